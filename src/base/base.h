@@ -1,0 +1,327 @@
+/* base: what every other folder stands on. Errors, arena, growable arrays, byte
+ * buffers, maps, hashing, files, counters and settings. No Python, no user code.
+ *
+ * Memory: compile-time data lives in an ing_arena and is freed at once. Running out
+ * of memory is sticky: the arena (or buffer) remembers it, returns a usable dummy or
+ * NULL as stated, and ing_arena_ok / ing_bytes_ok is asked before a result is used. */
+#ifndef ING_BASE_H
+#define ING_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- status and errors ------------------------------------------------------- */
+
+/* The classes of failure. The second column is the Python exception that src/py
+ * raises for it (raise.c); ING_OK and ING_DECLINED are not errors. */
+#define ING_STATUS_LIST(X) \
+    X(OK, "") \
+    X(DECLINED, "") /* does not apply; a miss */ \
+    X(MEMORY, "MemoryError") \
+    X(OS, "OSError") \
+    X(FORMAT, "IngotRuntimeError")      /* a damaged or foreign file */ \
+    X(INTERNAL, "IngotRuntimeError")    /* a bug in Ingot */ \
+    X(SYNTAX, "IngotSyntaxError")       /* not in the kernel language */ \
+    X(TYPE, "IngotTypeError")           /* wrong type */ \
+    X(NAME, "IngotNameError")           /* undefined name or attribute */ \
+    X(VALUE, "IngotCompilationError")   /* right type, impossible value */ \
+    X(COMPILE, "IngotCompilationError") /* any other refusal to compile */ \
+    X(RUNTIME, "IngotRuntimeError")     /* the kernel ran and failed */ \
+    X(ASSERT, "IngotAssertionError")    /* an assert in a kernel */ \
+    X(INDEX, "IngotIndexError")         /* out of bounds, in debug mode */ \
+    X(CANCELLED, "KeyboardInterrupt") \
+    X(PYTHON, "") /* a Python exception is already set */
+
+typedef enum ing_status {
+#define X(name, exc) ING_##name,
+    ING_STATUS_LIST(X)
+#undef X
+} ing_status;
+
+/* One error, complete: `text` is what the user reads (message, source line, caret,
+ * remedy). Owned by whoever holds the ing_err; ing_err_fini frees it. */
+typedef struct ing_err {
+    ing_status status;
+    char *text;       /* malloc'ed, NULL when memory ran out while writing it */
+    uint32_t line;    /* 1-based line in the user's file, 0 = none */
+    uint32_t col;     /* 1-based column in characters, 0 = none */
+    char *file;       /* malloc'ed or NULL */
+} ing_err;
+
+void ing_err_init(ing_err *e);
+void ing_err_fini(ing_err *e);
+/* Originates an error; returns `s`. The one place where errors begin. `e` may be NULL. */
+ing_status ing_fail(ing_err *e, ing_status s, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+ing_status ing_vfail(ing_err *e, ing_status s, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+const char *ing_status_name(ing_status s);
+const char *ing_status_exception(ing_status s);
+
+#define ING_TRY(call) \
+    do { \
+        ing_status ing_try_s_ = (call); \
+        if (ing_try_s_ != ING_OK) return ing_try_s_; \
+    } while (0)
+
+/* ---- sizes -------------------------------------------------------------------- */
+
+/* a * b, false on overflow. */
+static inline bool ing_mul_size(size_t a, size_t b, size_t *out) {
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool ing_add_size(size_t a, size_t b, size_t *out) {
+    return !__builtin_add_overflow(a, b, out);
+}
+
+/* Fault injection for tests: the n-th allocation from now fails (0 = never). */
+void ing_alloc_fail_at(uint64_t n);
+void *ing_malloc(size_t n);              /* NULL on failure */
+void *ing_calloc(size_t n, size_t size); /* NULL on failure, overflow included */
+void *ing_realloc(void *p, size_t n);    /* NULL on failure, p stays valid */
+void ing_free(void *p);
+
+/* ---- arena -------------------------------------------------------------------- */
+
+typedef struct ing_arena {
+    struct ing_arena_block *head;
+    size_t used;   /* in head */
+    size_t total;  /* bytes taken from malloc */
+    bool failed;   /* sticky: an allocation failed */
+} ing_arena;
+
+void ing_arena_init(ing_arena *a);
+void ing_arena_fini(ing_arena *a);
+/* Zeroed, 16-byte aligned; NULL (and a->failed) when memory ran out. */
+void *ing_arena_alloc(ing_arena *a, size_t n);
+void *ing_arena_array(ing_arena *a, size_t n, size_t size);
+char *ing_arena_strdup(ing_arena *a, const char *s, size_t n);
+char *ing_arena_printf(ing_arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+#define ING_NEW(arena, type)          ((type *)ing_arena_alloc((arena), sizeof(type)))
+#define ING_NEW_ARRAY(arena, n, type) ((type *)ing_arena_array((arena), (n), sizeof(type)))
+
+/* ---- growable arrays (malloc'ed) ------------------------------------------------
+ * ing_vec(T) v = {0}; if (!ing_vec_push(&v, x)) -> out of memory; v.len, v.at[i]. */
+#define ing_vec(T) \
+    struct { \
+        T *at; \
+        uint32_t len, cap; \
+    }
+bool ing_vec_grow_(void **at, uint32_t *cap, uint32_t need, size_t size);
+#define ing_vec_reserve(v, n) \
+    ((n) <= (v)->cap || \
+     ing_vec_grow_((void **)&(v)->at, &(v)->cap, (uint32_t)(n), sizeof *(v)->at))
+#define ing_vec_push(v, x) \
+    (((v)->len < UINT32_MAX - 1) && ing_vec_reserve((v), (v)->len + 1) \
+         ? ((v)->at[(v)->len++] = (x), true) \
+         : false)
+#define ing_vec_fini(v) \
+    do { \
+        ing_free((v)->at); \
+        (v)->at = NULL; \
+        (v)->len = (v)->cap = 0; \
+    } while (0)
+
+/* ---- byte buffers --------------------------------------------------------------- */
+
+typedef struct ing_bytes {
+    uint8_t *at; /* always NUL-terminated once non-NULL, the NUL not counted in len */
+    size_t len, cap;
+    bool failed; /* sticky: an append was lost */
+} ing_bytes;
+
+void ing_bytes_init(ing_bytes *b);
+void ing_bytes_fini(ing_bytes *b);
+void ing_bytes_clear(ing_bytes *b);
+bool ing_bytes_reserve(ing_bytes *b, size_t more);
+void ing_bytes_put(ing_bytes *b, const void *p, size_t n);
+void ing_bytes_puts(ing_bytes *b, const char *s);
+void ing_bytes_printf(ing_bytes *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void ing_bytes_u8(ing_bytes *b, uint8_t v);
+void ing_bytes_u32(ing_bytes *b, uint32_t v); /* little-endian */
+void ing_bytes_u64(ing_bytes *b, uint64_t v);
+/* Takes the buffer (malloc'ed, NUL-terminated; free with ing_free); b is empty after. */
+char *ing_bytes_take(ing_bytes *b);
+
+/* ---- hash: XXH3-128, seed 0 -------------------------------------------------------- */
+
+typedef struct ing_hash128 {
+    uint64_t lo, hi;
+} ing_hash128;
+
+ing_hash128 ing_hash(const void *p, size_t n);
+static inline bool ing_hash_eq(ing_hash128 a, ing_hash128 b) {
+    return a.lo == b.lo && a.hi == b.hi;
+}
+void ing_hash_hex(ing_hash128 h, char out[33]); /* hi then lo, lower-case, NUL */
+bool ing_hash_unhex(const char *s, ing_hash128 *out);
+
+/* The one hash writer: every item goes in as tag, length, bytes, so that no two
+ * sequences of items can run together. Streaming; no allocation. */
+typedef struct ing_hasher {
+    uint64_t acc[8];
+    uint8_t buf[1024];
+    uint64_t total;
+    uint32_t fill, stripes;
+} ing_hasher;
+
+void ing_hasher_init(ing_hasher *h);
+void ing_hasher_raw(ing_hasher *h, const void *p, size_t n); /* untagged stream */
+ing_hash128 ing_hasher_done(const ing_hasher *h);
+void ing_hasher_item(ing_hasher *h, uint8_t tag, const void *p, size_t n);
+void ing_hasher_u64(ing_hasher *h, uint8_t tag, uint64_t v);
+void ing_hasher_str(ing_hasher *h, uint8_t tag, const char *s);
+void ing_hasher_digest(ing_hasher *h, uint8_t tag, ing_hash128 d);
+
+/* ---- maps: 128-bit key -> 32-bit value, and string interning ------------------------ */
+
+typedef struct ing_map { /* open addressing; value 0 is "absent", so store id + 1 */
+    struct ing_map_slot *slots;
+    uint32_t cap, len;
+} ing_map;
+
+void ing_map_init(ing_map *m);
+void ing_map_fini(ing_map *m);
+uint32_t ing_map_get(const ing_map *m, ing_hash128 key);
+bool ing_map_put(ing_map *m, ing_hash128 key, uint32_t value); /* false: no memory */
+
+/* Interned strings: equal text, equal id; id 0 is the empty string. */
+typedef struct ing_atoms {
+    ing_arena arena;
+    ing_map map;
+    ing_vec(const char *) text; /* NUL-terminated */
+    ing_vec(uint32_t) size;
+} ing_atoms;
+
+void ing_atoms_init(ing_atoms *a);
+void ing_atoms_fini(ing_atoms *a);
+uint32_t ing_atoms_add(ing_atoms *a, const char *s, size_t n); /* UINT32_MAX: no memory */
+static inline const char *ing_atoms_text(const ing_atoms *a, uint32_t id) {
+    return id < a->text.len ? a->text.at[id] : "";
+}
+
+/* ---- operating system ---------------------------------------------------------------- */
+
+/* Reads a whole regular file of at most `max` bytes, appending to out. */
+ing_status ing_os_read(const char *path, size_t max, ing_bytes *out, ing_err *e);
+ing_status ing_os_read_fd(int fd, size_t max, ing_bytes *out, ing_err *e);
+bool ing_os_write_all(int fd, const void *p, size_t n); /* retries EINTR; errno on false */
+uint64_t ing_os_now_ns(void);                           /* monotonic */
+uint32_t ing_os_cpus(void);                             /* usable by this process (affinity) */
+size_t ing_os_page(void);
+
+/* ---- counters: what happened, for tests and for `stat` ---------------------------------- */
+
+#define ING_COUNTER_LIST(X) \
+    X(PARSES, "parses")                    /* function texts parsed */ \
+    X(LOWERINGS, "lowerings")              /* kernels lowered to IR */ \
+    X(FUNC_LOWERED, "func_lowered")        /* func specialisations lowered */ \
+    X(FUNC_SHARED, "func_shared")          /* uses of an existing specialisation */ \
+    X(VARIANTS, "variants")                /* variants made */ \
+    X(VARIANT_HITS, "variant_hits")        /* launches served by the tree, not the plan */ \
+    X(IMAGE_COMPILES, "image_compiles")    /* tasks compiled by a helper */ \
+    X(IMAGE_DISK_HITS, "image_disk_hits")  /* images mapped from the store */ \
+    X(IMAGE_MEMORY_HITS, "image_memory_hits") \
+    X(HELPERS_STARTED, "helpers_started") \
+    X(HELPER_RETRIES, "helper_retries") \
+    X(STORE_PUBLISHED, "store_published") \
+    X(STORE_BAD_ENTRY, "store_bad_entry")  /* damaged: checksum, size, magic */ \
+    X(STORE_FOREIGN, "store_foreign")      /* wrong owner or mode */ \
+    X(STORE_IO_ERRORS, "store_io_errors") \
+    X(LAUNCHES, "launches") \
+    X(LAUNCH_INLINE, "launch_inline")      /* ran whole on the calling thread */
+
+typedef enum ing_counter {
+#define X(name, text) ING_COUNT_##name,
+    ING_COUNTER_LIST(X)
+#undef X
+        ING_COUNTER_N
+} ing_counter;
+
+typedef struct ing_counters {
+    uint64_t at[ING_COUNTER_N]; /* changed with __atomic builtins only */
+} ing_counters;
+const char *ing_counter_name(ing_counter c);
+static inline void ing_count(ing_counters *c, ing_counter which) {
+    __atomic_fetch_add(&c->at[which], 1, __ATOMIC_RELAXED);
+}
+
+/* ---- scalar types: the one list -------------------------------------------------------------
+ * name, bits, class (V void, B bool, I signed, U unsigned, F float). Values are part of
+ * file formats: append only. */
+#define ING_DTYPE_LIST(X) \
+    X(VOID, void, 0, V) \
+    X(U1, u1, 1, B) \
+    X(I8, i8, 8, I) \
+    X(I16, i16, 16, I) \
+    X(I32, i32, 32, I) \
+    X(I64, i64, 64, I) \
+    X(U8, u8, 8, U) \
+    X(U16, u16, 16, U) \
+    X(U32, u32, 32, U) \
+    X(U64, u64, 64, U) \
+    X(F16, f16, 16, F) \
+    X(F32, f32, 32, F) \
+    X(F64, f64, 64, F)
+
+typedef enum ing_dtype {
+#define X(name, text, bits, cls) ING_##name,
+    ING_DTYPE_LIST(X)
+#undef X
+        ING_DTYPE_N
+} ing_dtype;
+const char *ing_dtype_name(ing_dtype t);
+uint32_t ing_dtype_bits(ing_dtype t);  /* u1 is 1 */
+uint32_t ing_dtype_bytes(ing_dtype t); /* in memory; u1 is 1 byte */
+char ing_dtype_class(ing_dtype t);     /* 'V' 'B' 'I' 'U' 'F' */
+static inline bool ing_dtype_is_float(ing_dtype t) {
+    return t >= ING_F16 && t <= ING_F64;
+}
+static inline bool ing_dtype_is_signed(ing_dtype t) {
+    return t >= ING_I8 && t <= ING_I64;
+}
+static inline bool ing_dtype_is_int(ing_dtype t) { /* u1 included */
+    return t >= ING_U1 && t <= ING_U64;
+}
+
+/* IEEE binary16, round to nearest even; images import these too. */
+float ing_f16_to_f32(uint16_t h);
+uint16_t ing_f32_to_f16(float f);
+uint16_t ing_f64_to_f16(double d);
+
+/* ---- settings: the one table ------------------------------------------------------------- */
+
+/* name, type (B bool, I int, S dtype), default, affects code, help */
+#define ING_SETTING_LIST(X) \
+    X(debug, B, 0, 1, "bounds checks, asserts and overflow checks") \
+    X(check_out_of_bound, B, 0, 1, "bounds checks on array subscripts") \
+    X(fast_math, B, 1, 1, "reassociation, contraction, flush denormals") \
+    X(default_ip, S, 4, 1, "dtype of integer literals") \
+    X(default_fp, S, 11, 1, "dtype of float literals") \
+    X(interp, B, 0, 0, "run on the IR interpreter instead of native code") \
+    X(cpu_max_num_threads, I, 0, 0, "threads a launch may use; 0 = all cores") \
+    X(num_compile_threads, I, 0, 0, "helper processes; 0 = one per core") \
+    X(offline_cache, B, 1, 0, "keep compiled code on disk") \
+    X(random_seed, I, 0, 0, "seed of qd.random") \
+    X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")
+
+typedef enum ing_setting {
+#define X(name, type, def, code, help) ING_SET_##name,
+    ING_SETTING_LIST(X)
+#undef X
+        ING_SETTING_N
+} ing_setting;
+
+typedef struct ing_settings {
+    int64_t at[ING_SETTING_N];
+} ing_settings;
+void ing_settings_init(ing_settings *s);
+const char *ing_setting_name(ing_setting k);
+char ing_setting_type(ing_setting k);
+bool ing_setting_affects_code(ing_setting k);
+
+#endif

@@ -1,0 +1,58 @@
+/* compile: the conductor. front -> pass -> gen -> link -> publish, with helper processes
+ * for LLVM and single flight per image. Called from src/py with the GIL held only for
+ * lowering (R15). */
+#ifndef ING_COMPILE_H
+#define ING_COMPILE_H
+
+#include "base/base.h"
+#include "front/front.h"
+#include "gate/gate.h"
+#include "image/image.h"
+#include "ir/ir.h"
+#include "store/store.h"
+
+/* ---- helper processes (helper.c): LLVM IR text in, object bytes out -------------------- */
+
+typedef struct ing_helpers ing_helpers;
+
+typedef struct ing_helpers_config { /* strings are copied */
+    const char *const *argv; /* program to start, NULL-terminated; see ingot/_helper.py */
+    uint32_t max;            /* processes at most */
+} ing_helpers_config;
+
+ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters);
+void ing_helpers_free(ing_helpers *h); /* ends the processes */
+void ing_helpers_after_fork(ing_helpers *h);
+/* Compiles on a free helper, starting one if needed, waiting if all are busy. Safe from many
+ * threads. A helper that dies: one retry in a fresh one, then ING_COMPILE. `options` is a
+ * short text line (level=2 cpu=x86-64-v3 fast=1 ...) that the helper understands. */
+ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir, size_t n,
+                               ing_bytes *object, ing_err *e);
+/* Pids of live helpers, for tests; returns how many. */
+uint32_t ing_helpers_pids(ing_helpers *h, int32_t *pids, uint32_t max);
+
+/* ---- the engine: what one process shares ---------------------------------------------- */
+
+typedef struct ing_engine ing_engine;
+
+typedef struct ing_code { /* the compiled tasks of one variant */
+    struct ing_rt_task *tasks;
+    uint32_t n_tasks;
+    ing_image **images; /* one per task, referenced; NULL entries when interpreted */
+    ing_ir_mod *mod;    /* kept when interpreted, else NULL */
+    uint32_t buffer_bytes, n_rets, n_words;
+} ing_code;
+
+ing_engine *ing_engine_new(ing_counters *counters);
+void ing_engine_free(ing_engine *g);
+void ing_engine_set_helpers(ing_engine *g, ing_helpers *h); /* takes it */
+void ing_engine_set_store(ing_engine *g, ing_store *s);     /* takes it; NULL = no disk */
+void ing_engine_after_fork(ing_engine *g);
+
+/* Passes over `mod` (in place), then an image per task: memory, store, or helper + link +
+ * publish; tasks compile in parallel. Needs no GIL. */
+ing_status ing_engine_build(ing_engine *g, ing_ir_mod *mod, const ing_settings *set,
+                            ing_code *out, ing_err *e);
+void ing_code_fini(ing_code *c);
+
+#endif

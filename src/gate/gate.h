@@ -1,0 +1,141 @@
+/* gate: the only way by which lowering sees Python (R1 to R7). This folder is the
+ * interface alone; src/py implements it over CPython and records every answer in the
+ * trace, tests implement it over plain tables.
+ *
+ * A thing behind the gate is an ing_gref, an id valid for one compile; 0 = absent. The
+ * front end walks from thing to thing (name, attr, item) without recording anything but
+ * the path; a question is recorded when a *fact* is asked for: look, len, source, ... .
+ *
+ * Frames: each function body is lowered in a frame. Paths inside a frame are relative to
+ * the frame's function and to its template parameters. `leave` closes the frame and
+ * yields its sub-trace; `splice` copies a sub-trace into the current frame with the paths
+ * re-rooted. The first use of a func is enter .. leave, splice; later uses splice only
+ * (R7). The kernel's own frame is frame 0, open from the start and never left. */
+#ifndef ING_GATE_H
+#define ING_GATE_H
+
+#include "base/base.h"
+
+typedef uint32_t ing_gref;
+
+typedef enum ing_gate_kind {
+    ING_GATE_ABSENT,    /* no such name, attribute or item */
+    ING_GATE_NONE,
+    ING_GATE_BOOL,      /* i */
+    ING_GATE_INT,       /* i; `wide` set: the value is (uint64_t)i; dtype if it came typed */
+    ING_GATE_FLOAT,     /* f; dtype if it came typed (NumPy scalar) */
+    ING_GATE_STR,       /* s, n */
+    ING_GATE_DTYPE,     /* dtype */
+    ING_GATE_ENUM,      /* a member: its value is attr "value"; IntEnum also fills i, wide=0 */
+    ING_GATE_TUPLE,     /* len; items by item() */
+    ING_GATE_LIST,      /* likewise */
+    ING_GATE_DICT,      /* len; items by item(str or int) */
+    ING_GATE_FUNC,      /* a @qd.func: def() gives its tree; bound: attr "__self__" is set */
+    ING_GATE_KERNEL,    /* a @qd.kernel */
+    ING_GATE_INTRINSIC, /* id: ing_intrinsic */
+    ING_GATE_ARRAY,     /* array spec: a run-time argument */
+    ING_GATE_SCALAR,    /* a run-time scalar argument of dtype */
+    ING_GATE_MODULE,
+    ING_GATE_CLASS,
+    ING_GATE_OBJECT,    /* anything else: only attribute access makes sense */
+} ing_gate_kind;
+
+typedef struct ing_gate_fact {
+    ing_gate_kind kind;
+    ing_dtype dtype;
+    bool wide;
+    bool bound;      /* FUNC: a bound method; parameter 0 is attr "__self__" */
+    int64_t i;
+    double f;
+    const char *s;   /* STR: text; else a name for messages; lives as long as the gate */
+    uint32_t n;
+    uint32_t id;     /* INTRINSIC */
+    uint32_t len;    /* TUPLE, LIST, DICT */
+    /* ARRAY: */
+    uint8_t ndim;
+    uint8_t grad;
+    uint8_t elem_rank; /* 0 scalar, 1 vector, 2 matrix */
+    uint32_t elem_shape[2];
+    uint8_t layout[12];
+} ing_gate_fact;
+
+/* How a parameter is passed, from its annotation. */
+typedef enum ing_gate_passing {
+    ING_PASS_ANY,      /* func parameter without annotation: by value or static, as given */
+    ING_PASS_VALUE,    /* scalar of dtype (func or kernel) */
+    ING_PASS_TEMPLATE, /* compile-time value; in funcs also by reference for run-time values */
+    ING_PASS_ARRAY,    /* array; dtype VOID / ndim -1 = any */
+} ing_gate_passing;
+
+typedef struct ing_gate_param {
+    ing_gate_passing passing;
+    ing_dtype dtype;
+    int32_t ndim;
+    bool has_default;
+} ing_gate_param;
+
+/* What a `->` annotation says. n = 0: none or None. */
+typedef struct ing_gate_returns {
+    bool given;
+    uint32_t n;
+    ing_dtype dtypes[16];
+} ing_gate_returns;
+
+typedef struct ing_gate_key { /* a constant subscript */
+    bool is_str;
+    int64_t i;
+    const char *s;
+} ing_gate_key;
+
+struct ing_front_tree;
+
+typedef struct ing_gate_ops {
+    /* Name in the scopes of the frame's function: closure, module, builtins. */
+    ing_status (*name)(void *self, const char *name, ing_gref *out, ing_err *e);
+    ing_status (*attr)(void *self, ing_gref of, const char *name, ing_gref *out, ing_err *e);
+    ing_status (*item)(void *self, ing_gref of, const ing_gate_key *k, ing_gref *out, ing_err *e);
+    /* The fact about a thing; recorded. Asking again is free and gives the same answer. */
+    ing_status (*look)(void *self, ing_gref of, ing_gate_fact *out, ing_err *e);
+    /* Calls a Python function with static arguments and yields its result (R2). */
+    ing_status (*call)(void *self, ing_gref fn, const ing_gref *args, uint32_t n, ing_gref *out,
+                       ing_err *e);
+    /* A static value made by the front end, as a thing (to pass it to call or item). */
+    ing_status (*make)(void *self, const ing_gate_fact *value, ing_gref *out, ing_err *e);
+    /* The frame's function. */
+    ing_status (*param)(void *self, uint32_t i, ing_gref *out, ing_err *e); /* template or kernel argument */
+    ing_status (*param_info)(void *self, uint32_t i, ing_gate_param *out, ing_err *e);
+    ing_status (*param_default)(void *self, uint32_t i, ing_gref *out, ing_err *e);
+    ing_status (*returns)(void *self, ing_gate_returns *out, ing_err *e);
+    /* The tree of a FUNC; records its source. Lives as long as the gate. */
+    ing_status (*def)(void *self, ing_gref fn, const struct ing_front_tree **out, ing_err *e);
+    ing_status (*config)(void *self, ing_setting k, int64_t *out, ing_err *e);
+    /* Frames. `params` has one gref per parameter, 0 for run-time ones. */
+    ing_status (*enter)(void *self, ing_gref fn, const ing_gref *params, uint32_t n, ing_err *e);
+    ing_status (*leave)(void *self, uint32_t *subtrace, ing_err *e);
+    ing_status (*splice)(void *self, uint32_t subtrace, ing_gref fn, const ing_gref *params,
+                         uint32_t n, ing_err *e);
+    /* Equal keys within this compile = interchangeable as a template value. Not recorded. */
+    ing_status (*memo_key)(void *self, ing_gref of, ing_hash128 *out, ing_err *e);
+    /* Short text of a thing for messages, e.g. "list of 3 items"; into buf, never fails. */
+    void (*describe)(void *self, ing_gref of, char *buf, size_t size);
+    /* A warning that belongs to the variant (R16). */
+    ing_status (*warn)(void *self, const char *category, const char *text, ing_err *e);
+} ing_gate_ops;
+
+typedef struct ing_gate {
+    const ing_gate_ops *ops;
+    void *self;
+} ing_gate;
+
+/* ---- intrinsics: callables that the language itself knows --------------------------------- */
+typedef enum ing_intrinsic {
+    ING_IN_NONE,
+#define INTRINSIC(name, text) ING_IN_##name,
+#include "gate/intrinsic.def"
+#undef INTRINSIC
+    ING_IN_N
+} ing_intrinsic;
+const char *ing_intrinsic_name(ing_intrinsic i);
+ing_intrinsic ing_intrinsic_find(const char *text); /* ING_IN_NONE when unknown */
+
+#endif

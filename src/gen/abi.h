@@ -1,0 +1,50 @@
+/* The task ABI (R24): what native code, the interpreter and the runtime agree on. A
+ * change here changes the back-end revision and so every image key. Plain C, no other
+ * header of ours, so that src/ir may include it too (the layer checker allows this one).
+ *
+ * A task is `int32_t task(ing_ctx *, int64_t begin, int64_t end, int64_t chunk)`;
+ * non-zero = stopped (error or cancel). Serial tasks are called with begin = 0, end = 1.
+ *
+ * Each thread of a launch has its own ing_ctx (copied from the launch's), sharing what
+ * the pointers point to; `fuel` is therefore never shared. Native code decrements fuel on
+ * every `while` back edge and on the back edges of loops that contain loops, and calls
+ * poll when it reaches zero; a non-zero answer stops the task. The runtime refills fuel. */
+#ifndef ING_ABI_H
+#define ING_ABI_H
+
+#include <stdint.h>
+
+typedef struct ing_error_slot {
+    int32_t code; /* 0 = none; ing_abi_error; the first one to be set wins (atomic) */
+    uint32_t func; /* function ordinal within the task */
+    uint32_t node; /* node ordinal in that function's tree */
+    uint32_t task; /* filled in by the runtime */
+    int64_t detail[4]; /* e.g. axis, index, extent */
+} ing_error_slot;
+
+typedef enum ing_abi_error {
+    ING_ABI_OK,
+    ING_ABI_ASSERT,
+    ING_ABI_BOUNDS,
+    ING_ABI_OVERFLOW,
+    ING_ABI_CANCELLED,
+    ING_ABI_USER, /* codes from here on index the kernel's message table */
+} ing_abi_error;
+
+typedef struct ing_ctx {
+    uint64_t *args;        /* argument words: see ing_ir_arg in src/ir/ir.h */
+    uint8_t *buffer;       /* launch buffer: values that cross tasks, loop bounds */
+    uint64_t *rets;        /* one word per kernel result, value in the low bytes */
+    ing_error_slot *error; /* shared by the launch */
+    int32_t (*poll)(struct ing_ctx *); /* non-zero = stop; refills fuel */
+    int64_t fuel;
+    void *owner;           /* the runtime's */
+    uint64_t reserved[2];
+} ing_ctx;
+
+typedef int32_t (*ing_task_fn)(ing_ctx *, int64_t begin, int64_t end, int64_t chunk);
+
+#define ING_ABI_FUEL  100000 /* back edges between polls: 0.1 to 1 ms of work */
+#define ING_ABI_ENTRY "ing_task" /* the symbol every task image defines */
+
+#endif

@@ -1,0 +1,40 @@
+/* image: from a relocatable object to code that can be called. link.c turns the object
+ * that LLVM made into an image; load.c maps an image and resolves its imports; exec.c is
+ * the one owner of executable memory (W^X: text is never writable after mapping).
+ *
+ * An image is an ELF64 ET_DYN (so perf, gdb and objdump read it): page-aligned segments
+ * R-X text, R-- rodata and eh_frame, RW data + GOT (made read-only after it is filled if
+ * there is no .data/.bss), a dynamic symbol table with ING_ABI_ENTRY, and a section
+ * ".ingot.imports": the names whose addresses fill the GOT, in GOT order. No relative
+ * relocations other than through that table and RELATIVE entries for data. */
+#ifndef ING_IMAGE_H
+#define ING_IMAGE_H
+
+#include "base/base.h"
+#include "gen/abi.h"
+
+/* Links one ET_REL object (x86-64 or AArch64). `symbol_label` (may be NULL) names the entry
+ * for people in the symbol table beside ING_ABI_ENTRY. ING_COMPILE when an undefined symbol
+ * is not importable (the message names it); ING_FORMAT for a damaged or unsupported object. */
+ing_status ing_image_link(const uint8_t *obj, size_t n, const char *symbol_label, ing_bytes *out,
+                          ing_err *e);
+
+typedef struct ing_image ing_image; /* reference-counted, loaded */
+
+/* Loads from a file (mapped privately; offset 0; `len` bytes) or from memory (fd = -1: copied
+ * to anonymous memory). A noexec mount falls back to the copy by itself. Every offset in the
+ * image is checked against len: a bad image is ING_FORMAT, never a crash. */
+ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **out, ing_err *e);
+ing_image *ing_image_ref(ing_image *i);
+void ing_image_unref(ing_image *i);
+ing_task_fn ing_image_entry(const ing_image *i);
+
+/* Importable symbols: name -> address; NULL when not importable. libc/libm/compiler-runtime
+ * functions that LLVM may call, libmvec where present, and the f16 helpers (ours). */
+void *ing_image_import(const char *name);
+
+/* Which instruction set levels this machine runs: best of x86-64-v2/v3/v4 that CPUID and OS
+ * allow, lowered by INGOT_CPU_LEVEL (an unknown or higher value is ignored). */
+const char *ing_image_isa_level(void);
+
+#endif

@@ -1,0 +1,219 @@
+/* ir: the intermediate representation. Structured (regions for branches and loops),
+ * typed, in flat arrays with integer ids: trivially hashed, printed, parsed, verified
+ * and interpreted. The text form round-trips; the interpreter is the oracle.
+ *
+ * A module holds types, a table of kernel arguments, functions, and (after the split
+ * pass) tasks. An instruction's id is the value it yields: usable after it in its
+ * block and in blocks nested below. Locals are ALLOCAs; LLVM makes SSA of them.
+ *
+ * Rules
+ *  I1 ids start at 1; 0 is "none". Builder calls accept and return 0 after a failure;
+ *     the failure is sticky in mod->arena.failed and reported once by ing_ir_ok.
+ *  I2 a block is extra[off] = count, then that many instruction ids, in order.
+ *  I3 every instruction belongs to exactly one block and is used only where it dominates.
+ *  I4 only the last instruction of a block may have flag T.
+ *  I5 in a kernel function, LOOPs with ING_IR_PARALLEL stand only in the outermost block;
+ *     after the split pass each is the only LOOP of a task of its own.
+ *  I6 names and locations never change meaning: text and digests can drop them. */
+#ifndef ING_IR_H
+#define ING_IR_H
+
+#include "base/base.h"
+
+typedef enum ing_op {
+    ING_OP_NONE,
+#define OP(name, text, operands, result, flags) ING_OP_##name,
+#include "ir/op.def"
+#undef OP
+    ING_OP_N
+} ing_op;
+
+enum { ING_OPF_P = 1, ING_OPF_R = 2, ING_OPF_W = 4, ING_OPF_T = 8, ING_OPF_C = 16, ING_OPF_K = 32 };
+
+typedef struct ing_op_info {
+    const char *text;
+    const char *operands;
+    char result;
+    uint8_t flags;
+} ing_op_info;
+const ing_op_info *ing_op_get(ing_op op);
+
+#define ING_IR_ATOMIC_LIST(X) \
+    X(ADD, "add") X(SUB, "sub") X(MUL, "mul") X(MIN, "min") X(MAX, "max") \
+    X(AND, "and") X(OR, "or") X(XOR, "xor") X(XCHG, "xchg")
+typedef enum ing_ir_atomic {
+#define X(name, text) ING_IR_ATOMIC_##name,
+    ING_IR_ATOMIC_LIST(X)
+#undef X
+        ING_IR_ATOMIC_N
+} ing_ir_atomic;
+
+/* ---- types ------------------------------------------------------------------------- */
+
+typedef uint32_t ing_type; /* below ING_DTYPE_N: that scalar (0 = void); else table index */
+
+typedef enum ing_type_kind {
+    ING_TYPE_SCALAR,
+    ING_TYPE_REF,    /* address of elem */
+    ING_TYPE_ARRAY,  /* an array argument: elem, ndim, layout, grad */
+    ING_TYPE_TENSOR, /* vector (cols = 1, rank 1) or matrix of dtype */
+    ING_TYPE_STRUCT, /* members; also the type of multi-value returns */
+} ing_type_kind;
+
+enum { ING_MAX_NDIM = 12 };
+
+typedef struct ing_type_info {
+    uint8_t kind;              /* ing_type_kind */
+    uint8_t dtype;             /* scalar, tensor */
+    uint8_t rank;              /* array: ndim; tensor: 1 or 2 */
+    uint8_t grad;              /* array: carries a gradient array */
+    ing_type elem;             /* ref, array */
+    uint32_t rows, cols;       /* tensor */
+    uint32_t n_members;        /* struct */
+    const ing_type *members;   /* struct, in the arena */
+    const uint32_t *names;     /* struct: atom ids, 0 for tuples */
+    uint8_t layout[ING_MAX_NDIM]; /* array: layout[k] = logical axis at memory position k,
+                                     outermost first; identity = row major */
+} ing_type_info;
+
+/* ---- module ------------------------------------------------------------------------- */
+
+enum { /* inst.flags */
+    ING_IR_PARALLEL = 1, /* LOOP: iterations may run in any order and at once */
+    ING_IR_SERIAL = 2,   /* LOOP at top level that the user serialised */
+    ING_IR_NSW = 4,      /* ADD/SUB/MUL: used only by a subscript (R22) */
+    ING_IR_PRIVATE = 8,  /* ATOMIC: the target is private or the code serial: plain update */
+};
+
+typedef struct ing_ir_inst {
+    uint16_t op;    /* ing_op */
+    uint16_t flags;
+    ing_type type;  /* of the result */
+    uint32_t a, b, c;
+    uint32_t loc;   /* node ordinal in the function's tree, 0 = none (R19) */
+} ing_ir_inst;
+
+typedef enum ing_ir_func_kind { ING_IR_KERNEL, ING_IR_FUNC, ING_IR_TASK } ing_ir_func_kind;
+
+typedef struct ing_ir_func {
+    uint32_t name; /* atom, for people */
+    uint8_t kind;  /* ing_ir_func_kind */
+    ing_type ret;  /* FUNC: value type or void */
+    uint32_t n_params;
+    const ing_type *params; /* FUNC */
+    ing_vec(ing_ir_inst) insts; /* [0] unused */
+    ing_vec(uint32_t) extra;    /* [0] unused */
+    uint32_t body;              /* block */
+} ing_ir_func;
+
+/* A kernel argument as code sees it: words in ing_ctx.args (src/gen/abi.h). A scalar
+ * takes one word; an array takes 1 (data) + ndim (extents) + grad (1 if it has one). */
+typedef struct ing_ir_arg {
+    ing_type type; /* scalar or array */
+    uint32_t word; /* first word */
+} ing_ir_arg;
+
+typedef enum ing_ir_task_kind { ING_IR_TASK_SERIAL, ING_IR_TASK_RANGE } ing_ir_task_kind;
+
+typedef struct ing_ir_bound { /* of a range task: a constant or a buffer slot (i64) */
+    bool in_buffer;
+    int64_t value;   /* constant */
+    uint32_t offset; /* byte offset in the launch buffer */
+} ing_ir_bound;
+
+typedef struct ing_ir_task {
+    uint32_t func; /* index in funcs, kind ING_IR_TASK */
+    uint8_t kind;  /* ing_ir_task_kind */
+    uint8_t may_run_long; /* has WHILE, or trip counts that nobody knows: release the GIL */
+    uint32_t cost;        /* rough instructions per iteration (range) or in all (serial) */
+    ing_ir_bound begin, end;
+} ing_ir_task;
+
+typedef struct ing_ir_mod {
+    ing_arena arena;
+    ing_atoms atoms;
+    ing_vec(ing_type_info) types; /* the first ING_DTYPE_N are the scalars */
+    ing_map type_map;             /* structural digest -> id + 1 */
+    ing_vec(ing_ir_func *) funcs; /* [0] is the kernel before the split */
+    ing_vec(ing_ir_arg) args;     /* scalars and arrays, in order of first use */
+    uint32_t n_words;             /* args in all */
+    ing_vec(ing_type) rets;       /* kernel results: scalars */
+    ing_vec(ing_ir_task) tasks;   /* after the split */
+    uint32_t buffer_bytes;        /* launch buffer, after the split */
+} ing_ir_mod;
+
+ing_ir_mod *ing_ir_mod_new(void); /* NULL: no memory */
+void ing_ir_mod_free(ing_ir_mod *m);
+bool ing_ir_ok(const ing_ir_mod *m); /* false: memory ran out while building */
+
+const ing_type_info *ing_ir_type(const ing_ir_mod *m, ing_type t);
+ing_type ing_ir_type_ref(ing_ir_mod *m, ing_type elem);
+ing_type ing_ir_type_array(ing_ir_mod *m, ing_type elem, uint32_t ndim, bool grad,
+                           const uint8_t *layout); /* layout NULL = row major */
+ing_type ing_ir_type_tensor(ing_ir_mod *m, ing_dtype t, uint32_t rows, uint32_t cols,
+                            uint32_t rank);
+ing_type ing_ir_type_struct(ing_ir_mod *m, const ing_type *members, const uint32_t *names,
+                            uint32_t n);
+/* Size and alignment in memory, as C lays it out. */
+uint32_t ing_ir_type_size(const ing_ir_mod *m, ing_type t);
+uint32_t ing_ir_type_align(const ing_ir_mod *m, ing_type t);
+
+/* Adds a kernel argument and gives it its words; returns its number. */
+uint32_t ing_ir_add_arg(ing_ir_mod *m, ing_type t);
+uint32_t ing_ir_add_func(ing_ir_mod *m, ing_ir_func_kind kind, const char *name,
+                         const ing_type *params, uint32_t n_params, ing_type ret);
+
+/* ---- building ------------------------------------------------------------------------ */
+
+typedef struct ing_ir_builder {
+    ing_ir_mod *mod;
+    ing_ir_func *func;
+    uint32_t loc;                /* put on each new instruction */
+    ing_vec(uint32_t) open;      /* instruction ids of all open blocks, stacked */
+    ing_vec(uint32_t) starts;    /* where each open block starts in `open` */
+} ing_ir_builder;
+
+void ing_ir_builder_init(ing_ir_builder *b, ing_ir_mod *m, uint32_t func); /* opens the body */
+void ing_ir_builder_done(ing_ir_builder *b); /* closes the body, frees the builder */
+uint32_t ing_ir_emit(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a, uint32_t b_,
+                     uint32_t c);
+uint32_t ing_ir_const_int(ing_ir_builder *b, ing_dtype t, int64_t v); /* wraps to t */
+uint32_t ing_ir_const_float(ing_ir_builder *b, ing_dtype t, double v);
+uint32_t ing_ir_elem(ing_ir_builder *b, uint32_t array, const uint32_t *idx, uint32_t n);
+uint32_t ing_ir_call(ing_ir_builder *b, uint32_t func, const uint32_t *args, uint32_t n);
+uint32_t ing_ir_make(ing_ir_builder *b, ing_type t, const uint32_t *items, uint32_t n);
+/* Instructions emitted between begin and end form the block; its offset is returned. */
+void ing_ir_block_begin(ing_ir_builder *b);
+uint32_t ing_ir_block_end(ing_ir_builder *b);
+/* The index of a loop is used inside its body before the LOOP is complete: reserve the
+ * id first, emit the body, then finish it (which also appends it to the outer block). */
+uint32_t ing_ir_loop_reserve(ing_ir_builder *b, ing_type index);
+void ing_ir_loop_finish(ing_ir_builder *b, uint32_t loop, uint32_t begin, uint32_t end,
+                        uint32_t body, uint16_t flags);
+/* True when the innermost open block already ended (I4): what follows is unreachable. */
+bool ing_ir_block_ended(const ing_ir_builder *b);
+
+static inline uint64_t ing_ir_const_bits(const ing_ir_inst *i) {
+    return (uint64_t)i->a | (uint64_t)i->b << 32;
+}
+
+/* ---- text, checks, digest, execution ---------------------------------------------------- */
+
+enum { ING_IR_PRINT_LOCS = 1, ING_IR_PRINT_NAMES = 2 };
+void ing_ir_print(const ing_ir_mod *m, uint32_t flags, ing_bytes *out);
+ing_status ing_ir_parse(const char *text, size_t n, ing_ir_mod **out, ing_err *e);
+/* Checks every rule above and every operand's type; ING_INTERNAL with the reason. */
+ing_status ing_ir_verify(const ing_ir_mod *m, ing_err *e);
+
+/* A module with only task `k`, the functions it reaches (renumbered in first-use order),
+ * and the whole argument table. Its text without names and locations is what R18 hashes. */
+ing_status ing_ir_extract_task(const ing_ir_mod *m, uint32_t k, ing_ir_mod **out, ing_err *e);
+/* Digest of a module as extracted: its text without names and locations. */
+ing_status ing_ir_digest(const ing_ir_mod *m, ing_hash128 *out, ing_err *e);
+
+/* Runs task `k` on the calling thread over [begin, end) as native code would (R24). */
+struct ing_ctx;
+int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx, int64_t begin,
+                      int64_t end);
+
+#endif

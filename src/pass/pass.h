@@ -1,0 +1,17 @@
+/* pass: transformations of the IR. pipeline.c is the list, nothing else; the verifier runs
+ * between passes. */
+#ifndef ING_PASS_H
+#define ING_PASS_H
+
+#include "base/base.h"
+#include "ir/ir.h"
+
+typedef struct ing_pass_options {
+    bool fast_math, debug;
+} ing_pass_options;
+
+ing_status ing_pass_run(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+/* Runs one pass by name, for tests of IR text in, text out. */
+ing_status ing_pass_run_one(ing_ir_mod *m, const char *name, const ing_pass_options *o, ing_err *e);
+
+#endif

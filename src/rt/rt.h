@@ -1,0 +1,54 @@
+/* rt: runs the tasks of a launch: inline when small, on the thread pool when large.
+ * Knows nothing of Python: the host passes callbacks for signals and for the GIL. */
+#ifndef ING_RT_H
+#define ING_RT_H
+
+#include "base/base.h"
+#include "gen/abi.h"
+
+typedef struct ing_rt ing_rt; /* the pool; one per process, made lazily, fork-aware */
+
+/* What the embedding program does around work and while waiting. Any may be NULL. */
+typedef struct ing_rt_host {
+    void *(*release)(void *self);            /* before long work (drop the GIL) */
+    void (*acquire)(void *self, void *token); /* after it */
+    /* Called every 50 ms from the launching thread while work runs, without the GIL held;
+     * non-zero = cancel the launch (Ctrl-C). */
+    int (*signals)(void *self);
+    void *self;
+} ing_rt_host;
+
+typedef struct ing_rt_task {
+    ing_task_fn fn;       /* native code, or NULL: interp is called */
+    int32_t (*interp)(void *self, ing_ctx *ctx, int64_t begin, int64_t end);
+    void *interp_self;
+    bool range;           /* else serial: called once with [0, 1) */
+    bool may_run_long;    /* release the GIL whatever the trip count */
+    uint32_t cost;        /* per iteration, from ing_ir_task */
+    bool begin_in_buffer, end_in_buffer;
+    int64_t begin, end;   /* constant, or byte offset of an int64 in the launch buffer */
+} ing_rt_task;
+
+typedef struct ing_rt_launch {
+    const ing_rt_task *tasks;
+    uint32_t n_tasks;
+    uint64_t *args;
+    uint64_t *rets;
+    uint8_t *buffer;      /* zeroed by the caller */
+    bool flush_denormals; /* FTZ/DAZ while tasks run, restored after */
+    uint32_t max_threads; /* 0 = as many as the pool has */
+    const ing_rt_host *host;
+    ing_error_slot error; /* out */
+    bool ran_inline;      /* out: nothing left the calling thread */
+} ing_rt_launch;
+
+ing_rt *ing_rt_new(uint32_t threads); /* 0 = one per usable core; starts no thread yet */
+void ing_rt_free(ing_rt *rt);
+uint32_t ing_rt_threads(const ing_rt *rt);
+/* Runs the tasks in order. 0 = done; else launch->error says why (code). Safe from any
+ * thread, from inside a callback of another launch, and from several threads at once. */
+int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *launch);
+/* In the child after fork: the pool's threads are gone; forget them. */
+void ing_rt_after_fork(ing_rt *rt);
+
+#endif

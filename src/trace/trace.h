@@ -1,0 +1,97 @@
+/* trace: what was asked and answered during a compile, and the decision tree that the
+ * traces of one kernel form (DESIGN section 1, R1, R6, R7). Paths and digests only: no
+ * Python, no pointers to what was seen. */
+#ifndef ING_TRACE_H
+#define ING_TRACE_H
+
+#include "base/base.h"
+
+typedef uint32_t ing_path; /* 0 = none */
+
+typedef enum ing_step {
+    ING_STEP_NONE,
+    ING_STEP_KERNEL,     /* root: the kernel itself */
+    ING_STEP_ARG,        /* root: argument i of the call */
+    ING_STEP_FRAME_FUNC, /* root, only in sub-traces: the frame's function */
+    ING_STEP_FRAME_PARAM, /* root, only in sub-traces: template parameter i */
+    ING_STEP_GLOBAL,     /* name in the parent function's module */
+    ING_STEP_CLOSURE,    /* free variable of the parent function */
+    ING_STEP_BUILTIN,    /* name in builtins */
+    ING_STEP_PARAM,      /* annotation of parameter i of the parent function */
+    ING_STEP_DEFAULT,    /* default of parameter i */
+    ING_STEP_RETURNS,    /* return annotation */
+    ING_STEP_ATTR,
+    ING_STEP_ITEM_INT,
+    ING_STEP_ITEM_STR,
+    ING_STEP_CALL,       /* result of calling the parent; i = index in calls */
+    ING_STEP_CONFIG,     /* root: setting i */
+} ing_step;
+
+typedef enum ing_ask {
+    ING_ASK_SPEC = 1, /* dtype, ndim, element shape, layout, grad */
+    ING_ASK_VALUE,    /* structural fingerprint */
+    ING_ASK_SOURCE,   /* tree digest */
+    ING_ASK_KIND,     /* which kind of thing (absent, None, module, class, func, ...) */
+    ING_ASK_CONFIG,
+    ING_ASK_MEANING,  /* of an annotation: passing, dtype, ndim */
+    ING_ASK_IDENTITY, /* memory only: the very object */
+} ing_ask;
+
+typedef struct ing_path_node {
+    ing_path parent;
+    uint8_t step; /* ing_step */
+    uint32_t atom;
+    int64_t i;
+} ing_path_node;
+
+typedef struct ing_question {
+    ing_path path;
+    uint8_t ask;       /* ing_ask */
+    ing_hash128 answer;
+} ing_question;
+
+typedef ing_vec(ing_question) ing_questions;
+
+/* Per kernel: paths are interned for its whole life, traces share them. */
+typedef struct ing_paths {
+    ing_atoms atoms;
+    ing_vec(ing_path_node) nodes; /* [0] unused */
+    ing_map map;
+} ing_paths;
+
+void ing_paths_init(ing_paths *p);
+void ing_paths_fini(ing_paths *p);
+ing_path ing_path_add(ing_paths *p, ing_path parent, ing_step step, const char *name,
+                      int64_t i); /* 0: no memory */
+/* The path with root FRAME_FUNC / FRAME_PARAM i replaced by `func` / params[i]. */
+ing_path ing_path_reroot(ing_paths *p, ing_path of, ing_path func, const ing_path *params,
+                         uint32_t n);
+void ing_path_print(const ing_paths *p, ing_path of, ing_bytes *out); /* "self.cfg.n" */
+
+/* One trace, or one sub-trace of a frame: questions in order, each at most once. */
+typedef struct ing_trace {
+    ing_questions list;
+    ing_map seen;
+} ing_trace;
+
+void ing_trace_init(ing_trace *t);
+void ing_trace_fini(ing_trace *t);
+/* False: no memory. Asking again with another answer marks the trace unstable. */
+bool ing_trace_add(ing_trace *t, ing_path path, ing_ask ask, ing_hash128 answer);
+bool ing_trace_splice(ing_trace *into, ing_paths *p, const ing_trace *sub, ing_path func,
+                      const ing_path *params, uint32_t n);
+void ing_trace_print(const ing_trace *t, const ing_paths *p, ing_bytes *out);
+
+/* The decision tree of one kernel. Leaves are variant numbers. */
+typedef struct ing_tree ing_tree;
+ing_tree *ing_tree_new(void);
+void ing_tree_free(ing_tree *t);
+ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant, ing_err *e);
+/* Asks down the tree. ING_OK: *variant. ING_DECLINED: *question is the first one whose
+ * answer is new (the explanation of the miss), path 0 if the tree is empty. */
+typedef ing_status (*ing_tree_ask)(void *self, ing_path path, ing_ask ask, ing_hash128 *answer,
+                                   ing_err *e);
+ing_status ing_tree_walk(const ing_tree *t, ing_tree_ask ask, void *self, uint32_t *variant,
+                         ing_question *question, ing_err *e);
+
+#endif
