@@ -78,6 +78,7 @@ static inline bool ing_add_size(size_t a, size_t b, size_t *out) {
 
 /* Fault injection for tests: the n-th allocation from now fails (0 = never). */
 void ing_alloc_fail_at(uint64_t n);
+uint64_t ing_alloc_fail_left(void);      /* 0: it has failed, or nothing was asked for */
 void *ing_malloc(size_t n);              /* NULL on failure */
 void *ing_calloc(size_t n, size_t size); /* NULL on failure, overflow included */
 void *ing_realloc(void *p, size_t n);    /* NULL on failure, p stays valid */
@@ -100,6 +101,9 @@ void *ing_arena_array(ing_arena *a, size_t n, size_t size);
 char *ing_arena_strdup(ing_arena *a, const char *s, size_t n);
 char *ing_arena_printf(ing_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+static inline bool ing_arena_ok(const ing_arena *a) {
+    return !a->failed;
+}
 #define ING_NEW(arena, type)          ((type *)ing_arena_alloc((arena), sizeof(type)))
 #define ING_NEW_ARRAY(arena, n, type) ((type *)ing_arena_array((arena), (n), sizeof(type)))
 
@@ -136,6 +140,9 @@ typedef struct ing_bytes {
 void ing_bytes_init(ing_bytes *b);
 void ing_bytes_fini(ing_bytes *b);
 void ing_bytes_clear(ing_bytes *b);
+static inline bool ing_bytes_ok(const ing_bytes *b) {
+    return !b->failed;
+}
 bool ing_bytes_reserve(ing_bytes *b, size_t more);
 void ing_bytes_put(ing_bytes *b, const void *p, size_t n);
 void ing_bytes_puts(ing_bytes *b, const char *s);
@@ -166,7 +173,7 @@ typedef struct ing_hasher {
     uint64_t acc[8];
     uint8_t buf[1024];
     uint64_t total;
-    uint32_t fill, stripes;
+    uint32_t fill;
 } ing_hasher;
 
 void ing_hasher_init(ing_hasher *h);
