@@ -35,24 +35,39 @@ uint32_t ing_helpers_pids(ing_helpers *h, int32_t *pids, uint32_t max);
 
 typedef struct ing_engine ing_engine;
 
+typedef struct ing_code_task {
+    ing_ir_task info;
+    ing_image *image; /* referenced; NULL when interpreted */
+} ing_code_task;
+
 typedef struct ing_code { /* the compiled tasks of one variant */
-    struct ing_rt_task *tasks;
+    ing_code_task *tasks;
     uint32_t n_tasks;
-    ing_image **images; /* one per task, referenced; NULL entries when interpreted */
-    ing_ir_mod *mod;    /* kept when interpreted, else NULL */
-    uint32_t buffer_bytes, n_rets, n_words;
+    ing_ir_mod *mod; /* kept when interpreted, else NULL */
+    uint32_t buffer_bytes, n_words;
 } ing_code;
 
-ing_engine *ing_engine_new(ing_counters *counters);
+/* `revision`: the back-end revision (R10), copied. */
+ing_engine *ing_engine_new(const char *revision, ing_counters *counters);
 void ing_engine_free(ing_engine *g);
 void ing_engine_set_helpers(ing_engine *g, ing_helpers *h); /* takes it */
 void ing_engine_set_store(ing_engine *g, ing_store *s);     /* takes it; NULL = no disk */
-void ing_engine_after_fork(ing_engine *g);
+ing_store *ing_engine_store(const ing_engine *g);           /* borrows; may be NULL */
+void ing_engine_before_fork(ing_engine *g);
+void ing_engine_parent_after_fork(ing_engine *g);
+void ing_engine_after_fork(ing_engine *g); /* in the child */
 
-/* Passes over `mod` (in place), then an image per task: memory, store, or helper + link +
- * publish; tasks compile in parallel. Needs no GIL. */
-ing_status ing_engine_build(ing_engine *g, ing_ir_mod *mod, const ing_settings *set,
-                            ing_code *out, ing_err *e);
+/* Passes over `mod` (taken, also on failure), then an image per task: memory, store, or
+ * helper + link + publish; tasks compile in parallel. Needs no GIL and holds no lock while
+ * it waits for a helper. `label` names the kernel in
+ * symbol tables. */
+typedef struct ing_engine_job {
+    ing_ir_mod *mod;
+    const ing_settings *settings;
+    const char *label;
+} ing_engine_job;
+ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
+                            ing_err *e);
 void ing_code_fini(ing_code *c);
 
 #endif

@@ -63,9 +63,10 @@ void ing_paths_init(ing_paths *p);
 void ing_paths_fini(ing_paths *p);
 ing_path ing_path_add(ing_paths *p, ing_path parent, ing_step step, const char *name,
                       int64_t i); /* 0: no memory */
-/* The path with root FRAME_FUNC / FRAME_PARAM i replaced by `func` / params[i]. */
-ing_path ing_path_reroot(ing_paths *p, ing_path of, ing_path func, const ing_path *params,
-                         uint32_t n);
+/* The path with root FRAME_FUNC / FRAME_PARAM i replaced by `func` / params[i]; 0 when that
+ * parameter has no path. False: no memory. */
+bool ing_path_reroot(ing_paths *p, ing_path of, ing_path func, const ing_path *params,
+                     uint32_t n, ing_path *out);
 void ing_path_print(const ing_paths *p, ing_path of, ing_bytes *out); /* "self.cfg.n" */
 
 /* One trace, or one sub-trace of a frame: questions in order, each at most once. */
@@ -76,7 +77,7 @@ typedef struct ing_trace {
 
 void ing_trace_init(ing_trace *t);
 void ing_trace_fini(ing_trace *t);
-/* False: no memory. Asking again with another answer marks the trace unstable. */
+/* False: no memory. A question asked before keeps its first answer. */
 bool ing_trace_add(ing_trace *t, ing_path path, ing_ask ask, ing_hash128 answer);
 bool ing_trace_splice(ing_trace *into, ing_paths *p, const ing_trace *sub, ing_path func,
                       const ing_path *params, uint32_t n);

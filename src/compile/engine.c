@@ -1,0 +1,349 @@
+/* The conductor: passes, then one image per task, from memory, from the store, or from a
+ * helper, linker and store (DESIGN section 3). Called by src/py without the GIL. One
+ * compile per image key at a time in a process: whoever finds the key taken waits for the
+ * other's result. No lock is held while a helper works.
+ *
+ * An image key (R18) is the digest of: task IR, code-generation options with the ISA
+ * level, back-end revision, triple. */
+#include "compile/compile.h"
+#include "gen/gen.h"
+#include "pass/pass.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#define TRIPLE "x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define TRIPLE "aarch64-linux-gnu"
+#else
+#define TRIPLE "unknown"
+#endif
+
+enum { KEY_IR = 1, KEY_REVISION, KEY_TRIPLE };
+
+/* One image by key. `image` is set once and kept for the life of the engine; a failed
+ * build leaves `building` false and image NULL, and the next asker tries again. */
+typedef struct image_slot {
+    ing_image *image;
+    bool building;
+} image_slot;
+
+struct ing_engine {
+    pthread_mutex_t lock; /* guards slots and map; innermost, held briefly */
+    pthread_cond_t built;
+    ing_map map; /* key -> slot + 1 */
+    ing_vec(image_slot) slots;
+    ing_helpers *helpers;
+    ing_store *store;
+    ing_counters *counters;
+    char *revision;
+};
+
+ing_engine *ing_engine_new(const char *revision, ing_counters *counters) {
+    ing_engine *g = ing_calloc(1, sizeof *g);
+    if (!g) return NULL;
+    size_t n = strlen(revision) + 1;
+    g->revision = ing_malloc(n);
+    if (!g->revision) {
+        ing_free(g);
+        return NULL;
+    }
+    memcpy(g->revision, revision, n);
+    pthread_mutex_init(&g->lock, NULL);
+    pthread_cond_init(&g->built, NULL);
+    ing_map_init(&g->map);
+    g->counters = counters;
+    return g;
+}
+
+void ing_engine_free(ing_engine *g) {
+    if (!g) return;
+    ing_helpers_free(g->helpers);
+    ing_store_close(g->store);
+    for (uint32_t i = 0; i < g->slots.len; i++) ing_image_unref(g->slots.at[i].image);
+    ing_vec_fini(&g->slots);
+    ing_map_fini(&g->map);
+    pthread_cond_destroy(&g->built);
+    pthread_mutex_destroy(&g->lock);
+    ing_free(g->revision);
+    ing_free(g);
+}
+
+void ing_engine_set_helpers(ing_engine *g, ing_helpers *h) {
+    ing_helpers_free(g->helpers);
+    g->helpers = h;
+}
+
+void ing_engine_set_store(ing_engine *g, ing_store *s) {
+    ing_store_close(g->store);
+    g->store = s;
+}
+
+ing_store *ing_engine_store(const ing_engine *g) {
+    return g->store;
+}
+
+/* Around fork: the lock is taken before and released in the parent, so that the child
+ * inherits consistent slots; builds under way belong to threads the child lacks. */
+void ing_engine_before_fork(ing_engine *g) {
+    pthread_mutex_lock(&g->lock);
+}
+
+void ing_engine_parent_after_fork(ing_engine *g) {
+    pthread_mutex_unlock(&g->lock);
+}
+
+void ing_engine_after_fork(ing_engine *g) {
+    pthread_mutex_init(&g->lock, NULL);
+    pthread_cond_init(&g->built, NULL);
+    for (uint32_t i = 0; i < g->slots.len; i++) g->slots.at[i].building = false;
+    if (g->helpers) ing_helpers_after_fork(g->helpers);
+}
+
+/* ---- one image ------------------------------------------------------------------------ */
+
+typedef struct image_job {
+    const ing_ir_mod *mod; /* the whole kernel */
+    uint32_t task;
+    const ing_gen_options *gen;
+    const char *label;
+} image_job;
+
+static ing_status image_key(const ing_engine *g, const ing_ir_mod *task,
+                            const ing_gen_options *gen, ing_hash128 *key, ing_err *e) {
+    ing_hash128 ir;
+    ING_TRY(ing_ir_digest(task, &ir, e));
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_digest(&h, KEY_IR, ir);
+    ing_gen_key(gen, &h);
+    ing_hasher_str(&h, KEY_REVISION, g->revision);
+    ing_hasher_str(&h, KEY_TRIPLE, TRIPLE);
+    *key = ing_hasher_done(&h);
+    return ING_OK;
+}
+
+/* ING_DECLINED: not on disk, or what is there cannot be used. */
+static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **out) {
+    if (!g->store) return ING_DECLINED;
+    ing_entry entry;
+    if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) != ING_OK) return ING_DECLINED;
+    ing_err ignored;
+    ing_err_init(&ignored);
+    ing_status s = ing_image_load(entry.fd, entry.data, entry.len, out, &ignored);
+    ing_entry_fini(&entry);
+    ing_err_fini(&ignored);
+    if (s != ING_OK) {
+        ing_count(g->counters, ING_COUNT_STORE_BAD_ENTRY);
+        return ING_DECLINED;
+    }
+    ing_count(g->counters, ING_COUNT_IMAGE_DISK_HITS);
+    return ING_OK;
+}
+
+static ing_status image_compile(ing_engine *g, const ing_ir_mod *task, const image_job *job,
+                                ing_bytes *image, ing_err *e) {
+    if (!g->helpers)
+        return ing_fail(e, ING_COMPILE, "compiling needs a Python interpreter to run LLVM in; "
+                                        "none is configured");
+    ing_bytes text, options, object;
+    ing_bytes_init(&text);
+    ing_bytes_init(&options);
+    ing_bytes_init(&object);
+    ing_status s = ing_gen_llvm(task, job->gen, &text, e);
+    if (s == ING_OK) {
+        ing_gen_helper_options(job->gen, &options);
+        if (text.failed || options.failed || !options.at) s = ing_fail(e, ING_MEMORY, "no memory");
+    }
+    if (s == ING_OK)
+        s = ing_helpers_compile(g->helpers, (const char *)options.at, text.at, text.len,
+                                &object, e);
+    if (s == ING_OK) {
+        ing_count(g->counters, ING_COUNT_IMAGE_COMPILES);
+        s = ing_image_link(object.at, object.len, job->label, image, e);
+    }
+    ing_bytes_fini(&text);
+    ing_bytes_fini(&options);
+    ing_bytes_fini(&object);
+    return s;
+}
+
+/* Publishes a fresh image and loads it: from the store where that works (so that perf sees
+ * a file), else from memory. */
+static ing_status image_publish(ing_engine *g, ing_hash128 key, const ing_bytes *image,
+                                ing_image **out, ing_err *e) {
+    if (g->store &&
+        ing_store_put(g->store, ING_ENTRY_IMAGE, key, image->at, image->len) == ING_OK) {
+        ing_entry entry;
+        if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) == ING_OK) {
+            ing_status s = ing_image_load(entry.fd, entry.data, entry.len, out, NULL);
+            ing_entry_fini(&entry);
+            if (s == ING_OK) return ING_OK;
+        }
+    }
+    return ing_image_load(-1, image->at, image->len, out, e);
+}
+
+static ing_status image_build(ing_engine *g, ing_hash128 key, const ing_ir_mod *task,
+                              const image_job *job, ing_image **out, ing_err *e) {
+    ing_status s = image_from_store(g, key, out);
+    if (s != ING_DECLINED) return s;
+    ing_bytes image;
+    ing_bytes_init(&image);
+    s = image_compile(g, task, job, &image, e);
+    if (s == ING_OK) s = image_publish(g, key, &image, out, e);
+    ing_bytes_fini(&image);
+    return s;
+}
+
+/* Finds the slot of a key, waiting while another thread builds it. ING_OK: *out is a new
+ * reference. ING_DECLINED: the caller builds, and ends with slot_finish. */
+static ing_status slot_claim(ing_engine *g, ing_hash128 key, uint32_t *slot, ing_image **out,
+                             ing_err *e) {
+    ing_status s = ING_DECLINED;
+    pthread_mutex_lock(&g->lock);
+    uint32_t at = ing_map_get(&g->map, key);
+    if (!at) {
+        if (!ing_vec_push(&g->slots, (image_slot){0}) ||
+            !ing_map_put(&g->map, key, g->slots.len))
+            s = ing_fail(e, ING_MEMORY, "no memory for the image table");
+        at = g->slots.len;
+    }
+    while (s == ING_DECLINED && g->slots.at[at - 1].building)
+        pthread_cond_wait(&g->built, &g->lock);
+    if (s == ING_DECLINED && g->slots.at[at - 1].image) {
+        *out = ing_image_ref(g->slots.at[at - 1].image);
+        ing_count(g->counters, ING_COUNT_IMAGE_MEMORY_HITS);
+        s = ING_OK;
+    } else if (s == ING_DECLINED) {
+        g->slots.at[at - 1].building = true;
+    }
+    pthread_mutex_unlock(&g->lock);
+    *slot = at;
+    return s;
+}
+
+static void slot_finish(ing_engine *g, uint32_t slot, ing_image *image) {
+    pthread_mutex_lock(&g->lock);
+    g->slots.at[slot - 1].building = false;
+    if (image) g->slots.at[slot - 1].image = ing_image_ref(image);
+    pthread_cond_broadcast(&g->built);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static ing_status image_get(ing_engine *g, const image_job *job, ing_image **out, ing_err *e) {
+    ing_ir_mod *task = NULL;
+    ING_TRY(ing_ir_extract_task(job->mod, job->task, &task, e));
+    ing_hash128 key;
+    uint32_t slot = 0;
+    ing_status s = image_key(g, task, job->gen, &key, e);
+    if (s == ING_OK) s = slot_claim(g, key, &slot, out, e);
+    if (s == ING_DECLINED) {
+        s = image_build(g, key, task, job, out, e);
+        slot_finish(g, slot, s == ING_OK ? *out : NULL);
+    }
+    ing_ir_mod_free(task);
+    return s;
+}
+
+/* ---- all tasks of a kernel --------------------------------------------------------------- */
+
+typedef struct batch {
+    ing_engine *engine;
+    const image_job *common;
+    ing_code *code;
+    uint32_t next;     /* atomic: the task to take */
+    ing_status status; /* atomic: the first failure */
+    ing_err *error;    /* written by whoever set status */
+} batch;
+
+static void *batch_work(void *arg) {
+    batch *b = arg;
+    for (;;) {
+        uint32_t i = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
+        if (i >= b->code->n_tasks) return NULL;
+        if (__atomic_load_n(&b->status, __ATOMIC_ACQUIRE) != ING_OK) return NULL;
+        image_job job = *b->common;
+        job.task = i;
+        ing_err err;
+        ing_err_init(&err);
+        ing_status s = image_get(b->engine, &job, &b->code->tasks[i].image, &err);
+        ing_status ok = ING_OK;
+        if (s != ING_OK && __atomic_compare_exchange_n(&b->status, &ok, s, false,
+                                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+            *b->error = err;
+        } else {
+            ing_err_fini(&err);
+        }
+    }
+}
+
+enum { MAX_COMPILE_THREADS = 16 };
+
+static ing_status batch_run(ing_engine *g, const image_job *common, uint32_t threads,
+                            ing_code *code, ing_err *e) {
+    ing_err first;
+    ing_err_init(&first);
+    batch b = {g, common, code, 0, ING_OK, &first};
+    pthread_t ids[MAX_COMPILE_THREADS];
+    uint32_t started = 0;
+    if (threads > code->n_tasks) threads = code->n_tasks;
+    if (threads > MAX_COMPILE_THREADS) threads = MAX_COMPILE_THREADS;
+    while (started + 1 < threads && pthread_create(&ids[started], NULL, batch_work, &b) == 0)
+        started++;
+    batch_work(&b);
+    for (uint32_t i = 0; i < started; i++) pthread_join(ids[i], NULL);
+    if (b.status == ING_OK) return ING_OK;
+    if (e) {
+        ing_err_fini(e);
+        *e = first;
+    } else {
+        ing_err_fini(&first);
+    }
+    return b.status;
+}
+
+static ing_status code_tasks(ing_code *code, const ing_ir_mod *m, ing_err *e) {
+    code->n_tasks = m->tasks.len;
+    code->buffer_bytes = m->buffer_bytes;
+    code->n_words = m->n_words;
+    code->tasks = ing_calloc(m->tasks.len ? m->tasks.len : 1, sizeof *code->tasks);
+    if (!code->tasks) return ing_fail(e, ING_MEMORY, "no memory for the task table");
+    for (uint32_t i = 0; i < m->tasks.len; i++) code->tasks[i].info = m->tasks.at[i];
+    return ING_OK;
+}
+
+static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out, ing_err *e) {
+    const int64_t *set = job->settings->at;
+    ing_pass_options po = {.fast_math = set[ING_SET_fast_math] != 0,
+                           .debug = set[ING_SET_debug] != 0};
+    ING_TRY(ing_pass_run(job->mod, &po, e));
+    ING_TRY(code_tasks(out, job->mod, e));
+    if (set[ING_SET_interp]) {
+        out->mod = job->mod;
+        return ING_OK;
+    }
+    ing_gen_options go = {.fast_math = po.fast_math,
+                          .opt_level = (uint32_t)set[ING_SET_opt_level],
+                          .isa_level = ing_image_isa_level()};
+    image_job common = {job->mod, 0, &go, job->label};
+    uint32_t threads = (uint32_t)set[ING_SET_num_compile_threads];
+    return batch_run(g, &common, threads ? threads : ing_os_cpus(), out, e);
+}
+
+ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
+                            ing_err *e) {
+    memset(out, 0, sizeof *out);
+    ing_status s = build(g, job, out, e);
+    if (out->mod != job->mod) ing_ir_mod_free(job->mod);
+    if (s != ING_OK) ing_code_fini(out);
+    return s;
+}
+
+void ing_code_fini(ing_code *c) {
+    for (uint32_t i = 0; c->tasks && i < c->n_tasks; i++) ing_image_unref(c->tasks[i].image);
+    ing_free(c->tasks);
+    ing_ir_mod_free(c->mod);
+    memset(c, 0, sizeof *c);
+}

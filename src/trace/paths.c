@@ -1,0 +1,105 @@
+/* Paths: how lowering reached a thing, as interned nodes (R1). Equal paths have equal
+ * ids within one kernel. Called by the gate while compiling and by the tree while
+ * replaying; never looks at what a path leads to. */
+#include "trace/trace.h"
+
+#include <string.h>
+
+/* Longer chains than this come only from hostile input; printing and re-rooting stop. */
+enum { MAX_STEPS = 4096 };
+
+void ing_paths_init(ing_paths *p) {
+    memset(p, 0, sizeof *p);
+    ing_atoms_init(&p->atoms);
+    ing_map_init(&p->map);
+    (void)ing_vec_push(&p->nodes, (ing_path_node){0});
+}
+
+void ing_paths_fini(ing_paths *p) {
+    ing_atoms_fini(&p->atoms);
+    ing_map_fini(&p->map);
+    ing_vec_fini(&p->nodes);
+}
+
+ing_path ing_path_add(ing_paths *p, ing_path parent, ing_step step, const char *name,
+                      int64_t i) {
+    uint32_t atom = name ? ing_atoms_add(&p->atoms, name, strlen(name)) : 0;
+    if (atom == UINT32_MAX || p->nodes.len == 0) return 0;
+    struct {
+        uint64_t parent, step, atom;
+        int64_t i;
+    } key = {parent, step, atom, i};
+    ing_hash128 h = ing_hash(&key, sizeof key);
+    uint32_t found = ing_map_get(&p->map, h);
+    if (found) return found;
+    ing_path_node n = {parent, (uint8_t)step, atom, i};
+    if (!ing_vec_push(&p->nodes, n)) return 0;
+    if (!ing_map_put(&p->map, h, p->nodes.len - 1)) return 0;
+    return p->nodes.len - 1;
+}
+
+/* Chain of ids from `of` up to its root, root last; returns the length, 0 if too long. */
+static uint32_t chain_of(const ing_paths *p, ing_path of, ing_path chain[MAX_STEPS]) {
+    uint32_t n = 0;
+    for (; of; of = p->nodes.at[of].parent) {
+        if (n == MAX_STEPS) return 0;
+        chain[n++] = of;
+    }
+    return n;
+}
+
+bool ing_path_reroot(ing_paths *p, ing_path of, ing_path func, const ing_path *params,
+                     uint32_t n, ing_path *out) {
+    ing_path chain[MAX_STEPS];
+    uint32_t steps = chain_of(p, of, chain);
+    *out = 0;
+    if (steps == 0) return false;
+    ing_path_node root = p->nodes.at[chain[steps - 1]];
+    ing_path at;
+    if (root.step == ING_STEP_FRAME_FUNC) {
+        at = func;
+    } else if (root.step == ING_STEP_FRAME_PARAM) {
+        at = (uint64_t)root.i < n ? params[root.i] : 0;
+        if (at == 0) return true;
+    } else {
+        *out = of;
+        return true;
+    }
+    for (uint32_t k = steps - 1; at && k-- > 0;) {
+        ing_path_node s = p->nodes.at[chain[k]];
+        const char *name = s.atom ? ing_atoms_text(&p->atoms, s.atom) : NULL;
+        at = ing_path_add(p, at, (ing_step)s.step, name, s.i);
+    }
+    *out = at;
+    return at != 0;
+}
+
+static void print_step(const ing_paths *p, const ing_path_node *n, ing_bytes *out) {
+    const char *name = ing_atoms_text(&p->atoms, n->atom);
+    long long i = (long long)n->i;
+    switch ((ing_step)n->step) {
+    case ING_STEP_NONE: break;
+    case ING_STEP_KERNEL: ing_bytes_puts(out, "kernel"); break;
+    case ING_STEP_ARG: ing_bytes_printf(out, "arg(%s)", name); break;
+    case ING_STEP_FRAME_FUNC: ing_bytes_puts(out, "func"); break;
+    case ING_STEP_FRAME_PARAM: ing_bytes_printf(out, "param(%lld)", i); break;
+    case ING_STEP_GLOBAL: ing_bytes_printf(out, ":global(%s)", name); break;
+    case ING_STEP_CLOSURE: ing_bytes_printf(out, ":closure(%s)", name); break;
+    case ING_STEP_BUILTIN: ing_bytes_printf(out, ":builtin(%s)", name); break;
+    case ING_STEP_PARAM: ing_bytes_printf(out, ":annotation(%lld)", i); break;
+    case ING_STEP_DEFAULT: ing_bytes_printf(out, ":default(%lld)", i); break;
+    case ING_STEP_RETURNS: ing_bytes_puts(out, ":returns"); break;
+    case ING_STEP_ATTR: ing_bytes_printf(out, ".%s", name); break;
+    case ING_STEP_ITEM_INT: ing_bytes_printf(out, "[%lld]", i); break;
+    case ING_STEP_ITEM_STR: ing_bytes_printf(out, "['%s']", name); break;
+    case ING_STEP_CALL: ing_bytes_printf(out, "(call %lld)", i); break;
+    case ING_STEP_CONFIG: ing_bytes_printf(out, "config(%s)", name); break;
+    }
+}
+
+void ing_path_print(const ing_paths *p, ing_path of, ing_bytes *out) {
+    ing_path chain[MAX_STEPS];
+    uint32_t n = chain_of(p, of, chain);
+    if (n == 0) ing_bytes_puts(out, "...");
+    while (n-- > 0) print_step(p, &p->nodes.at[chain[n]], out);
+}
