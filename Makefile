@@ -1,0 +1,87 @@
+# Two commands for users: `make demo` and `make test`. Everything else is for developers.
+# Each sets up what it needs in .venv and build/, and redoes only what changed. Nothing
+# outside this directory is written; pip's own settings (index, proxy) are left alone.
+#
+#   make demo PYTHON=python3.12     uses another interpreter
+
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+BIN := $(VENV)/bin
+MESON := $(PY) -m mesonbuild.mesonmain
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+TOOLS := meson meson-python ninja numpy 'llvmlite>=0.45' 'pytest>=7' hypothesis pillow
+# Wanted, not needed: without a wheel for this machine the format check reports "not run".
+EXTRAS := 'clang-format>=23,<24'
+
+# The stamps carry the version of Python, so that another PYTHON rebuilds the venv.
+PYTAG := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+READY := $(VENV)/.ready-$(PYTAG)
+INSTALLED := $(VENV)/.installed-$(PYTAG)
+SOURCES := $(shell find src ingot tools/revision.py tools/exports.map -type f \
+	\( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.pyi' \
+	-o -name meson.build -o -name '*.map' -o -name py.typed \) 2>/dev/null)
+SAY := @printf '%s\n'
+
+.PHONY: demo test stress bench asan tsan tidy inplace machine setup clean help
+.DEFAULT_GOAL := help
+
+help:
+	$(SAY) 'make demo    set up a local venv, run a simulation, write out/demo.png and .gif' \
+	       'make test    set up a local venv, run every test' \
+	       '' \
+	       'for developers: stress bench asan tsan tidy inplace clean (CONTRIBUTING.md)'
+
+demo: $(INSTALLED)
+	@$(PY) examples/demo.py
+
+test: $(INSTALLED)
+	@$(PY) tools/run_tests.py --jobs $(JOBS)
+
+stress: $(INSTALLED)
+	@INGOT_STRESS=1 $(PY) tools/run_tests.py --jobs $(JOBS)
+
+bench: $(INSTALLED)
+	@$(PY) bench/compute.py
+	@$(PY) bench/launch.py
+	@$(PY) bench/start.py
+
+asan tsan: $(READY)
+	@$(PY) tools/run_tests.py --jobs $(JOBS) --only $@
+
+tidy: $(READY)
+	@$(PY) tools/run_tests.py --jobs $(JOBS) --only tidy
+
+# For developers: the extension beside the package's .py files, so that an edit to them
+# is live and `python` started in this directory imports the working tree.
+inplace: $(READY)
+	@test -d build/inplace-$(PYTAG) || $(MESON) setup build/inplace-$(PYTAG) >build/inplace.log
+	@$(MESON) compile -C build/inplace-$(PYTAG)
+	@cp build/inplace-$(PYTAG)/_core*.so ingot/
+
+setup: $(INSTALLED)
+
+machine:
+	@sh tools/check_machine.sh "$(PYTHON)"
+
+$(READY): pyproject.toml Makefile | machine
+	$(SAY) '== a virtual environment in $(VENV)'
+	@test -e $@ || $(PYTHON) -m venv --clear $(VENV)
+	$(SAY) '== packages: meson, ninja, numpy, llvmlite, pytest, hypothesis, pillow'
+	@$(PY) -m pip install --quiet --disable-pip-version-check $(TOOLS)
+	@$(PY) -m pip install --quiet --disable-pip-version-check $(EXTRAS) \
+		|| echo 'not installed: clang-format (the format check will report "not run")'
+	@touch $@
+
+$(INSTALLED): $(READY) meson.build meson.options $(SOURCES)
+	$(SAY) '== building and installing ingot'
+	@mkdir -p build
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PY) -m pip install --quiet \
+		--disable-pip-version-check --no-deps --no-build-isolation --force-reinstall \
+		-Cbuild-dir=build/py-$(PYTAG) .
+	@touch $@
+
+clean:
+	rm -rf build out $(VENV) ingot/_core*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
