@@ -1,0 +1,193 @@
+/* py: the face towards CPython, and the only folder that includes Python.h. This header
+ * is internal to src/py: the module state, and what its files offer each other.
+ *
+ * A part of the module is one row of the table in module.c: `add` fills the module and
+ * the state, `traverse` and `clear` are the garbage collector's, `fini` frees what is no
+ * Python object. All state is per module object: no mutable globals. */
+#ifndef ING_PY_H
+#define ING_PY_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "base/base.h"
+#include "gate/gate.h"
+#include "ir/ir.h"
+
+/* ---- exceptions (raise.c) ----------------------------------------------------------
+ * name, its base among ours, the built-in class it also is (or NULL). An out-of-bounds
+ * access counts as a failed assertion because programs written for the reference catch
+ * it as one. */
+#define ING_PY_EXC_LIST(X) \
+    X(ERROR, "IngotError", ERROR, NULL) \
+    X(COMPILATION, "IngotCompilationError", ERROR, NULL) \
+    X(SYNTAX, "IngotSyntaxError", COMPILATION, PyExc_SyntaxError) \
+    X(TYPE, "IngotTypeError", COMPILATION, PyExc_TypeError) \
+    X(NAME, "IngotNameError", COMPILATION, PyExc_NameError) \
+    X(RUNTIME, "IngotRuntimeError", ERROR, PyExc_RuntimeError) \
+    X(RUNTIME_TYPE, "IngotRuntimeTypeError", RUNTIME, PyExc_TypeError) \
+    X(ASSERTION, "IngotAssertionError", RUNTIME, PyExc_AssertionError) \
+    X(INDEX, "IngotIndexError", ASSERTION, PyExc_IndexError)
+
+typedef enum ing_py_exc {
+#define X(name, text, base, also) ING_PY_EXC_##name,
+    ING_PY_EXC_LIST(X)
+#undef X
+        ING_PY_EXC_N
+} ing_py_exc;
+
+/* ---- array specs (array_spec.c) ------------------------------------------------------
+ * What code depends on of an array. Interned per module: equal specs, equal pointer, so
+ * that a launch compares one pointer. Lives as long as the module. */
+typedef struct ing_py_spec {
+    uint8_t dtype, ndim, grad;
+    uint8_t elem_rank;            /* 0 scalar, 1 vector, 2 matrix elements */
+    uint32_t elem_shape[2];       /* 0 where unused */
+    uint8_t layout[ING_MAX_NDIM]; /* logical axis at memory position k; 0 past ndim */
+    ing_hash128 digest;           /* of the above: the answer to ING_ASK_SPEC */
+    uint32_t id;                  /* from 1, in order of first use */
+} ing_py_spec;
+
+/* ---- module state -------------------------------------------------------------------- */
+
+typedef struct ing_py_state {
+    /* module.c */
+    ing_settings settings;
+    ing_counters counters;
+    PyObject *cache_dir; /* str, or NULL: the default place */
+    /* Called by _core.configure after the settings changed, with the GIL; -1 = raised.
+     * Set by the engine's part. */
+    int (*configured)(struct ing_py_state *st);
+
+    /* raise.c */
+    PyObject *exc[ING_PY_EXC_N];
+
+    /* dtype.c */
+    PyTypeObject *dtype_type;
+    PyObject *dtypes[ING_DTYPE_N]; /* [0] (void) is NULL */
+
+    /* intrinsic.c */
+    ing_map intrinsic_map;          /* address of a callable -> ing_intrinsic */
+    ing_vec(PyObject *) intrinsics; /* what keeps those addresses valid */
+
+    /* array.c */
+    PyTypeObject *array_type;
+    ing_map spec_map;
+    ing_vec(ing_py_spec *) specs;
+    uint64_t generations; /* the last one given out */
+} ing_py_state;
+
+/* The state behind an instance of one of the module's own types (none of which can be
+ * subclassed) or behind the module. */
+static inline ing_py_state *ing_py_state_of(PyObject *instance) {
+    return (ing_py_state *)PyType_GetModuleState(Py_TYPE(instance));
+}
+static inline ing_py_state *ing_py_state_in(PyObject *module) {
+    return (ing_py_state *)PyModule_GetState(module);
+}
+
+/* ---- module.c -------------------------------------------------------------------------- */
+
+typedef struct ing_py_part {
+    int (*add)(PyObject *module, ing_py_state *st); /* -1 = raised */
+    int (*traverse)(ing_py_state *st, visitproc visit, void *arg);
+    void (*clear)(ing_py_state *st);
+    void (*fini)(ing_py_state *st);
+} ing_py_part;
+
+/* Makes a heap type from `spec` and adds it to the module; a new reference or NULL. */
+PyTypeObject *ing_py_add_type(PyObject *module, PyType_Spec *spec);
+
+/* ---- raise.c ------------------------------------------------------------------------------ */
+
+int ing_py_raise_add(PyObject *module, ing_py_state *st);
+int ing_py_raise_traverse(ing_py_state *st, visitproc visit, void *arg);
+void ing_py_raise_clear(ing_py_state *st);
+/* Raises what `e` says, empties it, returns NULL. The one way from ing_err to Python. */
+PyObject *ing_py_raise(ing_py_state *st, ing_err *e);
+/* Raises one of our classes with a formatted message (PyErr_Format); returns NULL. */
+PyObject *ing_py_fail(ing_py_state *st, ing_py_exc exc, const char *fmt, ...);
+
+/* ---- dtype.c ------------------------------------------------------------------------------- */
+
+typedef struct ing_py_dtype {
+    PyObject_HEAD
+    ing_dtype id;
+} ing_py_dtype;
+
+/* A number on its way between Python and memory, or between two dtypes. */
+typedef struct ing_py_num {
+    char kind; /* 'I' int64_t in i, 'U' uint64_t in i, 'F' double in f */
+    int64_t i;
+    double f;
+} ing_py_num;
+
+int ing_py_dtype_add(PyObject *module, ing_py_state *st);
+int ing_py_dtype_traverse(ing_py_state *st, visitproc visit, void *arg);
+void ing_py_dtype_clear(ing_py_state *st);
+static inline bool ing_py_is_dtype(const ing_py_state *st, PyObject *o) {
+    return Py_TYPE(o) == st->dtype_type;
+}
+/* The dtype that `o` means: one of ours, or int, float, bool by the settings. ING_VOID
+ * when it is none (nothing is raised). */
+ing_dtype ing_py_dtype_from(const ing_py_state *st, PyObject *o);
+/* The singleton, borrowed; NULL for void. */
+static inline PyObject *ing_py_dtype_get(const ing_py_state *st, ing_dtype t) {
+    return t < ING_DTYPE_N ? st->dtypes[t] : NULL;
+}
+/* One element in memory to a Python int or float and back. Store wraps integers and
+ * rounds floats; it refuses a float where an integer is wanted. `what` starts messages. */
+PyObject *ing_py_scalar_load(ing_dtype t, const void *at);
+int ing_py_scalar_store(ing_py_state *st, ing_dtype t, void *at, PyObject *value,
+                        const char *what);
+/* The same without Python, converting as CAST does (src/ir/op.def). */
+ing_py_num ing_py_num_load(ing_dtype t, const void *at);
+void ing_py_num_store(ing_dtype t, void *at, ing_py_num v);
+
+/* ---- intrinsic.c ---------------------------------------------------------------------------- */
+
+int ing_py_intrinsic_add(PyObject *module, ing_py_state *st);
+int ing_py_intrinsic_traverse(ing_py_state *st, visitproc visit, void *arg);
+void ing_py_intrinsic_clear(ing_py_state *st);
+void ing_py_intrinsic_fini(ing_py_state *st);
+/* By identity, never by __eq__ or __hash__ (R5). ING_IN_NONE: not one. */
+ing_intrinsic ing_py_intrinsic_of(const ing_py_state *st, PyObject *callable);
+
+/* ---- arrays (array*.c, dlpack.c) --------------------------------------------------------------- */
+
+typedef struct ing_py_array {
+    PyObject_HEAD
+    void *data; /* never NULL, 64-byte aligned unless `base` owns it */
+    const ing_py_spec *spec;
+    int64_t shape[ING_MAX_NDIM]; /* logical extents, each below 2^31 */
+    size_t nbytes;
+    uint64_t generation; /* read it with ing_py_array_generation */
+    uint32_t exports;    /* live buffers and DLPack tensors: others may write (R25) */
+    PyObject *dict, *weakrefs;
+    PyObject *grad; /* an array of the same shape, or NULL */
+    PyObject *base; /* owner of foreign memory, or NULL: data is ours */
+} ing_py_array;
+
+int ing_py_array_add(PyObject *module, ing_py_state *st);
+int ing_py_array_traverse(ing_py_state *st, visitproc visit, void *arg);
+void ing_py_array_clear(ing_py_state *st);
+void ing_py_array_fini(ing_py_state *st);
+
+static inline bool ing_py_is_array(const ing_py_state *st, PyObject *o) {
+    return Py_TYPE(o) == st->array_type;
+}
+/* The interned spec equal to `s` (digest and id of `s` are ignored; layout past ndim and
+ * elem_shape past elem_rank must be 0). NULL with MemoryError set. */
+const ing_py_spec *ing_py_spec_intern(ing_py_state *st, const ing_py_spec *s);
+
+/* 0 = unknown, which never matches (R25). Numbers are unique in the process, so an equal
+ * one means the same array with the same contents. */
+static inline uint64_t ing_py_array_generation(const ing_py_array *a) {
+    return a->exports || a->base ? 0 : a->generation;
+}
+/* To be called after every write that Ingot makes. */
+static inline void ing_py_array_touch(ing_py_state *st, ing_py_array *a) {
+    a->generation = ++st->generations;
+}
+
+#endif
