@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
-MESON := $(PY) -m mesonbuild.mesonmain
+MESON := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 TOOLS := meson meson-python ninja numpy 'llvmlite>=0.45' 'pytest>=7' hypothesis pillow
@@ -56,7 +56,7 @@ tidy: $(READY)
 # For developers: the extension beside the package's .py files, so that an edit to them
 # is live and `python` started in this directory imports the working tree.
 inplace: $(READY)
-	@test -d build/inplace-$(PYTAG) || $(MESON) setup build/inplace-$(PYTAG) >build/inplace.log
+	@test -d build/inplace-$(PYTAG) || $(MESON) setup build/inplace-$(PYTAG)
 	@$(MESON) compile -C build/inplace-$(PYTAG)
 	@cp build/inplace-$(PYTAG)/_core*.so ingot/
 

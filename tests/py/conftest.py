@@ -1,0 +1,107 @@
+"""What all Python tests share: a cache directory of their own, sample sizes, and a way to
+say that a test needs something optional.
+
+    from conftest import needs, samples     (or the fixtures of the same names)
+
+    @needs("torch")                 not run, and said so at the end, when torch is missing
+    def test_torch(): ...
+
+    for seed in range(samples(2000)):   2000 under `make stress`, else a twentieth
+"""
+
+import atexit
+import importlib.util
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+STRESS = os.environ.get("INGOT_STRESS", "0") not in ("", "0")
+SEED = 20240229  # of every randomised test, so that `make test` is the same each time
+
+# Before anything imports ingot: the user's cache is never touched. Mode 0700.
+_scratch = tempfile.mkdtemp(prefix="ingot-pytest-")
+atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
+os.environ["INGOT_CACHE_DIR"] = os.path.join(_scratch, "cache")
+for _name in [n for n in os.environ if n.startswith("QD_")]:
+    del os.environ[_name]  # settings of the person who runs the tests
+
+_not_run = {}  # reason -> how many tests
+
+
+PROGRAMS = {"graphviz": "dot"}
+PROGRAMS |= {n: n for n in ("valgrind", "gdb", "perf", "gcc", "objdump", "nm", "clang-format")}
+PROGRAMS |= {"redis-server": "redis-server"}
+
+
+def _missing(what):
+    """Why `what` cannot be used, or None. A name is a program's or else a module's."""
+    if what in PROGRAMS:
+        path = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
+        there = shutil.which(PROGRAMS[what], path=path)
+    else:
+        there = importlib.util.find_spec(what)
+    return None if there else f"{what} (not installed)"
+
+
+def needs(*things):
+    """Marks a test as needing optional modules or programs, by name."""
+    reasons = [r for r in map(_missing, things) if r]
+    if not reasons:
+        return lambda test: test
+    return pytest.mark.not_run(reason=reasons[0])
+
+
+def samples(full):
+    """How many cases a randomised test runs: all under `make stress`, else a twentieth."""
+    return full if STRESS else max(1, full // 20)
+
+
+@pytest.fixture(name="samples")
+def samples_fixture():
+    return samples
+
+
+@pytest.fixture
+def cache_dir(tmp_path, monkeypatch):
+    """An empty cache directory for this test and the processes that it starts."""
+    path = tmp_path / "cache"
+    monkeypatch.setenv("INGOT_CACHE_DIR", str(path))
+    return path
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "not_run(reason): needs something that is missing")
+    try:
+        import hypothesis
+    except ImportError:
+        return
+    hypothesis.settings.register_profile(
+        "ingot", derandomize=not STRESS, deadline=None, database=None,
+        max_examples=samples(2000), suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    hypothesis.settings.load_profile("ingot")
+
+
+def pytest_runtest_setup(item):
+    mark = item.get_closest_marker("not_run")
+    if mark:
+        reason = mark.kwargs["reason"]
+        _not_run[reason] = _not_run.get(reason, 0) + 1
+        pytest.skip(f"not run: {reason}")
+
+
+def pytest_terminal_summary(terminalreporter):
+    for reason, count in sorted(_not_run.items()):
+        terminalreporter.write_line(f"not run: {reason}: {count} test(s)")
+    path = os.environ.get("INGOT_NOT_RUN_FILE")
+    if path and _not_run:
+        with open(path, "a", encoding="utf-8") as out:
+            for reason, count in sorted(_not_run.items()):
+                out.write(f"{reason}: {count} test(s)\n")

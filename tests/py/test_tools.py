@@ -1,0 +1,322 @@
+"""Each checker accepts the tree and refuses a bad sample; the Makefile's machine check names
+what is missing."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, needs
+
+TOOLS = ROOT / "tools"
+sys.path.insert(0, str(TOOLS))
+
+import check_format
+import check_globals
+import check_layers
+import check_size
+import check_symbols
+import list_files
+import revision
+import version
+
+
+def put(root, name, text):
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def compile_c(tmp_path, text, *flags, name="sample.c", out="sample.o"):
+    source = put(tmp_path, name, text)
+    target = tmp_path / out
+    subprocess.run(["gcc", *flags, "-o", target, source], check=True)
+    return target
+
+
+# ---- layers ---------------------------------------------------------------------------
+
+
+def test_layers_of_the_tree():
+    assert check_layers.check(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    "folder, line, part",
+    [
+        ("base", '#include "ir/ir.h"', "later layer"),
+        ("ir", "#include <Python.h>", "src/py alone"),
+        ("ir", '#  include "Python.h"', "src/py alone"),
+        ("ir", '#include "ir.h"', "name the folder"),
+        ("front", '#include "elsewhere/x.h"', "not a layer"),
+        ("py", '#include "ir/ir_int.h"', "internal to ir"),
+    ],
+)
+def test_layers_refuses(tmp_path, folder, line, part):
+    put(tmp_path, f"src/{folder}/a.c", f"/* a */\n{line}\n")
+    (found,) = check_layers.check(tmp_path)
+    assert found.startswith(f"src/{folder}/a.c:2:") and part in found
+
+
+def test_layers_accepts(tmp_path):
+    put(tmp_path, "src/base/a.c", '#include "base/base.h"\n#include <stdio.h>\n')
+    put(tmp_path, "src/ir/a.c", '#include "gen/abi.h"\n#include "ir/ir_int.h"\n')
+    put(tmp_path, "src/py/a.c", '#include <Python.h>\n#include "ing_revision.h"\n')
+    assert check_layers.check(tmp_path) == []
+
+
+def test_layers_unknown_folder(tmp_path):
+    put(tmp_path, "src/misc/a.c", "")
+    assert "not a layer" in check_layers.check(tmp_path)[0]
+
+
+# ---- sizes ----------------------------------------------------------------------------
+
+
+def test_sizes_of_the_tree():
+    assert check_size.check(ROOT) == []
+
+
+def test_size_refuses_a_long_function(tmp_path):
+    body = "    x++;\n" * 119
+    put(tmp_path, "src/base/a.c", f"struct s {{\n    int x;\n}};\nvoid\nf(int x) {{\n{body}}}\n")
+    (found,) = check_size.check(tmp_path)
+    assert "f has 121 lines" in found
+
+
+def test_size_counts_parameters_on_further_lines(tmp_path):
+    body = "    x++;\n" * 118
+    put(tmp_path, "src/base/a.c", f"int g(void);\nstatic void f(int x,\n         int y) {{\n{body}}}\n")
+    assert "f has 121 lines" in check_size.check(tmp_path)[0]
+
+
+def test_size_leaves_tables_alone(tmp_path):
+    rows = "    1,\n" * 300
+    put(tmp_path, "src/base/a.c", f"static const int t[] = {{\n{rows}}};\n")
+    assert check_size.check(tmp_path) == []
+
+
+def test_size_refuses_a_long_file(tmp_path):
+    put(tmp_path, "src/base/a.c", "\n" * 1001)
+    put(tmp_path, "src/base/a.def", "\n" * 1001)
+    assert check_size.check(tmp_path) == ["src/base/a.c: 1001 lines, 1000 at most"]
+
+
+# ---- format ---------------------------------------------------------------------------
+
+
+def clang_format():
+    return check_format.find_clang_format()
+
+
+@needs("clang-format")
+def test_format_refuses_and_fixes(tmp_path):
+    shutil.copy(ROOT / ".clang-format", tmp_path)
+    path = put(tmp_path, "src/base/a.c", "int f( void ){return 1;}\n")
+    assert check_format.check(tmp_path, clang_format()) == ["src/base/a.c:1: not formatted"]
+    check_format.check(tmp_path, clang_format(), fix=True)
+    assert check_format.check(tmp_path, clang_format()) == []
+    assert path.read_text() == "int f(void) {\n    return 1;\n}\n"
+
+
+# ---- symbols --------------------------------------------------------------------------
+
+
+@needs("gcc", "nm")
+def test_symbols_refuses(tmp_path):
+    text = "int PyInit__core(void) { return 0; }\nint ing_leak(void) { return 1; }\n"
+    path = compile_c(tmp_path, text, "-shared", "-fPIC", out="_core.so")
+    (found,) = check_symbols.check(path)
+    assert found.endswith("exports ing_leak")
+
+
+@needs("gcc", "nm")
+def test_symbols_accepts_what_the_version_script_leaves(tmp_path):
+    text = "int PyInit__core(void) { return 0; }\nint ing_leak(void) { return 1; }\n"
+    script = f"-Wl,--version-script={TOOLS / 'exports.map'}"
+    path = compile_c(tmp_path, text, "-shared", "-fPIC", script, out="_core.so")
+    assert check_symbols.check(path) == []
+
+
+@needs("gcc", "nm")
+def test_symbols_misses_the_entry(tmp_path):
+    path = compile_c(tmp_path, "static int x;\n", "-shared", "-fPIC", out="_core.so")
+    assert check_symbols.check(path) == [f"{path}: does not export PyInit__core"]
+
+
+# ---- globals --------------------------------------------------------------------------
+
+GLOBALS = """
+int visible;
+static int hidden = 3;
+int f(void) { static int inside; return ++inside + ++hidden; }
+__thread int each;
+static const char *const table[] = {"a", "b"};
+const int *g(int i);
+const char *h(int i) { return table[i]; }
+"""
+
+
+@needs("gcc", "objdump")
+def test_globals_refuses(tmp_path):
+    allow = put(tmp_path, "allow", "# nothing\n")
+    path = compile_c(tmp_path, GLOBALS, "-c", "-fPIC")
+    found = check_globals.check([path], tmp_path, allow)
+    names = {line.split(": ")[1].split(" ")[0].split(".")[0] for line in found}
+    assert names == {"visible", "hidden", "inside", "each"}
+
+
+@needs("gcc", "objdump")
+def test_globals_allow_list(tmp_path):
+    text = "/* registry: for fork handlers, which take no argument */\nint visible;\n"
+    path = compile_c(tmp_path, text, "-c", name="src/a.c")
+    allow = put(tmp_path, "allow", "# why\nsrc/a.c visible fork handlers take no argument\n")
+    assert check_globals.check([path], tmp_path, allow) == []
+    put(tmp_path, "src/a.c", "int visible;\n")
+    (found,) = check_globals.check([path], tmp_path, allow)
+    assert "registry:" in found
+    put(tmp_path, "allow", "src/b.c visible why\n")
+    assert "does not exist" in check_globals.check([path], tmp_path, allow)[0]
+
+
+@needs("gcc", "objdump")
+def test_globals_accepts_constants(tmp_path):
+    text = 'static const char *const t[] = {"a"};\nconst char *h(void) { return t[0]; }\n'
+    path = compile_c(tmp_path, text, "-c", "-fPIC", "-O0")
+    assert check_globals.check([path], tmp_path, put(tmp_path, "allow", "")) == []
+
+
+# ---- revision, version, lists -----------------------------------------------------------
+
+
+def tree(root):
+    for name in ("src/base/a.c", "src/gen/abi.h", "src/rt/a.c", "ingot/a.py", "ingot/_helper.py"):
+        put(root, name, "one\n")
+
+
+def revisions(root):
+    return (
+        revision.digest(root, revision.front_files(root)),
+        revision.digest(root, revision.back_files(root)),
+    )
+
+
+@pytest.mark.parametrize(
+    "name, front, back",
+    [
+        ("src/base/a.c", True, False),
+        ("src/gen/abi.h", False, True),
+        ("src/rt/a.c", False, False),
+        ("ingot/a.py", True, False),
+        ("ingot/sub/new.py", True, False),
+        ("ingot/_helper.py", True, True),
+    ],
+)
+def test_revision_follows_the_files(tmp_path, name, front, back):
+    tree(tmp_path)
+    before = revisions(tmp_path)
+    put(tmp_path, name, "two\n")
+    after = revisions(tmp_path)
+    assert (before[0] != after[0], before[1] != after[1]) == (front, back)
+
+
+def test_revision_depends_on_names_and_ignores_caches(tmp_path):
+    tree(tmp_path)
+    before = revisions(tmp_path)
+    put(tmp_path, "ingot/__pycache__/a.py", "x")
+    assert revisions(tmp_path) == before
+    (tmp_path / "src/base/a.c").rename(tmp_path / "src/base/b.c")
+    assert revisions(tmp_path)[0] != before[0]
+
+
+def test_revision_is_written_only_on_change(tmp_path):
+    out = tmp_path / "ing_revision.h"
+    assert revision.write_if_changed(out, "text")
+    os.utime(out, (1, 1))
+    assert not revision.write_if_changed(out, "text") and out.stat().st_mtime == 1
+
+
+def test_version_is_a_version():
+    assert version.version().count(".") == 2
+
+
+def test_list_files(tmp_path):
+    for name in ("ingot/a.py", "ingot/sub/b.py", "ingot/c.txt", "ingot/__pycache__/d.py"):
+        put(tmp_path, name, "")
+    assert list_files.list_files(tmp_path, "ingot", [".py"]) == ["ingot/a.py", "ingot/sub/b.py"]
+
+
+# ---- the machine check ------------------------------------------------------------------
+
+
+def machine(tmp_path, *programs, python="python3"):
+    """Runs the check with a PATH that has only `programs` (name -> script text or None)."""
+    where = tmp_path / "bin"
+    where.mkdir()
+    for name in ("sh", "mktemp", "rm", "printf", "cat"):
+        (where / name).symlink_to(shutil.which(name))
+    for name, text in programs:
+        put(where, name, text).chmod(0o755)
+    env = {"PATH": str(where), "TMPDIR": str(tmp_path)}
+    command = [where / "sh", TOOLS / "check_machine.sh", python]
+    return subprocess.run(command, env=env, capture_output=True, text=True)
+
+
+GOOD = "#!/bin/sh\nexit 0\n"
+
+
+def test_machine_with_everything(tmp_path):
+    done = machine(tmp_path, ("python3", GOOD), ("gcc", GOOD))
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_machine_without_python(tmp_path):
+    done = machine(tmp_path, ("gcc", GOOD))
+    assert done.returncode == 1
+    assert "apt-get install python3 python3-dev python3-venv" in done.stderr
+
+
+def test_machine_with_old_python(tmp_path):
+    done = machine(tmp_path, ("python3", "#!/bin/sh\nexit 1\n"), ("gcc", GOOD))
+    assert done.returncode == 1 and "3.10 or later" in done.stderr
+
+
+def test_machine_without_headers_and_venv(tmp_path):
+    script = '#!/bin/sh\ncase "$2" in *Python.h*|*ensurepip*) exit 1;; esac\nexit 0\n'
+    done = machine(tmp_path, ("python3", script), ("gcc", GOOD))
+    assert done.returncode == 1
+    assert "apt-get install python3-dev python3-venv" in done.stderr
+
+
+def test_machine_without_compiler(tmp_path):
+    done = machine(tmp_path, ("python3", GOOD))
+    assert done.returncode == 1 and "apt-get install gcc libc6-dev" in done.stderr
+
+
+def test_machine_with_half_a_compiler(tmp_path):
+    done = machine(tmp_path, ("python3", GOOD), ("cc", "#!/bin/sh\nexit 1\n"))
+    assert done.returncode == 1 and "libc6-dev" in done.stderr
+
+
+# ---- what is not run is said --------------------------------------------------------------
+
+
+def test_needs_reports(tmp_path):
+    put(
+        tmp_path, "test_sample.py",
+        "from conftest import needs, samples\n"
+        "@needs('no_such_module_at_all')\ndef test_a(): assert 0\n"
+        "@needs('sys')\ndef test_b(): assert samples(2000) == 100 and samples(3) == 1\n",
+    )
+    shutil.copy(pathlib.Path(__file__).with_name("conftest.py"), tmp_path)
+    notes = tmp_path / "notes"
+    env = dict(os.environ, INGOT_NOT_RUN_FILE=str(notes), INGOT_STRESS="0")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "not run: no_such_module_at_all (not installed): 1 test(s)" in done.stdout
+    assert "1 passed, 1 skipped" in done.stdout
+    assert notes.read_text() == "no_such_module_at_all (not installed): 1 test(s)\n"

@@ -1,0 +1,18 @@
+"""The folders of src/ from the bottom up: each may include only itself and those above it
+in this list. One place, used by the checkers."""
+
+LAYERS = (
+    "base", "store", "gate", "ir", "front", "ad", "pass", "gen", "image", "trace",
+    "compile", "rt", "launch", "graph", "py",
+)
+
+# Headers that any folder may include.
+EVERYWHERE = {
+    "gen/abi.h": "the task ABI, plain C, shared by code, interpreter and runtime",
+    "ing_revision.h": "made at build time",
+}
+
+# Single permitted steps upwards: (folder, header) -> why.
+EXCEPTIONS = {
+    ("compile", "rt/rt.h"): "fills ing_rt_task, the plain descriptor that the runtime runs",
+}

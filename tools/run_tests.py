@@ -1,0 +1,268 @@
+"""Runs the suites in order and ends with one line for each, and one for each thing that was
+not run with the reason. Called by the Makefile with the venv's Python.
+
+    run_tests.py [--jobs N] [--only checkers|asan|tsan|valgrind|python|tidy]
+
+Exit status 0 only when every suite that ran passed. INGOT_STRESS=1 asks for the full-size
+suites; otherwise randomised ones run a twentieth with a fixed seed.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = pathlib.Path(sys.executable).parent
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+NOT_RUN = 77
+STRESS = os.environ.get("INGOT_STRESS", "0") not in ("", "0")
+
+SANITIZERS = {
+    "asan": ["-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized"],
+    "tsan": ["-Db_sanitize=thread", "-Dbuildtype=debugoptimized"],
+    "valgrind": ["-Dbuildtype=debugoptimized"],
+}
+
+
+class Report:
+    """What ran, what it said, and what did not run."""
+
+    def __init__(self):
+        self.rows = []
+        self.not_run = []
+
+    def add(self, suite, ok, seconds, detail):
+        self.rows.append((suite, ok, seconds, detail))
+
+    def show(self):
+        print("\n" + "=" * 78)
+        for suite, ok, seconds, detail in self.rows:
+            state = "passed" if ok else "FAILED"
+            print(f"{suite:<28} {state}  {seconds:6.1f} s   {detail}")
+        for line in dict.fromkeys(self.not_run):
+            print(f"not run: {line}")
+        return all(ok for _, ok, _, _ in self.rows)
+
+
+def heading(text):
+    print(f"== {text}", flush=True)
+
+
+def environment(scratch):
+    """The tests' environment: our tools first on PATH, never the user's cache."""
+    env = dict(os.environ)
+    env["PATH"] = f"{BIN}{os.pathsep}{env.get('PATH', '')}"
+    env["INGOT_CACHE_DIR"] = str(scratch / "cache")
+    env["INGOT_NOT_RUN_FILE"] = str(scratch / "not-run.txt")
+    return env
+
+
+def call(command, env, cwd=ROOT):
+    """Runs, shows the output as it comes, and returns (status, output)."""
+    lines = []
+    with subprocess.Popen(
+        [str(c) for c in command], cwd=cwd, env=env, text=True, errors="replace",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as process:
+        for line in process.stdout:
+            lines.append(line)
+            print(line, end="", flush=True)
+    return process.returncode, "".join(lines)
+
+
+def quietly(command, env, cwd=ROOT):
+    """Runs and shows the output only of a failure."""
+    run = subprocess.run(
+        [str(c) for c in command], cwd=cwd, env=env, text=True, errors="replace",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    if run.returncode:
+        print(run.stdout, flush=True)
+    return run.returncode
+
+
+# ---- suites ---------------------------------------------------------------------------
+
+
+def build(name, env, jobs):
+    """A build directory with the C tests in it; False when it does not build."""
+    where = ROOT / "build" / name
+    options = ["-Dctests=true", "-Dextension=false", "-Dwerror=true"]
+    options += SANITIZERS.get(name, [])
+    if not (where / "build.ninja").exists():
+        shutil.rmtree(where, ignore_errors=True)
+        setup = [BIN / "meson", "setup", where, *options]
+    else:  # asks again for the list of tests, which may have grown
+        setup = [BIN / "meson", "setup", "--reconfigure", where, *options]
+    return (
+        quietly(setup, env) == 0
+        and quietly([BIN / "ninja", "-C", where, f"-j{jobs}"], env) == 0
+    )
+
+
+def run_checkers(report, env, jobs):
+    heading("checkers: layers, sizes, format, symbols, globals")
+    start = time.monotonic()
+    tools = ROOT / "tools"
+    results = []
+    checks = [("layers", []), ("size", []), ("format", []), ("symbols", [])]
+    if quietly_build(env, jobs):
+        library = ROOT / "build" / "check" / "libingot_engine.a"
+        checks.append(("globals", [library, *extension()]))
+    else:
+        results.append(("build with -Werror", 1))
+    for name, arguments in checks:
+        # From the tools folder, so that the working tree's ingot hides nothing installed.
+        command = [sys.executable, tools / f"check_{name}.py", *arguments]
+        status, output = call(command, env, cwd=tools)
+        if status == NOT_RUN:
+            report.not_run.append(output.strip().partition("not run: ")[2])
+        else:
+            results.append((name, status))
+    bad = [name for name, status in results if status]
+    detail = "failed: " + ", ".join(bad) if bad else f"{len(results)} checks"
+    report.add("checkers", not bad, time.monotonic() - start, detail)
+
+
+def quietly_build(env, jobs):
+    where = ROOT / "build" / "check"
+    mode = ["--reconfigure"] if (where / "build.ninja").exists() else []
+    setup = [BIN / "meson", "setup", *mode, where, "-Dextension=false", "-Dwerror=true"]
+    return (
+        quietly(setup, env) == 0
+        and quietly([BIN / "ninja", "-C", where, f"-j{jobs}"], env) == 0
+    )
+
+
+def extension():
+    sys.path.insert(0, str(ROOT / "tools"))
+    import check_symbols
+
+    path = check_symbols.find_extension()
+    return [path] if path else []
+
+
+def run_c_tests(report, env, jobs, name):
+    titles = {
+        "asan": "C tests (ASan, UBSan, leaks)",
+        "tsan": "C tests (TSan)",
+        "valgrind": "C tests (valgrind)",
+    }
+    heading(titles[name])
+    start = time.monotonic()
+    detail = "did not build"
+    ok = build(name, env, jobs)
+    if ok:
+        where = ROOT / "build" / name
+        command = [BIN / "meson", "test", "-C", where, "--no-rebuild", "--print-errorlogs"]
+        command += ["--num-processes", str(jobs)]
+        if STRESS or name != "asan":
+            command += ["--timeout-multiplier", "10"]
+        if name == "valgrind":
+            command += ["--wrap", "valgrind -q --error-exitcode=9 --leak-check=full"]
+        status, output = call(command, env)
+        ok = status == 0
+        passed = re.search(r"^Ok:\s+(\d+)", output, re.MULTILINE)
+        failed = re.findall(r"^(?:Fail|Timeout):\s+(\d+)", output, re.MULTILINE)
+        bad = sum(int(n) for n in failed)
+        detail = f"{passed[1] if passed else 0} programs passed, {bad} failed"
+    report.add(titles[name], ok, time.monotonic() - start, detail)
+
+
+def run_python(report, env, jobs):
+    heading("Python tests" + (", full size" if STRESS else ""))
+    start = time.monotonic()
+    # From tests/py, so that `import ingot` takes the installed package.
+    command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml"]
+    command += ["--rootdir", ROOT, ROOT / "tests" / "py"]
+    status, output = call(command, env, cwd=ROOT / "tests" / "py")
+    summary = re.findall(r"^=* ?(\d+ (?:passed|failed|error).*?) in ", output, re.MULTILINE)
+    detail = summary[-1] if summary else "no summary"
+    report.add("Python tests", status == 0, time.monotonic() - start, detail)
+
+
+def run_tidy(report, env, jobs):
+    heading("tidy: format, clang-tidy, cppcheck")
+    start = time.monotonic()
+    status, output = call([sys.executable, ROOT / "tools" / "check_format.py"], env)
+    if status == NOT_RUN:
+        report.not_run.append(output.strip().partition("not run: ")[2])
+    else:
+        report.add("format", status == 0, time.monotonic() - start, "clang-format")
+    sources = sorted(
+        p for p in (ROOT / "src").rglob("*.c") if p.relative_to(ROOT).parts[1] != "py"
+    )
+    if shutil.which("cppcheck"):
+        start = time.monotonic()
+        command = ["cppcheck", "--quiet", "--std=c11", "--error-exitcode=1", f"-j{jobs}"]
+        command += ["--enable=warning,portability", "--inline-suppr", f"-I{ROOT / 'src'}"]
+        command += ["--suppress=missingIncludeSystem", *sources]
+        report.add("cppcheck", call(command, env)[0] == 0, time.monotonic() - start, "src")
+    else:
+        report.not_run.append("cppcheck (not installed)")
+    if shutil.which("clang-tidy") and build("valgrind", env, jobs):
+        start = time.monotonic()
+        command = ["clang-tidy", "-p", ROOT / "build" / "valgrind", "--quiet", *sources]
+        status = call(command, env)[0]
+        report.add("clang-tidy", status == 0, time.monotonic() - start, "src")
+    else:
+        report.not_run.append("clang-tidy (not installed)")
+
+
+def run_valgrind(report, env, jobs):
+    if shutil.which("valgrind") is None:
+        report.not_run.append("valgrind (not installed)")
+    else:
+        run_c_tests(report, env, jobs, "valgrind")
+
+
+def note_optional(report, scratch):
+    """Adds what pytest's `needs` recorded, and what one run by its nature leaves out."""
+    notes = scratch / "not-run.txt"
+    if notes.exists():
+        report.not_run += notes.read_text(encoding="utf-8").splitlines()
+    here = "%d.%d" % sys.version_info[:2]
+    others = ", ".join(v for v in PYTHONS if v != here)
+    report.not_run.append(f"Python {others} (this run is {here}; make test PYTHON=... picks one)")
+    if not STRESS:
+        report.not_run.append("valgrind, full-size randomised suites (make stress)")
+
+
+SUITES = {
+    "checkers": run_checkers,
+    "asan": lambda r, e, j: run_c_tests(r, e, j, "asan"),
+    "tsan": lambda r, e, j: run_c_tests(r, e, j, "tsan"),
+    "valgrind": run_valgrind,
+    "python": run_python,
+    "tidy": run_tidy,
+}
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__)
+    ap.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
+    ap.add_argument("--only", choices=sorted(SUITES), action="append")
+    args = ap.parse_args()
+    suites = args.only or ["checkers", "asan", "python"]
+    if STRESS and not args.only:
+        suites.insert(2, "valgrind")
+    report = Report()
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="ingot-test-") as folder:
+        scratch = pathlib.Path(folder)
+        env = environment(scratch)
+        for suite in suites:
+            SUITES[suite](report, env, args.jobs)
+        if not args.only:
+            note_optional(report, scratch)
+    return 0 if report.show() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
