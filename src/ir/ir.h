@@ -10,15 +10,22 @@
  *  I1 ids start at 1; 0 is "none". Builder calls accept and return 0 after a failure;
  *     the failure is sticky in mod->arena.failed and reported once by ing_ir_ok.
  *  I2 a block is extra[off] = count, then that many instruction ids, in order.
- *  I3 every instruction belongs to exactly one block and is used only where it dominates.
+ *  I3 an instruction belongs to at most one block and is used only where it dominates.
+ *     (What the builder is given after a block ended belongs to none and means nothing.)
  *  I4 only the last instruction of a block may have flag T.
  *  I5 in a kernel function, LOOPs with ING_IR_PARALLEL stand only in the outermost block;
  *     after the split pass each is the only LOOP of a task of its own.
- *  I6 names and locations never change meaning: text and digests can drop them. */
+ *  I6 names and locations never change meaning: text and digests can drop them. The
+ *     location of a CHECK is data (the code carries it, R19): text always keeps it.
+ *  I7 blocks nest at most ING_IR_MAX_NESTING deep and calls form no cycle, so that passes
+ *     may recurse over blocks (not over calls). */
 #ifndef ING_IR_H
 #define ING_IR_H
 
 #include "base/base.h"
+
+enum { ING_IR_MAX_NESTING = 250, ING_IR_MAX_TYPE_DEPTH = 16 };
+enum { ING_IR_MAX_TYPE_SIZE = 1 << 26, ING_IR_MAX_BUFFER = 1 << 30 };
 
 typedef enum ing_op {
     ING_OP_NONE,
@@ -74,6 +81,8 @@ typedef struct ing_type_info {
     const uint32_t *names;     /* struct: atom ids, 0 for tuples */
     uint8_t layout[ING_MAX_NDIM]; /* array: layout[k] = logical axis at memory position k,
                                      outermost first; identity = row major */
+    uint32_t size, align;         /* in memory; a ref is 8 bytes, an array value also */
+    uint8_t depth;                /* nesting of the type, bounds recursion over it */
 } ing_type_info;
 
 /* ---- module ------------------------------------------------------------------------- */
@@ -97,6 +106,8 @@ typedef enum ing_ir_func_kind { ING_IR_KERNEL, ING_IR_FUNC, ING_IR_TASK } ing_ir
 
 typedef struct ing_ir_func {
     uint32_t name; /* atom, for people */
+    uint32_t tree; /* number of its syntax tree in the front end's table, for messages;
+                      kept by split and extract, in no text and no digest */
     uint8_t kind;  /* ing_ir_func_kind */
     ing_type ret;  /* FUNC: value type or void */
     uint32_t n_params;
@@ -197,10 +208,62 @@ static inline uint64_t ing_ir_const_bits(const ing_ir_inst *i) {
     return (uint64_t)i->a | (uint64_t)i->b << 32;
 }
 
+/* ---- reading ------------------------------------------------------------------------- */
+
+static inline const ing_ir_inst *ing_ir_at(const ing_ir_func *f, uint32_t id) {
+    return &f->insts.at[id];
+}
+static inline uint32_t ing_ir_block_len(const ing_ir_func *f, uint32_t block) {
+    return f->extra.at[block];
+}
+static inline const uint32_t *ing_ir_block_ids(const ing_ir_func *f, uint32_t block) {
+    return f->extra.at + block + 1;
+}
+
+typedef struct ing_ir_uses { /* the value operands of one instruction */
+    uint32_t fixed[3], n_fixed;
+    const uint32_t *list; /* then these */
+    uint32_t n_list;
+} ing_ir_uses;
+void ing_ir_inst_uses(const ing_ir_func *f, const ing_ir_inst *i, ing_ir_uses *u);
+/* The blocks of one instruction, in order; returns how many. */
+uint32_t ing_ir_inst_blocks(const ing_ir_inst *i, uint32_t out[2]);
+
+/* Copying instructions between functions, for passes: map[id in `from`] = id in the
+ * builder's function, 0 = not copied yet. Types must mean the same in both modules. */
+typedef struct ing_ir_copy {
+    ing_ir_builder *b;
+    const ing_ir_func *from;
+    uint32_t *map;            /* from->insts.len entries */
+    const uint32_t *func_map; /* new number of each function, or NULL = unchanged */
+    const ing_type *type_map; /* new id of each type, or NULL = unchanged */
+    const uint8_t *live;      /* skip instructions whose entry is 0, or NULL = copy all */
+} ing_ir_copy;
+void ing_ir_copy_inst(ing_ir_copy *c, uint32_t id);  /* with its blocks */
+void ing_ir_copy_block(ing_ir_copy *c, uint32_t block); /* into the open block */
+
+/* Functions that task k reaches, itself first, in the order of first use: entry j is the
+ * module's number of the function that errors and extracted modules call j. Malloc'ed
+ * (ing_free). */
+ing_status ing_ir_task_funcs(const ing_ir_mod *m, uint32_t k, uint32_t **funcs, uint32_t *n,
+                             ing_err *e);
+/* All functions, callees before callers; ING_INTERNAL on a cycle. Malloc'ed. */
+ing_status ing_ir_call_order(const ing_ir_mod *m, uint32_t **funcs, ing_err *e);
+
+/* ---- evaluation: the one definition of scalar operations ------------------------------- */
+
+/* Values are as in CONST: integers extended to 64 bits, floats as their own bits. */
+uint64_t ing_ir_norm(ing_dtype t, uint64_t bits); /* wraps to t, extends again */
+/* Binary and unary arithmetic and comparisons on operands of type t (b is ignored by unary
+ * operations). False: the operation is not defined for t. */
+bool ing_ir_eval(ing_op op, ing_dtype t, uint64_t a, uint64_t b, uint64_t *out);
+uint64_t ing_ir_eval_cast(ing_dtype from, ing_dtype to, uint64_t v);
+
 /* ---- text, checks, digest, execution ---------------------------------------------------- */
 
 enum { ING_IR_PRINT_LOCS = 1, ING_IR_PRINT_NAMES = 2 };
 void ing_ir_print(const ing_ir_mod *m, uint32_t flags, ing_bytes *out);
+void ing_ir_print_type(const ing_ir_mod *m, ing_type t, uint32_t flags, ing_bytes *out);
 ing_status ing_ir_parse(const char *text, size_t n, ing_ir_mod **out, ing_err *e);
 /* Checks every rule above and every operand's type; ING_INTERNAL with the reason. */
 ing_status ing_ir_verify(const ing_ir_mod *m, ing_err *e);
