@@ -5,9 +5,9 @@
  *   0  8  magic "INGOTENT"      8  4  kind      12  4  format version
  *  16 16  key (lo, hi)         32  8  payload length    40 16  XXH3-128 of bytes
  *  [0, length) and of trailer [0, 40)          56  8  zero
- * File name: <dir>/<kind letter>/<first 2 hex of key>/<key hex>. Published by writing a
- * temporary file in the same directory and renaming it; readers take no lock; a hit
- * writes nothing. Anything wrong is a miss plus a counter, never an error. */
+ * File name: <dir>/<kind letter: i, v, x>/<first 2 hex of key>/<key hex>. Published by
+ * writing a temporary file (.tmp) in the same directory and renaming it; readers take no
+ * lock; a hit writes nothing. Anything wrong is a miss plus a counter, never an error. */
 #ifndef ING_STORE_H
 #define ING_STORE_H
 

@@ -1,0 +1,212 @@
+/* The cache directory: where it is, opening it, and the rule of R20 that makes it safe to
+ * run code found in it. Called by get, put and at start-up. Trust is decided on open
+ * descriptors only, so that nothing can be exchanged between check and use. Nothing here
+ * is fatal: a directory that cannot be used means running on memory. */
+#include "store/store_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool ing_store_is_ours(int fd, bool directory, size_t *size) {
+    struct stat st;
+    if (fstat(fd, &st) != 0) return false;
+    if (directory ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode)) return false;
+    if (size) *size = st.st_size > 0 ? (size_t)st.st_size : 0;
+    return st.st_uid == geteuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static ing_reach reach_of_errno(void) {
+    if (errno == ENOENT) return ING_REACH_MISSING;
+    /* A link or a file stands where a directory of ours belongs. */
+    return errno == ELOOP || errno == ENOTDIR ? ING_REACH_FOREIGN : ING_REACH_FAILED;
+}
+
+/* The top directory may be reached through links (a home on another disk): it is named by
+ * the user, and what is checked is where the name leads. Below it no link is followed. */
+static ing_reach open_dir(int at, const char *name, int *out) {
+    int nofollow = at == AT_FDCWD ? 0 : O_NOFOLLOW;
+    int fd = openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC | nofollow);
+    if (fd < 0) return reach_of_errno();
+    if (!ing_store_is_ours(fd, true, NULL)) {
+        close(fd);
+        return ING_REACH_FOREIGN;
+    }
+    *out = fd;
+    return ING_REACH_OK;
+}
+
+/* mkdir of path and of each missing parent, as XDG asks with mode 0700. errno is that of
+ * the first real failure: the one after it would only say that a parent is missing. */
+static bool make_dirs(const char *path) {
+    size_t n = strlen(path);
+    char *part = ing_malloc(n + 1);
+    int first = 0;
+    bool ok = false;
+    if (!part) {
+        errno = ENOMEM;
+        return false;
+    }
+    memcpy(part, path, n + 1);
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != 0) continue;
+        part[i] = 0;
+        ok = mkdir(part, 0700) == 0 || errno == EEXIST;
+        if (!ok && !first) first = errno;
+        part[i] = path[i];
+    }
+    ing_free(part);
+    errno = first;
+    return ok;
+}
+
+static ing_reach open_top(const char *dir, bool create, int *fd) {
+    ing_reach r = open_dir(AT_FDCWD, dir, fd);
+    if (r != ING_REACH_MISSING || !create) return r;
+    return make_dirs(dir) ? open_dir(AT_FDCWD, dir, fd) : ING_REACH_FAILED;
+}
+
+static ing_reach open_below(int at, const char *name, bool create, int *fd) {
+    ing_reach r = open_dir(at, name, fd);
+    if (r != ING_REACH_MISSING || !create) return r;
+    if (mkdirat(at, name, 0700) != 0 && errno != EEXIST) return ING_REACH_FAILED;
+    return open_dir(at, name, fd);
+}
+
+/* Opened anew each time (three openat, about 3 us): a cache that is deleted while the
+ * program runs is simply made again. */
+ing_reach ing_store_open_fan(const ing_store *s, char letter, const char hex[33],
+                             bool create, int *fd) {
+    const char part[2][3] = {{letter, 0, 0}, {hex[0], hex[1], 0}};
+    int at = -1;
+    ing_reach r = open_top(s->dir, create, &at);
+    for (int i = 0; i < 2 && r == ING_REACH_OK; i++) {
+        int next = -1;
+        r = open_below(at, part[i], create, &next);
+        int saved = errno;
+        close(at);
+        errno = saved;
+        at = next;
+    }
+    *fd = at;
+    return r;
+}
+
+/* Says which rule of R20 the directory breaks. Looks again, for the text only. */
+static ing_status refuse(const char *dir, ing_err *e) {
+    struct stat st;
+    if (stat(dir, &st) != 0)
+        return ing_fail(e, ING_DECLINED, "cache directory %s: %m", dir);
+    if (!S_ISDIR(st.st_mode))
+        return ing_fail(e, ING_DECLINED, "cache directory %s: not a directory", dir);
+    if (st.st_uid != geteuid())
+        return ing_fail(
+            e, ING_DECLINED,
+            "cache directory %s: it belongs to user %u and this process "
+            "runs as user %u; set INGOT_CACHE_DIR to a directory of its own",
+            dir, (unsigned)st.st_uid, (unsigned)geteuid());
+    return ing_fail(e, ING_DECLINED,
+                    "cache directory %s: others may write to it (mode %04o); "
+                    "run chmod go-w on it",
+                    dir, (unsigned)st.st_mode & 07777u);
+}
+
+/* The working directory may change later, so a relative name is made absolute now. */
+static char *absolute(const char *dir) {
+    ing_bytes b;
+    ing_bytes_init(&b);
+    char *cwd = dir[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (cwd) {
+        ing_bytes_puts(&b, cwd);
+        ing_bytes_puts(&b, "/");
+        free(cwd);
+    }
+    ing_bytes_puts(&b, dir);
+    return ing_bytes_take(&b);
+}
+
+ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **out,
+                          ing_err *e) {
+    *out = NULL;
+    if (!dir || !dir[0])
+        return ing_fail(e, ING_DECLINED, "cache directory: the name is empty");
+    ing_store *s = ing_malloc(sizeof *s);
+    char *path = absolute(dir);
+    int fd = -1;
+    ing_status status = ING_OK;
+    if (!s || !path) {
+        status = ing_fail(e, ING_MEMORY, "out of memory opening the cache directory");
+    } else {
+        ing_reach r = open_top(path, true, &fd);
+        if (r == ING_REACH_FOREIGN) {
+            status = refuse(path, e);
+        } else if (r != ING_REACH_OK) {
+            status = ing_fail(e, ING_DECLINED, "cache directory %s: %m", path);
+        }
+    }
+    if (fd >= 0) close(fd);
+    if (status != ING_OK) {
+        ing_free(path);
+        ing_free(s);
+        return status;
+    }
+    *s = (ing_store){.dir = path, .counters = counters};
+    *out = s;
+    return ING_OK;
+}
+
+void ing_store_close(ing_store *s) {
+    if (!s) return;
+    ing_free(s->dir);
+    ing_free(s);
+}
+
+const char *ing_store_dir(const ing_store *s) {
+    return s->dir;
+}
+
+/* Appends the home of the effective user as the password file has it; false: none. Out of
+ * memory is left in the buffer, for the caller to see. */
+static bool put_password_home(ing_bytes *out) {
+    size_t cap = 16384; /* far above what entries take; ERANGE then means "none" */
+    struct passwd pw, *found = NULL;
+    char *buf = ing_malloc(cap);
+    if (!buf) {
+        out->failed = true;
+        return true;
+    }
+    bool ok = getpwuid_r(geteuid(), &pw, buf, cap, &found) == 0 && found &&
+              found->pw_dir && found->pw_dir[0] == '/';
+    if (ok) ing_bytes_puts(out, found->pw_dir);
+    ing_free(buf);
+    return ok;
+}
+
+/* secure_getenv: a set-user-id program must not run code from a place that its caller
+ * names. A relative XDG_CACHE_HOME is invalid by the XDG rules, and so ignored. */
+ing_status ing_store_default_dir(ing_bytes *out, ing_err *e) {
+    const char *own = secure_getenv("INGOT_CACHE_DIR");
+    const char *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+    if (own && own[0]) {
+        ing_bytes_puts(out, own);
+    } else if (xdg && xdg[0] == '/') {
+        ing_bytes_puts(out, xdg);
+        ing_bytes_puts(out, "/ingot");
+    } else if (home && home[0] == '/') {
+        ing_bytes_puts(out, home);
+        ing_bytes_puts(out, "/.cache/ingot");
+    } else if (put_password_home(out)) {
+        ing_bytes_puts(out, "/.cache/ingot");
+    } else {
+        return ing_fail(
+            e, ING_DECLINED,
+            "no cache directory: this user has no home; set INGOT_CACHE_DIR");
+    }
+    if (!ing_bytes_ok(out))
+        return ing_fail(e, ING_MEMORY, "out of memory naming the cache directory");
+    return ING_OK;
+}

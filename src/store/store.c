@@ -1,0 +1,145 @@
+/* Get and put: the only readers and writers of entries. Called by the compiler and the
+ * trace. Readers take no lock and write nothing; a writer makes a temporary file beside
+ * the entry and renames it, so a reader sees the old entry, the new one or none. There is
+ * no fsync: what a crash leaves incomplete fails its checksum. Must never raise an error:
+ * whatever goes wrong is a miss plus a counter (R21). */
+#include "store/store_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static char kind_letter(ing_entry_kind kind) {
+    switch (kind) {
+    case ING_ENTRY_IMAGE: return 'i';
+    case ING_ENTRY_VARIANT: return 'v';
+    case ING_ENTRY_INDEX: return 'x';
+    }
+    return 0;
+}
+
+/* The one way out that is neither a hit nor a publication. */
+static ing_status declined(const ing_store *s, ing_reach r) {
+    if (s->counters && r == ING_REACH_FOREIGN)
+        ing_count(s->counters, ING_COUNT_STORE_FOREIGN);
+    if (s->counters && r == ING_REACH_FAILED)
+        ing_count(s->counters, ING_COUNT_STORE_IO_ERRORS);
+    return ING_DECLINED;
+}
+
+static ing_status bad_entry(const ing_store *s) {
+    if (s->counters) ing_count(s->counters, ING_COUNT_STORE_BAD_ENTRY);
+    return ING_DECLINED;
+}
+
+/* ---- get ------------------------------------------------------------------------- */
+
+/* O_NONBLOCK: a FIFO in place of an entry must not stop the program. */
+static ing_reach open_entry(int dir, const char *name, int *fd, size_t *size) {
+    *fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (*fd < 0 && errno == ENOENT) return ING_REACH_MISSING;
+    if (*fd < 0) return errno == ELOOP ? ING_REACH_FOREIGN : ING_REACH_FAILED;
+    return ing_store_is_ours(*fd, false, size) ? ING_REACH_OK : ING_REACH_FOREIGN;
+}
+
+/* Takes over fd when the entry is good. */
+static ing_status map_entry(const ing_store *s, int fd, size_t size,
+                            ing_entry_kind kind, ing_hash128 key, ing_entry *out) {
+    if (size < ING_STORE_TRAILER || size - ING_STORE_TRAILER > ING_STORE_MAX_ENTRY)
+        return bad_entry(s);
+    /* The checksum reads every page, so all are brought in at once. */
+    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (map == MAP_FAILED) return declined(s, ING_REACH_FAILED);
+    if (!ing_store_check(map, size, kind, key)) {
+        munmap(map, size);
+        return bad_entry(s);
+    }
+    *out = (ing_entry){.data = map,
+                       .len = size - ING_STORE_TRAILER,
+                       .map = map,
+                       .map_len = size,
+                       .fd = fd};
+    return ING_OK;
+}
+
+ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                         ing_entry *out) {
+    char hex[33], letter = kind_letter(kind);
+    int dir = -1, fd = -1;
+    size_t size = 0;
+    *out = (ing_entry){.fd = -1};
+    if (!letter) return ING_DECLINED;
+    ing_hash_hex(key, hex);
+    ing_reach r = ing_store_open_fan(s, letter, hex, false, &dir);
+    if (r == ING_REACH_OK) r = open_entry(dir, hex, &fd, &size);
+    ing_status status =
+        r == ING_REACH_OK ? map_entry(s, fd, size, kind, key, out) : declined(s, r);
+    if (dir >= 0) close(dir);
+    if (fd >= 0 && status != ING_OK) close(fd);
+    return status;
+}
+
+void ing_entry_fini(ing_entry *e) {
+    if (e->map) munmap(e->map, e->map_len);
+    if (e->fd >= 0) close(e->fd);
+    *e = (ing_entry){.fd = -1};
+}
+
+/* ---- put ------------------------------------------------------------------------- */
+
+enum { TEMP_NAME = 33 + 1 + 16 + 4, TEMP_TRIES = 8 };
+
+/* Random, because processes on several hosts may share the directory. */
+static uint64_t random_u64(void) {
+    uint64_t v;
+    if (getrandom(&v, sizeof v, GRND_NONBLOCK) == (ssize_t)sizeof v) return v;
+    return ing_os_now_ns() * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid() << 32;
+}
+
+static int open_temp(int dir, const char *hex, char name[TEMP_NAME]) {
+    int fd = -1;
+    for (int i = 0; i < TEMP_TRIES && fd < 0; i++) {
+        snprintf(name, TEMP_NAME, "%s.%016llx.tmp", hex,
+                 (unsigned long long)random_u64());
+        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    0600);
+        if (fd < 0 && errno != EEXIST) break;
+    }
+    return fd;
+}
+
+/* close is asked too: that is where some file systems report a full disk. */
+static bool publish(int dir, const char *hex, const void *p, size_t n,
+                    const uint8_t trailer[ING_STORE_TRAILER]) {
+    char temp[TEMP_NAME];
+    int fd = open_temp(dir, hex, temp);
+    if (fd < 0) return false;
+    bool ok =
+        ing_os_write_all(fd, p, n) && ing_os_write_all(fd, trailer, ING_STORE_TRAILER);
+    ok = close(fd) == 0 && ok;
+    ok = ok && renameat(dir, temp, dir, hex) == 0;
+    if (!ok) unlinkat(dir, temp, 0);
+    return ok;
+}
+
+ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                         const void *p, size_t n) {
+    char hex[33], letter = kind_letter(kind);
+    uint8_t trailer[ING_STORE_TRAILER];
+    int dir = -1;
+    if (!letter) return ING_DECLINED;
+    if (n > ING_STORE_MAX_ENTRY) return declined(s, ING_REACH_FAILED);
+    ing_hash_hex(key, hex);
+    ing_reach r = ing_store_open_fan(s, letter, hex, true, &dir);
+    if (r == ING_REACH_MISSING) r = ING_REACH_FAILED; /* deleted as we made it */
+    if (r != ING_REACH_OK) return declined(s, r);
+    ing_store_trailer(trailer, kind, key, p, n);
+    bool ok = publish(dir, hex, p, n, trailer);
+    close(dir);
+    if (!ok) return declined(s, ING_REACH_FAILED);
+    if (s->counters) ing_count(s->counters, ING_COUNT_STORE_PUBLISHED);
+    return ING_OK;
+}
