@@ -1,0 +1,58 @@
+"""Colours for the demo: maps numbers to pixels and writes a PNG and an animated GIF."""
+
+import numpy as np
+from PIL import Image
+
+# Anchor colours, interpolated linearly. Vorticity: blue and orange from a near-black middle,
+# so that still water is dark. Speed: dark violet to pale yellow, rising in lightness.
+CURL = ["#d8f3ff", "#58c4f0", "#1f6fb5", "#12294f", "#0b0d14", "#4a1a17", "#b5441f",
+        "#f5a742", "#fff2c9"]
+SPEED = ["#0b0d14", "#2a1a4a", "#63236b", "#a83266", "#e2604d", "#f9a857", "#fdf3b8"]
+SOLID = (205, 210, 218)
+
+
+def ramp(anchors, n=256):
+    """n x 3 bytes."""
+    rgb = np.array([[int(a[i : i + 2], 16) for i in (1, 3, 5)] for a in anchors], float)
+    at = np.linspace(0, len(anchors) - 1, n)
+    columns = [np.interp(at, np.arange(len(anchors)), rgb[:, k]) for k in range(3)]
+    return np.stack(columns, axis=1).round().astype(np.uint8)
+
+
+def level(values, low, high, n=256):
+    """Numbers between low and high to 0 .. n - 1."""
+    return (np.clip((values - low) / (high - low), 0, 1) * (n - 1)).round().astype(np.uint8)
+
+
+def curl_index(curl, scale, n=256):
+    """Vorticity with weak swirls lifted: the square root keeps the sign."""
+    x = np.clip(curl / scale, -1, 1)
+    return level(np.sign(x) * np.sqrt(np.abs(x)), -1, 1, n)
+
+
+def still(curl, speed, solid, inflow, scale):
+    """Vorticity above, speed below, as an RGB image."""
+    top = ramp(CURL)[curl_index(curl, scale)]
+    bottom = ramp(SPEED)[level(speed, 0, 1.5 * inflow)]
+    for half in (top, bottom):
+        half[solid] = SOLID
+    gap = np.zeros((6, curl.shape[1], 3), np.uint8)
+    return Image.fromarray(np.concatenate([top, gap, bottom]))
+
+
+def frame(curl, solid, scale, colours=127):
+    """One GIF frame at half size: palette indices, the solid as the last colour."""
+    h, w = curl.shape[0] // 2 * 2, curl.shape[1] // 2 * 2
+    small = curl[:h, :w].reshape(h // 2, 2, w // 2, 2).mean(axis=(1, 3))
+    index = curl_index(small, scale, colours)
+    index[solid[:h:2, :w:2]] = colours
+    image = Image.frombytes("P", (w // 2, h // 2), index.tobytes())
+    image.putpalette(np.append(ramp(CURL, colours), [SOLID], axis=0).astype(np.uint8).tobytes())
+    return image
+
+
+def save_gif(path, frames, milliseconds=50):
+    frames[0].save(
+        path, save_all=True, append_images=frames[1:], duration=milliseconds, loop=0,
+        optimize=False, disposal=1,
+    )

@@ -1,0 +1,49 @@
+"""The Python blocks of the documentation run: each page's blocks form one program, written
+to a real file (kernels need their source) and run in a fresh process."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+PAGES = sorted(
+    p for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")] if BLOCK.search(p.read_text())
+)
+ALL_PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+def program(page):
+    """The blocks at the lines where the page has them, so that errors point there."""
+    text = page.read_text(encoding="utf-8")
+    lines = [""] * text.count("\n")
+    for match in BLOCK.finditer(text):
+        first = text.count("\n", 0, match.start(1))
+        block = match[1].splitlines()
+        lines[first : first + len(block)] = block
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_blocks_run(page, tmp_path, cache_dir):
+    path = tmp_path / (page.stem.replace("-", "_") + ".py")
+    path.write_text(program(page), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(path)], cwd=tmp_path, env=dict(os.environ), capture_output=True,
+        text=True, timeout=300,
+    )
+    assert done.returncode == 0, f"{page}:\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_getting_started_is_among_them():
+    assert ROOT / "docs" / "getting-started.md" in PAGES
