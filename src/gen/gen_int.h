@@ -1,0 +1,128 @@
+/* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
+ * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
+ * writes control, llvm_mem.c memory and aggregates, llvm_op.c arithmetic. */
+#ifndef ING_GEN_INT_H
+#define ING_GEN_INT_H
+
+#include "gen/abi.h"
+#include "gen/gen.h"
+
+/* Operand and type texts are short by construction (%t4294967295, 0x and 16 digits,
+ * [4294967295 x double]) and so are passed by value. */
+typedef struct ing_gen_txt {
+    char s[36];
+} ing_gen_txt;
+
+/* Metadata has fixed numbers, so that the text depends on nothing but the module. */
+enum {
+    ING_GEN_MD_ROOT, /* type-based alias analysis: the root, then two leaves */
+    ING_GEN_MD_T_ARRAY,
+    ING_GEN_MD_T_LAUNCH,
+    ING_GEN_MD_ARRAY,  /* tag of accesses to arrays */
+    ING_GEN_MD_LAUNCH, /* tag of accesses to context, launch buffer, results */
+    ING_GEN_MD_EMPTY,  /* operand of !invariant.load */
+    ING_GEN_MD_GROUP,  /* access group of the parallel loop */
+    ING_GEN_MD_PARALLEL,
+    ING_GEN_MD_LOOP,
+    ING_GEN_MD_UNLIKELY,  /* first successor of a branch is rare */
+    ING_GEN_MD_ARGS_SIZE, /* bytes behind ing_ctx.args */
+};
+
+/* What a ref points into: decides the metadata of accesses through it. */
+typedef enum ing_gen_root {
+    ING_GEN_UNKNOWN, /* a parameter: whatever the caller passed */
+    ING_GEN_LOCAL,
+    ING_GEN_ARRAY,
+    ING_GEN_BUFFER,
+    ING_GEN_CONTEXT, /* argument words and pointers: never change while a task runs */
+} ing_gen_root;
+
+typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
+    bool reached;
+    bool runs_long; /* may execute many back edges: a loop around a call of it polls */
+    bool polls;     /* has back edges of its own that poll */
+    bool fuel;      /* polls, or calls something that does */
+    bool stops;     /* can end the task: returns a status beside its value */
+    bool groupable; /* its accesses may join the caller's access group */
+    uint8_t *loop_polls; /* by instruction id */
+} ing_gen_fplan;
+
+typedef struct ing_gen_frame { /* an open block */
+    uint32_t inst;             /* IF, LOOP or WHILE; 0 = the body */
+    uint32_t block, pos;
+    bool in_else;
+    ing_gen_txt end; /* LOOP: bound in the index type */
+} ing_gen_frame;
+
+typedef struct ing_gen {
+    const ing_ir_mod *m;
+    const ing_gen_options *o;
+    const char *fmf; /* fast-math flags with a trailing blank, or "" */
+    ing_bytes *out;
+    ing_bytes entry; /* of the current function: allocas and what is loaded once */
+    ing_bytes body;
+    ing_arena arena; /* lives as long as the emission */
+    ing_atoms decls; /* declarations, in order of first use */
+    ing_gen_fplan *plans;
+    uint32_t pow_types; /* bit per dtype: integer power wanted */
+    bool stop_fn;       /* the error function is wanted */
+    ing_err *e;
+    ing_status status; /* sticky */
+
+    /* the current function */
+    const ing_ir_func *f;
+    uint32_t fi;
+    const ing_gen_fplan *plan;
+    ing_gen_txt *vals; /* by instruction id */
+    uint8_t *roots;    /* by instruction id: ing_gen_root */
+    uint32_t n_tmp, n_label;
+    bool has_args, has_rets, has_status, stop_label, ended;
+    uint32_t parallel; /* id of the open parallel loop, 0 = none */
+    ing_vec(ing_gen_frame) frames;
+} ing_gen;
+
+/* ---- llvm.c --------------------------------------------------------------------- */
+void ing_gen_put(ing_gen *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* to the body */
+/* Writes "%tN = ..." to the body and returns %tN. */
+ing_gen_txt ing_gen_def(ing_gen *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+ing_gen_txt ing_gen_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void ing_gen_fail(ing_gen *g, const char *what);
+/* Names a declaration; the text appears once in the module. */
+void ing_gen_declare(ing_gen *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+ing_gen_txt ing_gen_type(const ing_gen *g, ing_type t); /* in registers */
+ing_gen_txt ing_gen_type_mem(const ing_gen *g, ing_type t);
+const char *ing_gen_args(ing_gen *g); /* %args, loaded once per function */
+
+static inline const ing_ir_inst *ing_gen_inst(const ing_gen *g, uint32_t id) {
+    return &g->f->insts.at[id];
+}
+static inline ing_type ing_gen_type_of(const ing_gen *g, uint32_t id) {
+    return g->f->insts.at[id].type;
+}
+/* The function's return type in LLVM: value, status, or both. */
+void ing_gen_put_ret_type(ing_gen *g, ing_bytes *out, uint32_t func);
+
+/* ---- llvm_plan.c ------------------------------------------------------------------ */
+ing_status ing_gen_plan(ing_gen *g);
+
+/* ---- llvm_flow.c ------------------------------------------------------------------ */
+void ing_gen_body(ing_gen *g); /* the whole body of the current function */
+
+/* ---- llvm_mem.c ------------------------------------------------------------------- */
+bool ing_gen_memory_op(ing_gen *g, uint32_t id); /* false: not one of these */
+/* The metadata of an access, with its leading comma; "" when there is none. */
+const char *ing_gen_access(const ing_gen *g, ing_gen_root root);
+
+/* ---- llvm_op.c --------------------------------------------------------------------- */
+bool ing_gen_value_op(ing_gen *g, uint32_t id);
+/* Result of `op` on operands of scalar type t, `b` unused by unary ones; b_const is the
+ * instruction of b when that is a CONST, else NULL. */
+ing_gen_txt ing_gen_arith(ing_gen *g, ing_op op, ing_dtype t, ing_gen_txt a,
+                          ing_gen_txt b, const ing_ir_inst *b_const);
+ing_gen_txt ing_gen_cast(ing_gen *g, ing_dtype from, ing_dtype to, ing_gen_txt a);
+void ing_gen_pow_functions(ing_gen *g); /* those that were wanted, to out */
+
+#endif

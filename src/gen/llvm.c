@@ -1,0 +1,320 @@
+/* LLVM IR text of one task and the funcs it reaches. Called by src/compile with a module
+ * from ing_ir_extract_task. The order is: plan, then each function (entry and body are
+ * written to buffers, so that an alloca can be added late), then helper functions,
+ * declarations and metadata. Must never let anything but the module and the options into
+ * the text: equal input gives equal bytes (R6, R18). docs/internals/codegen.md tells the
+ * rules that the text follows. */
+#include "gen/gen_int.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE_MAX_BYTES = 512 };
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+void ing_gen_fail(ing_gen *g, const char *what) {
+    if (g->status == ING_OK) g->status = ing_fail(g->e, ING_INTERNAL, "gen: %s", what);
+}
+
+static void put_v(ing_gen *g, ing_bytes *out, const char *fmt, va_list ap) {
+    char line[LINE_MAX_BYTES];
+    int n = vsnprintf(line, sizeof line, fmt, ap);
+    if (n < 0 || n >= (int)sizeof line) {
+        ing_gen_fail(g, "line too long");
+        return;
+    }
+    ing_bytes_put(out, line, (size_t)n);
+}
+
+void ing_gen_put(ing_gen *g, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    put_v(g, &g->body, fmt, ap);
+    va_end(ap);
+}
+
+ing_gen_txt ing_gen_def(ing_gen *g, const char *fmt, ...) {
+    ing_gen_txt t = ing_gen_text("%%t%u", g->n_tmp++);
+    ing_bytes_printf(&g->body, "  %s = ", t.s);
+    va_list ap;
+    va_start(ap, fmt);
+    put_v(g, &g->body, fmt, ap);
+    va_end(ap);
+    ing_bytes_puts(&g->body, "\n");
+    return t;
+}
+
+ing_gen_txt ing_gen_text(const char *fmt, ...) {
+    ing_gen_txt t;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(t.s, sizeof t.s, fmt, ap);
+    va_end(ap);
+    return t;
+}
+
+void ing_gen_declare(ing_gen *g, const char *fmt, ...) {
+    char line[LINE_MAX_BYTES];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    if (n < 0 || n >= (int)sizeof line)
+        ing_gen_fail(g, "declaration too long");
+    else if (ing_atoms_add(&g->decls, line, (size_t)n) == UINT32_MAX)
+        g->arena.failed = true;
+}
+
+/* ---- types -------------------------------------------------------------------------- */
+
+static const char *scalar_name(ing_dtype t) {
+    switch (t) {
+    case ING_U1: return "i1";
+    case ING_I8:
+    case ING_U8: return "i8";
+    case ING_I16:
+    case ING_U16: return "i16";
+    case ING_I32:
+    case ING_U32: return "i32";
+    case ING_I64:
+    case ING_U64: return "i64";
+    case ING_F16: return "half";
+    case ING_F32: return "float";
+    case ING_F64: return "double";
+    default: return "void";
+    }
+}
+
+ing_gen_txt ing_gen_type_mem(const ing_gen *g, ing_type t) {
+    if (t == ING_U1) return ing_gen_text("i8");
+    if (t < ING_DTYPE_N) return ing_gen_text("%s", scalar_name((ing_dtype)t));
+    const ing_type_info *i = ing_ir_type(g->m, t);
+    switch (i->kind) {
+    case ING_TYPE_TENSOR:
+        return ing_gen_text("[%llu x %s]", (unsigned long long)i->rows * i->cols,
+                            i->dtype == ING_U1 ? "i8"
+                                               : scalar_name((ing_dtype)i->dtype));
+    case ING_TYPE_STRUCT: return ing_gen_text("%%s%u", t);
+    default: return ing_gen_text("ptr");
+    }
+}
+
+ing_gen_txt ing_gen_type(const ing_gen *g, ing_type t) {
+    return t == ING_U1 ? ing_gen_text("i1") : ing_gen_type_mem(g, t);
+}
+
+/* A struct names its member structs, so nesting needs no recursion here. */
+static void put_struct_types(ing_gen *g) {
+    for (uint32_t t = ING_DTYPE_N; t < g->m->types.len; t++) {
+        const ing_type_info *i = ing_ir_type(g->m, t);
+        if (i->kind != ING_TYPE_STRUCT) continue;
+        ing_bytes_printf(g->out, "%%s%u = type {", t);
+        for (uint32_t k = 0; k < i->n_members; k++)
+            ing_bytes_printf(g->out, "%s %s", k ? "," : "",
+                             ing_gen_type_mem(g, i->members[k]).s);
+        ing_bytes_puts(g->out, " }\n");
+    }
+}
+
+void ing_gen_put_ret_type(ing_gen *g, ing_bytes *out, uint32_t func) {
+    const ing_ir_func *f = g->m->funcs.at[func];
+    bool stops = g->plans[func].stops;
+    if (f->kind == ING_IR_TASK || (stops && f->ret == ING_VOID))
+        ing_bytes_puts(out, "i32");
+    else if (stops)
+        ing_bytes_printf(out, "{ %s, i32 }", ing_gen_type(g, f->ret).s);
+    else
+        ing_bytes_puts(out, ing_gen_type(g, f->ret).s);
+}
+
+/* ---- functions ---------------------------------------------------------------------- */
+
+#define CTX_PARAM "ptr noalias noundef nonnull align 8 dereferenceable(%zu) %%ctx"
+
+static void put_header(ing_gen *g) {
+    ing_bytes *out = g->out;
+    if (g->f->kind == ING_IR_TASK) {
+        ing_bytes_printf(
+            out, "\ndefine i32 @%s(" CTX_PARAM ", i64 %%begin, i64 %%end, i64 %%chunk)",
+            ING_ABI_ENTRY, sizeof(ing_ctx));
+    } else {
+        ing_bytes_puts(out, "\ndefine internal ");
+        ing_gen_put_ret_type(g, out, g->fi);
+        ing_bytes_printf(out, " @f%u(" CTX_PARAM, g->fi, sizeof(ing_ctx));
+        for (uint32_t k = 0; k < g->f->n_params; k++) {
+            const ing_type_info *t = ing_ir_type(g->m, g->f->params[k]);
+            ing_bytes_printf(out, ", %s", ing_gen_type(g, g->f->params[k]).s);
+            if (t->kind == ING_TYPE_ARRAY)
+                ing_bytes_printf(out, " noundef nonnull align 8 dereferenceable(%u)",
+                                 8 * (1u + t->rank + t->grad));
+            ing_bytes_printf(out, " %%p%u", k);
+        }
+        ing_bytes_puts(out, ")");
+    }
+    ing_bytes_puts(out, " #0 {\nentry:\n");
+}
+
+const char *ing_gen_args(ing_gen *g) {
+    if (!g->has_args) {
+        g->has_args = true;
+        ing_bytes_printf(&g->entry,
+                         "  %%args.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+                         "  %%args = load ptr, ptr %%args.p, !invariant.load !%d, "
+                         "!dereferenceable !%d\n",
+                         offsetof(ing_ctx, args), ING_GEN_MD_EMPTY,
+                         ING_GEN_MD_ARGS_SIZE);
+    }
+    return "%args";
+}
+
+static void open_function(ing_gen *g, uint32_t fi) {
+    g->fi = fi;
+    g->f = g->m->funcs.at[fi];
+    g->plan = &g->plans[fi];
+    g->n_tmp = g->n_label = 0;
+    g->has_args = g->has_rets = g->has_status = g->stop_label = g->ended = false;
+    g->parallel = 0;
+    ing_bytes_clear(&g->entry);
+    ing_bytes_clear(&g->body);
+    g->vals = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, ing_gen_txt);
+    g->roots = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint8_t);
+    if (!g->vals || !g->roots)
+        g->status = ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
+}
+
+/* Fuel lives in a register while a function runs: a counter in memory would put a
+ * store-to-load round trip on every back edge. */
+static void put_fuel_entry(ing_gen *g) {
+    if (!g->plan->polls) return;
+    ing_bytes_printf(g->out,
+                     "  %%fuel = alloca i64, align 8\n"
+                     "  %%fuel.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+                     "  %%fuel.0 = load i64, ptr %%fuel.p, align 8, !tbaa !%d\n"
+                     "  store i64 %%fuel.0, ptr %%fuel, align 8\n",
+                     offsetof(ing_ctx, fuel), ING_GEN_MD_LAUNCH);
+}
+
+static void put_function(ing_gen *g, uint32_t fi) {
+    open_function(g, fi);
+    if (g->status != ING_OK) return;
+    ing_gen_body(g);
+    put_header(g);
+    ing_bytes_put(g->out, g->entry.at, g->entry.len);
+    put_fuel_entry(g);
+    ing_bytes_puts(g->out, "  br label %body\nbody:\n");
+    ing_bytes_put(g->out, g->body.at, g->body.len);
+    ing_bytes_puts(g->out, "}\n");
+    if (g->entry.failed || g->body.failed) g->out->failed = true;
+}
+
+/* ---- module ------------------------------------------------------------------------- */
+
+/* Fills the error slot unless another error came first (R24); returns the code. */
+static void put_stop_function(ing_gen *g) {
+    if (!g->stop_fn) return;
+    ing_bytes_printf(
+        g->out,
+        "\ndefine internal i32 @ing_stop(ptr %%ctx, i32 %%code, i32 %%func, i32 "
+        "%%node) #1 {\n"
+        "  %%ep = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+        "  %%e = load ptr, ptr %%ep, align 8\n"
+        "  %%x = cmpxchg ptr %%e, i32 0, i32 %%code acq_rel monotonic, align 4\n"
+        "  %%first = extractvalue { i32, i1 } %%x, 1\n"
+        "  br i1 %%first, label %%fill, label %%done\n"
+        "fill:\n"
+        "  %%fp = getelementptr inbounds i8, ptr %%e, i64 %zu\n"
+        "  store i32 %%func, ptr %%fp, align 4\n"
+        "  %%np = getelementptr inbounds i8, ptr %%e, i64 %zu\n"
+        "  store i32 %%node, ptr %%np, align 4\n"
+        "  br label %%done\n"
+        "done:\n"
+        "  ret i32 %%code\n"
+        "}\n",
+        offsetof(ing_ctx, error), offsetof(ing_error_slot, func),
+        offsetof(ing_error_slot, node));
+}
+
+static void put_declarations(ing_gen *g) {
+    ing_bytes_puts(g->out, "\n");
+    for (uint32_t i = 1; i < g->decls.text.len; i++)
+        ing_bytes_printf(g->out, "declare %s\n", ing_atoms_text(&g->decls, i));
+}
+
+static void put_tail(ing_gen *g) {
+    static const char common[] = "nounwind uwtable \"no-trapping-math\"=\"true\" "
+                                 "\"prefer-vector-width\"=\"256\"";
+    ing_bytes_printf(g->out, "\nattributes #0 = { %s }\n", common);
+    ing_bytes_printf(g->out, "attributes #1 = { cold noinline %s }\n", common);
+    ing_bytes_puts(g->out, "attributes #2 = { nounwind willreturn memory(none) }\n");
+    ing_bytes_printf(g->out,
+                     "\n!%d = !{!\"ingot\"}\n!%d = !{!\"array\", !%d, i64 0}\n"
+                     "!%d = !{!\"launch\", !%d, i64 0}\n",
+                     ING_GEN_MD_ROOT, ING_GEN_MD_T_ARRAY, ING_GEN_MD_ROOT,
+                     ING_GEN_MD_T_LAUNCH, ING_GEN_MD_ROOT);
+    ing_bytes_printf(g->out, "!%d = !{!%d, !%d, i64 0}\n!%d = !{!%d, !%d, i64 0}\n",
+                     ING_GEN_MD_ARRAY, ING_GEN_MD_T_ARRAY, ING_GEN_MD_T_ARRAY,
+                     ING_GEN_MD_LAUNCH, ING_GEN_MD_T_LAUNCH, ING_GEN_MD_T_LAUNCH);
+    ing_bytes_printf(g->out,
+                     "!%d = !{}\n!%d = distinct !{}\n"
+                     "!%d = !{!\"llvm.loop.parallel_accesses\", !%d}\n"
+                     "!%d = distinct !{!%d, !%d}\n",
+                     ING_GEN_MD_EMPTY, ING_GEN_MD_GROUP, ING_GEN_MD_PARALLEL,
+                     ING_GEN_MD_GROUP, ING_GEN_MD_LOOP, ING_GEN_MD_LOOP,
+                     ING_GEN_MD_PARALLEL);
+    ing_bytes_printf(
+        g->out, "!%d = !{!\"branch_weights\", i32 1, i32 4000}\n!%d = !{i64 %llu}\n",
+        ING_GEN_MD_UNLIKELY, ING_GEN_MD_ARGS_SIZE,
+        8ull * (g->m->n_words ? g->m->n_words : 1));
+}
+
+static void put_module(ing_gen *g) {
+    ing_bytes_puts(g->out,
+                   "target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-"
+                   "i64:64-i128:128-f80:128-n8:16:32:64-S128\"\n"
+                   "target triple = \"x86_64-unknown-linux-gnu\"\n\n");
+    put_struct_types(g);
+    for (uint32_t i = 0; i < g->m->funcs.len && g->status == ING_OK; i++)
+        if (g->plans[i].reached) put_function(g, i);
+    ing_gen_pow_functions(g);
+    put_stop_function(g);
+    put_declarations(g);
+    put_tail(g);
+}
+
+ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes *out,
+                        ing_err *e) {
+    if (m->tasks.len != 1)
+        return ing_fail(e, ING_INTERNAL, "gen: %u tasks in the module, not one",
+                        m->tasks.len);
+    ing_gen g = {.m = m, .o = o, .out = out, .e = e};
+    g.fmf = o->fast_math ? "reassoc nsz contract " : "";
+    ing_bytes_init(&g.entry);
+    ing_bytes_init(&g.body);
+    ing_arena_init(&g.arena);
+    ing_atoms_init(&g.decls);
+    g.status = ing_gen_plan(&g);
+    if (g.status == ING_OK) put_module(&g);
+    if (g.status == ING_OK && (out->failed || g.arena.failed))
+        g.status = ing_fail(e, ING_MEMORY, "out of memory while generating code");
+    ing_vec_fini(&g.frames);
+    ing_atoms_fini(&g.decls);
+    ing_arena_fini(&g.arena);
+    ing_bytes_fini(&g.body);
+    ing_bytes_fini(&g.entry);
+    return g.status;
+}
+
+/* ---- options ------------------------------------------------------------------------ */
+
+void ing_gen_helper_options(const ing_gen_options *o, ing_bytes *out) {
+    ing_bytes_printf(out, "level=%u cpu=%s fast=%d", o->opt_level,
+                     o->isa_level ? o->isa_level : "x86-64-v2", o->fast_math);
+}
+
+void ing_gen_key(const ing_gen_options *o, ing_hasher *h) {
+    ing_hasher_u64(h, 'f', o->fast_math);
+    ing_hasher_u64(h, 'o', o->opt_level);
+    ing_hasher_str(h, 'i', o->isa_level ? o->isa_level : "x86-64-v2");
+}

@@ -1,0 +1,290 @@
+/* Control as LLVM IR: blocks, branches, loops, calls, checks, and the polls that let a
+ * long task be cancelled. Called by llvm.c once per function. Works on an explicit stack
+ * of open blocks, never on the C stack.
+ *
+ *  F1 A loop is written bottom-tested behind a guard, in its index type, and its counter
+ *     cannot overflow: it stays at or below the end. So it is nsw (nuw if unsigned).
+ *  F2 `stop` is one block per function; %status carries the code there, LLVM makes it a
+ *     register. Functions that cannot stop have neither.
+ *  F3 A function with polls keeps fuel in a register: it takes it from the context at
+ *     entry and gives it back at each return and around each call that burns fuel. */
+#include "gen/gen_int.h"
+
+#include <stddef.h>
+
+typedef ing_gen_txt txt;
+
+/* ---- stopping ------------------------------------------------------------------------ */
+
+/* Ends the task with the status in `code`; terminates the current block. */
+static void put_stop(ing_gen *g, txt code) {
+    if (!g->has_status) {
+        g->has_status = true;
+        ing_bytes_puts(&g->entry, "  %status = alloca i32, align 4\n");
+    }
+    g->stop_label = true;
+    ing_gen_put(g, "  store i32 %s, ptr %%status, align 4\n  br label %%stop\n",
+                code.s);
+}
+
+static void put_check(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
+    g->stop_fn = true;
+    txt bad = ing_gen_def(g, "xor i1 %s, true", g->vals[i->a].s);
+    ing_gen_put(g, "  br i1 %s, label %%bad%u, label %%good%u, !prof !%d\nbad%u:\n",
+                bad.s, id, id, ING_GEN_MD_UNLIKELY, id);
+    put_stop(g, ing_gen_def(g, "call i32 @ing_stop(ptr %%ctx, i32 %d, i32 %u, i32 %u)",
+                            (int32_t)i->b, g->fi, i->loc));
+    ing_gen_put(g, "good%u:\n", id);
+}
+
+static void fuel_to_context(ing_gen *g) {
+    if (!g->plan->polls) return;
+    txt n = ing_gen_def(g, "load i64, ptr %%fuel, align 8");
+    ing_gen_put(g, "  store i64 %s, ptr %%fuel.p, align 8, !tbaa !%d\n", n.s,
+                ING_GEN_MD_LAUNCH);
+}
+
+static void fuel_from_context(ing_gen *g) {
+    if (!g->plan->polls) return;
+    txt n =
+        ing_gen_def(g, "load i64, ptr %%fuel.p, align 8, !tbaa !%d", ING_GEN_MD_LAUNCH);
+    ing_gen_put(g, "  store i64 %s, ptr %%fuel, align 8\n", n.s);
+}
+
+/* Burns one unit of fuel and goes on at %next<id>, by way of the runtime at zero. */
+static void put_poll(ing_gen *g, uint32_t id) {
+    txt n = ing_gen_def(g, "load i64, ptr %%fuel, align 8");
+    txt left = ing_gen_def(g, "add i64 %s, -1", n.s);
+    ing_gen_put(g, "  store i64 %s, ptr %%fuel, align 8\n", left.s);
+    txt out = ing_gen_def(g, "icmp slt i64 %s, 1", left.s);
+    ing_gen_put(g, "  br i1 %s, label %%poll%u, label %%next%u, !prof !%d\npoll%u:\n",
+                out.s, id, id, ING_GEN_MD_UNLIKELY, id);
+    fuel_to_context(g);
+    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
+                        offsetof(ing_ctx, poll));
+    txt fn = ing_gen_def(g, "load ptr, ptr %s, align 8, !invariant.load !%d", p.s,
+                         ING_GEN_MD_EMPTY);
+    txt r = ing_gen_def(g, "call i32 %s(ptr %%ctx) nounwind", fn.s);
+    fuel_from_context(g);
+    txt no = ing_gen_def(g, "icmp ne i32 %s, 0", r.s);
+    ing_gen_put(g, "  br i1 %s, label %%quit%u, label %%next%u, !prof !%d\nquit%u:\n",
+                no.s, id, id, ING_GEN_MD_UNLIKELY, id);
+    put_stop(g, ing_gen_text("%d", ING_ABI_CANCELLED));
+}
+
+/* ---- return and call -------------------------------------------------------------------- */
+
+/* value may be "" (none). */
+static void put_return(ing_gen *g, txt value) {
+    fuel_to_context(g);
+    if (g->f->kind == ING_IR_TASK) {
+        ing_gen_put(g, "  ret i32 0\n");
+        return;
+    }
+    txt ty = ing_gen_type(g, g->f->ret);
+    if (g->f->ret == ING_VOID)
+        ing_gen_put(g, g->plan->stops ? "  ret i32 0\n" : "  ret void\n");
+    else if (!g->plan->stops)
+        ing_gen_put(g, "  ret %s %s\n", ty.s, value.s);
+    else {
+        txt both = ing_gen_def(g, "insertvalue { %s, i32 } zeroinitializer, %s %s, 0",
+                               ty.s, ty.s, value.s);
+        ing_gen_put(g, "  ret { %s, i32 } %s\n", ty.s, both.s);
+    }
+}
+
+static void put_stop_block(ing_gen *g) {
+    if (!g->stop_label) return;
+    ing_gen_put(g, "stop:\n");
+    txt code = ing_gen_def(g, "load i32, ptr %%status, align 4");
+    if (g->f->kind == ING_IR_TASK || g->f->ret == ING_VOID) {
+        ing_gen_put(g, "  ret i32 %s\n", code.s);
+        return;
+    }
+    txt ty = ing_gen_type(g, g->f->ret);
+    txt both =
+        ing_gen_def(g, "insertvalue { %s, i32 } poison, i32 %s, 1", ty.s, code.s);
+    ing_gen_put(g, "  ret { %s, i32 } %s\n", ty.s, both.s);
+}
+
+static void put_call_text(ing_gen *g, const ing_ir_inst *i) {
+    ing_bytes_puts(&g->body, "call ");
+    ing_gen_put_ret_type(g, &g->body, i->a);
+    ing_gen_put(g, " @f%u(ptr %%ctx", i->a);
+    for (uint32_t k = 0; k < i->c; k++) {
+        uint32_t arg = g->f->extra.at[i->b + k];
+        ing_gen_put(g, ", %s %s", ing_gen_type(g, ing_gen_type_of(g, arg)).s,
+                    g->vals[arg].s);
+    }
+    ing_gen_put(g, ")");
+    /* Inlining hands the group on to the accesses of the callee. */
+    if (g->parallel && g->plans[i->a].groupable)
+        ing_gen_put(g, ", !llvm.access.group !%d", ING_GEN_MD_GROUP);
+    ing_gen_put(g, "\n");
+}
+
+static void put_call(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
+    const ing_gen_fplan *to = &g->plans[i->a];
+    ing_type ret = g->m->funcs.at[i->a]->ret;
+    if (to->fuel) fuel_to_context(g);
+    txt r = {{0}};
+    if (ret == ING_VOID && !to->stops) {
+        ing_gen_put(g, "  ");
+    } else {
+        r = ing_gen_text("%%t%u", g->n_tmp++);
+        ing_gen_put(g, "  %s = ", r.s);
+    }
+    put_call_text(g, i);
+    if (to->fuel) fuel_from_context(g);
+    g->vals[id] = r;
+    if (!to->stops) return;
+    txt code = r;
+    if (ret != ING_VOID) {
+        txt ty = ing_gen_type(g, ret);
+        g->vals[id] = ing_gen_def(g, "extractvalue { %s, i32 } %s, 0", ty.s, r.s);
+        code = ing_gen_def(g, "extractvalue { %s, i32 } %s, 1", ty.s, r.s);
+    }
+    txt bad = ing_gen_def(g, "icmp ne i32 %s, 0", code.s);
+    ing_gen_put(g, "  br i1 %s, label %%bad%u, label %%good%u, !prof !%d\nbad%u:\n",
+                bad.s, id, id, ING_GEN_MD_UNLIKELY, id);
+    put_stop(g, code);
+    ing_gen_put(g, "good%u:\n", id);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------- */
+
+static void push(ing_gen *g, uint32_t inst, uint32_t block) {
+    ing_gen_frame f = {.inst = inst, .block = block};
+    if (!ing_vec_push(&g->frames, f)) g->arena.failed = true;
+    g->ended = false;
+}
+
+static void open_if(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
+    ing_gen_put(g, "  br i1 %s, label %%then%u, label %%%s%u\nthen%u:\n",
+                g->vals[i->a].s, id, i->c ? "else" : "end", id, id);
+    push(g, id, i->b);
+}
+
+/* A loop bound in the index type. Bounds of a narrower loop always fit. */
+static txt bound(ing_gen *g, uint32_t value, ing_dtype index) {
+    return ing_gen_cast(g, (ing_dtype)ing_gen_type_of(g, value), index, g->vals[value]);
+}
+
+static void open_loop(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
+    ing_dtype t = (ing_dtype)i->type;
+    txt ty = ing_gen_type(g, t);
+    const char *lt = ing_dtype_is_signed(t) ? "slt" : "ult";
+    txt from = bound(g, i->a, t), to = bound(g, i->b, t);
+    ing_gen_put(g, "  br label %%pre%u\npre%u:\n", id, id);
+    txt any = ing_gen_def(g, "icmp %s %s %s, %s", lt, ty.s, from.s, to.s);
+    ing_gen_put(g, "  br i1 %s, label %%loop%u, label %%end%u\nloop%u:\n", any.s, id,
+                id, id);
+    ing_gen_put(g, "  %%i%u = phi %s [ %s, %%pre%u ], [ %%n%u, %%next%u ]\n", id, ty.s,
+                from.s, id, id, id);
+    g->vals[id] = ing_gen_text("%%i%u", id);
+    if (i->flags & ING_IR_PARALLEL && !g->parallel) g->parallel = id;
+    push(g, id, i->c);
+    if (g->frames.len) g->frames.at[g->frames.len - 1].end = to;
+}
+
+static void close_loop(ing_gen *g, const ing_gen_frame *f, const ing_ir_inst *i) {
+    uint32_t id = f->inst;
+    ing_dtype t = (ing_dtype)i->type;
+    txt ty = ing_gen_type(g, t);
+    bool s = ing_dtype_is_signed(t);
+    ing_gen_put(g, "  br label %%cont%u\ncont%u:\n", id, id);
+    if (g->plan->loop_polls[id])
+        put_poll(g, id);
+    else
+        ing_gen_put(g, "  br label %%next%u\n", id);
+    ing_gen_put(g, "next%u:\n  %%n%u = add %s %s %%i%u, 1\n", id, id, s ? "nsw" : "nuw",
+                ty.s, id);
+    txt more =
+        ing_gen_def(g, "icmp %s %s %%n%u, %s", s ? "slt" : "ult", ty.s, id, f->end.s);
+    ing_gen_put(g, "  br i1 %s, label %%loop%u, label %%end%u", more.s, id, id);
+    if (g->parallel == id) {
+        ing_gen_put(g, ", !llvm.loop !%d", ING_GEN_MD_LOOP);
+        g->parallel = 0;
+    }
+    ing_gen_put(g, "\nend%u:\n", id);
+}
+
+static void close_while(ing_gen *g, uint32_t id) {
+    ing_gen_put(g, "  br label %%cont%u\ncont%u:\n", id, id);
+    put_poll(g, id);
+    ing_gen_put(g, "next%u:\n  br label %%loop%u\nend%u:\n", id, id, id);
+}
+
+/* Ends the innermost open block; a new one may open (else). */
+static void close_block(ing_gen *g) {
+    ing_gen_frame f = g->frames.at[--g->frames.len];
+    const ing_ir_inst *i = ing_gen_inst(g, f.inst);
+    /* Code always follows a label; after BREAK, CONTINUE or RETURN it is dead. */
+    if (g->ended && f.inst) ing_gen_put(g, "dead%u.%d:\n", f.inst, f.in_else);
+    bool ended = g->ended;
+    g->ended = false;
+    if (f.inst == 0) {
+        if (!ended) put_return(g, ing_gen_text("zeroinitializer"));
+    } else if (i->op == ING_OP_LOOP) {
+        close_loop(g, &f, i);
+    } else if (i->op == ING_OP_WHILE) {
+        close_while(g, f.inst);
+    } else {
+        ing_gen_put(g, "  br label %%end%u\n", f.inst);
+        if (i->c && !f.in_else) {
+            ing_gen_put(g, "else%u:\n", f.inst);
+            push(g, f.inst, i->c);
+            if (g->frames.len) g->frames.at[g->frames.len - 1].in_else = true;
+        } else {
+            ing_gen_put(g, "end%u:\n", f.inst);
+        }
+    }
+}
+
+/* BREAK and CONTINUE belong to the innermost loop around them. */
+static void put_jump(ing_gen *g, const char *label) {
+    for (uint32_t k = g->frames.len; k-- > 0;) {
+        uint32_t id = g->frames.at[k].inst;
+        if (id == 0 || ing_gen_inst(g, id)->op == ING_OP_IF) continue;
+        ing_gen_put(g, "  br label %%%s%u\n", label, id);
+        return;
+    }
+    ing_gen_fail(g, "break or continue outside of a loop");
+}
+
+static void put_inst(ing_gen *g, uint32_t id) {
+    const ing_ir_inst *i = ing_gen_inst(g, id);
+    switch (i->op) {
+    case ING_OP_IF: open_if(g, id, i); return;
+    case ING_OP_LOOP: open_loop(g, id, i); return;
+    case ING_OP_WHILE:
+        ing_gen_put(g, "  br label %%loop%u\nloop%u:\n", id, id);
+        push(g, id, i->a);
+        return;
+    case ING_OP_CALL: put_call(g, id, i); return;
+    case ING_OP_CHECK: put_check(g, id, i); return;
+    case ING_OP_BREAK: put_jump(g, "end"); break;
+    case ING_OP_CONTINUE: put_jump(g, "cont"); break;
+    case ING_OP_RETURN:
+        put_return(g, i->a ? g->vals[i->a] : ing_gen_text("zeroinitializer"));
+        break;
+    default:
+        if (!ing_gen_value_op(g, id) && !ing_gen_memory_op(g, id))
+            ing_gen_fail(g, "operation without code");
+        return;
+    }
+    g->ended = true;
+}
+
+void ing_gen_body(ing_gen *g) {
+    push(g, 0, g->f->body);
+    while (g->frames.len && g->status == ING_OK && !g->arena.failed) {
+        ing_gen_frame *f = &g->frames.at[g->frames.len - 1];
+        if (g->ended || f->pos == g->f->extra.at[f->block])
+            close_block(g);
+        else
+            put_inst(g, g->f->extra.at[f->block + 1 + f->pos++]);
+    }
+    g->frames.len = 0;
+    put_stop_block(g);
+}

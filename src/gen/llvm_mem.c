@@ -1,0 +1,325 @@
+/* Inputs, memory and aggregates as LLVM IR: arguments, array elements, loads, stores,
+ * atomics, and access to members. Called by llvm_flow.c for each instruction.
+ *
+ * An array value is the address of its words in ing_ctx.args: data pointer, extents,
+ * gradient (src/ir/ir.h). Those words never change while a task runs, so loads of them
+ * are invariant and LLVM hoists them. Addresses come from getelementptr only; integers
+ * are never turned into pointers. */
+#include "gen/gen_int.h"
+
+#include <stddef.h>
+
+typedef ing_gen_txt txt;
+
+#define GROUP   ", !llvm.access.group !6"
+#define ARRAY   ", !tbaa !3"
+#define LAUNCH  ", !tbaa !4"
+#define NOWRITE ", !invariant.load !5"
+_Static_assert(ING_GEN_MD_ARRAY == 3 && ING_GEN_MD_LAUNCH == 4 &&
+                   ING_GEN_MD_EMPTY == 5 && ING_GEN_MD_GROUP == 6,
+               "the literals above");
+
+const char *ing_gen_access(const ing_gen *g, ing_gen_root root) {
+    switch (root) {
+    case ING_GEN_ARRAY: return g->parallel ? ARRAY GROUP : ARRAY;
+    case ING_GEN_BUFFER: return g->parallel ? LAUNCH GROUP : LAUNCH;
+    case ING_GEN_CONTEXT: return g->parallel ? NOWRITE GROUP : NOWRITE;
+    default:
+        return ""; /* locals: all iterations share the alloca, so never in a group */
+    }
+}
+
+/* ---- inputs ------------------------------------------------------------------------ */
+
+static txt load_arg(ing_gen *g, const ing_ir_inst *i) {
+    const ing_ir_arg *arg = &g->m->args.at[i->a];
+    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %llu",
+                        ing_gen_args(g), 8ull * arg->word);
+    txt v = ing_gen_def(g, "load %s, ptr %s, align 8%s", ing_gen_type_mem(g, i->type).s,
+                        p.s, ing_gen_access(g, ING_GEN_CONTEXT));
+    return i->type == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", v.s) : v;
+}
+
+/* Extent of a logical axis as i64. */
+static txt load_extent(ing_gen *g, txt array, uint32_t axis) {
+    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %u", array.s,
+                        8 * (1 + axis));
+    return ing_gen_def(g, "load i64, ptr %s, align 8%s", p.s,
+                       ing_gen_access(g, ING_GEN_CONTEXT));
+}
+
+static txt task_bound(ing_gen *g, const ing_ir_inst *i) {
+    txt v = ing_gen_text("%s", i->op == ING_OP_TASK_BEGIN ? "%begin" : "%end");
+    return ing_gen_cast(g, ING_I64, (ing_dtype)i->type, v);
+}
+
+static bool input_op(ing_gen *g, uint32_t id) {
+    const ing_ir_inst *i = ing_gen_inst(g, id);
+    txt *v = g->vals;
+    switch (i->op) {
+    case ING_OP_ARG: v[id] = load_arg(g, i); return true;
+    case ING_OP_ARRAY:
+        v[id] = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %llu",
+                            ing_gen_args(g), 8ull * g->m->args.at[i->a].word);
+        return true;
+    case ING_OP_PARAM: v[id] = ing_gen_text("%%p%u", i->a); return true;
+    case ING_OP_DIM:
+        v[id] =
+            ing_gen_cast(g, ING_I64, (ing_dtype)i->type, load_extent(g, v[i->a], i->b));
+        return true;
+    case ING_OP_TASK_BEGIN:
+    case ING_OP_TASK_END: v[id] = task_bound(g, i); return true;
+    default: return false;
+    }
+}
+
+/* ---- addresses ----------------------------------------------------------------------- */
+
+static txt index_i64(ing_gen *g, uint32_t id) {
+    ing_type t = ing_gen_type_of(g, id);
+    return ing_gen_cast(g, t < ING_DTYPE_N ? (ing_dtype)t : ING_I64, ING_I64,
+                        g->vals[id]);
+}
+
+/* Offsets are computed in 64 bits without signed wrap: an offset that wraps is outside
+ * of any array (R22). */
+static txt element(ing_gen *g, const ing_ir_inst *i) {
+    const ing_type_info *at = ing_ir_type(g->m, ing_gen_type_of(g, i->a));
+    const uint32_t *idx = &g->f->extra.at[i->b];
+    txt array = g->vals[i->a], off = ing_gen_text("0");
+    if (at->kind != ING_TYPE_ARRAY || i->c != at->rank) {
+        ing_gen_fail(g, "subscript of something else than an array, or of other rank");
+        return array;
+    }
+    for (uint32_t k = 0; k < at->rank; k++) {
+        uint32_t axis = at->layout[k];
+        txt x = index_i64(g, idx[axis]);
+        if (k > 0) {
+            txt n = load_extent(g, array, axis);
+            off = ing_gen_def(g, "mul nsw i64 %s, %s", off.s, n.s);
+            x = ing_gen_def(g, "add nsw i64 %s, %s", off.s, x.s);
+        }
+        off = x;
+    }
+    txt data = ing_gen_def(g, "load ptr, ptr %s, align 8%s", array.s,
+                           ing_gen_access(g, ING_GEN_CONTEXT));
+    return ing_gen_def(g, "getelementptr inbounds %s, ptr %s, i64 %s",
+                       ing_gen_type_mem(g, at->elem).s, data.s, off.s);
+}
+
+static txt buffer_slot(ing_gen *g, const ing_ir_inst *i) {
+    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
+                        offsetof(ing_ctx, buffer));
+    txt b = ing_gen_def(g, "load ptr, ptr %s, align 8%s", p.s,
+                        ing_gen_access(g, ING_GEN_CONTEXT));
+    return ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %u", b.s, i->a);
+}
+
+static txt member(ing_gen *g, const ing_ir_inst *i) {
+    ing_type agg = ing_ir_type(g->m, ing_gen_type_of(g, i->a))->elem;
+    txt ty = ing_gen_type_mem(g, agg);
+    if (i->op == ING_OP_MEMBER)
+        return ing_gen_def(g, "getelementptr inbounds %s, ptr %s, i32 0, i32 %u", ty.s,
+                           g->vals[i->a].s, i->b);
+    txt k = index_i64(g, i->b);
+    return ing_gen_def(g, "getelementptr inbounds %s, ptr %s, i64 0, i64 %s", ty.s,
+                       g->vals[i->a].s, k.s);
+}
+
+/* A zeroed local: the space is taken once, in the entry block, and cleared each time. */
+static txt local(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
+    ing_type t = ing_ir_type(g->m, i->type)->elem;
+    txt ty = ing_gen_type_mem(g, t), p = ing_gen_text("%%a%u", id);
+    ing_bytes_printf(&g->entry, "  %s = alloca %s, align %u\n", p.s, ty.s,
+                     ing_ir_type_align(g->m, t));
+    if (t < ING_DTYPE_N) {
+        ing_gen_put(g, "  store %s zeroinitializer, ptr %s\n", ty.s, p.s);
+    } else {
+        ing_gen_declare(g, "void @llvm.memset.p0.i64(ptr, i8, i64, i1)");
+        ing_gen_put(g,
+                    "  call void @llvm.memset.p0.i64(ptr align %u %s, i8 0, i64 %u, i1 "
+                    "false)\n",
+                    ing_ir_type_align(g->m, t), p.s, ing_ir_type_size(g->m, t));
+    }
+    return p;
+}
+
+static bool address_op(ing_gen *g, uint32_t id) {
+    const ing_ir_inst *i = ing_gen_inst(g, id);
+    switch (i->op) {
+    case ING_OP_ALLOCA:
+        g->vals[id] = local(g, id, i);
+        g->roots[id] = ING_GEN_LOCAL;
+        return true;
+    case ING_OP_ELEM:
+        g->vals[id] = element(g, i);
+        g->roots[id] = ING_GEN_ARRAY;
+        return true;
+    case ING_OP_BUFFER:
+        g->vals[id] = buffer_slot(g, i);
+        g->roots[id] = ING_GEN_BUFFER;
+        return true;
+    case ING_OP_MEMBER:
+    case ING_OP_MEMBER_DYN:
+        g->vals[id] = member(g, i);
+        g->roots[id] = g->roots[i->a];
+        return true;
+    default: return false;
+    }
+}
+
+/* ---- loads and stores ------------------------------------------------------------------- */
+
+static txt load(ing_gen *g, ing_type t, txt p, ing_gen_root root) {
+    txt v = ing_gen_def(g, "load %s, ptr %s, align %u%s", ing_gen_type_mem(g, t).s, p.s,
+                        ing_ir_type_align(g->m, t), ing_gen_access(g, root));
+    return t == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", v.s) : v;
+}
+
+static txt to_memory(ing_gen *g, ing_type t, txt v) {
+    return t == ING_U1 ? ing_gen_def(g, "zext i1 %s to i8", v.s) : v;
+}
+
+static void store(ing_gen *g, ing_type t, txt v, txt p, ing_gen_root root) {
+    txt m = to_memory(g, t, v);
+    ing_gen_put(g, "  store %s %s, ptr %s, align %u%s\n", ing_gen_type_mem(g, t).s, m.s,
+                p.s, ing_ir_type_align(g->m, t), ing_gen_access(g, root));
+}
+
+static void set_result(ing_gen *g, const ing_ir_inst *i) {
+    ing_type t = ing_gen_type_of(g, i->b);
+    txt pp = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
+                         offsetof(ing_ctx, rets));
+    txt r = ing_gen_def(g, "load ptr, ptr %s, align 8%s", pp.s,
+                        ing_gen_access(g, ING_GEN_CONTEXT));
+    txt p =
+        ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %llu", r.s, 8ull * i->a);
+    store(g, t, g->vals[i->b], p, ING_GEN_BUFFER);
+}
+
+/* ---- atomics ----------------------------------------------------------------------------- */
+
+static const ing_op update_op[ING_IR_ATOMIC_N] = {
+    [ING_IR_ATOMIC_ADD] = ING_OP_ADD, [ING_IR_ATOMIC_SUB] = ING_OP_SUB,
+    [ING_IR_ATOMIC_MUL] = ING_OP_MUL, [ING_IR_ATOMIC_MIN] = ING_OP_MIN,
+    [ING_IR_ATOMIC_MAX] = ING_OP_MAX, [ING_IR_ATOMIC_AND] = ING_OP_AND,
+    [ING_IR_ATOMIC_OR] = ING_OP_OR,   [ING_IR_ATOMIC_XOR] = ING_OP_XOR,
+};
+
+static txt update(ing_gen *g, uint32_t kind, ing_dtype t, txt old, txt v) {
+    return kind == ING_IR_ATOMIC_XCHG
+               ? v
+               : ing_gen_arith(g, update_op[kind], t, old, v, NULL);
+}
+
+/* The name that atomicrmw has for it, or NULL: then a compare-and-swap loop. */
+static const char *rmw_name(uint32_t kind, ing_dtype t) {
+    static const char *const names[4][ING_IR_ATOMIC_N] = {
+        {"add", "sub", NULL, "min", "max", "and", "or", "xor", "xchg"},
+        {"add", "sub", NULL, "umin", "umax", "and", "or", "xor", "xchg"},
+        {"fadd", "fsub", NULL, "fmin", "fmax", NULL, NULL, NULL, "xchg"},
+        /* u1: bytes 0 and 1, where arithmetic modulo 2 is bitwise */
+        {"xor", "xor", "and", "and", "or", "and", "or", "xor", "xchg"},
+    };
+    int row = t == ING_U1 ? 3 : ing_dtype_is_float(t) ? 2 : !ing_dtype_is_signed(t);
+    return names[row][kind];
+}
+
+static txt atomic_loop(ing_gen *g, uint32_t kind, ing_dtype t, txt p, txt v,
+                       const char *md) {
+    uint32_t bits = 8 * ing_dtype_bytes(t), n = g->n_label++;
+    txt ty = ing_gen_type(g, t);
+    txt first = ing_gen_def(g, "load atomic i%u, ptr %s monotonic, align %u%s", bits,
+                            p.s, bits / 8, md);
+    ing_gen_put(g, "  br label %%cas%u.pre\ncas%u.pre:\n  br label %%cas%u\ncas%u:\n",
+                n, n, n, n);
+    ing_gen_put(
+        g, "  %%cas%u.old = phi i%u [ %s, %%cas%u.pre ], [ %%cas%u.seen, %%cas%u ]\n",
+        n, bits, first.s, n, n, n);
+    txt raw = ing_gen_text("%%cas%u.old", n), old = raw;
+    if (ing_dtype_is_float(t))
+        old = ing_gen_def(g, "bitcast i%u %s to %s", bits, raw.s, ty.s);
+    txt new = update(g, kind, t, old, v);
+    if (ing_dtype_is_float(t))
+        new = ing_gen_def(g, "bitcast %s %s to i%u", ty.s, new.s, bits);
+    txt x = ing_gen_def(
+        g, "cmpxchg weak ptr %s, i%u %s, i%u %s monotonic monotonic, align %u%s", p.s,
+        bits, raw.s, bits, new.s, bits / 8, md);
+    ing_gen_put(g, "  %%cas%u.seen = extractvalue { i%u, i1 } %s, 0\n", n, bits, x.s);
+    txt ok = ing_gen_def(g, "extractvalue { i%u, i1 } %s, 1", bits, x.s);
+    ing_gen_put(g, "  br i1 %s, label %%cas%u.done, label %%cas%u\ncas%u.done:\n", ok.s,
+                n, n, n);
+    return old;
+}
+
+static txt atomic(ing_gen *g, const ing_ir_inst *i) {
+    txt p = g->vals[i->a], v = g->vals[i->b];
+    ing_gen_root root = (ing_gen_root)g->roots[i->a];
+    if (i->type >= ING_DTYPE_N || i->c >= ING_IR_ATOMIC_N) {
+        ing_gen_fail(g, "atomic on an aggregate");
+        return v;
+    }
+    ing_dtype t = (ing_dtype)i->type;
+    if (i->flags & ING_IR_PRIVATE || root == ING_GEN_LOCAL) {
+        txt old = load(g, t, p, root);
+        store(g, t, update(g, i->c, t, old, v), p, root);
+        return old;
+    }
+    const char *name = rmw_name(i->c, t), *md = ing_gen_access(g, root);
+    if (!name) return atomic_loop(g, i->c, t, p, v, md);
+    txt m = to_memory(g, t, v);
+    txt old = ing_gen_def(g, "atomicrmw %s ptr %s, %s %s monotonic, align %u%s", name,
+                          p.s, ing_gen_type_mem(g, t).s, m.s, ing_dtype_bytes(t), md);
+    return t == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", old.s) : old;
+}
+
+/* ---- aggregates ---------------------------------------------------------------------------- */
+
+/* Type of member k of an aggregate. */
+static ing_type member_type(const ing_gen *g, ing_type agg, uint32_t k) {
+    const ing_type_info *i = ing_ir_type(g->m, agg);
+    return i->kind == ING_TYPE_STRUCT ? i->members[k] : (ing_type)i->dtype;
+}
+
+static txt insert(ing_gen *g, ing_type agg, txt into, txt v, uint32_t k) {
+    ing_type t = member_type(g, agg, k);
+    txt m = to_memory(g, t, v);
+    return ing_gen_def(g, "insertvalue %s %s, %s %s, %u", ing_gen_type(g, agg).s,
+                       into.s, ing_gen_type_mem(g, t).s, m.s, k);
+}
+
+static txt extract(ing_gen *g, const ing_ir_inst *i) {
+    ing_type agg = ing_gen_type_of(g, i->a);
+    txt v = ing_gen_def(g, "extractvalue %s %s, %u", ing_gen_type(g, agg).s,
+                        g->vals[i->a].s, i->b);
+    return member_type(g, agg, i->b) == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", v.s)
+                                               : v;
+}
+
+static txt make(ing_gen *g, const ing_ir_inst *i) {
+    txt v = ing_gen_text("zeroinitializer");
+    for (uint32_t k = 0; k < i->c; k++)
+        v = insert(g, i->type, v, g->vals[g->f->extra.at[i->b + k]], k);
+    return v;
+}
+
+bool ing_gen_memory_op(ing_gen *g, uint32_t id) {
+    const ing_ir_inst *i = ing_gen_inst(g, id);
+    txt *v = g->vals;
+    switch (i->op) {
+    case ING_OP_LOAD:
+        v[id] = load(g, i->type, v[i->a], (ing_gen_root)g->roots[i->a]);
+        break;
+    case ING_OP_STORE:
+        store(g, ing_gen_type_of(g, i->b), v[i->b], v[i->a],
+              (ing_gen_root)g->roots[i->a]);
+        break;
+    case ING_OP_ATOMIC: v[id] = atomic(g, i); break;
+    case ING_OP_SET_RET: set_result(g, i); break;
+    case ING_OP_MAKE: v[id] = make(g, i); break;
+    case ING_OP_EXTRACT: v[id] = extract(g, i); break;
+    case ING_OP_INSERT: v[id] = insert(g, i->type, v[i->a], v[i->b], i->c); break;
+    default: return input_op(g, id) || address_op(g, id);
+    }
+    return true;
+}

@@ -1,0 +1,502 @@
+/* Arithmetic, comparisons, conversions and math functions as LLVM IR. Called by
+ * llvm_flow.c for each instruction and by llvm_mem.c for plain updates. Every result must
+ * equal the interpreter's: integers wrap, division by zero gives 0, shift counts are
+ * masked, floats convert by saturation; f16 is computed in f32 and rounded after each
+ * operation. Flags that would assume the absence of NaN or infinity are never written. */
+#include "gen/gen_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef ing_gen_txt txt;
+
+static txt scalar(ing_dtype t) {
+    static const char *const names[ING_DTYPE_N] = {
+        [ING_VOID] = "void",  [ING_U1] = "i1",    [ING_I8] = "i8",
+        [ING_I16] = "i16",    [ING_I32] = "i32",  [ING_I64] = "i64",
+        [ING_U8] = "i8",      [ING_U16] = "i16",  [ING_U32] = "i32",
+        [ING_U64] = "i64",    [ING_F16] = "half", [ING_F32] = "float",
+        [ING_F64] = "double",
+    };
+    return ing_gen_text("%s", names[t]);
+}
+
+/* ---- constants ------------------------------------------------------------------------ */
+
+/* LLVM writes a float as the bits of the double of the same value; a NaN keeps its
+ * payload that way, which a conversion in C might not. */
+static uint64_t widen_f32_bits(uint32_t bits) {
+    uint64_t sign = (uint64_t)(bits >> 31) << 63;
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return sign | 0x7ff0000000000000u | (uint64_t)(bits & 0x7fffffu) << 29;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    double d = f;
+    uint64_t out;
+    memcpy(&out, &d, sizeof out);
+    return out;
+}
+
+static txt constant(ing_gen *g, const ing_ir_inst *i) {
+    uint64_t bits = ing_ir_const_bits(i);
+    switch (i->type) {
+    case ING_U1: return ing_gen_text("%s", bits & 1 ? "true" : "false");
+    case ING_F16: return ing_gen_text("0xH%04X", (unsigned)(bits & 0xffff));
+    case ING_F32:
+        return ing_gen_text("0x%016llX",
+                            (unsigned long long)widen_f32_bits((uint32_t)bits));
+    case ING_F64: return ing_gen_text("0x%016llX", (unsigned long long)bits);
+    case ING_I8: return ing_gen_text("%d", (int8_t)bits);
+    case ING_I16: return ing_gen_text("%d", (int16_t)bits);
+    case ING_I32: return ing_gen_text("%d", (int32_t)bits);
+    case ING_U8: return ing_gen_text("%u", (uint8_t)bits);
+    case ING_U16: return ing_gen_text("%u", (uint16_t)bits);
+    case ING_U32: return ing_gen_text("%u", (uint32_t)bits);
+    case ING_I64: return ing_gen_text("%lld", (long long)bits);
+    case ING_U64: return ing_gen_text("%llu", (unsigned long long)bits);
+    default:
+        ing_gen_fail(g, "constant of a type that has none");
+        return ing_gen_text("0");
+    }
+}
+
+/* ---- integer division ------------------------------------------------------------------ */
+
+typedef struct division {  /* operands made safe, and what to do with the result */
+    txt safe;              /* divisor that cannot trap */
+    txt is_zero, is_minus; /* u1, "" when impossible */
+} division;
+
+/* The divisor of a division that must not trap: 0 and (signed) -1 become 1. A constant
+ * other than these needs no guard, which keeps division by constants optimisable. */
+static division guard(ing_gen *g, ing_dtype t, txt b, const ing_ir_inst *b_const) {
+    division d = {.safe = b};
+    txt ty = scalar(t);
+    bool is_signed = ing_dtype_is_signed(t);
+    int64_t c = b_const ? (int64_t)ing_ir_const_bits(b_const) : 0;
+    if (b_const && c != 0 && !(is_signed && c == -1)) return d;
+    d.is_zero = ing_gen_def(g, "icmp eq %s %s, 0", ty.s, b.s);
+    txt bad = d.is_zero;
+    if (is_signed) {
+        d.is_minus = ing_gen_def(g, "icmp eq %s %s, -1", ty.s, b.s);
+        bad = ing_gen_def(g, "or i1 %s, %s", d.is_zero.s, d.is_minus.s);
+    }
+    d.safe = ing_gen_def(g, "select i1 %s, %s 1, %s %s", bad.s, ty.s, ty.s, b.s);
+    return d;
+}
+
+static txt unless_zero(ing_gen *g, const division *d, txt ty, txt v) {
+    if (!d->is_zero.s[0]) return v;
+    return ing_gen_def(g, "select i1 %s, %s 0, %s %s", d->is_zero.s, ty.s, ty.s, v.s);
+}
+
+/* u1 that tells whether the truncated quotient is one above the floor: the remainder is
+ * not zero and its sign is not the divisor's. */
+static txt needs_floor(ing_gen *g, txt ty, txt rem, txt b) {
+    txt ne = ing_gen_def(g, "icmp ne %s %s, 0", ty.s, rem.s);
+    txt x = ing_gen_def(g, "xor %s %s, %s", ty.s, rem.s, b.s);
+    txt lt = ing_gen_def(g, "icmp slt %s %s, 0", ty.s, x.s);
+    return ing_gen_def(g, "and i1 %s, %s", ne.s, lt.s);
+}
+
+/* Exponent of a signed constant that is a power of two above 1, else 0. */
+static int power_of_two(ing_dtype t, const ing_ir_inst *b_const) {
+    if (!b_const || !ing_dtype_is_signed(t)) return 0;
+    int64_t c = (int64_t)ing_ir_const_bits(b_const);
+    return c > 1 && (c & (c - 1)) == 0 ? __builtin_ctzll((uint64_t)c) : 0;
+}
+
+static txt int_quotient(ing_gen *g, bool floor, ing_dtype t, txt a, txt b,
+                        const ing_ir_inst *b_const) {
+    txt ty = scalar(t);
+    int shift = floor ? power_of_two(t, b_const) : 0;
+    if (shift) return ing_gen_def(g, "ashr %s %s, %d", ty.s, a.s, shift);
+    division d = guard(g, t, b, b_const);
+    if (!ing_dtype_is_signed(t))
+        return unless_zero(g, &d, ty,
+                           ing_gen_def(g, "udiv %s %s, %s", ty.s, a.s, d.safe.s));
+    txt q = ing_gen_def(g, "sdiv %s %s, %s", ty.s, a.s, d.safe.s);
+    if (floor) {
+        txt r = ing_gen_def(g, "srem %s %s, %s", ty.s, a.s, d.safe.s);
+        txt low = needs_floor(g, ty, r, d.safe);
+        txt one = ing_gen_def(g, "sext i1 %s to %s", low.s, ty.s);
+        q = ing_gen_def(g, "add %s %s, %s", ty.s, q.s, one.s);
+    }
+    if (d.is_minus.s[0]) {
+        txt neg = ing_gen_def(g, "sub %s 0, %s", ty.s, a.s);
+        q = ing_gen_def(g, "select i1 %s, %s %s, %s %s", d.is_minus.s, ty.s, neg.s,
+                        ty.s, q.s);
+    }
+    return unless_zero(g, &d, ty, q);
+}
+
+static txt int_remainder(ing_gen *g, bool floor, ing_dtype t, txt a, txt b,
+                         const ing_ir_inst *b_const) {
+    txt ty = scalar(t);
+    int shift = floor ? power_of_two(t, b_const) : 0;
+    if (shift) return ing_gen_def(g, "and %s %s, %lld", ty.s, a.s, (1ll << shift) - 1);
+    division d = guard(g, t, b, b_const);
+    if (!ing_dtype_is_signed(t))
+        return unless_zero(g, &d, ty,
+                           ing_gen_def(g, "urem %s %s, %s", ty.s, a.s, d.safe.s));
+    /* A divisor of 0 or -1 was replaced by 1: the remainder is 0 already. */
+    txt r = ing_gen_def(g, "srem %s %s, %s", ty.s, a.s, d.safe.s);
+    if (!floor) return r;
+    txt low = needs_floor(g, ty, r, d.safe);
+    txt add = ing_gen_def(g, "select i1 %s, %s %s, %s 0", low.s, ty.s, d.safe.s, ty.s);
+    return ing_gen_def(g, "add %s %s, %s", ty.s, r.s, add.s);
+}
+
+/* ---- integers ---------------------------------------------------------------------------- */
+
+static txt int_intrinsic2(ing_gen *g, const char *name, ing_dtype t, txt a, txt b) {
+    txt ty = scalar(t);
+    ing_gen_declare(g, "%s @llvm.%s.%s(%s, %s)", ty.s, name, ty.s, ty.s, ty.s);
+    return ing_gen_def(g, "call %s @llvm.%s.%s(%s %s, %s %s)", ty.s, name, ty.s, ty.s,
+                       a.s, ty.s, b.s);
+}
+
+static txt int_intrinsic1(ing_gen *g, const char *name, bool flag, ing_dtype t, txt a) {
+    txt ty = scalar(t);
+    ing_gen_declare(g, "%s @llvm.%s.%s(%s%s)", ty.s, name, ty.s, ty.s,
+                    flag ? ", i1" : "");
+    return ing_gen_def(g, "call %s @llvm.%s.%s(%s %s%s)", ty.s, name, ty.s, ty.s, a.s,
+                       flag ? ", i1 false" : "");
+}
+
+static txt int_shift(ing_gen *g, const char *name, ing_dtype t, txt a, txt b) {
+    txt ty = scalar(t);
+    if (t == ING_U1) return a; /* every count is 0 modulo 1 */
+    txt n = ing_gen_def(g, "and %s %s, %u", ty.s, b.s, ing_dtype_bits(t) - 1);
+    return ing_gen_def(g, "%s %s %s, %s", name, ty.s, a.s, n.s);
+}
+
+static txt int_sign(ing_gen *g, ing_dtype t, txt a) {
+    txt ty = scalar(t);
+    txt pos = ing_gen_def(g, "icmp %s %s %s, 0", ing_dtype_is_signed(t) ? "sgt" : "ne",
+                          ty.s, a.s);
+    if (t == ING_U1) return pos;
+    txt p = ing_gen_def(g, "zext i1 %s to %s", pos.s, ty.s);
+    if (!ing_dtype_is_signed(t)) return p;
+    txt neg = ing_gen_def(g, "icmp slt %s %s, 0", ty.s, a.s);
+    txt n = ing_gen_def(g, "sext i1 %s to %s", neg.s, ty.s);
+    return ing_gen_def(g, "or %s %s, %s", ty.s, p.s, n.s);
+}
+
+static txt int_power(ing_gen *g, ing_dtype t, txt a, txt b) {
+    txt ty = scalar(t);
+    g->pow_types |= 1u << t;
+    return ing_gen_def(g, "call %s @ing_pow_%s(%s %s, %s %s)", ty.s, ing_dtype_name(t),
+                       ty.s, a.s, ty.s, b.s);
+}
+
+static txt int_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
+                     const ing_ir_inst *b_const) {
+    txt ty = scalar(t);
+    bool s = ing_dtype_is_signed(t);
+    switch (op) {
+    case ING_OP_ADD: return ing_gen_def(g, "add %s %s, %s", ty.s, a.s, b.s);
+    case ING_OP_SUB: return ing_gen_def(g, "sub %s %s, %s", ty.s, a.s, b.s);
+    case ING_OP_MUL: return ing_gen_def(g, "mul %s %s, %s", ty.s, a.s, b.s);
+    case ING_OP_DIV: return int_quotient(g, false, t, a, b, b_const);
+    case ING_OP_FLOORDIV: return int_quotient(g, true, t, a, b, b_const);
+    case ING_OP_REM: return int_remainder(g, false, t, a, b, b_const);
+    case ING_OP_MOD: return int_remainder(g, true, t, a, b, b_const);
+    case ING_OP_POW: return int_power(g, t, a, b);
+    case ING_OP_MIN: return int_intrinsic2(g, s ? "smin" : "umin", t, a, b);
+    case ING_OP_MAX: return int_intrinsic2(g, s ? "smax" : "umax", t, a, b);
+    case ING_OP_AND: return ing_gen_def(g, "and %s %s, %s", ty.s, a.s, b.s);
+    case ING_OP_OR: return ing_gen_def(g, "or %s %s, %s", ty.s, a.s, b.s);
+    case ING_OP_XOR: return ing_gen_def(g, "xor %s %s, %s", ty.s, a.s, b.s);
+    case ING_OP_SHL: return int_shift(g, "shl", t, a, b);
+    case ING_OP_SHR: return int_shift(g, "lshr", t, a, b);
+    case ING_OP_SAR: return int_shift(g, s ? "ashr" : "lshr", t, a, b);
+    case ING_OP_NEG: return ing_gen_def(g, "sub %s 0, %s", ty.s, a.s);
+    case ING_OP_NOT: return ing_gen_def(g, "xor %s %s, -1", ty.s, a.s);
+    case ING_OP_ABS: return s ? int_intrinsic1(g, "abs", true, t, a) : a;
+    case ING_OP_SGN: return int_sign(g, t, a);
+    case ING_OP_FLOOR:
+    case ING_OP_CEIL:
+    case ING_OP_ROUND:
+    case ING_OP_TRUNC: return a;
+    case ING_OP_POPCNT: return int_intrinsic1(g, "ctpop", false, t, a);
+    case ING_OP_CLZ: return int_intrinsic1(g, "ctlz", true, t, a);
+    default: ing_gen_fail(g, "integer operation that does not exist"); return a;
+    }
+}
+
+/* Power by squaring; a negative exponent leaves 1, -1 or 0, as exact division would. */
+void ing_gen_pow_functions(ing_gen *g) {
+    for (uint32_t t = ING_U1; t <= ING_U64; t++) {
+        if (!(g->pow_types >> t & 1)) continue;
+        const char *n = ing_dtype_name((ing_dtype)t);
+        txt y = scalar((ing_dtype)t);
+        ing_bytes_printf(
+            g->out, "\ndefine internal %s @ing_pow_%s(%s %%a, %s %%b) #0 {\nentry:\n",
+            y.s, n, y.s, y.s);
+        if (ing_dtype_is_signed((ing_dtype)t))
+            ing_bytes_printf(g->out,
+                             "  %%neg = icmp slt %s %%b, 0\n"
+                             "  br i1 %%neg, label %%below, label %%loop\n"
+                             "below:\n"
+                             "  %%odd.b = trunc %s %%b to i1\n"
+                             "  %%one = icmp eq %s %%a, 1\n"
+                             "  %%mone = icmp eq %s %%a, -1\n"
+                             "  %%m = select i1 %%odd.b, %s -1, %s 1\n"
+                             "  %%x = select i1 %%mone, %s %%m, %s 0\n"
+                             "  %%y = select i1 %%one, %s 1, %s %%x\n"
+                             "  ret %s %%y\n",
+                             y.s, y.s, y.s, y.s, y.s, y.s, y.s, y.s, y.s, y.s, y.s);
+        else
+            ing_bytes_puts(g->out, "  br label %loop\n");
+        ing_bytes_printf(g->out,
+                         "loop:\n"
+                         "  %%r = phi %s [ %s, %%entry ], [ %%r2, %%next ]\n"
+                         "  %%p = phi %s [ %%a, %%entry ], [ %%p2, %%next ]\n"
+                         "  %%e = phi %s [ %%b, %%entry ], [ %%e2, %%next ]\n"
+                         "  %%end = icmp eq %s %%e, 0\n"
+                         "  br i1 %%end, label %%done, label %%next\nnext:\n",
+                         y.s, t == ING_U1 ? "true" : "1", y.s, y.s, y.s);
+        ing_bytes_printf(g->out,
+                         t == ING_U1 ? "  %%odd = and i1 %%e, true\n"
+                                     : "  %%odd = trunc %s %%e to i1\n",
+                         y.s);
+        ing_bytes_printf(g->out,
+                         "  %%rp = mul %s %%r, %%p\n"
+                         "  %%r2 = select i1 %%odd, %s %%rp, %s %%r\n"
+                         "  %%p2 = mul %s %%p, %%p\n",
+                         y.s, y.s, y.s, y.s);
+        ing_bytes_printf(g->out,
+                         t == ING_U1 ? "  %%e2 = xor i1 %%e, %%e\n"
+                                     : "  %%e2 = lshr %s %%e, 1\n",
+                         y.s);
+        ing_bytes_printf(g->out, "  br label %%loop\ndone:\n  ret %s %%r\n}\n", y.s);
+    }
+}
+
+/* ---- floats -------------------------------------------------------------------------------- */
+
+typedef struct math_fn {
+    const char *intrinsic; /* llvm.<name>.f32 / .f64, or NULL */
+    const char *libm;      /* f64 name; f32 adds an f */
+} math_fn;
+
+static const math_fn math_fns[ING_OP_N] = {
+    [ING_OP_ABS] = {"fabs", NULL},    [ING_OP_FLOOR] = {"floor", NULL},
+    [ING_OP_CEIL] = {"ceil", NULL},   [ING_OP_ROUND] = {"roundeven", NULL},
+    [ING_OP_TRUNC] = {"trunc", NULL}, [ING_OP_SQRT] = {"sqrt", NULL},
+    [ING_OP_SIN] = {"sin", NULL},     [ING_OP_COS] = {"cos", NULL},
+    [ING_OP_EXP] = {"exp", NULL},     [ING_OP_LOG] = {"log", NULL},
+    [ING_OP_POW] = {"pow", NULL},     [ING_OP_MIN] = {"minnum", NULL},
+    [ING_OP_MAX] = {"maxnum", NULL},  [ING_OP_TAN] = {NULL, "tan"},
+    [ING_OP_ASIN] = {NULL, "asin"},   [ING_OP_ACOS] = {NULL, "acos"},
+    [ING_OP_TANH] = {NULL, "tanh"},   [ING_OP_ATAN2] = {NULL, "atan2"},
+};
+
+static bool is_binary(ing_op op) {
+    return ing_op_get(op)->operands[1] == 'v';
+}
+
+static txt float_call(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b) {
+    const math_fn *f = &math_fns[op];
+    txt ty = scalar(t);
+    char name[32];
+    if (f->intrinsic)
+        snprintf(name, sizeof name, "llvm.%s.f%u", f->intrinsic, ing_dtype_bits(t));
+    else
+        snprintf(name, sizeof name, "%s%s", f->libm, t == ING_F32 ? "f" : "");
+    const char *attr = f->intrinsic ? "" : " #2";
+    const char *afn = g->o->fast_math ? "afn " : "";
+    if (is_binary(op)) {
+        ing_gen_declare(g, "%s @%s(%s, %s)%s", ty.s, name, ty.s, ty.s, attr);
+        return ing_gen_def(g, "call %s%s%s @%s(%s %s, %s %s)%s", g->fmf, afn, ty.s,
+                           name, ty.s, a.s, ty.s, b.s, attr);
+    }
+    ing_gen_declare(g, "%s @%s(%s)%s", ty.s, name, ty.s, attr);
+    /* Without afn a square root stays exact under fast math, and costs no more. */
+    return ing_gen_def(g, "call %s%s%s @%s(%s %s)%s", g->fmf,
+                       op == ING_OP_SQRT ? "" : afn, ty.s, name, ty.s, a.s, attr);
+}
+
+static txt float_sign(ing_gen *g, ing_dtype t, txt a) {
+    txt ty = scalar(t);
+    txt pos = ing_gen_def(g, "fcmp ogt %s %s, 0.0", ty.s, a.s);
+    txt neg = ing_gen_def(g, "fcmp olt %s %s, 0.0", ty.s, a.s);
+    txt n = ing_gen_def(g, "select i1 %s, %s -1.0, %s 0.0", neg.s, ty.s, ty.s);
+    return ing_gen_def(g, "select i1 %s, %s 1.0, %s %s", pos.s, ty.s, ty.s, n.s);
+}
+
+/* The one that is first unless the other is truly beyond it or it is a NaN; decides the
+ * sign of zero too, which the intrinsics leave open. */
+static txt float_min_max(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b) {
+    txt ty = scalar(t);
+    txt beyond = ing_gen_def(g, "fcmp %s %s %s, %s", op == ING_OP_MIN ? "olt" : "ogt",
+                             ty.s, b.s, a.s);
+    txt nan = ing_gen_def(g, "fcmp uno %s %s, %s", ty.s, a.s, a.s);
+    txt take = ing_gen_def(g, "or i1 %s, %s", beyond.s, nan.s);
+    return ing_gen_def(g, "select i1 %s, %s %s, %s %s", take.s, ty.s, b.s, ty.s, a.s);
+}
+
+static txt float2(ing_gen *g, const char *op, const char *more, ing_dtype t, txt a,
+                  txt b) {
+    return ing_gen_def(g, "%s %s%s%s %s, %s", op, g->fmf, more, scalar(t).s, a.s, b.s);
+}
+
+/* t is f32 or f64. */
+static txt float_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
+                       const ing_ir_inst *b_const) {
+    txt ty = scalar(t);
+    /* Reciprocals only of constants: elsewhere arcp would make LLVM use the 12-bit
+     * estimate instructions in vector code. */
+    const char *arcp = b_const && g->o->fast_math ? "arcp " : "";
+    switch (op) {
+    case ING_OP_ADD: return float2(g, "fadd", "", t, a, b);
+    case ING_OP_SUB: return float2(g, "fsub", "", t, a, b);
+    case ING_OP_MUL: return float2(g, "fmul", "", t, a, b);
+    case ING_OP_DIV: return float2(g, "fdiv", arcp, t, a, b);
+    case ING_OP_REM: return float2(g, "frem", "", t, a, b);
+    case ING_OP_FLOORDIV:
+        return float_call(g, ING_OP_FLOOR, t, float2(g, "fdiv", arcp, t, a, b), b);
+    case ING_OP_MOD: {
+        txt q = float_call(g, ING_OP_FLOOR, t, float2(g, "fdiv", arcp, t, a, b), b);
+        return float2(g, "fsub", "", t, a, float2(g, "fmul", "", t, q, b));
+    }
+    case ING_OP_MIN:
+    case ING_OP_MAX:
+        if (!g->o->fast_math) return float_min_max(g, op, t, a, b);
+        break;
+    case ING_OP_NEG: return ing_gen_def(g, "fneg %s %s", ty.s, a.s);
+    case ING_OP_SGN: return float_sign(g, t, a);
+    case ING_OP_RSQRT:
+        return ing_gen_def(g, "fdiv %s%s 1.0, %s", g->fmf, ty.s,
+                           float_call(g, ING_OP_SQRT, t, a, b).s);
+    default: break;
+    }
+    if (math_fns[op].intrinsic || math_fns[op].libm) return float_call(g, op, t, a, b);
+    ing_gen_fail(g, "float operation that does not exist");
+    return a;
+}
+
+txt ing_gen_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
+                  const ing_ir_inst *b_const) {
+    if (ing_dtype_is_int(t)) return int_arith(g, op, t, a, b, b_const);
+    if (t == ING_F16) {
+        txt wa = ing_gen_def(g, "fpext half %s to float", a.s), wb = b;
+        if (is_binary(op)) wb = ing_gen_def(g, "fpext half %s to float", b.s);
+        txt r = float_arith(g, op, ING_F32, wa, wb, NULL);
+        return ing_gen_def(g, "fptrunc float %s to half", r.s);
+    }
+    if (ing_dtype_is_float(t)) return float_arith(g, op, t, a, b, b_const);
+    ing_gen_fail(g, "arithmetic on a type that has none");
+    return a;
+}
+
+/* ---- comparisons, conversions ------------------------------------------------------------ */
+
+static txt compare(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b) {
+    static const char *const names[3][6] = {
+        {"slt", "sle", "sgt", "sge", "eq", "ne"},
+        {"ult", "ule", "ugt", "uge", "eq", "ne"},
+        {"olt", "ole", "ogt", "oge", "oeq", "une"},
+    };
+    int row = ing_dtype_is_float(t) ? 2 : !ing_dtype_is_signed(t);
+    return ing_gen_def(g, "%s %s %s %s, %s", row == 2 ? "fcmp" : "icmp",
+                       names[row][op - ING_OP_LT], scalar(t).s, a.s, b.s);
+}
+
+static txt float_to_int(ing_gen *g, ing_dtype from, ing_dtype to, txt a) {
+    if (from == ING_F16) {
+        a = ing_gen_def(g, "fpext half %s to float", a.s);
+        from = ING_F32;
+    }
+    const char *name = ing_dtype_is_signed(to) ? "fptosi" : "fptoui";
+    txt ft = scalar(from), it = scalar(to);
+    unsigned fb = ing_dtype_bits(from);
+    ing_gen_declare(g, "%s @llvm.%s.sat.%s.f%u(%s)", it.s, name, it.s, fb, ft.s);
+    return ing_gen_def(g, "call %s @llvm.%s.sat.%s.f%u(%s %s)", it.s, name, it.s, fb,
+                       ft.s, a.s);
+}
+
+txt ing_gen_cast(ing_gen *g, ing_dtype from, ing_dtype to, txt a) {
+    txt ft = scalar(from), tt = scalar(to);
+    bool ff = ing_dtype_is_float(from), tf = ing_dtype_is_float(to);
+    uint32_t fb = ing_dtype_bits(from), tb = ing_dtype_bits(to);
+    if (from == to) return a;
+    if (to == ING_U1)
+        return ff ? ing_gen_def(g, "fcmp une %s %s, 0.0", ft.s, a.s)
+                  : ing_gen_def(g, "icmp ne %s %s, 0", ft.s, a.s);
+    if (ff && !tf) return float_to_int(g, from, to, a);
+    if (!ff &&
+        to == ING_F16) { /* rounds as once: f32 has twice the bits and two more */
+        txt w = ing_gen_cast(g, from, ING_F32, a);
+        return ing_gen_def(g, "fptrunc float %s to half", w.s);
+    }
+    const char *op;
+    if (ff)
+        op = tb > fb ? "fpext" : "fptrunc";
+    else if (tf)
+        op = ing_dtype_is_signed(from) ? "sitofp" : "uitofp";
+    else if (tb == fb)
+        return a;
+    else if (tb < fb)
+        op = "trunc";
+    else
+        op = ing_dtype_is_signed(from) ? "sext" : "zext";
+    return ing_gen_def(g, "%s %s %s to %s", op, ft.s, a.s, tt.s);
+}
+
+static txt bit_cast(ing_gen *g, ing_type from, ing_type to, txt a) {
+    if (from >= ING_DTYPE_N || to >= ING_DTYPE_N) {
+        ing_gen_fail(g, "bitcast of an aggregate");
+        return a;
+    }
+    txt ft = scalar((ing_dtype)from), tt = scalar((ing_dtype)to);
+    if (strcmp(ft.s, tt.s) == 0) return a;
+    return ing_gen_def(g, "bitcast %s %s to %s", ft.s, a.s, tt.s);
+}
+
+/* ---- dispatch ------------------------------------------------------------------------------ */
+
+/* R22: no signed wrap only where the pass proved that a subscript is the sole use. */
+static txt subscript_arith(ing_gen *g, const ing_ir_inst *i, ing_dtype t, txt a,
+                           txt b) {
+    const char *op = i->op == ING_OP_ADD ? "add" : i->op == ING_OP_SUB ? "sub" : "mul";
+    return ing_gen_def(g, "%s nsw %s %s, %s", op, scalar(t).s, a.s, b.s);
+}
+
+bool ing_gen_value_op(ing_gen *g, uint32_t id) {
+    const ing_ir_inst *i = ing_gen_inst(g, id);
+    txt *v = g->vals;
+    if (i->op == ING_OP_CONST) {
+        v[id] = constant(g, i);
+        return true;
+    }
+    if (i->op < ING_OP_ADD || i->op > ING_OP_SELECT) return false;
+    ing_type from = ing_gen_type_of(g, i->a);
+    ing_dtype t = from < ING_DTYPE_N ? (ing_dtype)from : ING_VOID;
+    switch (i->op) {
+    case ING_OP_CAST:
+        v[id] = ing_gen_cast(g, t, (ing_dtype)i->type, v[i->a]);
+        return true;
+    case ING_OP_BITCAST: v[id] = bit_cast(g, from, i->type, v[i->a]); return true;
+    case ING_OP_SELECT: {
+        txt ty = ing_gen_type(g, i->type);
+        v[id] = ing_gen_def(g, "select i1 %s, %s %s, %s %s", v[i->a].s, ty.s, v[i->b].s,
+                            ty.s, v[i->c].s);
+        return true;
+    }
+    default: break;
+    }
+    bool binary = is_binary((ing_op)i->op);
+    txt b = binary ? v[i->b] : ing_gen_text("0");
+    const ing_ir_inst *bi = binary ? ing_gen_inst(g, i->b) : NULL;
+    if (bi && bi->op != ING_OP_CONST) bi = NULL;
+    bool nsw = (i->flags & ING_IR_NSW) && ing_dtype_is_signed(t) && i->op <= ING_OP_MUL;
+    if (i->op >= ING_OP_LT && i->op <= ING_OP_NE)
+        v[id] = compare(g, (ing_op)i->op, t, v[i->a], b);
+    else if (nsw)
+        v[id] = subscript_arith(g, i, t, v[i->a], b);
+    else
+        v[id] = ing_gen_arith(g, (ing_op)i->op, t, v[i->a], b, bi);
+    return true;
+}

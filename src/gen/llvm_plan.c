@@ -1,0 +1,202 @@
+/* What must be known before the first line of a function is written: which functions the
+ * task reaches, which back edges poll for cancellation, which functions can stop and so
+ * return a status. Called once per module by llvm.c; changes nothing in the IR.
+ *
+ *  P1 A loop polls when its body may execute many back edges: it holds a WHILE, a loop
+ *     whose span (product of constant trip counts) is unknown or above SHORT_SPAN, or a
+ *     call of a function that does. A WHILE always polls. So an innermost loop never
+ *     pays, and loops that LLVM would unroll away do not stop their parent from being
+ *     vectorised.
+ *  P2 A function stops when it has a CHECK, polls, or calls one that stops; the others
+ *     return their plain value.
+ *  P3 A function's accesses may join the access group of the parallel loop that calls it
+ *     only when no access can be to memory shared by iterations by accident: locals that
+ *     LLVM turns into registers are fine, indexed locals and ref parameters are not (all
+ *     iterations share the alloca once it is inlined). */
+#include "gen/gen_int.h"
+
+/* Loops up to this many iterations in all count as straight code. */
+enum { SHORT_SPAN = 1024 };
+
+typedef struct edge {
+    uint32_t caller, callee;
+} edge;
+
+typedef struct level { /* an open block of the walk */
+    uint32_t inst, block, pos;
+    uint64_t inner; /* back edges that one pass through it may execute, saturating */
+    bool in_else;
+} level;
+
+typedef struct walk {
+    ing_gen *g;
+    uint32_t fi;
+    bool final; /* callees are known: decide polls and stops */
+    ing_vec(level) levels;
+    ing_vec(edge) edges;
+} walk;
+
+static uint64_t sat_mul(uint64_t a, uint64_t b) {
+    uint64_t r;
+    return __builtin_mul_overflow(a, b, &r) ? UINT64_MAX : r;
+}
+
+static uint64_t sat_add(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Iterations of a LOOP when both bounds are constants. */
+static uint64_t trip_count(const ing_ir_func *f, const ing_ir_inst *loop) {
+    const ing_ir_inst *a = &f->insts.at[loop->a], *b = &f->insts.at[loop->b];
+    if (a->op != ING_OP_CONST || b->op != ING_OP_CONST) return UINT64_MAX;
+    int64_t from = (int64_t)ing_ir_const_bits(a), to = (int64_t)ing_ir_const_bits(b);
+    return to > from ? (uint64_t)to - (uint64_t)from : 0;
+}
+
+static bool open_level(walk *w, uint32_t inst, uint32_t block) {
+    level l = {.inst = inst, .block = block};
+    return ing_vec_push(&w->levels, l);
+}
+
+/* The block at the top of the walk is done: account for it in its parent. Returns false
+ * when memory ran out. */
+static bool close_level(walk *w) {
+    level l = w->levels.at[w->levels.len - 1];
+    ing_gen_fplan *p = &w->g->plans[w->fi];
+    const ing_ir_func *f = w->g->m->funcs.at[w->fi];
+    const ing_ir_inst *i = &f->insts.at[l.inst];
+    uint64_t span = l.inner;
+    w->levels.len--;
+    if (l.inst == 0) {
+        p->runs_long |= l.inner > SHORT_SPAN;
+        return true;
+    }
+    if (i->op == ING_OP_LOOP) {
+        if (w->final && l.inner > SHORT_SPAN) p->loop_polls[l.inst] = p->polls = true;
+        span = sat_mul(trip_count(f, i), l.inner ? l.inner : 1);
+    } else if (i->op == ING_OP_WHILE) {
+        if (w->final) p->loop_polls[l.inst] = p->polls = true;
+        span = UINT64_MAX;
+    }
+    level *up = &w->levels.at[w->levels.len - 1];
+    up->inner = sat_add(up->inner, span);
+    if (i->op != ING_OP_IF || l.in_else || !i->c) return true;
+    if (!open_level(w, l.inst, i->c)) return false;
+    w->levels.at[w->levels.len - 1].in_else = true;
+    return true;
+}
+
+static bool visit_call(walk *w, const ing_ir_inst *i) {
+    if (w->final) {
+        if (w->g->plans[i->a].runs_long)
+            w->levels.at[w->levels.len - 1].inner = UINT64_MAX;
+        return true;
+    }
+    edge x = {w->fi, i->a};
+    return ing_vec_push(&w->edges, x);
+}
+
+static bool visit(walk *w, uint32_t id) {
+    const ing_ir_inst *i = &w->g->m->funcs.at[w->fi]->insts.at[id];
+    switch (i->op) {
+    case ING_OP_IF: return open_level(w, id, i->b);
+    case ING_OP_LOOP: return open_level(w, id, i->c);
+    case ING_OP_WHILE: return open_level(w, id, i->a);
+    case ING_OP_CALL: return visit_call(w, i);
+    case ING_OP_CHECK: w->g->plans[w->fi].stops = true; return true;
+    default: return true;
+    }
+}
+
+static bool walk_function(walk *w, uint32_t fi) {
+    const ing_ir_func *f = w->g->m->funcs.at[fi];
+    w->fi = fi;
+    if (!open_level(w, 0, f->body)) return false;
+    while (w->levels.len) {
+        level *l = &w->levels.at[w->levels.len - 1];
+        bool ok = l->pos == f->extra.at[l->block]
+                      ? close_level(w)
+                      : visit(w, f->extra.at[l->block + 1 + l->pos++]);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* ---- P3 ------------------------------------------------------------------------------ */
+
+/* A local that LLVM surely turns into a register: a scalar used only by whole loads,
+ * stores and plain updates. Any other mention of a ref spoils the function. */
+static bool groupable(const ing_gen *g, uint32_t fi) {
+    const ing_ir_func *f = g->m->funcs.at[fi];
+    for (uint32_t k = 0; k < f->n_params; k++)
+        if (ing_ir_type(g->m, f->params[k])->kind == ING_TYPE_REF) return false;
+    for (uint32_t id = 1; id < f->insts.len; id++) {
+        const ing_ir_inst *i = &f->insts.at[id];
+        if (i->op != ING_OP_ALLOCA) continue;
+        if (ing_ir_type(g->m, i->type)->elem >= ING_DTYPE_N) return false;
+    }
+    return true;
+}
+
+/* ---- the plan ------------------------------------------------------------------------ */
+
+/* Facts flow from callees to callers (and reachability the other way) until nothing
+ * changes; the call graph is shallow, so few rounds are made. */
+static void spread_first(ing_gen *g, const edge *at, uint32_t n) {
+    g->plans[g->m->tasks.at[0].func].reached = true;
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t k = 0; k < n; k++) {
+            ing_gen_fplan *from = &g->plans[at[k].caller],
+                          *to = &g->plans[at[k].callee];
+            if (from->reached && !to->reached) again = to->reached = true;
+            if (to->runs_long && !from->runs_long) again = from->runs_long = true;
+        }
+    }
+}
+
+static void spread_last(ing_gen *g, const edge *at, uint32_t n) {
+    for (uint32_t i = 0; i < g->m->funcs.len; i++) {
+        ing_gen_fplan *p = &g->plans[i];
+        p->stops |= p->polls;
+        p->fuel = p->polls;
+        p->groupable = groupable(g, i);
+    }
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t k = 0; k < n; k++) {
+            ing_gen_fplan *from = &g->plans[at[k].caller],
+                          *to = &g->plans[at[k].callee];
+            if (to->stops && !from->stops) again = from->stops = true;
+            if (to->fuel && !from->fuel) again = from->fuel = true;
+            if (!to->groupable && from->groupable) {
+                from->groupable = false;
+                again = true;
+            }
+        }
+    }
+}
+
+static bool make_plan(ing_gen *g, walk *w) {
+    for (uint32_t i = 0; i < g->m->funcs.len; i++)
+        if (!walk_function(w, i)) return false;
+    spread_first(g, w->edges.at, w->edges.len);
+    w->final = true;
+    for (uint32_t i = 0; i < g->m->funcs.len; i++) {
+        g->plans[i].loop_polls =
+            ING_NEW_ARRAY(&g->arena, (size_t)g->m->funcs.at[i]->insts.len + 1, uint8_t);
+        if (!g->plans[i].loop_polls || !walk_function(w, i)) return false;
+    }
+    spread_last(g, w->edges.at, w->edges.len);
+    return true;
+}
+
+ing_status ing_gen_plan(ing_gen *g) {
+    walk w = {.g = g};
+    g->plans = ING_NEW_ARRAY(&g->arena, (size_t)g->m->funcs.len + 1, ing_gen_fplan);
+    bool ok = g->plans && make_plan(g, &w);
+    ing_vec_fini(&w.levels);
+    ing_vec_fini(&w.edges);
+    return ok ? ING_OK
+              : ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
+}
