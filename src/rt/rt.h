@@ -6,6 +6,10 @@
 #include "base/base.h"
 #include "gen/abi.h"
 
+/* launch->error.code when a task stopped without saying why and nobody cancelled it: a
+ * bug in generated code. Negative, so that it never meets a code of ing_abi_error. */
+#define ING_RT_INTERNAL (-1)
+
 typedef struct ing_rt ing_rt; /* the pool; one per process, made lazily, fork-aware */
 
 /* What the embedding program does around work and while waiting. Any may be NULL. */
@@ -48,7 +52,13 @@ uint32_t ing_rt_threads(const ing_rt *rt);
 /* Runs the tasks in order. 0 = done; else launch->error says why (code). Safe from any
  * thread, from inside a callback of another launch, and from several threads at once. */
 int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *launch);
-/* In the child after fork: the pool's threads are gone; forget them. */
+/* In the child after fork: the pool's threads are gone; forget them. It re-makes every
+ * lock, so nothing needs to be called before fork or in the parent. */
 void ing_rt_after_fork(ing_rt *rt);
+
+/* Memory of an array: zeroed, 64-byte aligned, at least `bytes` long (never NULL, even
+ * for 0). ING_MEMORY when there is none. Freed with the same `bytes`. */
+ing_status ing_rt_alloc_array(size_t bytes, void **out);
+void ing_rt_free_array(void *p, size_t bytes);
 
 #endif

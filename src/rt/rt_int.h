@@ -1,0 +1,185 @@
+/* rt_int: what the files of src/rt share. A `run` is one launch, a `seat` is one thread
+ * taking part in it, a `job` is one range task offered to the pool. All three live on
+ * stacks; rule P3 of pool.c says why that is safe. */
+#ifndef ING_RT_INT_H
+#define ING_RT_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "rt/rt.h"
+
+/* ---- constants; docs/internals/runtime.md has the measurements behind them ------------ */
+
+/* `cost` counts rough instructions; scalar code runs 3 to 5 of them per nanosecond. */
+#define UNITS_PER_US      4000u
+/* The interpreter against native code; only scales the estimate. */
+#define INTERP_SLOWDOWN   64u
+/* Below this estimate a range task stays on the calling thread. Waking a sleeping worker
+ * and waiting for it costs 10 to 25 us, so a task of 50 us gains and one of 20 us loses. */
+#define INLINE_UNITS      (50u * UNITS_PER_US)
+/* Above this estimate the host's lock is dropped: dropping and taking the GIL costs 0.1 us
+ * alone, but up to its 5 ms switch interval when another thread wants it. */
+#define RELEASE_UNITS     (20u * UNITS_PER_US)
+#define RELEASE_NS        20000u
+/* Work handed out at once: taking a chunk costs 20 to 100 ns, so 40 us keeps that under
+ * 0.3 %, and still under 5 % when vectorised code beats the estimate twenty times over. */
+#define CHUNK_UNITS       (40u * UNITS_PER_US)
+#define CHUNK_NS          40000u
+/* Chunks per thread wanted for balance, as long as each has CHUNK_MIN_UNITS of work. */
+#define CHUNKS_PER_THREAD 8u
+#define CHUNK_MIN_UNITS   (2u * UNITS_PER_US)
+/* R23: the chunk of a reduction; a grain divides it or is a multiple of it. */
+#define CHUNK_SHIFT       12
+#define CHUNK_ITERS       ((uint64_t)1 << CHUNK_SHIFT)
+/* A task whose cost nobody knows runs on the calling thread for this long first. */
+#define PROBE_NS          10000u
+/* A worker without work, and a launcher waiting for workers, spins this long, then
+ * sleeps: covers the gap between two launches of a Python loop; no worker of an idle
+ * program burns more than this once. */
+#ifndef SPIN_NS
+#define SPIN_NS 20000u
+#endif
+/* R24: how often the host is asked about signals. */
+#define SIGNALS_NS   50000000u
+/* Fuel starts small and grows with each poll until polls are this far apart, so that a
+ * back edge worth a millisecond is noticed as soon as one worth a nanosecond. */
+#define FUEL_START   64
+#define POLL_NS      500000u
+#define FUEL_GROWTH  8
+#define THREADS_MAX  1024u
+#define WORKER_STACK ((size_t)8 << 20)
+
+/* ---- floating-point control (R23: FTZ/DAZ on exactly when asked for) ------------------- */
+
+typedef uint64_t fp_state;
+
+#if defined(__x86_64__)
+#define FP_FLUSH ((fp_state)0x8040) /* FTZ and DAZ of MXCSR */
+#define FP_FLAGS ((fp_state)0x003f) /* sticky exception flags */
+static inline fp_state fp_get(void) {
+    return __builtin_ia32_stmxcsr();
+}
+static inline void fp_set(fp_state s) {
+    __builtin_ia32_ldmxcsr((unsigned)s);
+}
+#elif defined(__aarch64__)
+#define FP_FLUSH ((fp_state)((1u << 24) | (1u << 19))) /* FZ and FZ16 of FPCR */
+#define FP_FLAGS ((fp_state)0)
+static inline fp_state fp_get(void) {
+    fp_state s;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(s));
+    return s;
+}
+static inline void fp_set(fp_state s) {
+    __asm__ volatile("msr fpcr, %0" : : "r"(s));
+}
+#else
+#define FP_FLUSH ((fp_state)0)
+#define FP_FLAGS ((fp_state)0)
+static inline fp_state fp_get(void) {
+    return 0;
+}
+static inline void fp_set(fp_state s) {
+    (void)s;
+}
+#endif
+
+static inline void cpu_relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* ---- one launch ---------------------------------------------------------------------- */
+
+enum { STOP_NO, STOP_CANCEL, STOP_ERROR }; /* run.stop; the first change wins */
+
+typedef struct run {
+    ing_rt *rt; /* NULL: no pool */
+    ing_rt_launch *launch;
+    atomic_uint stop;
+    fp_state fp_host, fp_task; /* before the launch, while tasks run */
+    /* The rest belongs to the launching thread. */
+    uint64_t units;     /* estimated work so far, saturating */
+    uint64_t first_ns;  /* when the clock was first read, 0 = not yet */
+    uint64_t next_ns;   /* when the host is asked about signals again */
+    struct job *probed; /* runs here to see how long it takes; not offered yet */
+    uint64_t probe_ns;  /* when that began */
+    void *token;        /* of host->release */
+    bool released;
+} run;
+
+/* One thread of a launch. `ctx` is what native code sees; ctx.owner points back here.
+ * The error slot is private, so two errors never mix; the first to report is copied. */
+typedef struct seat {
+    ing_ctx ctx;
+    ing_error_slot error;
+    run *run;
+    int64_t fuel;     /* the last refill */
+    uint64_t poll_ns; /* clock at the last poll, 0 = none yet */
+    bool launcher;
+} seat;
+
+void ing_rt_seat_init(seat *s, run *r, bool launcher);
+/* Calls the task over [begin, end) counted from the loop's `base`; false = stop. */
+bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
+                      int64_t base);
+bool ing_rt_stop(run *r, unsigned why); /* true: this call was the first */
+/* The launching thread, now and then: releases the host's lock, asks about signals. */
+void ing_rt_tick(run *r, uint64_t now);
+
+/* ---- one range task on the pool -------------------------------------------------------- */
+
+typedef struct job {
+    run *run;
+    const ing_rt_task *task;
+    int64_t base;           /* start of the loop: chunks count from here */
+    uint64_t first, trips;  /* iterations [first, trips) from base are to be shared */
+    uint64_t grain, pieces; /* iterations handed out at once, and how many hand-outs */
+    uint32_t threads;       /* participants at most, the launcher included */
+    bool probe;             /* cost unknown: share only what proves long */
+    bool listed;            /* in the pool's list; launcher only */
+    uint32_t generation;    /* of the pool when listed (0: never); differs after fork */
+    uint32_t room;          /* workers that may still join; under the pool's lock */
+    struct job *prev, *next;
+    _Alignas(64) atomic_uint_fast64_t taken; /* next piece */
+    _Alignas(64) atomic_uint inside;         /* workers between join and leave */
+} job;
+
+/* pool.c: runs the job to its end on this thread and on workers. */
+void ing_rt_job_run(job *j, seat *s);
+void ing_rt_job_list(job *j); /* offers it to the workers */
+/* run.c: runs the first iterations; true when the rest was offered. */
+bool ing_rt_job_probe(job *j, seat *s);
+/* run.c: pieces by one thread until none is left or the launch stops. */
+void ing_rt_job_work(job *j, seat *s);
+
+typedef struct worker {
+    ing_rt *rt;
+    pthread_t thread;
+    uint32_t number;
+} worker;
+
+struct ing_rt {
+    uint32_t threads; /* participants at most, the launching thread included */
+    pthread_mutex_t lock;
+    job *head, *tail;       /* jobs that want workers, oldest first; under lock */
+    uint32_t started;       /* workers; under lock */
+    pid_t pid;              /* whose workers they are; under lock */
+    atomic_uint generation; /* bumped by fork */
+    atomic_bool quit;
+    _Alignas(64) atomic_uint work_seq; /* futex: bumped when a job is listed */
+    atomic_uint sleepers;
+    _Alignas(64)
+        atomic_uint done_seq; /* futex: bumped when a job loses its last worker */
+    atomic_uint waiters;
+    worker workers[];
+};
+
+uint32_t ing_rt_default_threads(void);
+
+#endif

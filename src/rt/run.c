@@ -1,0 +1,270 @@
+/* Runs one launch: estimates each task, runs it inline when small, cuts it into pieces
+ * when large, and watches for errors and signals. Called by src/py for every kernel
+ * call, so the path of a small task takes no lock, no allocation and no system call.
+ * Must never call the host while holding a lock, nor run on after a stop. */
+#include "rt/rt_int.h"
+
+#include <string.h>
+
+/* ---- stopping, signals, polls ----------------------------------------------------------- */
+
+bool ing_rt_stop(run *r, unsigned why) {
+    unsigned no = STOP_NO;
+    return atomic_compare_exchange_strong(&r->stop, &no, why);
+}
+
+static bool stopped(run *r) {
+    return atomic_load_explicit(&r->stop, memory_order_relaxed) != STOP_NO;
+}
+
+static void release_host(run *r) {
+    const ing_rt_host *h = r->launch->host;
+    if (r->released || !h) return;
+    r->released = true;
+    if (h->release) r->token = h->release(h->self);
+}
+
+static void offer_probed(job *j, uint64_t ns);
+
+void ing_rt_tick(run *r, uint64_t now) {
+    if (!r->first_ns) {
+        r->first_ns = now;
+        r->next_ns = now + SIGNALS_NS;
+    }
+    job *j = r->probed;
+    if (j && now - r->probe_ns > PROBE_NS && j->first < j->trips) {
+        r->probed = NULL;
+        offer_probed(j, now - r->probe_ns);
+    }
+    if (!r->released && now - r->first_ns > RELEASE_NS) release_host(r);
+    if (now < r->next_ns) return;
+    const ing_rt_host *h = r->launch->host;
+    if (h && h->signals) {
+        /* A handler may run any code of the user's: give it its own rounding back. */
+        fp_set(r->fp_host);
+        int cancel = h->signals(h->self);
+        fp_set(r->fp_task);
+        if (cancel) ing_rt_stop(r, STOP_CANCEL);
+    }
+    r->next_ns = ing_os_now_ns() + SIGNALS_NS;
+}
+
+/* Fuel for the next stretch: what would have taken POLL_NS at the speed of the last. */
+static int64_t refill(const seat *s, uint64_t now) {
+    int64_t fuel = s->fuel;
+    uint64_t took = now - s->poll_ns;
+    if (!s->poll_ns || took < POLL_NS / FUEL_GROWTH)
+        fuel *= FUEL_GROWTH;
+    else if (took < POLL_NS / 2)
+        fuel *= 2;
+    else if (took > POLL_NS * 2)
+        fuel = (int64_t)((uint64_t)fuel * POLL_NS / took);
+    if (fuel < 1) return 1;
+    return fuel > ING_ABI_FUEL ? ING_ABI_FUEL : fuel;
+}
+
+static int32_t poll_seat(ing_ctx *ctx) {
+    seat *s = ctx->owner;
+    uint64_t now = ing_os_now_ns();
+    s->fuel = refill(s, now);
+    s->poll_ns = now;
+    ctx->fuel = s->fuel;
+    if (s->launcher) ing_rt_tick(s->run, now);
+    return stopped(s->run);
+}
+
+/* ---- a thread's part ---------------------------------------------------------------------- */
+
+void ing_rt_seat_init(seat *s, run *r, bool launcher) {
+    const ing_rt_launch *l = r->launch;
+    *s = (seat){.ctx = {.args = l->args,
+                        .buffer = l->buffer,
+                        .rets = l->rets,
+                        .error = &s->error,
+                        .poll = poll_seat,
+                        .fuel = FUEL_START,
+                        .owner = s},
+                .run = r,
+                .fuel = FUEL_START,
+                .launcher = launcher};
+}
+
+/* A task stopped. The first reason of a launch is kept; a task that merely obeyed poll
+ * finds the stop already there. */
+static void report(seat *s, const ing_rt_task *t) {
+    run *r = s->run;
+    if (s->error.code == ING_ABI_OK) {
+        if (stopped(r)) return;
+        s->error.code = ING_RT_INTERNAL;
+    }
+    if (!ing_rt_stop(r, STOP_ERROR)) return;
+    s->error.task = (uint32_t)(t - r->launch->tasks);
+    r->launch->error = s->error;
+}
+
+bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
+                      int64_t base) {
+    int64_t chunk = (int64_t)(((uint64_t)begin - (uint64_t)base) >> CHUNK_SHIFT);
+    int32_t rc = t->fn ? t->fn(&s->ctx, begin, end, chunk)
+                       : t->interp(t->interp_self, &s->ctx, begin, end);
+    if (__builtin_expect(rc == 0 && s->error.code == ING_ABI_OK, 1)) return true;
+    report(s, t);
+    return false;
+}
+
+/* ---- range tasks --------------------------------------------------------------------------- */
+
+static int64_t at_offset(int64_t base, uint64_t iters) {
+    return (int64_t)((uint64_t)base + iters);
+}
+
+void ing_rt_job_work(job *j, seat *s) {
+    for (;;) {
+        if (s->launcher) ing_rt_tick(j->run, ing_os_now_ns());
+        if (stopped(j->run)) return;
+        uint64_t piece = atomic_fetch_add_explicit(&j->taken, 1, memory_order_relaxed);
+        if (piece >= j->pieces) return;
+        uint64_t b = j->first + piece * j->grain;
+        uint64_t e = j->trips - b <= j->grain ? j->trips : b + j->grain;
+        if (!ing_rt_seat_call(s, j->task, at_offset(j->base, b), at_offset(j->base, e),
+                              j->base)) {
+            return;
+        }
+    }
+}
+
+/* R23: below CHUNK_ITERS a power of two, above it a multiple. With `first` a power of two
+ * or zero, and the grain no larger than it below CHUNK_ITERS, no piece then crosses a
+ * chunk's edge unless it is made of whole chunks. */
+static uint64_t round_grain(uint64_t grain, uint64_t first) {
+    if (first && first < CHUNK_ITERS && grain > first) grain = first;
+    if (grain >= CHUNK_ITERS) return grain & ~(CHUNK_ITERS - 1);
+    if (grain < 2) return 1;
+    return (uint64_t)1 << (63 - __builtin_clzll(grain));
+}
+
+/* Iterations per piece: `full` of them take about as long as a piece should, `least`
+ * are the fewest that pay for handing them out. */
+static uint64_t pick_grain(uint64_t iters, uint32_t threads, uint64_t full,
+                           uint64_t least) {
+    uint64_t even = iters / ((uint64_t)threads * CHUNKS_PER_THREAD);
+    if (even < least) even = least;
+    return even < full ? even : full;
+}
+
+/* The rest of the loop, from j->first on, is cut into pieces. */
+static void cut(job *j, uint64_t full, uint64_t least) {
+    uint64_t left = j->trips - j->first;
+    j->grain = round_grain(pick_grain(left, j->threads, full, least), j->first);
+    j->pieces = (left - 1) / j->grain + 1;
+}
+
+/* The probed job has run for PROBE_NS, `ns` to be exact, on its first iterations (the
+ * last of them may be still under way): time to share the rest. */
+static void offer_probed(job *j, uint64_t ns) {
+    uint64_t each = ns / j->first, full = CHUNK_NS / (each ? each : 1);
+    cut(j, full ? full : 1, 1);
+    ing_rt_job_list(j);
+}
+
+/* Iterations here in steps of 1, 1, 2, 4, ... until the task has proved long. A single
+ * long step is noticed by its polls (ing_rt_tick), else when it returns. */
+bool ing_rt_job_probe(job *j, seat *s) {
+    run *r = j->run;
+    uint64_t start = ing_os_now_ns(), now = start;
+    r->probed = j;
+    r->probe_ns = start;
+    bool ok = true;
+    while (ok && !j->listed && j->first < j->trips && now - start < PROBE_NS) {
+        uint64_t b = j->first, step = b ? b : 1;
+        j->first = step < j->trips - b ? b + step : j->trips;
+        ok = ing_rt_seat_call(s, j->task, at_offset(j->base, b),
+                              at_offset(j->base, j->first), j->base);
+        now = ing_os_now_ns();
+    }
+    r->probed = NULL;
+    if (!ok || j->first == j->trips || stopped(r)) return false;
+    if (!j->listed) offer_probed(j, now - start);
+    return true;
+}
+
+static uint64_t saturating_mul(uint64_t a, uint64_t b) {
+    uint64_t out;
+    return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
+}
+
+static int64_t bound(const ing_rt_launch *l, bool in_buffer, int64_t v) {
+    if (in_buffer) memcpy(&v, l->buffer + v, sizeof v);
+    return v;
+}
+
+static uint32_t usable_threads(const run *r) {
+    uint32_t n = r->rt ? r->rt->threads : 1, most = r->launch->max_threads;
+    return most && most < n ? most : n;
+}
+
+/* Notes the estimate of the next task; the host's lock goes once the sum is worth it. */
+static void expect_work(run *r, const ing_rt_task *t, uint64_t units) {
+    if (__builtin_add_overflow(r->units, units, &r->units)) r->units = UINT64_MAX;
+    if (t->may_run_long || r->units > RELEASE_UNITS) release_host(r);
+}
+
+/* Kept out of line: the job's alignment would burden every small launch. */
+__attribute__((noinline)) static void run_long(run *r, seat *s, const ing_rt_task *t,
+                                               int64_t base, uint64_t trips,
+                                               uint64_t each) {
+    job j = {.run = r,
+             .task = t,
+             .base = base,
+             .trips = trips,
+             .threads = usable_threads(r)};
+    j.probe = t->may_run_long && j.threads > 1;
+    if (!j.probe) cut(&j, CHUNK_UNITS / each, CHUNK_MIN_UNITS / each);
+    ing_rt_job_run(&j, s);
+}
+
+static void run_range(run *r, seat *s, const ing_rt_task *t, uint64_t each) {
+    int64_t begin = bound(r->launch, t->begin_in_buffer, t->begin);
+    int64_t end = bound(r->launch, t->end_in_buffer, t->end);
+    if (begin >= end) return;
+    uint64_t trips = (uint64_t)end - (uint64_t)begin;
+    uint64_t units = saturating_mul(trips, each);
+    expect_work(r, t, units);
+    if (units < INLINE_UNITS && (!t->may_run_long || trips == 1)) {
+        ing_rt_seat_call(s, t, begin, end, begin);
+        return;
+    }
+    run_long(r, s, t, begin, trips, each);
+}
+
+static void run_task(run *r, seat *s, const ing_rt_task *t) {
+    uint64_t each = t->cost ? t->cost : 1;
+    if (!t->fn) each *= INTERP_SLOWDOWN;
+    if (t->range) {
+        run_range(r, s, t, each);
+    } else {
+        expect_work(r, t, each);
+        ing_rt_seat_call(s, t, 0, 1, 0);
+    }
+}
+
+/* ---- the launch -------------------------------------------------------------------------------- */
+
+int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *l) {
+    run r = {.rt = rt, .launch = l, .fp_host = fp_get()};
+    r.fp_task = (r.fp_host & ~FP_FLUSH) | (l->flush_denormals ? FP_FLUSH : 0);
+    l->error = (ing_error_slot){0};
+    l->ran_inline = true;
+    seat s;
+    ing_rt_seat_init(&s, &r, true);
+    if (r.fp_task != r.fp_host) fp_set(r.fp_task);
+    for (uint32_t i = 0; i < l->n_tasks && !stopped(&r); i++) {
+        run_task(&r, &s, &l->tasks[i]);
+    }
+    if (r.fp_task != r.fp_host) fp_set(r.fp_host);
+    if (r.released && l->host->acquire) l->host->acquire(l->host->self, r.token);
+    if (atomic_load_explicit(&r.stop, memory_order_relaxed) == STOP_CANCEL) {
+        l->error.code = ING_ABI_CANCELLED;
+    }
+    return l->error.code;
+}
