@@ -28,6 +28,10 @@ ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **o
 ing_image *ing_image_ref(ing_image *i);
 void ing_image_unref(ing_image *i);
 ing_task_fn ing_image_entry(const ing_image *i);
+/* Registers the image's unwind table with libgcc, so that backtrace() and exceptions of the
+ * host pass through its frames; taken back by the last unref. Off unless asked for, and only
+ * for images that our linker made: libgcc trusts the table. False: the image has none. */
+bool ing_image_register_debug(ing_image *i);
 
 /* Importable symbols: name -> address; NULL when not importable. libc/libm/compiler-runtime
  * functions that LLVM may call, libmvec where present, and the f16 helpers (ours). */
@@ -36,5 +40,7 @@ void *ing_image_import(const char *name);
 /* Which instruction set levels this machine runs: best of x86-64-v2/v3/v4 that CPUID and OS
  * allow, lowered by INGOT_CPU_LEVEL (an unknown or higher value is ignored). */
 const char *ing_image_isa_level(void);
+/* Can this machine run code of that level (INGOT_CPU_LEVEL aside)? False for unknown names. */
+bool ing_image_isa_runs(const char *level);
 
 #endif

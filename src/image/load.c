@@ -1,0 +1,337 @@
+/* Loads an image: checks it whole, maps it (or copies it where a mapping may not be
+ * executable), fills its GOT and makes what was filled read-only. Called by src/compile
+ * with bytes that the store has verified, and robust without that: whatever the bytes
+ * are, the answer is an image or ING_FORMAT. Must never read an offset, count or name
+ * that ing_image_check has not bounded, and never makes a writable page executable that
+ * came from a file.
+ *
+ * Order matters in one place: `check` reads the image's bytes, so `map` may use every
+ * number of the plan as it stands. */
+#include "image/image_int.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct ing_image {
+    uint32_t refs; /* changed with __atomic builtins only */
+    bool frames;   /* .eh_frame is registered */
+    ing_exec mem;
+    ing_task_fn entry;
+    uint8_t *eh; /* NULL: none */
+};
+
+/* ---- check -------------------------------------------------------------------------- */
+
+static ing_status bad(ing_err *e, const char *what) {
+    return ing_fail(e, ING_FORMAT, "not a usable image: %s", what);
+}
+
+static bool within(uint64_t at, uint64_t size, uint64_t from, uint64_t len) {
+    return at >= from && at - from <= len && size <= len - (at - from);
+}
+
+static ing_status check_header(const uint8_t *p, size_t len, uint16_t machine,
+                               Elf64_Ehdr *h, ing_err *e) {
+    if (len < sizeof *h) return bad(e, "too short");
+    if (len > ING_IMAGE_MAX) return bad(e, "too large");
+    memcpy(h, p, sizeof *h);
+    if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 ||
+        h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB ||
+        h->e_type != ET_DYN)
+        return bad(e, "not an ELF64 shared object");
+    if (h->e_machine != machine) return bad(e, "made for another machine");
+    if (h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phnum == 0 || h->e_phnum > 16 ||
+        !within(h->e_phoff, h->e_phnum * sizeof(Elf64_Phdr), 0, len))
+        return bad(e, "program headers");
+    return ING_OK;
+}
+
+/* Segments ascend, share no page, and lie in the file. */
+static ing_status add_segment(ing_image_plan *plan, const Elf64_Phdr *ph, size_t len,
+                              size_t page, ing_err *e) {
+    if (plan->n_segs == sizeof plan->seg / sizeof *plan->seg)
+        return bad(e, "too many segments");
+    ing_image_seg s = {.vaddr = ph->p_vaddr,
+                       .off = ph->p_offset,
+                       .filesz = ph->p_filesz,
+                       .memsz = ph->p_memsz,
+                       .write = ph->p_flags & PF_W,
+                       .exec = ph->p_flags & PF_X};
+    if (!(ph->p_flags & PF_R) || (s.write && s.exec)) return bad(e, "protections");
+    if (!within(s.off, s.filesz, 0, len) || s.memsz == 0 || s.filesz > s.memsz ||
+        !within(s.vaddr, s.memsz, 0, ING_IMAGE_MAX))
+        return bad(e, "a segment is out of bounds");
+    if (!s.write && s.filesz != s.memsz) return bad(e, "a constant segment has a tail");
+    if (s.vaddr % page != s.off % page) return bad(e, "a segment is misaligned");
+    if (plan->n_segs == 0 && (s.vaddr || s.off || s.write || s.exec))
+        return bad(e, "the first segment does not start the file");
+    if (s.vaddr - s.vaddr % page < plan->span) return bad(e, "segments overlap");
+    plan->span = ing_align_up(s.vaddr + s.memsz, page);
+    plan->seg[plan->n_segs++] = s;
+    return ING_OK;
+}
+
+static const ing_image_seg *segment_of(const ing_image_plan *plan, uint64_t at,
+                                       uint64_t size) {
+    for (uint32_t k = 0; k < plan->n_segs; k++)
+        if (within(at, size, plan->seg[k].vaddr, plan->seg[k].memsz))
+            return &plan->seg[k];
+    return NULL;
+}
+
+static bool writable(const ing_image_plan *plan, uint64_t at, uint64_t size) {
+    const ing_image_seg *s = segment_of(plan, at, size);
+    return s && s->write;
+}
+
+static ing_status check_names(const ing_image_plan *plan, size_t len, ing_err *e) {
+    size_t at = 0;
+    for (uint32_t k = 0; k < plan->n_imports; k++) {
+        size_t n = strnlen(plan->names + at, len - at);
+        if (n == 0 || n == len - at || n > ING_IMAGE_MAX_NAME)
+            return bad(e, "the name of an import");
+        at += n + 1;
+    }
+    return at == len ? ING_OK : bad(e, "the names of the imports");
+}
+
+static ing_status check_imports(ing_image_plan *plan, const uint8_t *p, uint64_t size,
+                                ing_err *e) {
+    uint32_t version, n_names;
+    if (size < ING_IMAGE_HEAD || memcmp(p, ING_IMAGE_MAGIC, 8) != 0)
+        return bad(e, "no import table");
+    memcpy(&version, p + 8, 4);
+    memcpy(&plan->n_imports, p + 12, 4);
+    memcpy(&plan->got, p + 16, 8);
+    memcpy(&plan->n_relative, p + 24, 4);
+    memcpy(&n_names, p + 28, 4);
+    memcpy(&plan->eh, p + 32, 8);
+    memcpy(&plan->eh_size, p + 40, 8);
+    if (version != ING_IMAGE_VERSION) return bad(e, "format version");
+    if (size != ING_IMAGE_HEAD + 16ull * plan->n_relative + n_names)
+        return bad(e, "the size of the import table");
+    plan->relative = p + ING_IMAGE_HEAD;
+    plan->names = (const char *)plan->relative + 16ull * plan->n_relative;
+    if (plan->n_imports &&
+        (plan->got % 8 || !writable(plan, plan->got, 8ull * plan->n_imports)))
+        return bad(e, "the GOT");
+    for (uint32_t k = 0; k < plan->n_relative; k++) {
+        uint64_t slot;
+        memcpy(&slot, plan->relative + 16ull * k, 8);
+        if (!writable(plan, slot, 8)) return bad(e, "a relative slot");
+    }
+    if (plan->eh_size &&
+        (plan->eh_size < 4 || !within(plan->eh, plan->eh_size, 0, plan->seg[0].filesz)))
+        return bad(e, ".eh_frame");
+    return check_names(plan, n_names, e);
+}
+
+ing_status ing_image_check(const uint8_t *p, size_t len, uint16_t machine, size_t page,
+                           ing_image_plan *out, ing_err *e) {
+    Elf64_Ehdr h;
+    Elf64_Phdr imports = {0};
+    uint64_t relro = 0;
+    memset(out, 0, sizeof *out);
+    ING_TRY(check_header(p, len, machine, &h, e));
+    for (uint32_t k = 0; k < h.e_phnum; k++) {
+        Elf64_Phdr ph;
+        memcpy(&ph, p + h.e_phoff + k * sizeof ph, sizeof ph);
+        if (ph.p_type == PT_LOAD) ING_TRY(add_segment(out, &ph, len, page, e));
+        if (ph.p_type == ING_PT_IMPORTS) imports = ph;
+        if (ph.p_type == PT_GNU_RELRO) relro = ph.p_vaddr;
+    }
+    if (out->n_segs == 0) return bad(e, "no segments");
+    for (uint32_t k = 0; k < out->n_segs; k++)
+        out->seg[k].relro = out->seg[k].write && out->seg[k].vaddr == relro;
+    const ing_image_seg *text = segment_of(out, h.e_entry, 1);
+    if (!text || !text->exec) return bad(e, "the entry is not code");
+    out->entry = h.e_entry;
+    if (!within(imports.p_offset, imports.p_filesz, 0, out->seg[0].filesz))
+        return bad(e, "the import table is out of bounds");
+    return check_imports(out, p + imports.p_offset, imports.p_filesz, e);
+}
+
+/* ---- map ---------------------------------------------------------------------------- */
+
+static uint64_t page_down(uint64_t v, size_t page) {
+    return v - v % page;
+}
+
+/* A writable segment: file bytes first, then zeros. The file goes on after the segment
+ * (symbols, the store's trailer), so the rest of its last page is cleared. */
+static bool map_writable(ing_exec *x, const ing_image_seg *s, int fd, size_t page) {
+    uint64_t start = page_down(s->vaddr, page);
+    uint64_t end = ing_align_up(s->vaddr + s->memsz, page);
+    uint64_t split = s->filesz ? ing_align_up(s->vaddr + s->filesz, page) : start;
+    if (split > start) {
+        if (!ing_exec_commit(x, start, split - start, fd, page_down(s->off, page),
+                             ING_EXEC_RW))
+            return false;
+        uint64_t tail = s->vaddr + s->filesz;
+        memset(x->base + tail, 0, split - tail);
+    }
+    return end == split || ing_exec_commit(x, split, end - split, -1, 0, ING_EXEC_RW);
+}
+
+/* Straight from the file. The first segment starts the file, so reserving maps it. */
+static bool map_file(ing_exec *x, const ing_image_plan *plan, int fd, size_t page) {
+    if (!ing_exec_reserve(x, plan->span, fd)) return false;
+    for (uint32_t k = 1; k < plan->n_segs; k++) {
+        const ing_image_seg *s = &plan->seg[k];
+        uint64_t start = page_down(s->vaddr, page);
+        uint64_t end = ing_align_up(s->vaddr + s->memsz, page);
+        bool ok = s->write ? map_writable(x, s, fd, page)
+                           : ing_exec_commit(x, start, end - start, fd,
+                                             page_down(s->off, page),
+                                             s->exec ? ING_EXEC_RX : ING_EXEC_R);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* Into anonymous memory: for images that are in no file, and for noexec mounts. */
+static bool map_copy(ing_exec *x, const ing_image_plan *plan, const uint8_t *p,
+                     size_t page) {
+    if (!ing_exec_reserve(x, plan->span, -1)) return false;
+    for (uint32_t k = 0; k < plan->n_segs; k++) {
+        const ing_image_seg *s = &plan->seg[k];
+        if (s->filesz) memcpy(x->base + s->vaddr, p + s->off, s->filesz);
+        if (s->write) continue;
+        char *code = (char *)x->base + s->vaddr;
+        if (s->exec) __builtin___clear_cache(code, code + s->memsz);
+        uint64_t start = page_down(s->vaddr, page);
+        uint64_t end = ing_align_up(s->vaddr + s->memsz, page);
+        if (!ing_exec_protect(x, start, end - start,
+                              s->exec ? ING_EXEC_RX : ING_EXEC_R))
+            return false;
+    }
+    return true;
+}
+
+static ing_status map_image(ing_exec *x, const ing_image_plan *plan, int fd,
+                            const uint8_t *p, size_t page, ing_err *e) {
+    if (fd >= 0) {
+        if (map_file(x, plan, fd, page)) return ING_OK;
+        int why = errno;
+        ing_exec_free(x);
+        /* EPERM: a noexec mount. EACCES: a security policy. ENODEV: a file system that
+         * cannot map. */
+        if (why != EPERM && why != EACCES && why != ENODEV)
+            return ing_fail(e, why == ENOMEM ? ING_MEMORY : ING_OS,
+                            "cannot map an image: %s", strerror(why));
+    }
+    if (map_copy(x, plan, p, page)) return ING_OK;
+    int why = errno;
+    ing_exec_free(x);
+    return ing_fail(e, why == ENOMEM ? ING_MEMORY : ING_OS,
+                    "cannot get executable memory: %s", strerror(why));
+}
+
+/* ---- fill --------------------------------------------------------------------------- */
+
+static ing_status fill(ing_exec *x, const ing_image_plan *plan, size_t page,
+                       ing_err *e) {
+    for (uint32_t k = 0; k < plan->n_relative; k++) {
+        uint64_t slot, value;
+        memcpy(&slot, plan->relative + 16ull * k, 8);
+        memcpy(&value, plan->relative + 16ull * k + 8, 8);
+        value += (uint64_t)(uintptr_t)x->base;
+        memcpy(x->base + slot, &value, 8);
+    }
+    const char *name = plan->names;
+    for (uint32_t k = 0; k < plan->n_imports; k++, name += strlen(name) + 1) {
+        void *f = ing_image_import(name);
+        if (!f)
+            return ing_fail(e, ING_FORMAT,
+                            "an image imports '%s', which this machine does not have",
+                            name);
+        memcpy(x->base + plan->got + 8ull * k, &f, 8);
+    }
+    for (uint32_t k = 0; k < plan->n_segs; k++) {
+        const ing_image_seg *s = &plan->seg[k];
+        if (!s->relro) continue;
+        uint64_t start = page_down(s->vaddr, page);
+        uint64_t end = ing_align_up(s->vaddr + s->memsz, page);
+        if (!ing_exec_protect(x, start, end - start, ING_EXEC_R))
+            return ing_fail(e, ING_OS, "cannot protect an image: %s", strerror(errno));
+    }
+    return ING_OK;
+}
+
+/* ---- the interface ------------------------------------------------------------------- */
+
+static ing_status load_bytes(int fd, const uint8_t *p, size_t len, ing_image *i,
+                             ing_err *e) {
+    ing_image_plan plan;
+    size_t page = ing_os_page();
+    ING_TRY(ing_image_check(p, len, ING_IMAGE_HOST, page, &plan, e));
+    ING_TRY(map_image(&i->mem, &plan, fd, p, page, e));
+    ING_TRY(fill(&i->mem, &plan, page, e));
+    uint8_t *entry = i->mem.base + plan.entry;
+    memcpy(&i->entry, &entry, sizeof entry); /* data pointer to function pointer */
+    if (plan.eh_size) i->eh = i->mem.base + plan.eh;
+    return ING_OK;
+}
+
+/* Bytes past the end of a file are a signal, not an error: look before reading. */
+static ing_status check_file(int fd, size_t len, ing_err *e) {
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return ing_fail(e, ING_OS, "cannot stat an image: %s", strerror(errno));
+    if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size < len)
+        return bad(e, "the file is shorter than the image");
+    return ING_OK;
+}
+
+ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **out,
+                          ing_err *e) {
+    ing_exec view = {0};
+    *out = NULL;
+    if (len == 0 || (fd < 0 && !data)) return bad(e, "empty");
+    if (fd >= 0) ING_TRY(check_file(fd, len, e));
+    if (!data) {
+        if (!ing_exec_reserve(&view, len, fd))
+            return ing_fail(e, ING_OS, "cannot map an image: %s", strerror(errno));
+        data = view.base;
+    }
+    ing_image *i = ing_calloc(1, sizeof *i);
+    ing_status s = i ? load_bytes(fd, data, len, i, e)
+                     : ing_fail(e, ING_MEMORY, "out of memory while loading an image");
+    ing_exec_free(&view);
+    if (s == ING_OK) {
+        i->refs = 1;
+        *out = i;
+    } else if (i) {
+        ing_exec_free(&i->mem);
+        ing_free(i);
+    }
+    return s;
+}
+
+/* libgcc's registry of unwind tables, which backtrace() and C++ exceptions consult. */
+void __register_frame(void *begin);
+void __deregister_frame(void *begin);
+
+bool ing_image_register_debug(ing_image *i) {
+    if (!i->eh) return false;
+    if (__atomic_exchange_n(&i->frames, true, __ATOMIC_ACQ_REL)) return true;
+    __register_frame(i->eh);
+    return true;
+}
+
+ing_image *ing_image_ref(ing_image *i) {
+    __atomic_fetch_add(&i->refs, 1, __ATOMIC_RELAXED);
+    return i;
+}
+
+void ing_image_unref(ing_image *i) {
+    if (!i || __atomic_fetch_sub(&i->refs, 1, __ATOMIC_ACQ_REL) != 1) return;
+    if (i->frames) __deregister_frame(i->eh);
+    ing_exec_free(&i->mem);
+    ing_free(i);
+}
+
+ing_task_fn ing_image_entry(const ing_image *i) {
+    return i->entry;
+}
