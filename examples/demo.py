@@ -29,18 +29,25 @@ GIF_FROM = 0.6  # the wake has to form first
 # ---- the simulation -------------------------------------------------------------------
 
 
-def progress(done, total, started, cells):
+class Progress:
     """One line, rewritten in place on a terminal, every tenth elsewhere."""
-    part = done / total
-    seconds = time.perf_counter() - started
-    rate = done * cells / seconds / 1e6 if seconds else 0.0
-    left = seconds / part - seconds if part else 0.0
-    bar = "#" * int(part * 36)
-    text = f"  [{bar:<36}] {part:4.0%}  {rate:6.1f} M cells/s  {left:4.0f} s left"
-    if sys.stdout.isatty():
-        print("\r" + text, end="\n" if done == total else "", flush=True)
-    elif done == total or int(part * 10) != int((done - total / FRAMES) / total * 10):
-        print(text, flush=True)
+
+    def __init__(self, total, cells):
+        self.total, self.cells, self.tenth = total, cells, 0
+        self.started = time.perf_counter()
+
+    def show(self, done):
+        part = done / self.total
+        seconds = time.perf_counter() - self.started
+        rate = done * self.cells / seconds / 1e6
+        bar = "#" * int(part * 36)
+        left = seconds / part - seconds
+        text = f"  [{bar:<36}] {part:4.0%}  {rate:6.1f} M cells/s  {left:4.0f} s left"
+        if sys.stdout.isatty():
+            print("\r" + text, end="\n" if done == self.total else "", flush=True)
+        elif int(part * 10) > self.tenth:
+            self.tenth = int(part * 10)
+            print(text, flush=True)
 
 
 def simulate(steps, out):
@@ -58,7 +65,7 @@ def simulate(steps, out):
     frames, busy, done = [], 0.0, 0
     first_frame = int(steps * GIF_FROM)
     every = max(1, (steps - first_frame) // FRAMES)
-    started = time.perf_counter()
+    bar = Progress(steps, cells)
     while done < steps:
         n = min(each, steps - done)
         before = time.perf_counter()
@@ -68,7 +75,7 @@ def simulate(steps, out):
         if done >= first_frame + len(frames) * every and len(frames) < FRAMES:
             curl, _, solid = flow.picture()
             frames.append(_picture.frame(curl, solid, scale))
-        progress(done, steps, started, cells)
+        bar.show(done)
 
     curl, speed, solid = flow.picture()
     if not np.isfinite(speed).all():

@@ -1,0 +1,107 @@
+"""What the benchmarks share: timing, hand-written C as a peer, tables and JSON."""
+
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+C_FLAGS = ["-O3", "-march=native", "-ffast-math", "-fopenmp", "-shared", "-fPIC"]
+
+
+def best(call, repeat, rounds=1):
+    """Shortest time of one call in seconds, over `repeat` rounds of `rounds` calls."""
+    shortest = float("inf")
+    span = range(rounds)
+    for _ in range(repeat):
+        before = time.perf_counter()
+        for _ in span:
+            call()
+        shortest = min(shortest, (time.perf_counter() - before) / rounds)
+    return shortest
+
+
+def interleaved(calls, repeat):
+    """Best time of each named call, taking turns, so that a disturbance meets all alike."""
+    shortest = dict.fromkeys(calls, float("inf"))
+    for _ in range(repeat):
+        for name, call in calls.items():
+            shortest[name] = min(shortest[name], best(call, 1))
+    return shortest
+
+
+def compile_c(text):
+    """A loaded library made from C with OpenMP, or None without a compiler."""
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
+        source, library = pathlib.Path(folder, "peer.c"), pathlib.Path(folder, "peer.so")
+        source.write_text(text)
+        command = [*compiler.split(), *C_FLAGS, "-o", str(library), str(source), "-lm"]
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode:
+            print(f"not run: C peer ({compiler} failed: {run.stderr.strip()[:200]})")
+            return None
+        return ctypes.CDLL(str(library))
+
+
+def pointer(array):
+    """Address of a NumPy array's data for a C function."""
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def arguments(doc, **extra):
+    ap = argparse.ArgumentParser(description=doc)
+    ap.add_argument("--json", type=pathlib.Path, help="also write the rows there")
+    ap.add_argument("--repeat", type=int, default=15)
+    for name, options in extra.items():
+        ap.add_argument("--" + name.replace("_", "-"), **options)
+    return ap.parse_args()
+
+
+def show(title, columns, rows):
+    """Rows are dicts; columns are (key, heading, format)."""
+    cells = [[h for _, h, _ in columns]]
+    for row in rows:
+        cells.append([
+            "-" if row.get(key) is None else format(row[key], how) for key, _, how in columns
+        ])
+    widths = [max(len(line[k]) for line in cells) for k in range(len(columns))]
+    print(title)
+    for line in cells:
+        first, *rest = (f"{c:<{w}}" if k == 0 else f"{c:>{w}}"
+                        for k, (c, w) in enumerate(zip(line, widths)))
+        print("  " + "  ".join([first, *rest]))
+
+
+def machine():
+    return {
+        "cpu": cpu_name(), "cores": os.cpu_count(), "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def cpu_name():
+    try:
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor()
+
+
+def write(path, name, rows):
+    if path is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"bench": name, "machine": machine(), "rows": rows}, indent=1) + "\n")
+    print(f"wrote {path}", file=sys.stderr)
