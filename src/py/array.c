@@ -1,0 +1,272 @@
+/* The array type: attributes, the tables of its methods and slots, its life and death.
+ * Arrays are made in array_new.c. The type cannot be subclassed, so that `type is` decides
+ * in the launch and the state is found without a search. */
+#include "py/array.h"
+#include "rt/rt.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+static ing_py_array *as_array(PyObject *o) {
+    return (ing_py_array *)o;
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static int array_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(as_array(self)->dict);
+    Py_VISIT(as_array(self)->grad);
+    return 0;
+}
+
+/* Only attributes can close a cycle. The gradient stays: an array whose spec promises one
+ * must have it even while a finalizer uses it. */
+static int array_clear(PyObject *self) {
+    Py_CLEAR(as_array(self)->dict);
+    return 0;
+}
+
+static void array_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    ing_py_array *a = as_array(self);
+    PyObject_GC_UnTrack(self);
+    if (a->weakrefs) PyObject_ClearWeakRefs(self);
+    Py_CLEAR(a->dict);
+    Py_CLEAR(a->grad);
+    if (a->base)
+        Py_CLEAR(a->base);
+    else if (a->data)
+        ing_rt_free_array(a->data, a->nbytes);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* ---- attributes ---------------------------------------------------------------------------- */
+
+static PyObject *get_shape(PyObject *self, void *unused) {
+    (void)unused;
+    return ing_py_shape_tuple(as_array(self));
+}
+
+static PyObject *get_layout(PyObject *self, void *unused) {
+    (void)unused;
+    return ing_py_layout_tuple(as_array(self));
+}
+
+static PyObject *get_dtype(PyObject *self, void *unused) {
+    (void)unused;
+    return Py_XNewRef(ing_py_dtype_get(ing_py_state_of(self),
+                                       (ing_dtype)as_array(self)->spec->dtype));
+}
+
+static PyObject *get_ndim(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLong(as_array(self)->spec->ndim);
+}
+
+static PyObject *get_nbytes(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromSize_t(as_array(self)->nbytes);
+}
+
+static PyObject *get_element_shape(PyObject *self, void *unused) {
+    (void)unused;
+    const ing_py_spec *s = as_array(self)->spec;
+    switch (s->elem_rank) {
+    case 0: return PyTuple_New(0);
+    case 1: return Py_BuildValue("(I)", s->elem_shape[0]);
+    default: return Py_BuildValue("(II)", s->elem_shape[0], s->elem_shape[1]);
+    }
+}
+
+static PyObject *get_grad(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *grad = as_array(self)->grad;
+    return Py_NewRef(grad ? grad : Py_None);
+}
+
+static PyObject *get_generation(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromUnsignedLongLong(ing_py_array_generation(as_array(self)));
+}
+
+static PyObject *array_repr(PyObject *self) {
+    const ing_py_array *a = as_array(self);
+    PyObject *shape = ing_py_shape_tuple(a);
+    if (!shape) return NULL;
+    PyObject *text = PyUnicode_FromFormat(
+        "<qd.ndarray %s %R>", ing_dtype_name((ing_dtype)a->spec->dtype), shape);
+    Py_DECREF(shape);
+    return text;
+}
+
+/* As in the reference, where arrays have no truth value of their own: `if self.x:` asks
+ * whether there is one. */
+static int array_bool(PyObject *self) {
+    (void)self;
+    return 1;
+}
+
+static PyObject *has_grad(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return PyBool_FromLong(as_array(self)->grad != NULL);
+}
+
+static PyObject *has_dual(PyObject *self, PyObject *unused) {
+    (void)self;
+    (void)unused;
+    Py_RETURN_FALSE;
+}
+
+/* ---- NumPy and torch: in Python, loaded on first use ----------------------------------------- */
+
+static PyObject *interop(const char *name, PyObject *self, PyObject *args,
+                         PyObject *kwargs) {
+    PyObject *module = PyImport_ImportModule("ingot._interop");
+    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    PyObject *all = function ? PyTuple_New(n + 1) : NULL, *result = NULL;
+    if (all) {
+        PyTuple_SET_ITEM(all, 0, Py_NewRef(self));
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+        result = PyObject_Call(function, all, kwargs);
+    }
+    Py_XDECREF(all);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
+#define INTEROP(name)                                                         \
+    static PyObject *name(PyObject *self, PyObject *args, PyObject *kwargs) { \
+        return interop(#name, self, args, kwargs);                            \
+    }
+INTEROP(to_numpy)
+INTEROP(from_numpy)
+INTEROP(to_torch)
+INTEROP(from_torch)
+INTEROP(as_array_for_numpy)
+#undef INTEROP
+
+/* ---- tables ------------------------------------------------------------------------------------ */
+
+#define KEYWORDS    METH_VARARGS | METH_KEYWORDS
+#define FUNCTION(f) (PyCFunction)(void (*)(void))(f)
+
+static const PyMethodDef array_methods[] = {
+    {"fill", ing_py_array_fill, METH_O, "fill(value): sets every element."},
+    {"copy_from", ing_py_array_copy_from, METH_O,
+     "copy_from(other): copies, and converts, all elements of an ndarray of equal "
+     "shape."},
+    {"to_numpy", FUNCTION(to_numpy), KEYWORDS,
+     "to_numpy(dtype=None, *, copy=True): the elements as a NumPy array; copy=False "
+     "gives "
+     "a view."},
+    {"from_numpy", FUNCTION(from_numpy), KEYWORDS,
+     "from_numpy(array): loads all elements from a NumPy array of equal shape."},
+    {"to_torch", FUNCTION(to_torch), KEYWORDS,
+     "to_torch(device=None, *, copy=True): the elements as a torch tensor."},
+    {"from_torch", FUNCTION(from_torch), KEYWORDS,
+     "from_torch(tensor): loads all elements from a torch tensor of equal shape."},
+    {"to_dlpack", FUNCTION(ing_py_array_to_dlpack), KEYWORDS,
+     "to_dlpack(versioned=False): a DLPack capsule that shares the memory."},
+    {"__dlpack__", FUNCTION(ing_py_array_dlpack), KEYWORDS, NULL},
+    {"__dlpack_device__", ing_py_array_dlpack_device, METH_NOARGS, NULL},
+    {"__array__", FUNCTION(as_array_for_numpy), KEYWORDS, NULL},
+    {"has_grad", has_grad, METH_NOARGS, "Whether it was made with needs_grad=True."},
+    {"has_dual", has_dual, METH_NOARGS, "False: ndarrays have no dual."},
+    {"__copy__", ing_py_array_copy, METH_NOARGS, NULL},
+    {"__deepcopy__", ing_py_array_deepcopy, METH_O, NULL},
+    {"__reduce__", ing_py_array_reduce, METH_NOARGS, NULL},
+    {0},
+};
+
+static const PyGetSetDef array_getset[] = {
+    {"shape", get_shape, NULL, "The extents, as a tuple.", NULL},
+    {"dtype", get_dtype, NULL, "The scalar type of the elements.", NULL},
+    {"ndim", get_ndim, NULL, "How many axes there are.", NULL},
+    {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
+    {"element_type", get_dtype, NULL, "The type of an element.", NULL},
+    {"element_shape", get_element_shape, NULL, "The shape of an element; () = scalar.",
+     NULL},
+    {"layout", get_layout, NULL, "The order of axes in memory, None = row major.",
+     NULL},
+    {"grad", get_grad, NULL, "The array of gradients, or None.", NULL},
+    {"_generation", get_generation, NULL, "Changes with the contents; 0 = unknown.",
+     NULL},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {0},
+};
+
+static const PyMemberDef array_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_array, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_array, weakrefs), READONLY,
+     NULL},
+    {0},
+};
+
+static const PyType_Slot array_slots[] = {
+    {Py_tp_doc, "An array in memory that kernels work on; made by qd.ndarray."},
+    {Py_tp_dealloc, array_dealloc},
+    {Py_tp_traverse, array_traverse},
+    {Py_tp_clear, array_clear},
+    {Py_tp_repr, array_repr},
+    {Py_tp_iter, ing_py_array_iter},
+    {Py_tp_methods, (void *)array_methods},
+    {Py_tp_getset, (void *)array_getset},
+    {Py_tp_members, (void *)array_members},
+    {Py_nb_bool, array_bool},
+    {Py_mp_length, ing_py_array_len},
+    {Py_mp_subscript, ing_py_array_get},
+    {Py_mp_ass_subscript, ing_py_array_set},
+    {Py_sq_item, ing_py_array_at},
+    {Py_bf_getbuffer, ing_py_array_getbuffer},
+    {Py_bf_releasebuffer, ing_py_array_releasebuffer},
+    {0, NULL},
+};
+
+static const PyType_Spec array_spec = {
+    .name = "ingot.Ndarray",
+    .basicsize = sizeof(ing_py_array),
+    .flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = (PyType_Slot *)array_slots,
+};
+
+static const PyMethodDef functions[] = {
+    {"ndarray", FUNCTION(ing_py_ndarray), KEYWORDS,
+     "ndarray(dtype, shape, needs_grad=False, layout=None): a zeroed array."},
+    {"from_dlpack", FUNCTION(ing_py_from_dlpack), KEYWORDS,
+     "from_dlpack(x, /, *, device=None, copy=None): an ndarray of what x exports "
+     "through "
+     "DLPack, sharing memory where possible."},
+    {"_restore_array", ing_py_array_restore, METH_VARARGS, NULL},
+    {0},
+};
+
+/* ---- in the module --------------------------------------------------------------------------- */
+
+int ing_py_array_add(PyObject *module, ing_py_state *st) {
+    ing_map_init(&st->spec_map);
+    st->array_type = ing_py_add_type(module, &array_spec);
+    if (!st->array_type) return -1;
+    return PyModule_AddFunctions(module, (PyMethodDef *)functions);
+}
+
+int ing_py_array_traverse(ing_py_state *st, visitproc visit, void *arg) {
+    Py_VISIT(st->array_type);
+    return 0;
+}
+
+void ing_py_array_clear(ing_py_state *st) {
+    Py_CLEAR(st->array_type);
+}
+
+/* Arrays hold their type, and that the module: none is left here. */
+void ing_py_array_fini(ing_py_state *st) {
+    for (uint32_t i = 0; i < st->specs.len; i++) ing_free(st->specs.at[i]);
+    ing_vec_fini(&st->specs);
+    ing_map_fini(&st->spec_map);
+}

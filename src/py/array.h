@@ -1,0 +1,67 @@
+/* What the files of the array type (array*.c, dlpack.c) offer each other. Others use
+ * py.h. */
+#ifndef ING_PY_ARRAY_H
+#define ING_PY_ARRAY_H
+
+#include "py/py.h"
+
+enum {
+    ING_PY_MAX_DIMS = ING_MAX_NDIM + 2, /* the elements' own axes come last */
+    ING_PY_BIG = 1 << 16, /* bytes from which work is done without the GIL */
+};
+
+/* An array as others see it: all axes in logical order, strides in bytes. */
+typedef struct ing_py_dims {
+    int n;
+    size_t itemsize; /* of one scalar */
+    Py_ssize_t shape[ING_PY_MAX_DIMS], strides[ING_PY_MAX_DIMS];
+} ing_py_dims;
+
+void ing_py_array_dims(const ing_py_array *a, ing_py_dims *out);
+
+/* array_new.c: a zeroed array (with a gradient if the spec says so), or one around memory
+ * that `base` (referenced) keeps alive. NULL = raised. */
+ing_py_array *ing_py_array_new(ing_py_state *st, const ing_py_spec *spec,
+                               const int64_t *shape);
+ing_py_array *ing_py_array_wrap(ing_py_state *st, const ing_py_spec *spec,
+                                const int64_t *shape, void *data, PyObject *base);
+/* Fills in ndim, layout and the extents from Python objects; layout may be None. */
+int ing_py_shape_parse(ing_py_state *st, PyObject *shape, PyObject *layout,
+                       ing_py_spec *spec, int64_t *extents);
+PyObject *ing_py_shape_tuple(const ing_py_array *a);
+PyObject *ing_py_layout_tuple(const ing_py_array *a); /* None when row major */
+PyObject *ing_py_ndarray(PyObject *module, PyObject *args, PyObject *kwargs);
+/* For unpickling: (dtype, shape, layout, needs_grad, bytes). */
+PyObject *ing_py_array_restore(PyObject *module, PyObject *args);
+
+/* array_item.c */
+PyObject *ing_py_array_get(PyObject *self, PyObject *key);
+int ing_py_array_set(PyObject *self, PyObject *key, PyObject *value);
+PyObject *ing_py_array_at(PyObject *self, Py_ssize_t i);
+Py_ssize_t ing_py_array_len(PyObject *self);
+PyObject *ing_py_array_iter(PyObject *self);
+
+/* array_copy.c */
+PyObject *ing_py_array_fill(PyObject *self, PyObject *value);
+PyObject *ing_py_array_copy_from(PyObject *self, PyObject *other);
+PyObject *ing_py_array_copy(PyObject *self, PyObject *unused);
+PyObject *ing_py_array_deepcopy(PyObject *self, PyObject *memo);
+PyObject *ing_py_array_reduce(PyObject *self, PyObject *unused);
+/* A new array with the contents of `a`, row major if `plain`; attributes are not copied. */
+ing_py_array *ing_py_array_clone(ing_py_state *st, ing_py_array *a, bool plain);
+/* Copies elements of the same dtype from foreign memory with strides of its own (bytes). */
+void ing_py_array_load(ing_py_array *to, const char *from, const Py_ssize_t *strides);
+
+/* array_buffer.c */
+int ing_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags);
+void ing_py_array_releasebuffer(PyObject *self, Py_buffer *view);
+/* One that could write is gone: what the array holds now is new (R25). */
+void ing_py_array_end_export(ing_py_array *a);
+
+/* dlpack.c */
+PyObject *ing_py_array_to_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *ing_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *ing_py_array_dlpack_device(PyObject *self, PyObject *unused);
+PyObject *ing_py_from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs);
+
+#endif

@@ -1,0 +1,90 @@
+/* The buffer protocol of arrays, which is also how NumPy sees them without a copy. Slots
+ * of the array type. A buffer lets others write, so while one lives the contents count as
+ * unknown, and as new when it is gone (R25). */
+#include "py/array.h"
+
+/* As NumPy names its own types on Linux: 'l' is its int64, 'q' would be another one. */
+static const char *format_of(ing_dtype t) {
+    switch (t) {
+    case ING_U1: return "?";
+    case ING_I8: return "b";
+    case ING_I16: return "h";
+    case ING_I32: return "i";
+    case ING_I64: return "l";
+    case ING_U8: return "B";
+    case ING_U16: return "H";
+    case ING_U32: return "I";
+    case ING_U64: return "L";
+    case ING_F16: return "e";
+    case ING_F32: return "f";
+    case ING_F64: return "d";
+    default: return "B";
+    }
+}
+_Static_assert(sizeof(long) == 8, "the formats above are those of 64-bit Linux");
+
+/* Whether the order in memory is what the consumer asked for. */
+static const char *refusal(const Py_buffer *view, int flags) {
+    if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS)
+        return PyBuffer_IsContiguous(view, 'C') ? NULL : "it is not in C order";
+    if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS)
+        return PyBuffer_IsContiguous(view, 'F') ? NULL : "it is not in Fortran order";
+    /* Without strides a consumer can only mean C order. */
+    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES)
+        return PyBuffer_IsContiguous(view, 'C') ? NULL : "its layout needs strides";
+    return NULL; /* any order is contiguous in some way */
+}
+
+int ing_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
+    ing_py_array *a = (ing_py_array *)self;
+    ing_dtype t = (ing_dtype)a->spec->dtype;
+    const char *why;
+    if (!view) {
+        PyErr_SetString(PyExc_BufferError, "no view was given");
+        return -1;
+    }
+    view->obj = NULL;
+    ing_py_dims *d = PyMem_Malloc(sizeof *d);
+    if (!d) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    ing_py_array_dims(a, d);
+    view->buf = a->data;
+    view->len = (Py_ssize_t)a->nbytes;
+    view->itemsize = (Py_ssize_t)d->itemsize;
+    view->readonly = 0;
+    view->ndim = d->n;
+    view->format = (char *)format_of(t);
+    view->shape = d->shape;
+    view->strides = d->strides;
+    view->suboffsets = NULL;
+    view->internal = d;
+    why = refusal(view, flags);
+    if (why) {
+        PyMem_Free(d);
+        PyErr_Format(PyExc_BufferError, "the ndarray cannot be exported: %s", why);
+        return -1;
+    }
+    if (!(flags & PyBUF_FORMAT)) view->format = NULL;
+    if (!(flags & PyBUF_ND)) view->shape = NULL;
+    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES) view->strides = NULL;
+    view->obj = Py_NewRef(self);
+    a->exports++;
+    return 0;
+}
+
+/* While the whole module is being collected, the type may have lost its state already. */
+void ing_py_array_end_export(ing_py_array *a) {
+    ing_py_state *st = ing_py_state_of((PyObject *)a);
+    a->exports--;
+    if (st)
+        ing_py_array_touch(st, a);
+    else
+        PyErr_Clear();
+}
+
+void ing_py_array_releasebuffer(PyObject *self, Py_buffer *view) {
+    PyMem_Free(view->internal);
+    ing_py_array_end_export((ing_py_array *)self);
+}

@@ -1,0 +1,125 @@
+/* Elements of an array from Python: a[i, j], a[None] of a 0-d array, len and iteration.
+ * Slots of the array type. Every access is checked against the bounds; negative indices
+ * count from the end. */
+#include "py/array.h"
+
+static bool fail_index(ing_py_state *st, PyObject *item) {
+    const char *name = Py_TYPE(item)->tp_name;
+    if (PySlice_Check(item))
+        ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
+                    "an ndarray takes no slices: use to_numpy(copy=False) for a view");
+    else
+        ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
+                    "indices of an ndarray are integers, got '%.100s'", name);
+    return false;
+}
+
+/* The index `item` for an axis, checked. */
+static bool parse_index(ing_py_state *st, PyObject *item, int axis, Py_ssize_t extent,
+                        Py_ssize_t *out) {
+    if (!PyIndex_Check(item)) return fail_index(st, item);
+    Py_ssize_t i = PyNumber_AsSsize_t(item, NULL); /* clips: out of bounds either way */
+    if (i == -1 && PyErr_Occurred()) {
+        /* An array of floats has __index__ and raises from it. */
+        if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
+        PyErr_Clear();
+        return fail_index(st, item);
+    }
+    *out = i < 0 ? i + extent : i;
+    if (*out >= 0 && *out < extent) return true;
+    ing_py_fail(st, ING_PY_EXC_INDEX,
+                "index %zd is out of bounds for axis %d with extent %zd", i, axis,
+                extent);
+    return false;
+}
+
+/* The address of an element; NULL = raised. `items` are n indices. */
+static char *locate(ing_py_state *st, const ing_py_array *a, PyObject *const *items,
+                    Py_ssize_t n) {
+    ing_py_dims d;
+    char *at = a->data;
+    ing_py_array_dims(a, &d);
+    if (n != d.n) {
+        ing_py_fail(st, ING_PY_EXC_INDEX, "a %d-d ndarray was indexed with %zd indices",
+                    d.n, n);
+        return NULL;
+    }
+    for (int k = 0; k < d.n; k++) {
+        Py_ssize_t i;
+        if (!parse_index(st, items[k], k, d.shape[k], &i)) return NULL;
+        at += i * d.strides[k];
+    }
+    return at;
+}
+
+static char *find(ing_py_state *st, const ing_py_array *a, PyObject *key) {
+    if (PyTuple_Check(key))
+        return locate(st, a, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
+    if (PyList_Check(key)) { /* copied: an index may run code that changes the list */
+        PyObject *copy = PyList_AsTuple(key);
+        char *at = copy ? find(st, a, copy) : NULL;
+        Py_XDECREF(copy);
+        return at;
+    }
+    return key == Py_None ? locate(st, a, NULL, 0) : locate(st, a, &key, 1);
+}
+
+PyObject *ing_py_array_get(PyObject *self, PyObject *key) {
+    const ing_py_array *a = (ing_py_array *)self;
+    const char *at = find(ing_py_state_of(self), a, key);
+    return at ? ing_py_scalar_load((ing_dtype)a->spec->dtype, at) : NULL;
+}
+
+int ing_py_array_set(PyObject *self, PyObject *key, PyObject *value) {
+    ing_py_state *st = ing_py_state_of(self);
+    ing_py_array *a = (ing_py_array *)self;
+    ing_dtype t = (ing_dtype)a->spec->dtype;
+    char what[32];
+    if (!value) {
+        ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
+                    "elements of an ndarray cannot be deleted");
+        return -1;
+    }
+    char *at = find(st, a, key);
+    if (!at) return -1;
+    PyOS_snprintf(what, sizeof what, "ndarray of %s", ing_dtype_name(t));
+    if (ing_py_scalar_store(st, t, at, value, what) < 0) return -1;
+    ing_py_array_touch(st, a);
+    return 0;
+}
+
+Py_ssize_t ing_py_array_len(PyObject *self) {
+    const ing_py_array *a = (ing_py_array *)self;
+    ing_py_dims d;
+    ing_py_array_dims(a, &d);
+    if (d.n > 0) return d.shape[0];
+    PyErr_SetString(PyExc_TypeError, "a 0-d ndarray has no len()");
+    return -1;
+}
+
+/* What iteration asks for: the i-th element of a 1-d array. */
+PyObject *ing_py_array_at(PyObject *self, Py_ssize_t i) {
+    const ing_py_array *a = (ing_py_array *)self;
+    ing_py_dims d;
+    ing_py_array_dims(a, &d);
+    if (d.n != 1)
+        return PyErr_Format(PyExc_TypeError, "a %d-d ndarray is not a sequence", d.n);
+    if (i < 0 || i >= d.shape[0]) {
+        PyErr_SetString(PyExc_IndexError, "index out of range");
+        return NULL;
+    }
+    const char *at = (const char *)a->data + i * d.strides[0];
+    return ing_py_scalar_load((ing_dtype)a->spec->dtype, at);
+}
+
+PyObject *ing_py_array_iter(PyObject *self) {
+    ing_py_dims d;
+    ing_py_array_dims((ing_py_array *)self, &d);
+    if (d.n != 1)
+        return PyErr_Format(
+            PyExc_TypeError,
+            "only 1-d ndarrays can be iterated over, this one is %d-d: use "
+            "to_numpy()",
+            d.n);
+    return PySeqIter_New(self);
+}

@@ -1,0 +1,41 @@
+/* Array specs, interned: equal specs have one address, which is what a launch compares.
+ * Called when arrays are made and by the gate for arrays of others. A spec is never
+ * changed nor freed before the module goes. */
+#include "py/py.h"
+
+#include <string.h>
+
+/* The digest answers ING_ASK_SPEC in traces: tags and order are part of file formats. */
+static ing_hash128 digest_of(const ing_py_spec *s) {
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_u64(&h, 'd', s->dtype);
+    ing_hasher_u64(&h, 'n', s->ndim);
+    ing_hasher_u64(&h, 'g', s->grad);
+    ing_hasher_u64(&h, 'r', s->elem_rank);
+    for (unsigned k = 0; k < s->elem_rank; k++)
+        ing_hasher_u64(&h, 'e', s->elem_shape[k]);
+    ing_hasher_item(&h, 'l', s->layout, s->ndim);
+    return ing_hasher_done(&h);
+}
+
+const ing_py_spec *ing_py_spec_intern(ing_py_state *st, const ing_py_spec *s) {
+    ing_hash128 digest = digest_of(s);
+    uint32_t id = ing_map_get(&st->spec_map, digest);
+    if (id) return st->specs.at[id - 1];
+    ing_py_spec *made = ing_malloc(sizeof *made);
+    if (!made) goto no_memory;
+    *made = *s;
+    made->digest = digest;
+    made->id = st->specs.len + 1;
+    if (!ing_vec_push(&st->specs, made)) goto no_memory;
+    if (!ing_map_put(&st->spec_map, digest, made->id)) {
+        st->specs.len--;
+        goto no_memory;
+    }
+    return made;
+no_memory:
+    ing_free(made);
+    PyErr_NoMemory();
+    return NULL;
+}

@@ -1,0 +1,237 @@
+/* The extension module ingot._core: its state, its parts in order, its settings. Multi-
+ * phase initialisation, so each interpreter that imports it has a state of its own. What
+ * a part does is in its file; this one must know nothing but the table. */
+#include "py/py.h"
+
+#include <string.h>
+
+static int module_add(PyObject *module, ing_py_state *st);
+static int module_traverse(ing_py_state *st, visitproc visit, void *arg);
+static void module_clear(ing_py_state *st);
+
+/* In the order of `add`: a part may use what those above it made. */
+static const ing_py_part parts[] = {
+    {module_add, module_traverse, module_clear, NULL},
+    {ing_py_raise_add, ing_py_raise_traverse, ing_py_raise_clear, NULL},
+    {ing_py_dtype_add, ing_py_dtype_traverse, ing_py_dtype_clear, NULL},
+    {ing_py_intrinsic_add, ing_py_intrinsic_traverse, ing_py_intrinsic_clear,
+     ing_py_intrinsic_fini},
+    {ing_py_array_add, ing_py_array_traverse, ing_py_array_clear, ing_py_array_fini},
+};
+enum { N_PARTS = sizeof parts / sizeof *parts };
+
+PyTypeObject *ing_py_add_type(PyObject *module, const PyType_Spec *spec) {
+    PyTypeObject *type =
+        (PyTypeObject *)PyType_FromModuleAndSpec(module, (PyType_Spec *)spec, NULL);
+    if (type && PyModule_AddType(module, type) < 0) Py_CLEAR(type);
+    return type;
+}
+
+/* ---- settings ------------------------------------------------------------------------ */
+
+static int find_setting(PyObject *name) {
+    for (int k = 0; k < ING_SETTING_N; k++)
+        if (PyUnicode_CompareWithASCIIString(name, ing_setting_name((ing_setting)k)) ==
+            0)
+            return k;
+    return -1;
+}
+
+static int bad_setting(ing_setting k, const char *wanted, PyObject *got) {
+    PyErr_Format(PyExc_TypeError, "setting '%s': expected %s, got %R",
+                 ing_setting_name(k), wanted, got);
+    return -1;
+}
+
+static int dtype_setting(ing_py_state *st, ing_setting k, PyObject *value,
+                         int64_t *out) {
+    ing_dtype t = ing_py_dtype_from(st, value);
+    bool real = k == ING_SET_default_fp;
+    if (real ? t != ING_F16 && t != ING_F32 && t != ING_F64
+             : t != ING_I32 && t != ING_I64)
+        return bad_setting(k, real ? "f16, f32 or f64" : "i32 or i64", value);
+    *out = t;
+    return 0;
+}
+
+static int one_setting(ing_py_state *st, ing_setting k, PyObject *value, int64_t *out) {
+    char type = ing_setting_type(k);
+    if (type == 'S') return dtype_setting(st, k, value, out);
+    if (!PyLong_Check(value)) /* bool included */
+        return bad_setting(k, type == 'B' ? "True or False" : "an integer", value);
+    long long v = PyLong_AsLongLong(value);
+    if (v == -1 && PyErr_Occurred()) return -1;
+    if (k != ING_SET_random_seed && (v < 0 || v > INT32_MAX))
+        return bad_setting(k, "an integer from 0 to 2147483647", value);
+    *out = type == 'B' ? v != 0 : v;
+    return 0;
+}
+
+static int set_cache_dir(PyObject *value, PyObject **out) {
+    if (value != Py_None && !PyUnicode_Check(value)) {
+        PyErr_Format(PyExc_TypeError,
+                     "setting 'offline_cache_file_path': expected a str, got %R",
+                     value);
+        return -1;
+    }
+    Py_XDECREF(*out);
+    *out = value == Py_None ? NULL : Py_NewRef(value);
+    return 0;
+}
+
+static int read_settings(ing_py_state *st, PyObject *given, ing_settings *set,
+                         PyObject **cache_dir) {
+    PyObject *name, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(given, &at, &name, &value)) {
+        if (!PyUnicode_Check(name)) {
+            PyErr_SetString(PyExc_TypeError, "names of settings are strings");
+            return -1;
+        }
+        if (PyUnicode_CompareWithASCIIString(name, "offline_cache_file_path") == 0) {
+            if (set_cache_dir(value, cache_dir) < 0) return -1;
+            continue;
+        }
+        int k = find_setting(name);
+        if (k < 0) {
+            PyErr_Format(PyExc_KeyError, "there is no setting called '%U'", name);
+            return -1;
+        }
+        if (one_setting(st, (ing_setting)k, value, &set->at[k]) < 0) return -1;
+    }
+    if (set->at[ING_SET_debug]) set->at[ING_SET_check_out_of_bound] = 1;
+    return 0;
+}
+
+/* All or nothing: a bad setting leaves the ones in force as they were. */
+static PyObject *configure(PyObject *module, PyObject *given) {
+    ing_py_state *st = ing_py_state_in(module);
+    ing_settings set;
+    PyObject *cache_dir = NULL;
+    if (!PyDict_CheckExact(given))
+        return PyErr_Format(PyExc_TypeError, "configure takes a dict");
+    ing_settings_init(&set);
+    if (read_settings(st, given, &set, &cache_dir) < 0) {
+        Py_XDECREF(cache_dir);
+        return NULL;
+    }
+    st->settings = set;
+    Py_XSETREF(st->cache_dir, cache_dir);
+    if (st->configured && st->configured(st) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *setting_value(const ing_py_state *st, ing_setting k) {
+    int64_t v = st->settings.at[k];
+    switch (ing_setting_type(k)) {
+    case 'B': return PyBool_FromLong(v != 0);
+    case 'S': return Py_XNewRef(ing_py_dtype_get(st, (ing_dtype)v));
+    default: return PyLong_FromLongLong(v);
+    }
+}
+
+static PyObject *settings(PyObject *module, PyObject *unused) {
+    (void)unused;
+    ing_py_state *st = ing_py_state_in(module);
+    PyObject *all = PyDict_New();
+    for (unsigned k = 0; all && k < ING_SETTING_N; k++) {
+        PyObject *value = setting_value(st, (ing_setting)k);
+        if (!value ||
+            PyDict_SetItemString(all, ing_setting_name((ing_setting)k), value) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(value);
+    }
+    return all;
+}
+
+static PyObject *counters(PyObject *module, PyObject *unused) {
+    (void)unused;
+    ing_py_state *st = ing_py_state_in(module);
+    PyObject *all = PyDict_New();
+    for (unsigned c = 0; all && c < ING_COUNTER_N; c++) {
+        uint64_t n = __atomic_load_n(&st->counters.at[c], __ATOMIC_RELAXED);
+        PyObject *value = PyLong_FromUnsignedLongLong(n);
+        if (!value ||
+            PyDict_SetItemString(all, ing_counter_name((ing_counter)c), value) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(value);
+    }
+    return all;
+}
+
+static const PyMethodDef functions[] = {
+    {"configure", configure, METH_O,
+     "configure(dict): puts settings in force; those not named get their defaults."},
+    {"settings", settings, METH_NOARGS, "The settings in force, as a dict."},
+    {"counters", counters, METH_NOARGS, "What happened so far, as a dict of counts."},
+    {0},
+};
+
+static int module_add(PyObject *module, ing_py_state *st) {
+    ing_settings_init(&st->settings);
+    return PyModule_AddFunctions(module, (PyMethodDef *)functions);
+}
+
+static int module_traverse(ing_py_state *st, visitproc visit, void *arg) {
+    Py_VISIT(st->cache_dir);
+    return 0;
+}
+
+static void module_clear(ing_py_state *st) {
+    Py_CLEAR(st->cache_dir);
+}
+
+/* ---- the module ---------------------------------------------------------------------- */
+
+static int module_exec(PyObject *module) {
+    ing_py_state *st = ing_py_state_in(module);
+    for (int i = 0; i < N_PARTS; i++)
+        if (parts[i].add(module, st) < 0) return -1;
+    return 0;
+}
+
+/* The state is zeroed when it exists at all, so parts that never ran have nothing. */
+static int traverse_all(PyObject *module, visitproc visit, void *arg) {
+    ing_py_state *st = ing_py_state_in(module);
+    for (int i = 0; st && i < N_PARTS; i++) {
+        int rc = parts[i].traverse ? parts[i].traverse(st, visit, arg) : 0;
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static int clear_all(PyObject *module) {
+    ing_py_state *st = ing_py_state_in(module);
+    for (int i = N_PARTS - 1; st && i >= 0; i--)
+        if (parts[i].clear) parts[i].clear(st);
+    return 0;
+}
+
+static void free_all(void *module) {
+    ing_py_state *st = ing_py_state_in((PyObject *)module);
+    clear_all((PyObject *)module);
+    for (int i = N_PARTS - 1; st && i >= 0; i--)
+        if (parts[i].fini) parts[i].fini(st);
+}
+
+static const PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, module_exec},
+    {0, NULL},
+};
+
+/* registry: CPython counts references in a module's definition. */
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "ingot._core",
+    .m_doc = "The C engine of Ingot. Use it through the package `ingot`.",
+    .m_size = sizeof(ing_py_state),
+    .m_slots = (PyModuleDef_Slot *)slots,
+    .m_traverse = traverse_all,
+    .m_clear = clear_all,
+    .m_free = free_all,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void) {
+    return PyModuleDef_Init(&definition);
+}
