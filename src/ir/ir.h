@@ -201,6 +201,10 @@ uint32_t ing_ir_block_end(ing_ir_builder *b);
 uint32_t ing_ir_loop_reserve(ing_ir_builder *b, ing_type index);
 void ing_ir_loop_finish(ing_ir_builder *b, uint32_t loop, uint32_t begin, uint32_t end,
                         uint32_t body, uint16_t flags);
+/* Rebuilding a function in place, for passes: `old` takes what it held, the function is
+ * empty and open; end closes it and frees `old`. */
+void ing_ir_rebuild_begin(ing_ir_builder *b, ing_ir_mod *m, uint32_t func, ing_ir_func *old);
+void ing_ir_rebuild_end(ing_ir_builder *b, ing_ir_func *old);
 /* True when the innermost open block already ended (I4): what follows is unreachable. */
 bool ing_ir_block_ended(const ing_ir_builder *b);
 
