@@ -1,0 +1,185 @@
+"""The helper process: turns LLVM IR text into object code.
+
+It runs as a program of its own (`argv` gives the command line), because LLVM can end the
+process that it is loaded into. The parent is src/compile/helper.c, where the wire format is
+written down. This file is read by path and imports nothing of ingot, so that starting it
+costs an interpreter and llvmlite, no more. It must never write to descriptor 3 anything
+but answers.
+"""
+
+import os
+import sys
+
+MAGIC = b"INGH"
+VERSION = 1
+COMPILE, OBJECT, ERROR = 1, 2, 3
+HEADER = "<4sHHII"
+HEADER_BYTES = 16
+CHANNEL = 3
+MAX_BYTES = 64 << 20
+IDLE_SECONDS = 60.0
+
+MISSING = "compiling needs llvmlite: pip install llvmlite"
+
+# Runs this file without importing the package around it; the rest of argv are folders that
+# are searched after the standard library.
+BOOTSTRAP = (
+    "import sys\n"
+    "sys.path += sys.argv[2:]\n"
+    "g = {'__name__': 'ingot_helper', '__file__': sys.argv[1]}\n"
+    "with open(sys.argv[1], 'rb') as f: exec(compile(f.read(), sys.argv[1], 'exec'), g)\n"
+    "g['main']()\n"
+)
+
+
+def argv():
+    """The command line of a helper of this interpreter; used in the parent."""
+    python = os.environ.get("INGOT_PYTHON") or sys.executable
+    frozen = getattr(sys, "frozen", False) and not os.environ.get("INGOT_PYTHON")
+    if not python or frozen:
+        raise RuntimeError(
+            "compiling needs a Python interpreter and this program does not tell which: "
+            "set INGOT_PYTHON to the path of one that has llvmlite"
+        )
+    return [python, "-I", "-c", BOOTSTRAP, os.path.abspath(__file__), *llvmlite_dirs()]
+
+
+def llvmlite_dirs():
+    """The folder that holds the parent's llvmlite, found without importing it."""
+    from importlib.util import find_spec
+
+    try:
+        spec = find_spec("llvmlite")
+    except (ImportError, ValueError):
+        spec = None
+    places = spec.submodule_search_locations if spec else None
+    return [os.path.dirname(os.path.abspath(p)) for p in places or ()]
+
+
+# ---- LLVM -----------------------------------------------------------------------------
+
+
+class Compiler:
+    """LLVM with the options that hold for every module; made at the first request."""
+
+    def __init__(self):
+        import llvmlite.binding as llvm
+
+        self.llvm = llvm
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        # Strength reduction of loops costs a third of the compile time of stencils and
+        # gives no faster code on x86-64.
+        llvm.set_option("ingot", "-disable-lsr")
+        self.machines = {}
+
+    def machine(self, cpu, level):
+        key = cpu, level
+        if key not in self.machines:
+            target = self.llvm.Target.from_triple("x86_64-unknown-linux-gnu")
+            self.machines[key] = target.create_target_machine(
+                cpu=cpu, features="", opt=level, reloc="pic", codemodel="small"
+            )
+        return self.machines[key]
+
+    def compile(self, options, text):
+        level = min(max(int(options.get("level", "2")), 0), 3)
+        machine = self.machine(options.get("cpu", "x86-64-v2"), level)
+        module = self.llvm.parse_assembly(text)
+        module.verify()
+        tuning = self.llvm.create_pipeline_tuning_options(speed_level=level)
+        tuning.loop_vectorization = level > 0
+        tuning.slp_vectorization = level > 1
+        # A pass builder serves one module: the second run of one aborts.
+        builder = self.llvm.create_pass_builder(machine, tuning)
+        builder.getModulePassManager().run(module, builder)
+        return machine.emit_object(module)
+
+
+def answer(state, options, body):
+    """Kind and body of the reply to one request."""
+    try:
+        if not state:
+            state.append(Compiler())
+    except ImportError as e:
+        if (e.name or "").split(".")[0] == "llvmlite":
+            return ERROR, MISSING
+        return ERROR, f"llvmlite cannot be loaded: {e}"
+    except Exception as e:
+        return ERROR, f"LLVM cannot be started: {type(e).__name__}: {e}"
+    try:
+        words = dict(w.partition("=")[::2] for w in options.decode().split())
+        return OBJECT, state[0].compile(words, body.decode())
+    except Exception as e:
+        return ERROR, f"LLVM refused the code: {type(e).__name__}: {e}"
+
+
+# ---- the process ----------------------------------------------------------------------
+
+
+def read_exactly(n):
+    parts = []
+    while n:
+        part = os.read(CHANNEL, min(n, 1 << 20))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        n -= len(part)
+    return b"".join(parts)
+
+
+def write_all(data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(CHANNEL, view) :]
+
+
+def read_requests(queue):
+    """Runs in a thread of its own, so that the end of the parent is seen while LLVM works
+    (it runs without the interpreter lock); then there is nothing left to do."""
+    from struct import unpack
+
+    try:
+        while True:
+            magic, version, kind, n, m = unpack(HEADER, read_exactly(HEADER_BYTES))
+            if (magic, version, kind) != (MAGIC, VERSION, COMPILE) or n + m > MAX_BYTES:
+                os._exit(3)
+            queue.put((read_exactly(n), read_exactly(m)))
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def close_inherited():
+    try:
+        limit = max(int(fd) for fd in os.listdir("/proc/self/fd")) + 1
+    except (OSError, ValueError):
+        limit = 1024
+    os.closerange(CHANNEL + 1, limit)
+
+
+def main():
+    import queue
+    import signal
+    import threading
+    from struct import pack
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    close_inherited()
+    requests = queue.SimpleQueue()
+    threading.Thread(target=read_requests, args=(requests,), daemon=True).start()
+    state = []
+    while True:
+        try:
+            options, body = requests.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            os._exit(0)
+        kind, reply = answer(state, options, body)
+        if isinstance(reply, str):
+            reply = reply.encode("utf-8", "replace")
+        if len(reply) > MAX_BYTES:
+            kind, reply = ERROR, b"the compiled code is larger than 64 MiB"
+        try:
+            write_all(pack(HEADER, MAGIC, VERSION, kind, 0, len(reply)) + reply)
+        except OSError:
+            os._exit(0)

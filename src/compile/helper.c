@@ -1,0 +1,441 @@
+/* Helper processes: LLVM IR text in, object code out. Called by the conductor from many
+ * threads without the GIL. The program is ingot/_helper.py in a Python of its own, because
+ * LLVM can end the process it runs in; here nothing of LLVM is loaded. Must never block
+ * while the lock is held, raise SIGPIPE, or wait for a process that is not its child.
+ *
+ * Wire format, version 1. One socket per helper, its descriptor 3. Each message is a header
+ * of 16 bytes, little-endian, then `options` and `body`:
+ *
+ *   0  4  magic "INGH"
+ *   4  2  version, 1
+ *   6  2  kind: 1 compile (parent), 2 object, 3 error (helper)
+ *   8  4  bytes of options: a text line for kind 1, else 0
+ *  12  4  bytes of body: IR text, object, or the text of the error
+ *
+ * One answer per request, in order; both parts together are at most 64 MiB. Closing the
+ * socket is the only way in which the parent says that it has finished: the helper ends
+ * even in the middle of a compile. A helper without work ends by itself after a minute.
+ *
+ *  H1 A slot is touched without the lock only by the thread that made it BUSY.
+ *  H2 A child is waited for by its pid only, and killed only while waitpid says that it is
+ *     still ours: the host program may have reaped it, and the number be reused.
+ *  H3 Every descriptor is close-on-exec; a helper gets its own socket and output file. */
+#include "compile/compile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum {
+    HEADER_BYTES = 16,
+    VERSION = 1,
+    KIND_COMPILE = 1,
+    KIND_OBJECT = 2,
+    KIND_ERROR = 3,
+    CHANNEL_FD = 3, /* in the helper */
+    MAX_BYTES = 64 << 20,
+    MAX_HELPERS = 256,
+    OUTPUT_SHOWN = 600, /* bytes of what a dead helper printed that reach the user */
+};
+
+typedef enum slot_state { EMPTY, IDLE, BUSY } slot_state;
+
+typedef struct slot {
+    slot_state state;
+    pid_t pid;  /* 0 = no process */
+    int fd;     /* our end of the socket */
+    int output; /* file that its stdout and stderr go to, -1 = none */
+} slot;
+
+struct ing_helpers {
+    pthread_mutex_t lock; /* innermost; guards state and pid of all slots */
+    pthread_cond_t freed;
+    char **argv;
+    slot *slots;
+    uint32_t n;
+    ing_counters *counters;
+};
+
+/* ---- life of the pool ------------------------------------------------------------------ */
+
+static void free_argv(char **argv) {
+    for (char **p = argv; p && *p; p++) ing_free(*p);
+    ing_free(argv);
+}
+
+static char **copy_argv(const char *const *argv) {
+    size_t n = 0;
+    while (argv && argv[n]) n++;
+    char **out = ing_calloc(n + 1, sizeof *out);
+    for (size_t i = 0; out && i < n; i++) {
+        size_t size = strlen(argv[i]) + 1;
+        if (!(out[i] = ing_malloc(size))) {
+            free_argv(out);
+            return NULL;
+        }
+        memcpy(out[i], argv[i], size);
+    }
+    return out;
+}
+
+static void init_slots(ing_helpers *h) {
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->freed, NULL);
+    for (uint32_t i = 0; i < h->n; i++)
+        h->slots[i] = (slot){.state = EMPTY, .fd = -1, .output = -1};
+}
+
+ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters) {
+    ing_helpers *h = ing_calloc(1, sizeof *h);
+    if (!h) return NULL;
+    h->n = c->max ? c->max : ing_os_cpus();
+    if (h->n > MAX_HELPERS) h->n = MAX_HELPERS;
+    h->counters = counters;
+    h->argv = copy_argv(c->argv);
+    h->slots = ing_calloc(h->n, sizeof *h->slots);
+    if (!h->argv || !h->slots) {
+        free_argv(h->argv);
+        ing_free(h->slots);
+        ing_free(h);
+        return NULL;
+    }
+    init_slots(h);
+    return h;
+}
+
+static void close_fds(slot *s) {
+    if (s->fd >= 0) close(s->fd);
+    if (s->output >= 0) close(s->output);
+    s->fd = s->output = -1;
+}
+
+/* Ends the process and collects it (H2). Returns the wait status, or -1 when somebody
+ * else has collected it. */
+static int end_process(slot *s) {
+    int status = -1;
+    pid_t r = s->pid > 0 ? waitpid(s->pid, &status, WNOHANG) : -1;
+    if (r == 0) {
+        kill(s->pid, SIGKILL);
+        do {
+            r = waitpid(s->pid, &status, 0);
+        } while (r < 0 && errno == EINTR);
+    }
+    return r > 0 ? status : -1;
+}
+
+void ing_helpers_free(ing_helpers *h) {
+    if (!h) return;
+    for (uint32_t i = 0; i < h->n; i++) {
+        close_fds(&h->slots[i]);
+        end_process(&h->slots[i]);
+    }
+    pthread_cond_destroy(&h->freed);
+    pthread_mutex_destroy(&h->lock);
+    free_argv(h->argv);
+    ing_free(h->slots);
+    ing_free(h);
+}
+
+/* In the child: the processes are the parent's. Its threads are gone too, and with them
+ * whoever held the lock. */
+void ing_helpers_after_fork(ing_helpers *h) {
+    for (uint32_t i = 0; i < h->n; i++) close_fds(&h->slots[i]);
+    init_slots(h);
+}
+
+uint32_t ing_helpers_pids(ing_helpers *h, int32_t *pids, uint32_t max) {
+    uint32_t n = 0;
+    pthread_mutex_lock(&h->lock);
+    for (uint32_t i = 0; i < h->n && n < max; i++)
+        if (h->slots[i].pid > 0) pids[n++] = h->slots[i].pid;
+    pthread_mutex_unlock(&h->lock);
+    return n;
+}
+
+/* ---- starting a process ------------------------------------------------------------------ */
+
+/* Descriptors that must reach the helper under small numbers are first moved above
+ * them, so that no dup2 overwrites the source of another. */
+static int move_up(int fd) {
+    int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CHANNEL_FD + 1);
+    if (fd >= 0) close(fd);
+    return up;
+}
+
+static int spawn(ing_helpers *h, int channel, int output, pid_t *pid) {
+    posix_spawn_file_actions_t fa;
+    posix_spawnattr_t at;
+    sigset_t mask, defaults;
+    /* Blocked from the first moment on, ignored once the helper runs: Ctrl-C in the
+     * terminal is meant for the program. */
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGINT);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGTERM);
+    if (posix_spawn_file_actions_init(&fa)) return ENOMEM;
+    if (posix_spawnattr_init(&at)) {
+        posix_spawn_file_actions_destroy(&fa);
+        return ENOMEM;
+    }
+    int rc = posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+    for (int fd = 1; !rc && fd <= 2; fd++)
+        rc = output >= 0
+                 ? posix_spawn_file_actions_adddup2(&fa, output, fd)
+                 : posix_spawn_file_actions_addopen(&fa, fd, "/dev/null", O_WRONLY, 0);
+    if (!rc) rc = posix_spawn_file_actions_adddup2(&fa, channel, CHANNEL_FD);
+    if (!rc) rc = posix_spawnattr_setsigmask(&at, &mask);
+    if (!rc) rc = posix_spawnattr_setsigdefault(&at, &defaults);
+    if (!rc)
+        rc = posix_spawnattr_setflags(&at,
+                                      POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    if (!rc) rc = posix_spawnp(pid, h->argv[0], &fa, &at, h->argv, environ);
+    posix_spawnattr_destroy(&at);
+    posix_spawn_file_actions_destroy(&fa);
+    return rc;
+}
+
+/* Puts a new process into a BUSY slot. */
+static ing_status start(ing_helpers *h, slot *s, ing_err *e) {
+    int pair[2] = {-1, -1};
+    pid_t pid = 0;
+    if (!h->argv[0])
+        return ing_fail(
+            e, ING_COMPILE,
+            "no Python interpreter to run the compiler in: set INGOT_PYTHON to "
+            "the path of one that has llvmlite");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return ing_fail(e, ING_COMPILE, "cannot start the compiler: %s",
+                        strerror(errno));
+    int output = memfd_create("ingot-helper", MFD_CLOEXEC);
+    if (output >= 0) output = move_up(output);
+    if (output >= 0) fcntl(output, F_SETFL, O_APPEND);
+    pair[1] = move_up(pair[1]);
+    int rc = pair[1] < 0 ? errno : spawn(h, pair[1], output, &pid);
+    if (pair[1] >= 0) close(pair[1]);
+    if (rc) {
+        close(pair[0]);
+        if (output >= 0) close(output);
+        return ing_fail(e, ING_COMPILE, "cannot start the compiler (%s): %s",
+                        h->argv[0], strerror(rc));
+    }
+    s->fd = pair[0];
+    s->output = output;
+    pthread_mutex_lock(&h->lock);
+    s->pid = pid;
+    pthread_mutex_unlock(&h->lock);
+    if (h->counters) ing_count(h->counters, ING_COUNT_HELPERS_STARTED);
+    return ING_OK;
+}
+
+/* ---- taking a slot ------------------------------------------------------------------------- */
+
+/* An idle helper says nothing; anything readable is the end of it. */
+static bool still_there(const slot *s) {
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 0;
+}
+
+/* Ends what is in a BUSY slot and leaves it without a process; returns the wait status. */
+static int drop(ing_helpers *h, slot *s) {
+    close_fds(s);
+    pthread_mutex_lock(&h->lock);
+    slot gone = *s;
+    s->pid = 0;
+    pthread_mutex_unlock(&h->lock);
+    return end_process(&gone);
+}
+
+static slot *find(ing_helpers *h, slot_state state) {
+    for (uint32_t i = 0; i < h->n; i++)
+        if (h->slots[i].state == state) return &h->slots[i];
+    return NULL;
+}
+
+/* A BUSY slot, with a live process or none; waits while all are busy. */
+static slot *take(ing_helpers *h) {
+    slot *s;
+    pthread_mutex_lock(&h->lock);
+    while (!(s = find(h, IDLE)) && !(s = find(h, EMPTY)))
+        pthread_cond_wait(&h->freed, &h->lock);
+    s->state = BUSY;
+    pthread_mutex_unlock(&h->lock);
+    if (s->pid > 0 && !still_there(s)) drop(h, s); /* it ended for lack of work */
+    return s;
+}
+
+static void give_back(ing_helpers *h, slot *s) {
+    pthread_mutex_lock(&h->lock);
+    s->state = s->pid > 0 ? IDLE : EMPTY;
+    pthread_cond_signal(&h->freed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* ---- talking ---------------------------------------------------------------------------------- */
+
+static bool send_all(int fd, const void *p, size_t n) {
+    const uint8_t *at = p;
+    while (n > 0) {
+        ssize_t k = send(fd, at, n, MSG_NOSIGNAL);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) return false;
+        at += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+static bool recv_all(int fd, void *p, size_t n) {
+    uint8_t *at = p;
+    while (n > 0) {
+        ssize_t k = recv(fd, at, n, 0);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) return false;
+        at += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+static void put_le(uint8_t *p, uint32_t v, int bytes) {
+    for (int i = 0; i < bytes; i++) p[i] = (uint8_t)(v >> 8 * i);
+}
+
+static uint32_t get_le(const uint8_t *p, int bytes) {
+    uint32_t v = 0;
+    for (int i = 0; i < bytes; i++) v |= (uint32_t)p[i] << 8 * i;
+    return v;
+}
+
+static bool send_request(int fd, const char *options, const uint8_t *ir, size_t n) {
+    uint8_t head[HEADER_BYTES] = "INGH";
+    size_t n_options = strlen(options);
+    put_le(head + 4, VERSION, 2);
+    put_le(head + 6, KIND_COMPILE, 2);
+    put_le(head + 8, (uint32_t)n_options, 4);
+    put_le(head + 12, (uint32_t)n, 4);
+    return send_all(fd, head, sizeof head) && send_all(fd, options, n_options) &&
+           send_all(fd, ir, n);
+}
+
+/* One request and its answer. ING_DECLINED: the helper is gone (or talks nonsense, which
+ * is treated alike); the slot still holds what is left of it. */
+static ing_status exchange(slot *s, const char *options, const uint8_t *ir, size_t n,
+                           ing_bytes *object, ing_err *e) {
+    uint8_t head[HEADER_BYTES];
+    if (!send_request(s->fd, options, ir, n) || !recv_all(s->fd, head, sizeof head))
+        return ING_DECLINED;
+    uint32_t kind = get_le(head + 6, 2), size = get_le(head + 12, 4);
+    bool known = kind == KIND_OBJECT || kind == KIND_ERROR;
+    if (memcmp(head, "INGH", 4) != 0 || get_le(head + 4, 2) != VERSION || !known ||
+        get_le(head + 8, 4) != 0 || size > MAX_BYTES)
+        return ING_DECLINED;
+    ing_bytes answer;
+    ing_bytes_init(&answer);
+    ing_bytes *to = kind == KIND_OBJECT ? object : &answer;
+    ing_status r = ING_OK;
+    if (!ing_bytes_reserve(to, size + (size_t)1)) {
+        to->failed = true;
+        r = ING_DECLINED; /* the answer stays unread: this helper is of no more use */
+    } else if (!recv_all(s->fd, to->at + to->len, size)) {
+        r = ING_DECLINED;
+    } else {
+        to->len += size;
+        to->at[to->len] = 0;
+        if (kind == KIND_ERROR)
+            r = ing_fail(e, ING_COMPILE, "%s", (const char *)answer.at);
+    }
+    ing_bytes_fini(&answer);
+    return r;
+}
+
+/* ---- what the user reads about a helper that died ----------------------------------------------- */
+
+/* The end of what it printed, as one piece of text; "" when there is nothing. */
+static void read_output(int fd, char out[OUTPUT_SHOWN + 1]) {
+    out[0] = 0;
+    off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+    if (size <= 0) return;
+    off_t from = size > OUTPUT_SHOWN ? size - OUTPUT_SHOWN : 0;
+    ssize_t n = pread(fd, out, OUTPUT_SHOWN, from);
+    if (n < 0) n = 0;
+    while (n > 0 && (unsigned char)out[n - 1] <= ' ') n--;
+    out[n] = 0;
+    for (ssize_t i = 0; i < n; i++)
+        if ((unsigned char)out[i] < ' ' && out[i] != '\n') out[i] = ' ';
+}
+
+static void describe(int status, char *out, size_t n) {
+    if (status == -1)
+        snprintf(out, n, "ended");
+    else if (WIFSIGNALED(status))
+        snprintf(out, n, "was killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        snprintf(out, n, "exited with status %d", WEXITSTATUS(status));
+}
+
+/* Waits a moment for a process that has closed its socket, so that its own status is
+ * reported and not our SIGKILL. */
+static void let_it_end(const slot *s) {
+    siginfo_t info;
+    for (int ms = 0; ms < 2000; ms += 5) {
+        info.si_pid = 0;
+        int r = waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+        if (r < 0 || info.si_pid != 0) return;
+        poll(NULL, 0, 5);
+    }
+}
+
+static ing_status report_death(ing_helpers *h, slot *s, ing_err *e) {
+    char how[96], printed[OUTPUT_SHOWN + 1];
+    let_it_end(s);
+    read_output(s->output, printed);
+    describe(drop(h, s), how, sizeof how);
+    return ing_fail(e, ING_COMPILE,
+                    "the compiler process %s while compiling this kernel%s%s", how,
+                    printed[0] ? "; it printed:\n" : "", printed);
+}
+
+/* ---- compile ------------------------------------------------------------------------------------- */
+
+static ing_status attempt(ing_helpers *h, slot *s, const char *options,
+                          const uint8_t *ir, size_t n, ing_bytes *object, ing_err *e) {
+    if (s->pid <= 0) ING_TRY(start(h, s, e));
+    return exchange(s, options, ir, n, object, e);
+}
+
+ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir,
+                               size_t n, ing_bytes *object, ing_err *e) {
+    size_t keep = object->len;
+    if (n > MAX_BYTES || strlen(options) > MAX_BYTES - n)
+        return ing_fail(e, ING_COMPILE,
+                        "kernel too large: %zu bytes of code to compile", n);
+    slot *s = take(h);
+    ing_status r = attempt(h, s, options, ir, n, object, e);
+    if (r == ING_DECLINED && !object->failed) {
+        if (h->counters) ing_count(h->counters, ING_COUNT_HELPER_RETRIES);
+        drop(h, s);
+        object->len = keep;
+        r = attempt(h, s, options, ir, n, object, e);
+    }
+    if (r == ING_DECLINED) {
+        object->len = keep;
+        r = object->failed ? ing_fail(e, ING_MEMORY, "no memory for the compiled code")
+                           : report_death(h, s, e);
+        if (s->pid > 0) drop(h, s);
+    }
+    give_back(h, s);
+    return r;
+}
