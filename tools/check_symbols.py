@@ -1,5 +1,6 @@
 """Checks that the extension module exports nothing but its entry point and the two symbols
-by which gdb finds code made at run time.
+by which gdb finds code made at run time, and lacks no function of our own (the linker lets
+a shared object have undefined symbols, because Python's are).
 
     check_symbols.py [_core.so]     default: the installed ingot._core
 """
@@ -24,9 +25,19 @@ def exported(path):
     return sorted(row[0].split("@")[0] for row in rows if row[1] != "A")
 
 
+def undefined(path):
+    """Functions of ours that nothing defines."""
+    out = subprocess.run(
+        ["nm", "-D", "--undefined-only", "--format=posix", str(path)],
+        check=True, capture_output=True, text=True,
+    ).stdout
+    return sorted(line.split()[0] for line in out.splitlines() if line.startswith("ing_"))
+
+
 def check(path):
     names = set(exported(path))
     found = [f"{path}: exports {n}" for n in sorted(names - ALLOWED - TOOLCHAIN)]
+    found += [f"{path}: nothing defines {n}" for n in undefined(path)]
     if "PyInit__core" not in names:
         found.append(f"{path}: does not export PyInit__core")
     return found

@@ -142,6 +142,13 @@ def test_symbols_accepts_what_the_version_script_leaves(tmp_path):
 
 
 @needs("gcc", "nm")
+def test_symbols_misses_a_definition(tmp_path):
+    text = "int ing_gone(void);\nint PyInit__core(void) { return ing_gone(); }\n"
+    path = compile_c(tmp_path, text, "-shared", "-fPIC", out="_core.so")
+    assert check_symbols.check(path) == [f"{path}: nothing defines ing_gone"]
+
+
+@needs("gcc", "nm")
 def test_symbols_misses_the_entry(tmp_path):
     path = compile_c(tmp_path, "static int x;\n", "-shared", "-fPIC", out="_core.so")
     assert check_symbols.check(path) == [f"{path}: does not export PyInit__core"]
