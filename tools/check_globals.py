@@ -72,8 +72,6 @@ def check_allow(root, allowed):
             continue
         lines = path.read_text(encoding="utf-8").splitlines()
         at = [i for i, s in enumerate(lines) if re.search(rf"\b{re.escape(name)}\b", s)]
-        if any("PyModuleDef" in lines[i] for i in at):
-            continue  # CPython's own requirement needs no comment of ours
         if not any("registry:" in s for i in at for s in lines[max(0, i - 6) : i + 1]):
             yield f"{source}: {name} is allowed but its definition has no `registry:` comment"
 
