@@ -45,7 +45,7 @@ static char *locate(ing_py_state *st, const ing_py_array *a, PyObject *const *it
         return NULL;
     }
     for (int k = 0; k < d.n; k++) {
-        Py_ssize_t i;
+        Py_ssize_t i = 0;
         if (!parse_index(st, items[k], k, d.shape[k], &i)) return NULL;
         at += i * d.strides[k];
     }

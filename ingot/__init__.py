@@ -1,0 +1,108 @@
+"""Ingot: kernels written in Python, compiled to native parallel code, and remembered.
+
+    import ingot as qd
+
+    qd.init(arch=qd.cpu)
+
+    @qd.kernel
+    def saxpy(a: qd.f32, x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in range(x.shape[0]):
+            y[i] += a * x[i]
+
+Importing this package loads no compiler, no NumPy and no parser: those come with the first
+kernel that is not in the cache yet, or with the first conversion that needs them.
+"""
+
+from ingot import math, types
+from ingot._annotations import Template, template
+from ingot._arch import amdgpu, arm64, cpu, cuda, gpu, interp, metal, python, vulkan, x64, x86_64
+from ingot._core import (
+    DType,
+    IngotAssertionError,
+    IngotCompilationError,
+    IngotError,
+    IngotIndexError,
+    IngotNameError,
+    IngotRuntimeError,
+    IngotRuntimeTypeError,
+    IngotSyntaxError,
+    IngotTypeError,
+    Ndarray,
+    f16,
+    f32,
+    f64,
+    float16,
+    float32,
+    float64,
+    from_dlpack,
+    i8,
+    i16,
+    i32,
+    i64,
+    int8,
+    int16,
+    int32,
+    int64,
+    ndarray,
+    u1,
+    u8,
+    u16,
+    u32,
+    u64,
+    uint1,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from ingot._decorators import data_oriented, func, kernel, real_func
+from ingot._init import IngotOptionError, cfg, init, reset, sync
+from ingot._ops import (
+    abs,
+    acos,
+    asin,
+    atan2,
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_exchange,
+    atomic_max,
+    atomic_min,
+    atomic_mul,
+    atomic_or,
+    atomic_sub,
+    atomic_xor,
+    bit_cast,
+    cast,
+    ceil,
+    cos,
+    exp,
+    floor,
+    grouped,
+    log,
+    loop_config,
+    max,
+    min,
+    ndrange,
+    pow,
+    randn,
+    random,
+    raw_div,
+    raw_mod,
+    round,
+    rsqrt,
+    select,
+    sin,
+    sqrt,
+    static,
+    static_assert,
+    static_print,
+    tan,
+    tanh,
+    trunc,
+)
+
+ScalarNdarray = Ndarray
+"""The reference's name for arrays whose elements are scalars."""
+
+__version__ = "0.1.0"

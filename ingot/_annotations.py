@@ -1,0 +1,65 @@
+"""Annotations of kernel and func parameters.
+
+What a parameter is, the gate reads from `_ingot_passing`; classes carry it as well as
+instances, so `x: qd.template` and `x: qd.template()` mean the same.
+"""
+
+from ingot._core import DType
+
+_PYTHON_DTYPES = (int, float, bool)
+
+
+class NdarrayType:
+    """An array parameter: `qd.types.ndarray(dtype=qd.f32, ndim=2)`, `qd.types.NDArray[qd.f32, 2]`.
+
+    What is left out may be anything: one kernel then serves every dtype or number of axes, each
+    compiled on its own. Arrays of Ingot, NumPy and torch are accepted.
+    """
+
+    __slots__ = ("dtype", "ndim", "needs_grad", "boundary")
+    _ingot_passing = "ndarray"
+
+    def __init__(self, dtype=None, ndim=None, element_dim=None, element_shape=None,
+                 field_dim=None, needs_grad=None, boundary="unsafe"):
+        if field_dim is not None:
+            raise ValueError("qd.types.ndarray: field_dim is gone, use ndim")
+        if element_dim not in (None, 0) or element_shape not in (None, ()):
+            raise ValueError("qd.types.ndarray: only arrays of scalars are supported")
+        if dtype is not None and not isinstance(dtype, DType) and dtype not in _PYTHON_DTYPES:
+            raise TypeError(f"qd.types.ndarray: {dtype!r} is no dtype; use for example qd.f32")
+        if ndim is not None and (not isinstance(ndim, int) or not 0 <= ndim <= 12):
+            raise ValueError(f"qd.types.ndarray: ndim is a number from 0 to 12, not {ndim!r}")
+        if boundary not in ("unsafe", "clamp"):
+            raise ValueError(f"qd.types.ndarray: boundary is 'unsafe' or 'clamp', not {boundary!r}")
+        self.dtype = dtype
+        self.ndim = ndim
+        self.needs_grad = needs_grad
+        self.boundary = boundary
+
+    def __class_getitem__(cls, args):
+        return cls(*args) if isinstance(args, tuple) else cls(args)
+
+    def __repr__(self):
+        return f"NdarrayType(dtype={self.dtype}, ndim={self.ndim}, needs_grad={self.needs_grad})"
+
+
+class Template:
+    """A parameter known at compile time: `x: qd.template()`. Each value is compiled on its own."""
+
+    __slots__ = ("element_type", "ndim")
+    _ingot_passing = "template"
+
+    def __init__(self, element_type=object, ndim=None):
+        self.element_type = element_type
+        self.ndim = ndim
+
+    def __class_getitem__(cls, element_type):
+        return cls(element_type)
+
+    def __repr__(self):
+        return "Template()"
+
+
+template = Template
+ndarray = NdarrayType
+NDArray = NdarrayType

@@ -1,0 +1,73 @@
+"""`@qd.kernel`, `@qd.func`, `@qd.data_oriented`.
+
+Decorating only notes down the function: nothing is parsed or compiled before the first call.
+"""
+
+from ingot import _core
+
+
+def _decorator(make, fn, options):
+    """Serves both forms, `@qd.kernel` and `@qd.kernel(option=...)`; only what was set is passed."""
+    options = {name: value for name, value in options.items() if value}
+    if fn is not None:
+        return make(fn, **options)
+    return lambda fn: make(fn, **options)
+
+
+def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=False, source=None):
+    """Marks a function as a kernel: called from Python, it runs as native parallel code.
+
+    fastcache    also check that the kernel reads nothing but its arguments (`pure` is the old
+                 name); caching on disk does not depend on it
+    graph        run the kernel's loops as one graph
+    checkpoints  with graph: `qd.checkpoint` blocks become places to resume from
+    source       the text of the function, where Python cannot find it
+    """
+    if checkpoints and not graph:
+        raise _core.IngotSyntaxError("@qd.kernel(checkpoints=True) needs graph=True as well")
+    if pure is not None:
+        import warnings
+
+        warnings.warn("@qd.kernel(pure=...) is called fastcache now", DeprecationWarning, 2)
+    options = {
+        "fastcache": fastcache or pure,
+        "graph": graph,
+        "checkpoints": checkpoints,
+        "source": source,
+    }
+    return _decorator(_core.kernel, _fn, options)
+
+
+def func(fn=None, *, is_real_function=False, requires_top_level=False, source=None):
+    """Marks a function as callable from kernels and from other funcs.
+
+    Funcs are compiled once per signature and shared, so `is_real_function` changes nothing.
+
+    requires_top_level  refuse calls below a loop or branch of the kernel
+    source              the text of the function, where Python cannot find it
+    """
+    del is_real_function
+    options = {"requires_top_level": requires_top_level, "source": source}
+    return _decorator(_core.func, fn, options)
+
+
+def real_func(fn):
+    """The same as `func`: kept for programs that say it."""
+    return func(fn)
+
+
+def data_oriented(cls=None, *, template_primitives=True, stable_members=False):
+    """Marks a class whose methods may be kernels.
+
+    template_primitives  numbers that a kernel reads from `self` are compiled in (the default),
+                         or passed at each launch
+    stable_members       accepted; members may always be rebound
+    """
+    del stable_members
+
+    def mark(marked):
+        marked._data_oriented = True
+        marked._ingot_template_primitives = bool(template_primitives)
+        return marked
+
+    return mark if cls is None else mark(cls)

@@ -1,0 +1,205 @@
+"""`qd.init`, `qd.reset`, `qd.sync` and `qd.cfg`.
+
+An option comes from the call, else from the environment (`INGOT_NAME`, then `QD_NAME`), else it
+has its default. Which options there are, the engine's table of settings says.
+"""
+
+import os
+
+from ingot import _arch, _core, _options
+
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off")
+
+
+class IngotOptionError(_core.IngotError, KeyError):
+    """An option of `qd.init` that does not exist."""
+
+    __str__ = Exception.__str__  # KeyError would show the message in quotes
+
+
+def _warn(text):
+    import warnings
+
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+def _environment(name):
+    """(variable, text) of an option in the environment, or None. An empty one counts as unset."""
+    for prefix in ("INGOT_", "QD_"):
+        text = os.environ.get(prefix + name.upper(), "").strip()
+        if text:
+            return prefix + name.upper(), text
+    return None
+
+
+def _parse_dtype(text, default):
+    stem = str(default)[0]
+    name = stem + text if text.isdigit() else text
+    dtype = getattr(_core, name, None)
+    return dtype if isinstance(dtype, _core.DType) else None
+
+
+def _parse(variable, text, default):
+    """The value that an environment variable gives to an option with this default."""
+    value = None
+    if isinstance(default, bool):
+        value = True if text.lower() in _TRUE else False if text.lower() in _FALSE else None
+    elif isinstance(default, int):
+        value = int(text) if text.lstrip("-").isdigit() else None
+    elif isinstance(default, _core.DType):
+        value = _parse_dtype(text, default)
+    else:
+        value = text
+    if value is None:
+        kind = "0 or 1" if isinstance(default, bool) else "a number"
+        if isinstance(default, _core.DType):
+            kind = "32, 64 or the name of a dtype"
+        raise ValueError(f"environment variable {variable}={text!r}: expected {kind}")
+    return value
+
+
+def _check_names(options, known):
+    for name in options:
+        if name == "default_up":
+            raise IngotOptionError("default_up is always the unsigned kin of default_ip: set that")
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise IngotOptionError(f"qd.init has no option '{name}'{hint}")
+
+
+def _check_version(wanted):
+    parts = str(wanted).split(".")
+    if len(parts) != 3 or not all(p.isdigit() for p in parts):
+        raise ValueError(f"require_version is 'major.minor.patch', not {wanted!r}")
+    wanted_parts = tuple(int(p) for p in parts)
+    have = _options.REFERENCE
+    if wanted_parts[0] != have[0] or wanted_parts[1:] > have[1:]:
+        text = ".".join(map(str, have))
+        raise _core.IngotRuntimeError(
+            f"version {wanted} of the interface was asked for; this is {text}"
+        )
+
+
+def _select(arch, enable_fallback):
+    """The target to run on: the first of those asked for that exists here."""
+    found = _environment("arch")
+    if found:
+        arch = _arch.by_name(found[1])
+    if arch is None:
+        return _arch.cpu
+    wanted = list(arch) if isinstance(arch, (list, tuple)) else [arch]
+    wanted = [_arch.by_name(a) if isinstance(a, str) else a for a in wanted]
+    for one in wanted:
+        if not isinstance(one, _arch.Arch):
+            raise TypeError(f"arch={one!r}: expected a target such as qd.cpu")
+        if _arch.supported(one):
+            return one
+    names = ", ".join(a.name for a in wanted)
+    if not enable_fallback:
+        raise _core.IngotRuntimeError(f"arch={names} is not supported here")
+    _warn(f"arch={names} is not supported, falling back to the CPU")
+    return _arch.cpu
+
+
+def _collect(options, known):
+    """The options to apply: those of the call over those of the environment."""
+    result = {}
+    for name, default in known.items():
+        found = _environment(name)
+        if name in options:
+            result[name] = options[name]
+            if found:
+                _warn(f"environment variable {found[0]}={found[1]} gives way to the argument "
+                      f"'{name}' of qd.init")
+        elif found:
+            result[name] = _parse(*found, default)
+    return result
+
+
+class _Config:
+    """The options in force, as attributes: `qd.cfg.fast_math`. Setting one is like `qd.init` with it."""
+
+    __slots__ = ("_given", "_arch")
+
+    def __init__(self):
+        self._put({}, _arch.cpu)
+
+    def _put(self, given, arch):
+        object.__setattr__(self, "_given", given)
+        object.__setattr__(self, "_arch", arch)
+
+    def __getattr__(self, name):
+        if name == "arch":
+            return self._arch
+        settings = _core.settings()
+        if name in settings:
+            return settings[name]
+        if name in self._given:
+            return self._given[name]
+        for table in (_options.ACCEPTED, _options.PATHS):
+            if name in table:
+                return table[name]
+        raise AttributeError(f"there is no option '{name}'")
+
+    def __setattr__(self, name, value):
+        _check_names([name], _known())
+        _apply({**self._given, name: value}, self._arch)
+
+    def __dir__(self):
+        return ["arch", *_known()]
+
+
+def _known():
+    """name -> default of every option, the engine's own first."""
+    return {**_core.settings(), **_options.PATHS, **_options.ACCEPTED}
+
+
+def _apply(given, arch):
+    settings = {name: value for name, value in given.items() if name not in _options.ACCEPTED}
+    if arch is _arch.interp:
+        settings["interp"] = True
+    _core.configure(settings)
+    cfg._put(given, arch)
+
+
+def init(arch=None, default_fp=None, default_ip=None, *, enable_fallback=True,
+         require_version=None, print_non_pure=False, src_ll_cache=True, _test_mode=False, **options):
+    """Sets the target and the options. Compiled code in memory is dropped, arrays stay valid.
+
+    arch             qd.cpu, qd.interp, ...; a list means the first that exists
+    default_fp       dtype of float literals and of `float`: qd.f32 or qd.f64
+    default_ip       dtype of integer literals and of `int`: qd.i32 or qd.i64
+    enable_fallback  run on the CPU, with a warning, if the target does not exist here
+    require_version  fail unless this version of the reference's interface is provided
+
+    All other options are those of `qd.cfg`. Most can be set in the environment as well, as
+    INGOT_NAME or QD_NAME.
+    """
+    del print_non_pure, src_ll_cache, _test_mode  # say nothing about a cache that is always right
+    if require_version is not None:
+        _check_version(require_version)
+    if default_fp is not None:
+        options["default_fp"] = default_fp
+    if default_ip is not None:
+        options["default_ip"] = default_ip
+    known = _known()
+    _check_names(options, known)
+    chosen = _select(arch, enable_fallback)
+    _apply(_collect(options, known), chosen)
+
+
+def reset():
+    """Back to the defaults. Compiled code in memory is dropped, arrays stay valid."""
+    _apply({}, _arch.cpu)
+
+
+def sync():
+    """Waits for kernels to finish. Launches return when their work is done: nothing to wait for."""
+
+
+_core.register_intrinsic(sync, "sync")
+cfg = _Config()

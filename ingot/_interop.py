@@ -1,0 +1,65 @@
+"""NumPy and torch conversions of arrays; the methods of the array type end here.
+
+Loaded by the first conversion, so that neither library is needed or imported before. A view
+shares memory through the buffer protocol, which keeps the array alive.
+"""
+
+
+def _view(array):
+    import numpy as np
+
+    return np.asarray(memoryview(array))
+
+
+def to_numpy(array, dtype=None, *, copy=True):
+    """The elements as a NumPy array: a copy, a view (copy=False), or what is cheaper (None)."""
+    view = _view(array)
+    if dtype is not None and view.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"copy=False cannot convert {view.dtype} to {dtype}")
+        return view.astype(dtype, order="C")
+    return view.copy(order="C") if copy else view
+
+
+def as_array_for_numpy(array, dtype=None, copy=None):
+    """`__array__`, as NumPy 1 and 2 call it."""
+    return to_numpy(array, dtype, copy=copy)
+
+
+def from_numpy(array, source):
+    """Loads all elements from a NumPy array of equal shape, converting its numbers."""
+    import numpy as np
+
+    if not isinstance(source, np.ndarray):
+        raise TypeError(f"from_numpy: expected a numpy.ndarray, got '{type(source).__name__}'")
+    source = np.asarray(source)
+    if source.dtype.kind not in "biuf":
+        raise TypeError(f"from_numpy: elements of dtype {source.dtype} are no real numbers")
+    if source.shape != array.shape:
+        raise ValueError(f"from_numpy: expected shape {array.shape}, got {source.shape}")
+    np.copyto(_view(array), source, casting="unsafe")
+
+
+def to_torch(array, device=None, *, copy=True):
+    """The elements as a torch tensor: a copy, shared memory (copy=False), or either (None)."""
+    import torch
+
+    tensor = torch.from_dlpack(array)
+    if device is not None and torch.device(device).type != "cpu":
+        if copy is False:
+            raise ValueError(f"copy=False cannot move an array to device '{device}'")
+        return tensor.to(device)
+    return tensor.clone() if copy else tensor
+
+
+def from_torch(array, source):
+    """Loads all elements from a torch tensor of equal shape, converting its numbers."""
+    import torch
+
+    from ingot import _core
+
+    if not isinstance(source, torch.Tensor):
+        raise TypeError(f"from_torch: expected a torch.Tensor, got '{type(source).__name__}'")
+    if tuple(source.shape) != array.shape:
+        raise ValueError(f"from_torch: expected shape {array.shape}, got {tuple(source.shape)}")
+    array.copy_from(_core.from_dlpack(source.detach().cpu().contiguous()))

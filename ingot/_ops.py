@@ -1,0 +1,258 @@
+"""Functions that kernels know: mathematics, casts, loops, atomics.
+
+Inside a kernel each is one operation, found by the identity of the function object. Outside,
+those that make sense on numbers work on Python numbers, with the results of floating-point
+hardware: the square root of -1 is nan and no error. The others say that they need a kernel.
+"""
+
+import builtins as _py
+import math as _math
+
+from ingot._core import IngotSyntaxError as _SyntaxError
+from ingot._core import register_intrinsic as _register
+
+
+def _intrinsic(function):
+    return _register(function, function.__name__)
+
+
+def _quiet(function, *args):
+    try:
+        return function(*args)
+    except ValueError:
+        return _math.nan
+    except OverflowError:
+        return _math.inf
+
+
+def _whole(function, x):
+    """A rounding function of Python, which gives an int, as one on floats."""
+    return float(function(x)) if _math.isfinite(x) else float(x)
+
+
+@_intrinsic
+def sin(x):
+    """The sine of x, in radians."""
+    return _quiet(_math.sin, x)
+
+
+@_intrinsic
+def cos(x):
+    """The cosine of x, in radians."""
+    return _quiet(_math.cos, x)
+
+
+@_intrinsic
+def tan(x):
+    """The tangent of x, in radians."""
+    return _quiet(_math.tan, x)
+
+
+@_intrinsic
+def asin(x):
+    """The arc sine of x."""
+    return _quiet(_math.asin, x)
+
+
+@_intrinsic
+def acos(x):
+    """The arc cosine of x."""
+    return _quiet(_math.acos, x)
+
+
+@_intrinsic
+def atan2(y, x):
+    """The angle of the point (x, y)."""
+    return _math.atan2(y, x)
+
+
+@_intrinsic
+def tanh(x):
+    """The hyperbolic tangent of x."""
+    return _math.tanh(x)
+
+
+@_intrinsic
+def exp(x):
+    """e to the power of x."""
+    return _quiet(_math.exp, x)
+
+
+@_intrinsic
+def log(x):
+    """The natural logarithm of x."""
+    return -_math.inf if x == 0 else _quiet(_math.log, x)
+
+
+@_intrinsic
+def sqrt(x):
+    """The square root of x."""
+    return _quiet(_math.sqrt, x)
+
+
+@_intrinsic
+def rsqrt(x):
+    """One over the square root of x."""
+    return _math.inf if x == 0 else 1.0 / _quiet(_math.sqrt, x)
+
+
+@_intrinsic
+def floor(x):
+    """The largest whole number that is not above x, as a float."""
+    return _whole(_math.floor, x)
+
+
+@_intrinsic
+def ceil(x):
+    """The smallest whole number that is not below x, as a float."""
+    return _whole(_math.ceil, x)
+
+
+@_intrinsic
+def round(x):
+    """The nearest whole number, halves to the even one, as a float."""
+    return _whole(_py.round, x)
+
+
+@_intrinsic
+def trunc(x):
+    """x without its fraction, as a float."""
+    return _whole(_math.trunc, x)
+
+
+@_intrinsic
+def abs(x):
+    """The absolute value of x."""
+    return _py.abs(x)
+
+
+@_intrinsic
+def min(*args):
+    """The smallest of its arguments."""
+    return _py.min(args)
+
+
+@_intrinsic
+def max(*args):
+    """The largest of its arguments."""
+    return _py.max(args)
+
+
+@_intrinsic
+def pow(base, exponent):
+    """base to the power of exponent."""
+    try:
+        result = base**exponent
+    except (OverflowError, ZeroDivisionError):
+        return _math.inf
+    return _math.nan if isinstance(result, complex) else result
+
+
+@_intrinsic
+def raw_div(x, y):
+    """x / y as C has it: on integers the quotient without its fraction."""
+    if isinstance(x, int) and isinstance(y, int):
+        quotient = _py.abs(x) // _py.abs(y)
+        return quotient if (x < 0) == (y < 0) else -quotient
+    return x / y
+
+
+@_intrinsic
+def raw_mod(x, y):
+    """The remainder that goes with raw_div: it has the sign of x."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x - y * raw_div(x, y)
+    return _quiet(_math.fmod, x, y)
+
+
+@_intrinsic
+def popcnt(x):
+    """How many bits of the 32-bit integer x are set."""
+    return bin(x & 0xFFFFFFFF).count("1")
+
+
+@_intrinsic
+def clz(x):
+    """How many bits above the highest set one the 32-bit integer x has."""
+    return 32 - (x & 0xFFFFFFFF).bit_length()
+
+
+@_intrinsic
+def ffs(x):
+    """The position of the lowest set bit of the 32-bit integer x, from 1; 0 for 0."""
+    x &= 0xFFFFFFFF
+    return (x & -x).bit_length()
+
+
+@_intrinsic
+def cast(x, dtype):
+    """x converted to dtype."""
+    return dtype(x)
+
+
+@_intrinsic
+def select(condition, x, y):
+    """x where the condition holds, else y."""
+    return x if condition else y
+
+
+@_intrinsic
+def static(x, *more):
+    """x, which must be known at compile time; unrolls loops and decides branches."""
+    return [x, *more] if more else x
+
+
+@_intrinsic
+def static_assert(condition, message=None):
+    """Fails at compile time unless the condition holds."""
+    if not condition:
+        raise AssertionError(message) if message is not None else AssertionError
+
+
+@_intrinsic
+def static_print(*args, **kwargs):
+    """Prints at compile time."""
+    print(*args, **kwargs)
+
+
+@_intrinsic
+class ndrange:
+    """All tuples of indices in the given ranges: `for i, j in qd.ndrange(n, (1, m)):`."""
+
+    def __init__(self, *dims):
+        bounds = [(0, d) if isinstance(d, int) else tuple(d) for d in dims]
+        for bound in bounds:
+            if len(bound) != 2 or not all(isinstance(b, int) for b in bound):
+                raise _SyntaxError("qd.ndrange takes numbers and pairs (begin, end) of integers")
+        self.bounds = [(begin, _py.max(begin, end)) for begin, end in bounds]
+
+    def __iter__(self):
+        import itertools
+
+        return itertools.product(*(range(*bound) for bound in self.bounds))
+
+
+def _kernel_only(name, doc):
+    def function(*args, **kwargs):
+        raise _SyntaxError(f"qd.{name} can only be used inside a kernel or func")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return _register(function, name)
+
+
+bit_cast = _kernel_only("bit_cast", "The bits of x as a value of another dtype of equal size.")
+grouped = _kernel_only("grouped", "Loops over index vectors in place of single indices.")
+loop_config = _kernel_only("loop_config", "Options of the loop that follows.")
+random = _kernel_only("random", "A random number, uniform in [0, 1) for floats.")
+randn = _kernel_only("randn", "A random number of the standard normal distribution.")
+atomic_add = _kernel_only("atomic_add", "x += y in one step; gives the old x.")
+atomic_sub = _kernel_only("atomic_sub", "x -= y in one step; gives the old x.")
+atomic_mul = _kernel_only("atomic_mul", "x *= y in one step; gives the old x.")
+atomic_min = _kernel_only("atomic_min", "x = min(x, y) in one step; gives the old x.")
+atomic_max = _kernel_only("atomic_max", "x = max(x, y) in one step; gives the old x.")
+atomic_and = _kernel_only("atomic_and", "x &= y in one step; gives the old x.")
+atomic_or = _kernel_only("atomic_or", "x |= y in one step; gives the old x.")
+atomic_xor = _kernel_only("atomic_xor", "x ^= y in one step; gives the old x.")
+atomic_exchange = _kernel_only("atomic_exchange", "x = y in one step; gives the old x.")
+atomic_cas = _kernel_only("atomic_cas", "Sets x if it equals the expected value; gives the old x.")
