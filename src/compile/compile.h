@@ -16,8 +16,9 @@
 typedef struct ing_helpers ing_helpers;
 
 typedef struct ing_helpers_config { /* strings are copied */
-    const char *const *argv; /* program to start, NULL-terminated; see ingot/_helper.py */
-    uint32_t max;            /* processes at most */
+    const char *const
+        *argv;    /* program to start, NULL-terminated; see ingot/_helper.py */
+    uint32_t max; /* processes at most */
 } ing_helpers_config;
 
 ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters);
@@ -26,8 +27,8 @@ void ing_helpers_after_fork(ing_helpers *h);
 /* Compiles on a free helper, starting one if needed, waiting if all are busy. Safe from many
  * threads. A helper that dies: one retry in a fresh one, then ING_COMPILE. `options` is a
  * short text line (level=2 cpu=x86-64-v3 fast=1 ...) that the helper understands. */
-ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir, size_t n,
-                               ing_bytes *object, ing_err *e);
+ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir,
+                               size_t n, ing_bytes *object, ing_err *e);
 /* Pids of live helpers, for tests; returns how many. */
 uint32_t ing_helpers_pids(ing_helpers *h, int32_t *pids, uint32_t max);
 
@@ -38,6 +39,8 @@ typedef struct ing_engine ing_engine;
 typedef struct ing_code_task {
     ing_ir_task info;
     ing_image *image; /* referenced; NULL when interpreted */
+    uint32_t *trees;  /* function ordinal in the image -> ing_ir_func.tree (R19) */
+    uint32_t n_trees;
 } ing_code_task;
 
 typedef struct ing_code { /* the compiled tasks of one variant */
@@ -50,9 +53,8 @@ typedef struct ing_code { /* the compiled tasks of one variant */
 /* `revision`: the back-end revision (R10), copied. */
 ing_engine *ing_engine_new(const char *revision, ing_counters *counters);
 void ing_engine_free(ing_engine *g);
-void ing_engine_set_helpers(ing_engine *g, ing_helpers *h); /* takes it */
-void ing_engine_set_store(ing_engine *g, ing_store *s);     /* takes it; NULL = no disk */
-ing_store *ing_engine_store(const ing_engine *g);           /* borrows; may be NULL */
+/* Takes both; `store` NULL = no disk. Waits until no build uses the previous ones. */
+void ing_engine_set_services(ing_engine *g, ing_helpers *helpers, ing_store *store);
 void ing_engine_before_fork(ing_engine *g);
 void ing_engine_parent_after_fork(ing_engine *g);
 void ing_engine_after_fork(ing_engine *g); /* in the child */

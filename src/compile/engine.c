@@ -30,9 +30,10 @@ typedef struct image_slot {
 } image_slot;
 
 struct ing_engine {
-    pthread_mutex_t lock; /* guards slots and map; innermost, held briefly */
-    pthread_cond_t built;
-    ing_map map; /* key -> slot + 1 */
+    pthread_mutex_t lock; /* guards all below; innermost, held briefly */
+    pthread_cond_t built; /* an image was built, or a build ended */
+    uint32_t active;      /* builds under way: helpers and store may not change */
+    ing_map map;          /* key -> slot + 1 */
     ing_vec(image_slot) slots;
     ing_helpers *helpers;
     ing_store *store;
@@ -70,18 +71,16 @@ void ing_engine_free(ing_engine *g) {
     ing_free(g);
 }
 
-void ing_engine_set_helpers(ing_engine *g, ing_helpers *h) {
-    ing_helpers_free(g->helpers);
-    g->helpers = h;
-}
-
-void ing_engine_set_store(ing_engine *g, ing_store *s) {
-    ing_store_close(g->store);
-    g->store = s;
-}
-
-ing_store *ing_engine_store(const ing_engine *g) {
-    return g->store;
+void ing_engine_set_services(ing_engine *g, ing_helpers *helpers, ing_store *store) {
+    pthread_mutex_lock(&g->lock);
+    while (g->active) pthread_cond_wait(&g->built, &g->lock);
+    ing_helpers *old_helpers = g->helpers;
+    ing_store *old_store = g->store;
+    g->helpers = helpers;
+    g->store = store;
+    pthread_mutex_unlock(&g->lock);
+    ing_helpers_free(old_helpers);
+    ing_store_close(old_store);
 }
 
 /* Around fork: the lock is taken before and released in the parent, so that the child
@@ -97,6 +96,7 @@ void ing_engine_parent_after_fork(ing_engine *g) {
 void ing_engine_after_fork(ing_engine *g) {
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->built, NULL);
+    g->active = 0;
     for (uint32_t i = 0; i < g->slots.len; i++) g->slots.at[i].building = false;
     if (g->helpers) ing_helpers_after_fork(g->helpers);
 }
@@ -128,7 +128,8 @@ static ing_status image_key(const ing_engine *g, const ing_ir_mod *task,
 static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **out) {
     if (!g->store) return ING_DECLINED;
     ing_entry entry;
-    if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) != ING_OK) return ING_DECLINED;
+    if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) != ING_OK)
+        return ING_DECLINED;
     ing_err ignored;
     ing_err_init(&ignored);
     ing_status s = ing_image_load(entry.fd, entry.data, entry.len, out, &ignored);
@@ -142,11 +143,12 @@ static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **o
     return ING_OK;
 }
 
-static ing_status image_compile(ing_engine *g, const ing_ir_mod *task, const image_job *job,
-                                ing_bytes *image, ing_err *e) {
+static ing_status image_compile(ing_engine *g, const ing_ir_mod *task,
+                                const image_job *job, ing_bytes *image, ing_err *e) {
     if (!g->helpers)
-        return ing_fail(e, ING_COMPILE, "compiling needs a Python interpreter to run LLVM in; "
-                                        "none is configured");
+        return ing_fail(e, ING_COMPILE,
+                        "compiling needs a Python interpreter to run LLVM in; "
+                        "none is configured");
     ing_bytes text, options, object;
     ing_bytes_init(&text);
     ing_bytes_init(&options);
@@ -154,7 +156,8 @@ static ing_status image_compile(ing_engine *g, const ing_ir_mod *task, const ima
     ing_status s = ing_gen_llvm(task, job->gen, &text, e);
     if (s == ING_OK) {
         ing_gen_helper_options(job->gen, &options);
-        if (text.failed || options.failed || !options.at) s = ing_fail(e, ING_MEMORY, "no memory");
+        if (text.failed || options.failed || !options.at)
+            s = ing_fail(e, ING_MEMORY, "no memory");
     }
     if (s == ING_OK)
         s = ing_helpers_compile(g->helpers, (const char *)options.at, text.at, text.len,
@@ -173,8 +176,8 @@ static ing_status image_compile(ing_engine *g, const ing_ir_mod *task, const ima
  * a file), else from memory. */
 static ing_status image_publish(ing_engine *g, ing_hash128 key, const ing_bytes *image,
                                 ing_image **out, ing_err *e) {
-    if (g->store &&
-        ing_store_put(g->store, ING_ENTRY_IMAGE, key, image->at, image->len) == ING_OK) {
+    if (g->store && ing_store_put(g->store, ING_ENTRY_IMAGE, key, image->at,
+                                  image->len) == ING_OK) {
         ing_entry entry;
         if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) == ING_OK) {
             ing_status s = ing_image_load(entry.fd, entry.data, entry.len, out, NULL);
@@ -199,8 +202,8 @@ static ing_status image_build(ing_engine *g, ing_hash128 key, const ing_ir_mod *
 
 /* Finds the slot of a key, waiting while another thread builds it. ING_OK: *out is a new
  * reference. ING_DECLINED: the caller builds, and ends with slot_finish. */
-static ing_status slot_claim(ing_engine *g, ing_hash128 key, uint32_t *slot, ing_image **out,
-                             ing_err *e) {
+static ing_status slot_claim(ing_engine *g, ing_hash128 key, uint32_t *slot,
+                             ing_image **out, ing_err *e) {
     ing_status s = ING_DECLINED;
     pthread_mutex_lock(&g->lock);
     uint32_t at = ing_map_get(&g->map, key);
@@ -232,16 +235,27 @@ static void slot_finish(ing_engine *g, uint32_t slot, ing_image *image) {
     pthread_mutex_unlock(&g->lock);
 }
 
-static ing_status image_get(ing_engine *g, const image_job *job, ing_image **out, ing_err *e) {
+/* Which syntax tree each function of the module came from, for run-time errors. */
+static ing_status note_trees(const ing_ir_mod *m, ing_code_task *t, ing_err *e) {
+    t->n_trees = m->funcs.len;
+    t->trees = ing_calloc(t->n_trees ? t->n_trees : 1, sizeof *t->trees);
+    if (!t->trees) return ing_fail(e, ING_MEMORY, "no memory for the task table");
+    for (uint32_t i = 0; i < t->n_trees; i++) t->trees[i] = m->funcs.at[i]->tree;
+    return ING_OK;
+}
+
+static ing_status image_get(ing_engine *g, const image_job *job, ing_code_task *out,
+                            ing_err *e) {
     ing_ir_mod *task = NULL;
     ING_TRY(ing_ir_extract_task(job->mod, job->task, &task, e));
     ing_hash128 key;
     uint32_t slot = 0;
-    ing_status s = image_key(g, task, job->gen, &key, e);
-    if (s == ING_OK) s = slot_claim(g, key, &slot, out, e);
+    ing_status s = note_trees(task, out, e);
+    if (s == ING_OK) s = image_key(g, task, job->gen, &key, e);
+    if (s == ING_OK) s = slot_claim(g, key, &slot, &out->image, e);
     if (s == ING_DECLINED) {
-        s = image_build(g, key, task, job, out, e);
-        slot_finish(g, slot, s == ING_OK ? *out : NULL);
+        s = image_build(g, key, task, job, &out->image, e);
+        slot_finish(g, slot, s == ING_OK ? out->image : NULL);
     }
     ing_ir_mod_free(task);
     return s;
@@ -268,10 +282,11 @@ static void *batch_work(void *arg) {
         job.task = i;
         ing_err err;
         ing_err_init(&err);
-        ing_status s = image_get(b->engine, &job, &b->code->tasks[i].image, &err);
+        ing_status s = image_get(b->engine, &job, &b->code->tasks[i], &err);
         ing_status ok = ING_OK;
-        if (s != ING_OK && __atomic_compare_exchange_n(&b->status, &ok, s, false,
-                                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        if (s != ING_OK &&
+            __atomic_compare_exchange_n(&b->status, &ok, s, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED)) {
             *b->error = err;
         } else {
             ing_err_fini(&err);
@@ -290,7 +305,8 @@ static ing_status batch_run(ing_engine *g, const image_job *common, uint32_t thr
     uint32_t started = 0;
     if (threads > code->n_tasks) threads = code->n_tasks;
     if (threads > MAX_COMPILE_THREADS) threads = MAX_COMPILE_THREADS;
-    while (started + 1 < threads && pthread_create(&ids[started], NULL, batch_work, &b) == 0)
+    while (started + 1 < threads &&
+           pthread_create(&ids[started], NULL, batch_work, &b) == 0)
         started++;
     batch_work(&b);
     for (uint32_t i = 0; i < started; i++) pthread_join(ids[i], NULL);
@@ -314,13 +330,16 @@ static ing_status code_tasks(ing_code *code, const ing_ir_mod *m, ing_err *e) {
     return ING_OK;
 }
 
-static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out, ing_err *e) {
+static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
+                        ing_err *e) {
     const int64_t *set = job->settings->at;
     ing_pass_options po = {.fast_math = set[ING_SET_fast_math] != 0,
                            .debug = set[ING_SET_debug] != 0};
     ING_TRY(ing_pass_run(job->mod, &po, e));
     ING_TRY(code_tasks(out, job->mod, e));
     if (set[ING_SET_interp]) {
+        for (uint32_t i = 0; i < out->n_tasks; i++)
+            ING_TRY(note_trees(job->mod, &out->tasks[i], e));
         out->mod = job->mod;
         return ING_OK;
     }
@@ -335,14 +354,24 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
 ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
                             ing_err *e) {
     memset(out, 0, sizeof *out);
+    pthread_mutex_lock(&g->lock);
+    g->active++;
+    pthread_mutex_unlock(&g->lock);
     ing_status s = build(g, job, out, e);
+    pthread_mutex_lock(&g->lock);
+    g->active--;
+    pthread_cond_broadcast(&g->built);
+    pthread_mutex_unlock(&g->lock);
     if (out->mod != job->mod) ing_ir_mod_free(job->mod);
     if (s != ING_OK) ing_code_fini(out);
     return s;
 }
 
 void ing_code_fini(ing_code *c) {
-    for (uint32_t i = 0; c->tasks && i < c->n_tasks; i++) ing_image_unref(c->tasks[i].image);
+    for (uint32_t i = 0; c->tasks && i < c->n_tasks; i++) {
+        ing_image_unref(c->tasks[i].image);
+        ing_free(c->tasks[i].trees);
+    }
     ing_free(c->tasks);
     ing_ir_mod_free(c->mod);
     memset(c, 0, sizeof *c);

@@ -77,6 +77,7 @@ typedef struct ing_gate_param {
 /* What a `->` annotation says. n = 0: none or None. */
 typedef struct ing_gate_returns {
     bool given;
+    bool tuple; /* written as a tuple, even of one */
     uint32_t n;
     ing_dtype dtypes[16];
 } ing_gate_returns;

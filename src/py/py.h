@@ -75,6 +75,9 @@ typedef struct ing_py_state {
     ing_map spec_map;
     ing_vec(ing_py_spec *) specs;
     uint64_t generations; /* the last one given out */
+
+    /* host.c: engine, runtime and what kernels share; see kernel.h */
+    struct ing_py_host *host;
 } ing_py_state;
 
 /* The state behind an instance of one of the module's own types (none of which can be
@@ -96,7 +99,7 @@ typedef struct ing_py_part {
 } ing_py_part;
 
 /* Makes a heap type from `spec` and adds it to the module; a new reference or NULL. */
-PyTypeObject *ing_py_add_type(PyObject *module, PyType_Spec *spec);
+PyTypeObject *ing_py_add_type(PyObject *module, const PyType_Spec *spec);
 
 /* ---- raise.c ------------------------------------------------------------------------------ */
 

@@ -24,8 +24,8 @@ bool ing_trace_add(ing_trace *t, ing_path path, ing_ask ask, ing_hash128 answer)
     return ing_vec_push(&t->list, q) && ing_map_put(&t->seen, h, t->list.len);
 }
 
-bool ing_trace_splice(ing_trace *into, ing_paths *p, const ing_trace *sub, ing_path func,
-                      const ing_path *params, uint32_t n) {
+bool ing_trace_splice(ing_trace *into, ing_paths *p, const ing_trace *sub,
+                      ing_path func, const ing_path *params, uint32_t n) {
     for (uint32_t i = 0; i < sub->list.len; i++) {
         ing_question q = sub->list.at[i];
         ing_path at;

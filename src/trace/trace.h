@@ -10,21 +10,21 @@ typedef uint32_t ing_path; /* 0 = none */
 
 typedef enum ing_step {
     ING_STEP_NONE,
-    ING_STEP_KERNEL,     /* root: the kernel itself */
-    ING_STEP_ARG,        /* root: argument i of the call */
-    ING_STEP_FRAME_FUNC, /* root, only in sub-traces: the frame's function */
+    ING_STEP_KERNEL,      /* root: the kernel itself */
+    ING_STEP_ARG,         /* root: argument i of the call */
+    ING_STEP_FRAME_FUNC,  /* root, only in sub-traces: the frame's function */
     ING_STEP_FRAME_PARAM, /* root, only in sub-traces: template parameter i */
-    ING_STEP_GLOBAL,     /* name in the parent function's module */
-    ING_STEP_CLOSURE,    /* free variable of the parent function */
-    ING_STEP_BUILTIN,    /* name in builtins */
-    ING_STEP_PARAM,      /* annotation of parameter i of the parent function */
-    ING_STEP_DEFAULT,    /* default of parameter i */
-    ING_STEP_RETURNS,    /* return annotation */
+    ING_STEP_GLOBAL,      /* name in the parent function's module */
+    ING_STEP_CLOSURE,     /* free variable of the parent function */
+    ING_STEP_BUILTIN,     /* name in builtins */
+    ING_STEP_PARAM,       /* annotation of parameter i of the parent function */
+    ING_STEP_DEFAULT,     /* default of parameter i */
+    ING_STEP_RETURNS,     /* return annotation */
     ING_STEP_ATTR,
     ING_STEP_ITEM_INT,
     ING_STEP_ITEM_STR,
-    ING_STEP_CALL,       /* result of calling the parent; i = index in calls */
-    ING_STEP_CONFIG,     /* root: setting i */
+    ING_STEP_CALL,   /* result of calling the parent; i = index in calls */
+    ING_STEP_CONFIG, /* root: setting i */
 } ing_step;
 
 typedef enum ing_ask {
@@ -46,7 +46,7 @@ typedef struct ing_path_node {
 
 typedef struct ing_question {
     ing_path path;
-    uint8_t ask;       /* ing_ask */
+    uint8_t ask; /* ing_ask */
     ing_hash128 answer;
 } ing_question;
 
@@ -79,20 +79,21 @@ void ing_trace_init(ing_trace *t);
 void ing_trace_fini(ing_trace *t);
 /* False: no memory. A question asked before keeps its first answer. */
 bool ing_trace_add(ing_trace *t, ing_path path, ing_ask ask, ing_hash128 answer);
-bool ing_trace_splice(ing_trace *into, ing_paths *p, const ing_trace *sub, ing_path func,
-                      const ing_path *params, uint32_t n);
+bool ing_trace_splice(ing_trace *into, ing_paths *p, const ing_trace *sub,
+                      ing_path func, const ing_path *params, uint32_t n);
 void ing_trace_print(const ing_trace *t, const ing_paths *p, ing_bytes *out);
 
 /* The decision tree of one kernel. Leaves are variant numbers. */
 typedef struct ing_tree ing_tree;
 ing_tree *ing_tree_new(void);
 void ing_tree_free(ing_tree *t);
-ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant, ing_err *e);
+ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant,
+                           ing_err *e);
 /* Asks down the tree. ING_OK: *variant. ING_DECLINED: *question is the first one whose
  * answer is new (the explanation of the miss), path 0 if the tree is empty. */
-typedef ing_status (*ing_tree_ask)(void *self, ing_path path, ing_ask ask, ing_hash128 *answer,
-                                   ing_err *e);
-ing_status ing_tree_walk(const ing_tree *t, ing_tree_ask ask, void *self, uint32_t *variant,
-                         ing_question *question, ing_err *e);
+typedef ing_status (*ing_tree_ask)(void *self, ing_path path, ing_ask ask,
+                                   ing_hash128 *answer, ing_err *e);
+ing_status ing_tree_walk(const ing_tree *t, ing_tree_ask ask, void *self,
+                         uint32_t *variant, ing_question *question, ing_err *e);
 
 #endif

@@ -42,7 +42,8 @@ static ing_hash128 edge_key(uint32_t node, ing_hash128 answer) {
     return ing_hash(key, sizeof key);
 }
 
-ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant, ing_err *e) {
+ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant,
+                           ing_err *e) {
     uint32_t at = 1;
     /* Room for every node first, so that no edge can point at a node that was not made. */
     if (!ing_vec_reserve(&t->nodes, t->nodes.len + tr->list.len + 1))
@@ -53,9 +54,11 @@ ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant, i
                           leaf ? (uint8_t)0 : tr->list.at[i].ask, variant};
         if (at == t->nodes.len) {
             t->nodes.at[t->nodes.len++] = want;
-        } else if (t->nodes.at[at].path != want.path || t->nodes.at[at].ask != want.ask) {
-            return ing_fail(e, ING_INTERNAL,
-                            "lowering asked question %u differently after equal answers", i);
+        } else if (t->nodes.at[at].path != want.path ||
+                   t->nodes.at[at].ask != want.ask) {
+            return ing_fail(
+                e, ING_INTERNAL,
+                "lowering asked question %u differently after equal answers", i);
         }
         if (leaf) break;
         ing_hash128 key = edge_key(at, tr->list.at[i].answer);
@@ -63,7 +66,8 @@ ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant, i
         if (!next) {
             next = t->nodes.len;
             if (!ing_map_put(&t->edges, key, next))
-                return ing_fail(e, ING_MEMORY, "no memory for the kernel's decision tree");
+                return ing_fail(e, ING_MEMORY,
+                                "no memory for the kernel's decision tree");
         }
         at = next;
     }
@@ -71,8 +75,8 @@ ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant, i
     return ING_OK;
 }
 
-ing_status ing_tree_walk(const ing_tree *t, ing_tree_ask ask, void *self, uint32_t *variant,
-                         ing_question *question, ing_err *e) {
+ing_status ing_tree_walk(const ing_tree *t, ing_tree_ask ask, void *self,
+                         uint32_t *variant, ing_question *question, ing_err *e) {
     memset(question, 0, sizeof *question);
     uint32_t at = 1;
     while (at && at < t->nodes.len) {

@@ -1,0 +1,33 @@
+/* What a module may write: which array arguments a launch can change. Used by src/py to
+ * bump generations (R25) and to refuse read-only memory. Must never miss a write; it may
+ * name an array that is only read. */
+#include "ir/ir.h"
+
+/* The value at the root of a ref: ELEM -> its array, MEMBER -> its ref, and so on. */
+static const ing_ir_inst *root_of(const ing_ir_func *f, uint32_t ref) {
+    const ing_ir_inst *i = &f->insts.at[ref];
+    while (i->op == ING_OP_ELEM || i->op == ING_OP_MEMBER || i->op == ING_OP_MEMBER_DYN)
+        i = &f->insts.at[i->a];
+    return i;
+}
+
+/* Marks what the instruction writes; true: it writes through a parameter. */
+static bool mark(const ing_ir_func *f, const ing_ir_inst *i, uint8_t *written) {
+    if (i->op != ING_OP_STORE && i->op != ING_OP_ATOMIC) return false;
+    const ing_ir_inst *root = root_of(f, i->a);
+    if (root->op == ING_OP_ARRAY) written[root->a] = 1;
+    return root->op == ING_OP_PARAM;
+}
+
+void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written) {
+    bool through_param = false;
+    for (uint32_t k = 0; k < m->args.len; k++) written[k] = 0;
+    for (uint32_t k = 0; k < m->funcs.len; k++) {
+        const ing_ir_func *f = m->funcs.at[k];
+        for (uint32_t i = 1; i < f->insts.len; i++)
+            if (mark(f, &f->insts.at[i], written)) through_param = true;
+    }
+    /* Funcs that write through a parameter may have been given any array. */
+    for (uint32_t k = 0; through_param && k < m->args.len; k++)
+        if (ing_ir_type(m, m->args.at[k].type)->kind == ING_TYPE_ARRAY) written[k] = 1;
+}

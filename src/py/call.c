@@ -1,0 +1,285 @@
+/* The call of a kernel: bind, run, return. The warm path walks one variant's guards and
+ * binds, then hands the words to the runtime: no Python frame, no allocation (DESIGN
+ * section 3). What the last variant cannot serve goes through the decision tree, and what
+ * the tree has not seen is compiled. */
+#include "py/kernel.h"
+
+#include <string.h>
+
+enum { STACK_WORDS = 256, STACK_BUFFER = 1024 };
+
+/* ---- arguments --------------------------------------------------------------------------- */
+
+static PyObject *count_error(ing_py_kernel *k, Py_ssize_t given) {
+    const ing_py_def *d = &k->def;
+    uint32_t need = 0;
+    for (uint32_t i = 0; i < d->n_params; i++)
+        need += PyTuple_GET_ITEM(d->defaults, i) == NULL;
+    ing_err e;
+    ing_err_init(&e);
+    ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_TYPE, NULL, &e,
+                    "%s takes %s%u argument%s, got %zd", ing_py_def_name(d),
+                    need < d->n_params ? "at most " : "", d->n_params,
+                    d->n_params == 1 ? "" : "s", given);
+    return ing_py_raise(k->st, &e);
+}
+
+static PyObject *name_error(ing_py_kernel *k, const char *what, PyObject *name) {
+    return ing_py_fail(k->st, ING_PY_EXC_TYPE, "%s(): %s '%U'",
+                       ing_py_def_name(&k->def), what, name);
+}
+
+static Py_ssize_t param_index(const ing_py_def *d, PyObject *name) {
+    for (uint32_t i = d->n_posonly; i < d->n_params; i++)
+        if (PyTuple_GET_ITEM(d->names, i) == name) return i;
+    for (uint32_t i = d->n_posonly; i < d->n_params; i++)
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(d->names, i), name) == 0) return i;
+    return -1;
+}
+
+/* Positional, keyword and default arguments into one slot per parameter (borrowed). */
+static bool arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
+                    PyObject *kwnames, PyObject **out) {
+    const ing_py_def *d = &k->def;
+    Py_ssize_t positional = (Py_ssize_t)(d->n_params - d->n_kwonly);
+    Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    if (n > positional || d->n_params > ING_PY_MAX_PARAMS) {
+        count_error(k, n + n_kw);
+        return false;
+    }
+    for (uint32_t i = 0; i < d->n_params; i++)
+        out[i] = (Py_ssize_t)i < n ? args[i] : NULL;
+    for (Py_ssize_t j = 0; j < n_kw; j++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, j);
+        Py_ssize_t i = param_index(d, name);
+        if (i < 0 || out[i]) {
+            name_error(k, i < 0 ? "no parameter is called" : "two values for parameter",
+                       name);
+            return false;
+        }
+        out[i] = args[n + j];
+    }
+    for (uint32_t i = 0; i < d->n_params; i++) {
+        if (!out[i]) out[i] = PyTuple_GET_ITEM(d->defaults, i);
+        if (out[i]) continue;
+        if (n_kw == 0)
+            count_error(k, n);
+        else
+            name_error(k, "no value for parameter", PyTuple_GET_ITEM(d->names, i));
+        return false;
+    }
+    return true;
+}
+
+/* ---- finding the variant -------------------------------------------------------------------- */
+
+typedef struct asker {
+    ing_py_kernel *kernel;
+    PyObject *const *args;
+} asker;
+
+static ing_status ask_again(void *self, ing_path path, ing_ask ask, ing_hash128 *answer,
+                            ing_err *e) {
+    asker *a = self;
+    return ing_py_answer(a->kernel, a->args, path, ask, answer, e);
+}
+
+/* Waits, without the GIL, until no other thread compiles this kernel. ING_OK: somebody did
+ * and the tree is worth another look. ING_DECLINED: nobody does. */
+static ing_status wait_for_other(ing_py_kernel *k, ing_err *e) {
+    if (k->busy && k->busy_fork != k->host->forks)
+        k->busy = 0; /* that thread is not here */
+    if (!k->busy) return ING_DECLINED;
+    if (k->busy == PyThread_get_thread_ident())
+        return ing_fail(
+            e, ING_COMPILE,
+            "compiling %s needs %s itself: a property or function that the kernel "
+            "reads launches it",
+            ing_py_def_name(&k->def), ing_py_def_name(&k->def));
+    ing_py_host *h = k->host;
+    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&h->compile_lock);
+    while (__atomic_load_n(&k->busy, __ATOMIC_ACQUIRE))
+        pthread_cond_wait(&h->compile_done, &h->compile_lock);
+    pthread_mutex_unlock(&h->compile_lock);
+    Py_END_ALLOW_THREADS return ING_OK;
+}
+
+static void set_busy(ing_py_kernel *k, unsigned long thread) {
+    pthread_mutex_lock(&k->host->compile_lock);
+    k->busy_fork = k->host->forks;
+    __atomic_store_n(&k->busy, thread, __ATOMIC_RELEASE);
+    if (!thread) pthread_cond_broadcast(&k->host->compile_done);
+    pthread_mutex_unlock(&k->host->compile_lock);
+}
+
+/* Warnings belong to the variant and are given when it is made (R16). */
+static ing_status give_warnings(const ing_py_variant *v) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(v->warnings); i++) {
+        PyObject *text = PyTuple_GET_ITEM(PyList_GET_ITEM(v->warnings, i), 1);
+        const char *s = PyUnicode_AsUTF8(text);
+        if (!s || PyErr_WarnEx(PyExc_UserWarning, s, 1) < 0) return ING_PYTHON;
+    }
+    return ING_OK;
+}
+
+static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
+                              ing_py_variant **out, ing_err *e) {
+    ing_py_variant *v = NULL;
+    uint64_t epoch = k->epoch;
+    set_busy(k, PyThread_get_thread_ident());
+    ing_status s = ing_py_compile(k, args, &v, e);
+    /* qd.init ran meanwhile: this launch uses what it asked for, nobody keeps it. */
+    if (s == ING_OK && k->epoch == epoch) {
+        if (!ing_vec_push(&k->variants, v))
+            s = ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
+        else
+            s = ing_tree_insert(k->tree, &v->trace, k->variants.len - 1, e);
+        if (s == ING_OK)
+            v->refs++;
+        else if (k->variants.len && k->variants.at[k->variants.len - 1] == v)
+            k->variants.len--;
+    }
+    set_busy(k, 0);
+    if (s == ING_OK) s = give_warnings(v);
+    if (s != ING_OK)
+        ing_py_variant_unref(v);
+    else
+        *out = v;
+    return s;
+}
+
+ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
+                                 ing_py_variant **out, ing_err *e) {
+    ING_TRY(ing_py_check_args(k, args, e));
+    for (;;) {
+        asker a = {k, args};
+        uint32_t found;
+        ing_question q;
+        ing_status s = ing_tree_walk(k->tree, ask_again, &a, &found, &q, e);
+        if (s == ING_OK && found < k->variants.len) {
+            ing_count(&k->st->counters, ING_COUNT_VARIANT_HITS);
+            *out = k->variants.at[found];
+            (*out)->refs++;
+            return ING_OK;
+        }
+        if (s != ING_OK && s != ING_DECLINED) return s;
+        s = wait_for_other(k, e);
+        if (s == ING_DECLINED) return compile_new(k, args, out, e);
+        if (s != ING_OK) return s;
+    }
+}
+
+/* ---- running ------------------------------------------------------------------------------------ */
+
+static PyObject *result_of(const ing_py_variant *v, const uint64_t *rets) {
+    if (v->n_rets == 0) Py_RETURN_NONE;
+    if (!v->returns_tuple) return ing_py_scalar_load((ing_dtype)v->rets[0], &rets[0]);
+    PyObject *t = PyTuple_New((Py_ssize_t)v->n_rets);
+    for (uint32_t i = 0; t && i < v->n_rets; i++) {
+        PyObject *o = ing_py_scalar_load((ing_dtype)v->rets[i], &rets[i]);
+        if (o)
+            PyTuple_SET_ITEM(t, i, o);
+        else
+            Py_CLEAR(t);
+    }
+    return t;
+}
+
+static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
+                               const ing_error_slot *slot) {
+    /* Ctrl-C: the signal handler has set its exception already. */
+    if (PyErr_Occurred()) return NULL;
+    ing_err e;
+    ing_err_init(&e);
+    ing_py_launch_error(v, slot, &e);
+    return ing_py_raise(k->st, &e);
+}
+
+static PyObject *run(ing_py_kernel *k, ing_py_variant *v, uint64_t *words) {
+    uint64_t rets[16] = {0};
+    uint64_t on_stack[STACK_BUFFER / 8];
+    uint8_t *buffer = (uint8_t *)on_stack;
+    uint32_t bytes = v->code.buffer_bytes;
+    if (bytes > STACK_BUFFER)
+        buffer = ing_calloc(bytes, 1);
+    else if (bytes)
+        memset(buffer, 0, bytes);
+    if (!buffer) return PyErr_NoMemory();
+    ing_rt_launch l = {.tasks = v->tasks.at,
+                       .n_tasks = v->tasks.n,
+                       .args = words,
+                       .rets = rets,
+                       .buffer = buffer,
+                       .flush_denormals = v->flush_denormals,
+                       .max_threads =
+                           (uint32_t)k->st->settings.at[ING_SET_cpu_max_num_threads],
+                       .host = &k->host->callbacks};
+    int32_t failed = ing_rt_run(k->host->rt, &l);
+    ing_count(&k->st->counters, ING_COUNT_LAUNCHES);
+    if (l.ran_inline) ing_count(&k->st->counters, ING_COUNT_LAUNCH_INLINE);
+    if (bytes > STACK_BUFFER) ing_free(buffer);
+    if (failed) return launch_failed(k, v, &l.error);
+    return result_of(v, rets);
+}
+
+/* One try with one variant. ING_DECLINED: it does not fit (any more). */
+static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
+                              PyObject *const *args, PyObject **result, ing_err *e) {
+    PyObject *held[ING_PY_MAX_CAPTURED];
+    for (uint32_t i = 0; i < v->n_captured; i++) held[i] = NULL;
+    v->refs++; /* qd.init in another thread may drop it from the kernel */
+    ing_status s = ing_py_guards_hold(k, v, args, held, e);
+    if (s != ING_OK) {
+        ing_py_variant_unref(v);
+        return s;
+    }
+    uint64_t on_stack[STACK_WORDS];
+    uint64_t *words = on_stack;
+    if (v->code.n_words > STACK_WORDS)
+        words = ing_calloc(v->code.n_words, sizeof *words);
+    ing_py_views views;
+    views.n = 0;
+    if (!words) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
+    if (s == ING_OK) s = ing_py_bind_all(k, v, args, held, words, &views, e);
+    if (s == ING_OK) *result = run(k, v, words);
+    for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
+    for (uint32_t i = 0; i < v->n_captured; i++) Py_XDECREF(held[i]);
+    if (words != on_stack) ing_free(words);
+    ing_py_variant_unref(v);
+    return s;
+}
+
+static PyObject *launch(ing_py_kernel *k, PyObject *const *args) {
+    if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
+    PyObject *result = NULL;
+    ing_err e;
+    ing_err_init(&e);
+    ing_status s = k->last ? try_variant(k, k->last, args, &result, &e) : ING_DECLINED;
+    /* A property may answer differently each time it is asked; give up after a few. */
+    for (int tries = 0; s == ING_DECLINED && tries < 4; tries++) {
+        ing_py_variant *v = NULL;
+        s = ing_py_kernel_variant(k, args, &v, &e);
+        if (s != ING_OK) break;
+        s = try_variant(k, v, args, &result, &e);
+        /* Held by the kernel too, unless qd.init dropped it meanwhile. */
+        if (s == ING_OK && k->epoch == k->host->epoch && v->refs > 1) k->last = v;
+        ing_py_variant_unref(v);
+    }
+    if (s == ING_OK) return result;
+    if (s == ING_DECLINED)
+        ing_fail(&e, ING_RUNTIME,
+                 "%s: what the kernel reads changes each time it is read",
+                 ing_py_def_name(&k->def));
+    return ing_py_raise(k->st, &e);
+}
+
+PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                             PyObject *kwnames) {
+    ing_py_kernel *k = (ing_py_kernel *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (!kwnames && n == (Py_ssize_t)k->def.n_params && k->def.n_kwonly == 0 &&
+        n <= ING_PY_MAX_PARAMS)
+        return launch(k, args);
+    PyObject *full[ING_PY_MAX_PARAMS];
+    return arrange(k, args, n, kwnames, full) ? launch(k, full) : NULL;
+}

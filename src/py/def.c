@@ -1,0 +1,360 @@
+/* Definitions: what a kernel and a func have in common. The text of a def, its tree
+ * (parsed at first use), its parameters and what their annotations mean. Decorating must
+ * stay cheap: nothing is parsed or resolved here before the first call. */
+#include "py/kernel.h"
+#include "py/read_ast.h"
+
+#include <string.h>
+
+const char *ing_py_def_name(const ing_py_def *d) {
+    PyObject *name = ((PyFunctionObject *)d->fn)->func_qualname;
+    const char *s = name ? PyUnicode_AsUTF8(name) : NULL;
+    if (!s) PyErr_Clear();
+    return s ? s : "?";
+}
+
+/* ---- making ------------------------------------------------------------------------------ */
+
+static PyCodeObject *code_of(PyObject *fn) {
+    return (PyCodeObject *)PyFunction_GET_CODE(fn);
+}
+
+static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
+    PyCodeObject *code = code_of(d->fn);
+    d->first_line = (uint32_t)code->co_firstlineno;
+    PyObject *whole = NULL;
+    if (source) {
+        whole = PyUnicode_Check(source) ? PyUnicode_AsUTF8String(source) : NULL;
+        if (!whole) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_TypeError,
+                                "source= must be the text of the function");
+            return -1;
+        }
+        d->first_line = 1;
+    } else {
+        whole = ing_py_source_file(st, d->fn, code->co_filename, &d->why);
+    }
+    if (!whole) return 0;
+    size_t start, len;
+    const char *text = PyBytes_AS_STRING(whole);
+    if (ing_py_source_block(text, (size_t)PyBytes_GET_SIZE(whole), d->first_line,
+                            &start, &len))
+        d->text = PyBytes_FromStringAndSize(text + start, (Py_ssize_t)len);
+    else
+        d->why = PyUnicode_FromFormat("%U has no line %u: it changed since import",
+                                      code->co_filename, d->first_line);
+    Py_DECREF(whole);
+    return d->text || d->why ? 0 : -1;
+}
+
+/* Parameter names: co_varnames begins with them. */
+static int take_names(ing_py_def *d) {
+    PyCodeObject *code = code_of(d->fn);
+    d->n_posonly = (uint32_t)code->co_posonlyargcount;
+    d->n_kwonly = (uint32_t)code->co_kwonlyargcount;
+    d->n_params = (uint32_t)(code->co_argcount + code->co_kwonlyargcount);
+    PyObject *all = PyObject_GetAttrString((PyObject *)code, "co_varnames");
+    if (!all) return -1;
+    d->names = PyTuple_GetSlice(all, 0, (Py_ssize_t)d->n_params);
+    Py_DECREF(all);
+    return d->names ? 0 : -1;
+}
+
+static int take_defaults(ing_py_def *d) {
+    d->defaults = PyTuple_New((Py_ssize_t)d->n_params);
+    if (!d->defaults) return -1;
+    PyObject *pos = PyFunction_GetDefaults(d->fn);
+    PyObject *kw = PyFunction_GetKwDefaults(d->fn);
+    uint32_t n_pos = d->n_params - d->n_kwonly;
+    Py_ssize_t have = pos && PyTuple_Check(pos) ? PyTuple_GET_SIZE(pos) : 0;
+    for (Py_ssize_t i = 0; i < have && i < (Py_ssize_t)n_pos; i++) {
+        PyObject *v = PyTuple_GET_ITEM(pos, have - 1 - i);
+        PyTuple_SET_ITEM(d->defaults, (Py_ssize_t)n_pos - 1 - i, Py_NewRef(v));
+    }
+    for (uint32_t i = n_pos; kw && i < d->n_params; i++) {
+        PyObject *v = PyDict_GetItemWithError(kw, PyTuple_GET_ITEM(d->names, i));
+        if (v)
+            PyTuple_SET_ITEM(d->defaults, i, Py_NewRef(v));
+        else if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source) {
+    memset(d, 0, sizeof *d);
+    if (!PyFunction_Check(fn)) {
+        PyErr_Format(PyExc_TypeError, "expected a Python function, got %.100s",
+                     Py_TYPE(fn)->tp_name);
+        return -1;
+    }
+    d->fn = Py_NewRef(fn);
+    if (take_names(d) < 0 || take_defaults(d) < 0 || take_text(st, d, source) < 0) {
+        ing_py_def_fini(d);
+        return -1;
+    }
+    return 0;
+}
+
+void ing_py_def_fini(ing_py_def *d) {
+    Py_CLEAR(d->fn);
+    Py_CLEAR(d->text);
+    Py_CLEAR(d->why);
+    Py_CLEAR(d->names);
+    Py_CLEAR(d->defaults);
+    ing_front_tree_free(d->tree);
+    d->tree = NULL;
+    ing_free(d->params);
+    d->params = NULL;
+}
+
+int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg) {
+    Py_VISIT(d->fn);
+    Py_VISIT(d->names);
+    Py_VISIT(d->defaults);
+    return 0;
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+/* The parsed function must be the running one: same name, same parameters. */
+static ing_status check_same(const ing_py_def *d, const ing_front_tree *t, ing_err *e) {
+    const char *want = PyUnicode_AsUTF8(code_of(d->fn)->co_name);
+    if (!want) return ING_PYTHON;
+    uint32_t slot = t->slots.at[t->nodes.at[t->root].slots];
+    const char *got = slot ? ing_atoms_text(&t->atoms, slot - 1) : "";
+    if (strcmp(got, want) == 0) return ING_OK;
+    return ing_fail(
+        e, ING_SYNTAX,
+        "%s:%u: the file changed since it was imported: expected the definition "
+        "of %s here, found %s\n  help: restart the program, or reload the module",
+        t->file ? t->file : "?", t->first_line, want, *got ? got : "something else");
+}
+
+static ing_status no_text(const ing_py_def *d, ing_err *e) {
+    const char *why = d->why ? PyUnicode_AsUTF8(d->why) : NULL;
+    if (!why) PyErr_Clear();
+    return ing_fail(
+        e, ING_SYNTAX,
+        "%s cannot be compiled: %s\n  help: ship the .py file, register the text "
+        "in linecache.cache, or give it with qd.kernel(source=...)",
+        ing_py_def_name(d), why ? why : "it has no source text");
+}
+
+ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
+                           ing_err *e) {
+    if (!d->tree) {
+        if (!d->text) return no_text(d, e);
+        const char *file = PyUnicode_AsUTF8(code_of(d->fn)->co_filename);
+        if (!file) return ING_PYTHON;
+        ing_front_tree *t = NULL;
+        ING_TRY(ing_py_read_tree(PyBytes_AS_STRING(d->text),
+                                 (size_t)PyBytes_GET_SIZE(d->text), file, d->first_line,
+                                 ing_py_def_name(d), &t, e));
+        ing_count(&st->counters, ING_COUNT_PARSES);
+        ing_status s = check_same(d, t, e);
+        if (s != ING_OK) {
+            ing_front_tree_free(t);
+            return s;
+        }
+        d->tree = t;
+    }
+    *out = d->tree;
+    return ING_OK;
+}
+
+/* The ARGUMENT node of parameter i, 0 when there is none. */
+static ing_node param_node(const ing_front_tree *t, uint32_t i) {
+    const uint32_t *slots = t->slots.at;
+    ing_node args = slots[t->nodes.at[t->root].slots + 1];
+    if (!args) return 0;
+    const uint32_t *f = &slots[t->nodes.at[args].slots];
+    const uint32_t lists[3] = {f[0], f[1], f[3]}; /* posonlyargs, args, kwonlyargs */
+    for (int k = 0; k < 3; k++) {
+        uint32_t n = lists[k] ? slots[lists[k]] : 0;
+        if (i < n) return slots[lists[k] + 1 + i];
+        i -= n;
+    }
+    return 0;
+}
+
+ing_status ing_py_def_fail(ing_py_state *st, ing_py_def *d, uint32_t i, ing_status s,
+                           const char *remedy, ing_err *e, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    const ing_front_tree *t = NULL;
+    ing_err ignored;
+    ing_err_init(&ignored);
+    ing_status parsed = ing_py_def_tree(st, d, &t, &ignored);
+    ing_err_fini(&ignored);
+    if (parsed != ING_OK) {
+        PyErr_Clear();
+        return ing_fail(e, s, "%s: %s%s%s", ing_py_def_name(d), text,
+                        remedy ? "\n  help: " : "", remedy ? remedy : "");
+    }
+    ing_node at = param_node(t, i);
+    return ing_front_diag(t, at ? at : t->root, s, remedy, e, "%s", text);
+}
+
+/* ---- annotations ------------------------------------------------------------------------------- */
+
+/* A string annotation means what it evaluates to in the function's scopes (R3). */
+static PyObject *resolve_string(const ing_py_def *d, PyObject *text) {
+    const char *s = PyUnicode_AsUTF8(text);
+    PyObject *locals = s ? PyDict_New() : NULL;
+    if (!locals) return NULL;
+    PyObject *cells = PyFunction_GetClosure(d->fn);
+    PyObject *free_names =
+        PyObject_GetAttrString((PyObject *)code_of(d->fn), "co_freevars");
+    for (Py_ssize_t i = 0; free_names && cells && i < PyTuple_GET_SIZE(cells); i++) {
+        PyObject *v = PyCell_GET(PyTuple_GET_ITEM(cells, i));
+        if (v && PyDict_SetItem(locals, PyTuple_GET_ITEM(free_names, i), v) < 0)
+            PyErr_Clear();
+    }
+    Py_XDECREF(free_names);
+    PyObject *v = PyRun_String(s, Py_eval_input, PyFunction_GET_GLOBALS(d->fn), locals);
+    Py_DECREF(locals);
+    return v;
+}
+
+/* Annotation of `name`, resolved: new reference; NULL without exception = none. */
+static PyObject *annotation_of(const ing_py_def *d, PyObject *annotations,
+                               PyObject *name) {
+    PyObject *a = annotations ? PyDict_GetItemWithError(annotations, name) : NULL;
+    if (!a) return NULL;
+    return PyUnicode_Check(a) ? resolve_string(d, a) : Py_NewRef(a);
+}
+
+/* Annotations other than dtypes say what they are in the attribute `_ingot_passing`. */
+static ing_status passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out) {
+    PyObject *p = PyObject_GetAttrString(a, "_ingot_passing");
+    if (!p) {
+        PyErr_Clear();
+        return ING_DECLINED;
+    }
+    bool template_ =
+        PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "template") == 0;
+    bool array =
+        PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "ndarray") == 0;
+    Py_DECREF(p);
+    if (template_) out->passing = ING_PASS_TEMPLATE;
+    if (array) {
+        out->passing = ING_PASS_ARRAY;
+        out->ndim = -1;
+        PyObject *t = PyObject_GetAttrString(a, "dtype");
+        PyObject *n = t ? PyObject_GetAttrString(a, "ndim") : NULL;
+        if (t && t != Py_None) out->dtype = ing_py_dtype_from(st, t);
+        if (n && PyLong_Check(n)) out->ndim = (int32_t)PyLong_AsLong(n);
+        Py_XDECREF(t);
+        Py_XDECREF(n);
+        if (PyErr_Occurred()) PyErr_Clear();
+    }
+    return template_ || array ? ING_OK : ING_DECLINED;
+}
+
+static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,
+                              bool kernel, ing_gate_param *out, ing_err *e) {
+    PyObject *name = PyTuple_GET_ITEM(d->names, i);
+    const char *text = PyUnicode_AsUTF8(name);
+    *out = (ing_gate_param){.passing = ING_PASS_ANY,
+                            .ndim = -1,
+                            .has_default = PyTuple_GET_ITEM(d->defaults, i) != NULL};
+    if (!text) return ING_PYTHON;
+    if (!a) {
+        /* `self` of a method has no annotation and is a template. */
+        if (kernel && i == 0 && strcmp(text, "self") == 0)
+            out->passing = ING_PASS_TEMPLATE;
+        else if (kernel)
+            return ing_py_def_fail(st, d, i, ING_SYNTAX,
+                                   "annotate it, for example with qd.i32, qd.f32, "
+                                   "qd.types.ndarray() or qd.template()",
+                                   e, "kernel parameter '%s' has no type annotation",
+                                   text);
+        return ING_OK;
+    }
+    out->dtype = ing_py_dtype_from(st, a);
+    if (out->dtype != ING_VOID) {
+        out->passing = ING_PASS_VALUE;
+        return ING_OK;
+    }
+    ing_status s = passing_of(st, a, out);
+    if (s != ING_DECLINED) return s;
+    return ing_py_def_fail(
+        st, d, i, ING_SYNTAX,
+        "use a dtype such as qd.f32, qd.types.ndarray() or qd.template()", e,
+        "the annotation of parameter '%s' (%.80s) is no parameter type", text,
+        Py_TYPE(a)->tp_name);
+}
+
+static ing_status add_return(ing_py_state *st, ing_py_def *d, PyObject *a, ing_err *e) {
+    ing_dtype t = ing_py_dtype_from(st, a);
+    if (t == ING_VOID || d->returns.n == 16)
+        return ing_fail(
+            e, ING_SYNTAX,
+            "%s: the return annotation must be a dtype or a tuple of at most 16 "
+            "dtypes, got %.80s",
+            ing_py_def_name(d), Py_TYPE(a)->tp_name);
+    d->returns.dtypes[d->returns.n++] = t;
+    return ING_OK;
+}
+
+/* `-> qd.f32`, `-> (qd.i32, qd.f32)`, `-> tuple[int, float]`, `-> None`. */
+static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
+                                 ing_err *e) {
+    memset(&d->returns, 0, sizeof d->returns);
+    d->returns.given = a != NULL;
+    if (!a || a == Py_None) return ING_OK;
+    PyObject *items = NULL;
+    if (PyTuple_Check(a) || PyList_Check(a)) {
+        items = PySequence_Tuple(a);
+    } else if (ing_py_dtype_from(st, a) == ING_VOID) {
+        items = PyObject_GetAttrString(a, "__args__");
+        if (!items || !PyTuple_Check(items)) {
+            PyErr_Clear();
+            Py_CLEAR(items);
+        }
+    }
+    if (!items) return add_return(st, d, a, e);
+    ing_status s = ING_OK;
+    d->returns.tuple = true;
+    for (Py_ssize_t i = 0; s == ING_OK && i < PyTuple_GET_SIZE(items); i++)
+        s = add_return(st, d, PyTuple_GET_ITEM(items, i), e);
+    Py_DECREF(items);
+    return s;
+}
+
+ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
+                               ing_err *e) {
+    if (d->params) return ING_OK;
+    if (d->n_params > ING_PY_MAX_PARAMS)
+        return ing_fail(e, ING_SYNTAX, "%s has %u parameters; at most %d are supported",
+                        ing_py_def_name(d), d->n_params, ING_PY_MAX_PARAMS);
+    ing_gate_param *p = ing_calloc(d->n_params + 1, sizeof *p);
+    PyObject *annotations = PyObject_GetAttrString(d->fn, "__annotations__");
+    PyObject *ret_name = PyUnicode_InternFromString("return");
+    ing_status s = p && ret_name && annotations ? ING_OK : ING_PYTHON;
+    if (s != ING_OK && !PyErr_Occurred()) PyErr_NoMemory();
+    for (uint32_t i = 0; s == ING_OK && i <= d->n_params; i++) {
+        bool is_ret = i == d->n_params;
+        PyObject *a = annotation_of(d, annotations,
+                                    is_ret ? ret_name : PyTuple_GET_ITEM(d->names, i));
+        if (!a && PyErr_Occurred())
+            s = ING_PYTHON;
+        else if (is_ret)
+            s = return_meaning(st, d, a, e);
+        else
+            s = one_meaning(st, d, i, a, kernel, &p[i], e);
+        Py_XDECREF(a);
+    }
+    Py_XDECREF(ret_name);
+    Py_XDECREF(annotations);
+    if (s == ING_OK)
+        d->params = p;
+    else
+        ing_free(p);
+    return s;
+}

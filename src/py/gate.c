@@ -1,0 +1,439 @@
+/* The gate over CPython (src/gate/gate.h): the only way by which lowering sees Python.
+ * Walking is free; each fact that is asked for goes into the trace of the open frame.
+ * Used with the GIL held for the length of one lowering.
+ *
+ * A thing is an object with the path by which it was reached, relative to the open frame
+ * (what is recorded) and from the kernel's root (where a launch finds it). Path 0: the
+ * front end made it from values it already knows; nothing to record. */
+#include "py/kernel.h"
+
+#include <string.h>
+
+typedef struct thing {
+    PyObject *obj; /* owned; NULL = absent */
+    ing_path path; /* in the frame's terms */
+    ing_path root; /* from the kernel's root, by way of the first use of the func */
+} thing;
+
+typedef struct frame {
+    ing_py_def *def;
+    bool kernel;
+    ing_path func; /* path of the function in this frame's terms */
+    ing_trace trace;
+    ing_gref *params; /* things for template parameters; 0 for run-time ones */
+    uint32_t n_params;
+} frame;
+
+struct ing_py_gate {
+    ing_gate face;
+    ing_py_kernel *kernel;
+    PyObject *const *args; /* borrowed, one per kernel parameter */
+    ing_vec(thing) things; /* [0] unused */
+    ing_vec(frame) frames;
+    ing_vec(ing_trace) subs; /* sub-traces of frames that were left */
+    PyObject *defs;          /* list: kernels and funcs whose trees were used */
+    PyObject *warnings;      /* list of (category, text) */
+};
+
+enum { MAX_STEPS = 200, MAX_FRAMES = 1000 };
+
+static frame *top(ing_py_gate *g) {
+    return &g->frames.at[g->frames.len - 1];
+}
+
+static thing *thing_get(ing_py_gate *g, ing_gref r) {
+    return &g->things.at[r < g->things.len ? r : 0];
+}
+
+static ing_status no_memory(ing_err *e) {
+    return ing_fail(e, ING_MEMORY, "no memory while compiling a kernel");
+}
+
+/* A new thing; takes obj. */
+static ing_status thing_take(ing_py_gate *g, PyObject *obj, ing_path path,
+                             ing_path root, ing_gref *out, ing_err *e) {
+    thing t = {obj, path, root};
+    if (!ing_vec_push(&g->things, t)) {
+        Py_XDECREF(obj);
+        return no_memory(e);
+    }
+    *out = g->things.len - 1;
+    return ING_OK;
+}
+
+static ing_status record(ing_py_gate *g, ing_path path, ing_ask ask, ing_hash128 answer,
+                         ing_err *e) {
+    if (path == 0) return ING_OK;
+    return ing_trace_add(&top(g)->trace, path, ask, answer) ? ING_OK : no_memory(e);
+}
+
+static ing_status record_absent(ing_py_gate *g, ing_path path, ing_err *e) {
+    ing_gate_fact absent = {.kind = ING_GATE_ABSENT};
+    return record(g, path, ING_ASK_KIND, ing_py_fact_digest(&absent), e);
+}
+
+/* One step from a thing; what is absent is recorded as such and comes out as 0. */
+static ing_status step_from(ing_py_gate *g, thing from, ing_step step, const char *name,
+                            int64_t i, ing_gref *out, ing_err *e) {
+    *out = 0;
+    ing_paths *paths = &g->kernel->paths;
+    ing_path root = ing_path_add(paths, from.root, step, name, i);
+    ing_path path = from.path == from.root ? root
+                    : from.path ? ing_path_add(paths, from.path, step, name, i)
+                                : 0;
+    if (!root || (from.path && !path)) return no_memory(e);
+    PyObject *obj = NULL;
+    ing_path_node node = paths->nodes.at[root];
+    ING_TRY(ing_py_step(g->kernel, g->args, from.obj, &node, &obj, e));
+    if (!from.path) path = root = 0;
+    if (!obj) return path ? record_absent(g, path, e) : ING_OK;
+    return thing_take(g, obj, path, root, out, e);
+}
+
+/* ---- walking ------------------------------------------------------------------------------ */
+
+static ing_status gate_name(void *self, const char *name, ing_gref *out, ing_err *e) {
+    ing_py_gate *g = self;
+    frame *f = top(g);
+    static const ing_step order[3] = {ING_STEP_CLOSURE, ING_STEP_GLOBAL,
+                                      ING_STEP_BUILTIN};
+    thing owner = *thing_get(g, f->params[f->n_params]);
+    for (int k = 0; k < 3; k++) {
+        if (k == 0 && !PyFunction_GetClosure(f->def->fn)) continue;
+        ING_TRY(step_from(g, owner, order[k], name, 0, out, e));
+        if (*out) return ING_OK;
+    }
+    return ING_OK;
+}
+
+static ing_status depth_check(ing_py_gate *g, ing_path p, ing_err *e) {
+    uint32_t n = 0;
+    for (; p; p = g->kernel->paths.nodes.at[p].parent)
+        if (++n > MAX_STEPS)
+            return ing_fail(e, ING_SYNTAX, "an attribute path of more than %d steps",
+                            MAX_STEPS);
+    return ING_OK;
+}
+
+static ing_status gate_attr(void *self, ing_gref of, const char *name, ing_gref *out,
+                            ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *thing_get(g, of);
+    ING_TRY(depth_check(g, t.path, e));
+    return step_from(g, t, ING_STEP_ATTR, name, 0, out, e);
+}
+
+static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
+                            ing_gref *out, ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *thing_get(g, of);
+    ING_TRY(depth_check(g, t.path, e));
+    if (k->is_str) return step_from(g, t, ING_STEP_ITEM_STR, k->s, 0, out, e);
+    return step_from(g, t, ING_STEP_ITEM_INT, NULL, k->i, out, e);
+}
+
+static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *thing_get(g, of);
+    ING_TRY(ing_py_see(g->kernel->st, t.obj, out, e));
+    return record(g, t.path, ing_py_fact_ask(out), ing_py_fact_digest(out), e);
+}
+
+static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
+                            ing_gref *out, ing_err *e) {
+    (void)self, (void)fn, (void)args, (void)n;
+    *out = 0;
+    return ing_fail(e, ING_DECLINED, "Python functions cannot be called in kernels");
+}
+
+static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
+                            ing_err *e) {
+    ing_py_gate *g = self;
+    PyObject *o;
+    switch (v->kind) {
+    case ING_GATE_NONE: o = Py_NewRef(Py_None); break;
+    case ING_GATE_BOOL: o = PyBool_FromLong(v->i != 0); break;
+    case ING_GATE_INT:
+        o = v->wide ? PyLong_FromUnsignedLongLong((uint64_t)v->i)
+                    : PyLong_FromLongLong(v->i);
+        break;
+    case ING_GATE_FLOAT: o = PyFloat_FromDouble(v->f); break;
+    case ING_GATE_STR: o = PyUnicode_FromStringAndSize(v->s, (Py_ssize_t)v->n); break;
+    case ING_GATE_DTYPE:
+        o = Py_XNewRef(ing_py_dtype_get(g->kernel->st, v->dtype));
+        break;
+    default: return ing_fail(e, ING_INTERNAL, "no such static value can be made");
+    }
+    if (!o) return ING_PYTHON;
+    return thing_take(g, o, 0, 0, out, e);
+}
+
+/* ---- the frame's function ------------------------------------------------------------------- */
+
+static ing_status gate_param(void *self, uint32_t i, ing_gref *out, ing_err *e) {
+    ing_py_gate *g = self;
+    frame *f = top(g);
+    if (i >= f->n_params)
+        return ing_fail(e, ING_INTERNAL, "parameter %u does not exist", i);
+    if (f->kernel && !f->params[i]) {
+        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(f->def->names, i));
+        if (!name) return ING_PYTHON;
+        ing_path p = ing_path_add(&g->kernel->paths, 0, ING_STEP_ARG, name, i);
+        if (!p) return no_memory(e);
+        ING_TRY(thing_take(g, Py_XNewRef(g->args[i]), p, p, &f->params[i], e));
+    }
+    *out = f->params[i];
+    return ING_OK;
+}
+
+static ing_status gate_param_info(void *self, uint32_t i, ing_gate_param *out,
+                                  ing_err *e) {
+    ing_py_gate *g = self;
+    frame *f = top(g);
+    ING_TRY(ing_py_def_meanings(g->kernel->st, f->def, f->kernel, e));
+    if (i >= f->n_params)
+        return ing_fail(e, ING_INTERNAL, "parameter %u does not exist", i);
+    *out = f->def->params[i];
+    ing_path p = ing_path_add(&g->kernel->paths, f->func, ING_STEP_PARAM, NULL, i);
+    if (!p) return no_memory(e);
+    return record(g, p, ING_ASK_MEANING, ing_py_param_digest(out), e);
+}
+
+static ing_status gate_param_default(void *self, uint32_t i, ing_gref *out,
+                                     ing_err *e) {
+    ing_py_gate *g = self;
+    frame *f = top(g);
+    thing owner = *thing_get(g, f->params[f->n_params]);
+    return step_from(g, owner, ING_STEP_DEFAULT, NULL, i, out, e);
+}
+
+static ing_status gate_returns(void *self, ing_gate_returns *out, ing_err *e) {
+    ing_py_gate *g = self;
+    frame *f = top(g);
+    ING_TRY(ing_py_def_meanings(g->kernel->st, f->def, f->kernel, e));
+    *out = f->def->returns;
+    ing_path p = ing_path_add(&g->kernel->paths, f->func, ING_STEP_RETURNS, NULL, 0);
+    if (!p) return no_memory(e);
+    return record(g, p, ING_ASK_MEANING, ing_py_returns_digest(out), e);
+}
+
+static ing_status gate_def(void *self, ing_gref fn, const ing_front_tree **out,
+                           ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *thing_get(g, fn);
+    ing_py_def *d = ing_py_def_of(g->kernel->st, t.obj);
+    if (!d) return ing_fail(e, ING_INTERNAL, "not a function of the language");
+    ING_TRY(ing_py_def_tree(g->kernel->st, d, out, e));
+    PyObject *owner = PyMethod_Check(t.obj) ? PyMethod_GET_FUNCTION(t.obj) : t.obj;
+    if (PyList_Append(g->defs, owner) < 0) return ING_PYTHON;
+    return record(g, t.path, ING_ASK_SOURCE, (*out)->digest, e);
+}
+
+static ing_status gate_config(void *self, ing_setting k, int64_t *out, ing_err *e) {
+    ing_py_gate *g = self;
+    *out = g->kernel->st->settings.at[k];
+    ing_path p =
+        ing_path_add(&g->kernel->paths, 0, ING_STEP_CONFIG, ing_setting_name(k), k);
+    if (!p) return no_memory(e);
+    return record(g, p, ING_ASK_CONFIG, ing_hash(out, sizeof *out), e);
+}
+
+/* ---- frames ------------------------------------------------------------------------------------ */
+
+/* Opens a frame. params[n] (one past the end) is the function itself. */
+static ing_status frame_open(ing_py_gate *g, PyObject *owner, ing_path func,
+                             ing_path root, bool kernel, ing_err *e) {
+    ing_py_def *d = ing_py_def_of(g->kernel->st, owner);
+    if (!d) return ing_fail(e, ING_INTERNAL, "not a function of the language");
+    frame f = {.def = d, .kernel = kernel, .func = func, .n_params = d->n_params};
+    f.params = ing_calloc((size_t)d->n_params + 1, sizeof *f.params);
+    if (!f.params) return no_memory(e);
+    ing_trace_init(&f.trace);
+    ing_status s =
+        thing_take(g, Py_NewRef(owner), func, root, &f.params[d->n_params], e);
+    if (s == ING_OK && !ing_vec_push(&g->frames, f)) s = no_memory(e);
+    if (s != ING_OK) {
+        ing_free(f.params);
+        ing_trace_fini(&f.trace);
+    }
+    return s;
+}
+
+static ing_status gate_enter(void *self, ing_gref fn, const ing_gref *params,
+                             uint32_t n, ing_err *e) {
+    ing_py_gate *g = self;
+    if (g->frames.len >= MAX_FRAMES)
+        return ing_fail(e, ING_SYNTAX, "funcs call each other more than %d deep",
+                        MAX_FRAMES);
+    ing_path root = ing_path_add(&g->kernel->paths, 0, ING_STEP_FRAME_FUNC, NULL, 0);
+    if (!root) return no_memory(e);
+    thing func = *thing_get(g, fn);
+    ING_TRY(frame_open(g, func.obj, root, func.root, false, e));
+    frame *f = top(g);
+    for (uint32_t i = 0; i < n && i < f->n_params; i++) {
+        if (!params[i]) continue;
+        thing t = *thing_get(g, params[i]);
+        ing_path p =
+            t.path ? ing_path_add(&g->kernel->paths, 0, ING_STEP_FRAME_PARAM, NULL, i)
+                   : 0;
+        if (t.path && !p) return no_memory(e);
+        ing_gref r = 0;
+        ING_TRY(thing_take(g, Py_XNewRef(t.obj), p, t.root, &r, e));
+        top(g)->params[i] = r;
+    }
+    return ING_OK;
+}
+
+static ing_status gate_leave(void *self, uint32_t *subtrace, ing_err *e) {
+    ing_py_gate *g = self;
+    if (g->frames.len < 2)
+        return ing_fail(e, ING_INTERNAL, "the kernel's frame cannot be left");
+    frame f = g->frames.at[--g->frames.len];
+    ing_free(f.params);
+    if (!ing_vec_push(&g->subs, f.trace)) {
+        ing_trace_fini(&f.trace);
+        return no_memory(e);
+    }
+    *subtrace = g->subs.len - 1;
+    return ING_OK;
+}
+
+static ing_status gate_splice(void *self, uint32_t subtrace, ing_gref fn,
+                              const ing_gref *params, uint32_t n, ing_err *e) {
+    ing_py_gate *g = self;
+    if (subtrace >= g->subs.len) return ing_fail(e, ING_INTERNAL, "no such sub-trace");
+    ing_path paths[ING_PY_MAX_PARAMS + 1] = {0};
+    for (uint32_t i = 0; i < n && i < ING_PY_MAX_PARAMS; i++)
+        paths[i] = thing_get(g, params[i])->path;
+    ing_path func = thing_get(g, fn)->path;
+    return ing_trace_splice(&top(g)->trace, &g->kernel->paths, &g->subs.at[subtrace],
+                            func, paths, n)
+               ? ING_OK
+               : no_memory(e);
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------ */
+
+/* Values are interchangeable by content, everything else by being the same object: the
+ * things of a compile keep their objects alive, so an address names one of them. */
+static ing_status gate_memo_key(void *self, ing_gref of, ing_hash128 *out, ing_err *e) {
+    ing_py_gate *g = self;
+    PyObject *o = thing_get(g, of)->obj;
+    ing_gate_fact f;
+    ING_TRY(ing_py_see(g->kernel->st, o, &f, e));
+    if (ing_py_fact_ask(&f) == ING_ASK_VALUE) {
+        *out = ing_py_fact_digest(&f);
+        return ING_OK;
+    }
+    PyObject *same = o && PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : o;
+    PyObject *bound = o && PyMethod_Check(o) ? PyMethod_GET_SELF(o) : NULL;
+    uint64_t key[2] = {(uint64_t)(uintptr_t)same, (uint64_t)(uintptr_t)bound};
+    *out = ing_hash(key, sizeof key);
+    return ING_OK;
+}
+
+static void gate_describe(void *self, ing_gref of, char *buf, size_t size) {
+    ing_py_gate *g = self;
+    PyObject *o = thing_get(g, of)->obj;
+    snprintf(buf, size, "%.100s", o ? Py_TYPE(o)->tp_name : "nothing");
+}
+
+static ing_status gate_warn(void *self, const char *category, const char *text,
+                            ing_err *e) {
+    (void)e;
+    ing_py_gate *g = self;
+    PyObject *w = Py_BuildValue("(ss)", category, text);
+    int r = w ? PyList_Append(g->warnings, w) : -1;
+    Py_XDECREF(w);
+    return r < 0 ? ING_PYTHON : ING_OK;
+}
+
+static const ing_gate_ops gate_ops = {
+    .name = gate_name,
+    .attr = gate_attr,
+    .item = gate_item,
+    .look = gate_look,
+    .call = gate_call,
+    .make = gate_make,
+    .param = gate_param,
+    .param_info = gate_param_info,
+    .param_default = gate_param_default,
+    .returns = gate_returns,
+    .def = gate_def,
+    .config = gate_config,
+    .enter = gate_enter,
+    .leave = gate_leave,
+    .splice = gate_splice,
+    .memo_key = gate_memo_key,
+    .describe = gate_describe,
+    .warn = gate_warn,
+};
+
+static ing_status gate_open(ing_py_gate *g, ing_err *e) {
+    g->defs = PyList_New(0);
+    g->warnings = PyList_New(0);
+    if (!g->defs || !g->warnings) return ING_PYTHON;
+    if (!ing_vec_push(&g->things, (thing){0})) return no_memory(e);
+    ing_path root = ing_path_add(&g->kernel->paths, 0, ING_STEP_KERNEL, NULL, 0);
+    if (!root) return no_memory(e);
+    ING_TRY(frame_open(g, (PyObject *)g->kernel, root, root, true, e));
+    ing_gref self = top(g)->params[top(g)->n_params];
+    const ing_front_tree *t;
+    return gate_def(g, self, &t, e);
+}
+
+ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, ing_py_gate **out,
+                           ing_err *e) {
+    ing_py_gate *g = ing_calloc(1, sizeof *g);
+    if (!g) return no_memory(e);
+    g->face = (ing_gate){&gate_ops, g};
+    g->kernel = k;
+    g->args = args;
+    ing_status s = gate_open(g, e);
+    if (s != ING_OK) {
+        ing_py_gate_free(g);
+        return s;
+    }
+    *out = g;
+    return ING_OK;
+}
+
+void ing_py_gate_free(ing_py_gate *g) {
+    if (!g) return;
+    for (uint32_t i = 0; i < g->frames.len; i++) {
+        ing_free(g->frames.at[i].params);
+        ing_trace_fini(&g->frames.at[i].trace);
+    }
+    for (uint32_t i = 0; i < g->subs.len; i++) ing_trace_fini(&g->subs.at[i]);
+    for (uint32_t i = 0; i < g->things.len; i++) Py_XDECREF(g->things.at[i].obj);
+    ing_vec_fini(&g->frames);
+    ing_vec_fini(&g->subs);
+    ing_vec_fini(&g->things);
+    Py_XDECREF(g->defs);
+    Py_XDECREF(g->warnings);
+    ing_free(g);
+}
+
+const ing_gate *ing_py_gate_face(const ing_py_gate *g) {
+    return &g->face;
+}
+
+ing_trace *ing_py_gate_trace(ing_py_gate *g) {
+    return &g->frames.at[0].trace;
+}
+
+ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r) {
+    return r < g->things.len ? g->things.at[r].root : 0;
+}
+
+PyObject *ing_py_gate_object(const ing_py_gate *g, ing_gref r) {
+    return r < g->things.len ? g->things.at[r].obj : NULL;
+}
+
+PyObject *ing_py_gate_keep(const ing_py_gate *g) {
+    return PyList_AsTuple(g->defs);
+}
+
+PyObject *ing_py_gate_warnings(const ing_py_gate *g) {
+    return g->warnings;
+}

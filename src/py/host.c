@@ -1,0 +1,225 @@
+/* The services that all kernels of a process share: engine, runtime, callbacks for the
+ * GIL and for signals, and what must happen around fork. Made when the module is
+ * imported, cheap then: the store is opened and helpers are configured at the first
+ * compile. */
+#include "py/kernel.h"
+
+#include "ing_revision.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The one mutable global of src/py: pthread_atfork and watcher callbacks take no user
+ * data. Changed with the GIL held. */
+static struct { /* registry: hosts for fork handlers */
+    ing_py_host *hosts;
+    bool installed;
+} registry;
+
+/* ---- callbacks of the runtime --------------------------------------------------------- */
+
+static void *release_gil(void *self) {
+    (void)self;
+    return PyEval_SaveThread();
+}
+
+static void acquire_gil(void *self, void *token) {
+    (void)self;
+    PyEval_RestoreThread(token);
+}
+
+/* Runs on the launching thread with the GIL released or held (inline work that turned
+ * out long), so it asks which. A pending exception (KeyboardInterrupt) stays set for the
+ * launch to return. */
+static int check_signals(void *self) {
+    (void)self;
+    PyGILState_STATE g = PyGILState_Ensure();
+    int r = PyErr_CheckSignals();
+    PyGILState_Release(g);
+    return r;
+}
+
+/* ---- fork ------------------------------------------------------------------------------ */
+
+static void before_fork(void) {
+    for (ing_py_host *h = registry.hosts; h; h = h->next)
+        ing_engine_before_fork(h->engine);
+}
+
+static void parent_after_fork(void) {
+    for (ing_py_host *h = registry.hosts; h; h = h->next)
+        ing_engine_parent_after_fork(h->engine);
+}
+
+static void child_after_fork(void) {
+    for (ing_py_host *h = registry.hosts; h; h = h->next) {
+        h->forks++;
+        pthread_mutex_init(&h->compile_lock, NULL);
+        pthread_cond_init(&h->compile_done, NULL);
+        ing_engine_after_fork(h->engine);
+        ing_rt_after_fork(h->rt);
+    }
+}
+
+static int install_fork_handlers(void) {
+    if (registry.installed) return 0;
+    int r = pthread_atfork(before_fork, parent_after_fork, child_after_fork);
+    if (r != 0) {
+        PyErr_SetString(PyExc_MemoryError, "no room for a fork handler");
+        return -1;
+    }
+    registry.installed = true;
+    return 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+static int configured(ing_py_state *st) {
+    ing_py_host *h = st->host;
+    h->epoch++;
+    h->prepared = false;
+    return 0;
+}
+
+int ing_py_host_add(PyObject *module, ing_py_state *st) {
+    (void)module;
+    ing_py_host *h = ing_calloc(1, sizeof *h);
+    if (!h) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    st->host = h;
+    h->st = st;
+    pthread_mutex_init(&h->compile_lock, NULL);
+    pthread_cond_init(&h->compile_done, NULL);
+    h->engine = ing_engine_new(ING_BACK_REVISION, &st->counters);
+    h->rt = ing_rt_new(0);
+    h->sources = PyDict_New();
+    if (!h->engine || !h->rt || !h->sources) {
+        if (!PyErr_Occurred()) PyErr_NoMemory();
+        return -1;
+    }
+    h->epoch = 1;
+    h->callbacks = (ing_rt_host){release_gil, acquire_gil, check_signals, h};
+    st->configured = configured;
+    h->next = registry.hosts;
+    registry.hosts = h;
+    return install_fork_handlers();
+}
+
+int ing_py_host_traverse(ing_py_state *st, visitproc visit, void *arg) {
+    if (!st->host) return 0;
+    Py_VISIT(st->host->sources);
+    Py_VISIT(st->host->kernel_type);
+    Py_VISIT(st->host->func_type);
+    Py_VISIT(st->host->enum_class);
+    return 0;
+}
+
+void ing_py_host_clear(ing_py_state *st) {
+    if (!st->host) return;
+    Py_CLEAR(st->host->sources);
+    Py_CLEAR(st->host->kernel_type);
+    Py_CLEAR(st->host->func_type);
+    Py_CLEAR(st->host->enum_class);
+}
+
+void ing_py_host_fini(ing_py_state *st) {
+    ing_py_host *h = st->host;
+    if (!h) return;
+    for (ing_py_host **at = &registry.hosts; *at; at = &(*at)->next)
+        if (*at == h) {
+            *at = h->next;
+            break;
+        }
+    if (h->rt) ing_rt_free(h->rt);
+    ing_engine_free(h->engine);
+    ing_free(h);
+    st->host = NULL;
+}
+
+/* ---- store and helpers, when first needed -------------------------------------------------- */
+
+/* The helper's command line: this interpreter, isolated, with a bootstrap that finds
+ * llvmlite and ingot where the parent would. Built by ingot/_helper.py, because it is
+ * Python's business; a list of str. */
+static ing_status helper_argv(PyObject **out, ing_err *e) {
+    PyObject *mod = PyImport_ImportModule("ingot._helper");
+    if (!mod) return ING_PYTHON;
+    PyObject *argv = PyObject_CallMethod(mod, "argv", NULL);
+    Py_DECREF(mod);
+    if (!argv) return ING_PYTHON;
+    if (!PyList_Check(argv) || PyList_GET_SIZE(argv) == 0 ||
+        PyList_GET_SIZE(argv) > 63) {
+        Py_DECREF(argv);
+        return ing_fail(e, ING_INTERNAL,
+                        "ingot._helper.argv must return a list of str");
+    }
+    *out = argv;
+    return ING_OK;
+}
+
+static ing_status make_helpers(ing_py_host *h, ing_helpers **out, ing_err *e) {
+    PyObject *list = NULL;
+    ING_TRY(helper_argv(&list, e));
+    const char *argv[64] = {0};
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        argv[i] = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+        if (!argv[i]) {
+            Py_DECREF(list);
+            return ING_PYTHON;
+        }
+    }
+    int64_t max = h->st->settings.at[ING_SET_num_compile_threads];
+    if (max <= 0) max = ing_os_cpus();
+    ing_helpers_config c = {argv, max > 64 ? 64 : (uint32_t)max};
+    *out = ing_helpers_new(&c, &h->st->counters);
+    Py_DECREF(list);
+    return *out ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for helper processes");
+}
+
+/* Opens the store; what stands in the way costs one warning, never the kernel (R20). */
+static ing_status open_store(ing_py_host *h, ing_store **out, ing_err *e) {
+    *out = NULL;
+    if (!h->st->settings.at[ING_SET_offline_cache]) return ING_OK;
+    ing_bytes dir;
+    ing_bytes_init(&dir);
+    ing_err why;
+    ing_err_init(&why);
+    ing_status s = ING_OK;
+    if (h->st->cache_dir) {
+        const char *text = PyUnicode_AsUTF8(h->st->cache_dir);
+        if (!text) return ING_PYTHON;
+        ing_bytes_puts(&dir, text);
+    } else {
+        s = ing_store_default_dir(&dir, &why);
+    }
+    if (s == ING_OK && dir.failed) s = ing_fail(e, ING_MEMORY, "no memory");
+    if (s == ING_OK)
+        s = ing_store_open((const char *)dir.at, &h->st->counters, out, &why);
+    ing_bytes_fini(&dir);
+    if (s == ING_DECLINED) {
+        int w = PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                                 "Ingot keeps compiled code in memory only: %s",
+                                 why.text ? why.text : "no cache directory");
+        s = w < 0 ? ING_PYTHON : ING_OK;
+    }
+    ing_err_fini(&why);
+    return s;
+}
+
+ing_status ing_py_host_prepare(ing_py_host *h, ing_err *e) {
+    if (h->prepared) return ING_OK;
+    ing_helpers *helpers = NULL;
+    ing_store *store = NULL;
+    ING_TRY(make_helpers(h, &helpers, e));
+    ing_status s = open_store(h, &store, e);
+    if (s != ING_OK) {
+        ing_helpers_free(helpers);
+        return s;
+    }
+    /* Compiles under way in other threads use the old ones until they end. */
+    Py_BEGIN_ALLOW_THREADS ing_engine_set_services(h->engine, helpers, store);
+    Py_END_ALLOW_THREADS h->prepared = true;
+    return ING_OK;
+}

@@ -1,0 +1,297 @@
+/* The types Kernel and Func: what @qd.kernel and @qd.func make. A kernel is callable
+ * through vectorcall and is a method descriptor, so calling it as a method builds no bound
+ * object. Decorating stores the function and its text, nothing more. */
+#include "py/kernel.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <structmember.h>
+
+/* ---- kernels: life ---------------------------------------------------------------------- */
+
+static void drop_variants(ing_py_kernel *k) {
+    k->last = NULL;
+    uint32_t n = k->variants.len;
+    k->variants.len = 0;
+    for (uint32_t i = 0; i < n; i++) ing_py_variant_unref(k->variants.at[i]);
+}
+
+void ing_py_kernel_reset(ing_py_kernel *k) {
+    ing_tree *fresh = ing_tree_new();
+    k->epoch = k->host->epoch;
+    drop_variants(k);
+    if (!fresh) return; /* the old tree would point at variants that are gone */
+    ing_tree_free(k->tree);
+    k->tree = fresh;
+}
+
+static int kernel_traverse(ing_py_kernel *k, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(k));
+    Py_VISIT(k->options);
+    Py_VISIT(k->dict);
+    for (uint32_t i = 0; i < k->variants.len; i++) {
+        ing_py_variant *v = k->variants.at[i];
+        if (v->refs != 1) continue; /* a launch is using it */
+        Py_VISIT(v->keep);
+        for (uint32_t j = 0; j < v->guards.len; j++) Py_VISIT(v->guards.at[j].expect);
+        for (uint32_t j = 0; j < v->marks.len; j++) Py_VISIT(v->marks.at[j].dict);
+    }
+    return ing_py_def_traverse(&k->def, visit, arg);
+}
+
+static int kernel_clear(ing_py_kernel *k) {
+    drop_variants(k);
+    Py_CLEAR(k->options);
+    Py_CLEAR(k->dict);
+    ing_py_def_fini(&k->def);
+    return 0;
+}
+
+static void kernel_dealloc(ing_py_kernel *k) {
+    PyTypeObject *type = Py_TYPE(k);
+    PyObject_GC_UnTrack(k);
+    if (k->weakrefs) PyObject_ClearWeakRefs((PyObject *)k);
+    kernel_clear(k);
+    ing_vec_fini(&k->variants);
+    for (uint32_t i = 0; i < k->names.len; i++) Py_XDECREF(k->names.at[i]);
+    ing_vec_fini(&k->names);
+    ing_paths_fini(&k->paths);
+    ing_tree_free(k->tree);
+    type->tp_free((PyObject *)k);
+    Py_DECREF(type);
+}
+
+/* kernel(fn, options=None, source=None) */
+static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static const char *const names[] = {"fn", "options", "source", NULL};
+    PyObject *fn, *options = NULL, *source = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:kernel",
+                                     (char **)(uintptr_t)names, &fn, &options, &source))
+        return NULL;
+    ing_py_state *st = ing_py_state_in(module);
+    PyTypeObject *type = st->host->kernel_type;
+    ing_py_kernel *k = (ing_py_kernel *)type->tp_alloc(type, 0);
+    if (!k) return NULL;
+    ing_paths_init(&k->paths);
+    k->vectorcall = ing_py_kernel_call;
+    k->st = st;
+    k->host = st->host;
+    k->epoch = st->host->epoch;
+    k->tree = ing_tree_new();
+    k->options = Py_XNewRef(options == Py_None ? NULL : options);
+    if (!k->tree) PyErr_NoMemory();
+    if (!k->tree ||
+        ing_py_def_init(st, &k->def, fn, source == Py_None ? NULL : source) < 0) {
+        Py_DECREF(k);
+        return NULL;
+    }
+    return (PyObject *)k;
+}
+
+/* ---- what both types show ------------------------------------------------------------------ */
+
+static PyObject *def_attr(ing_py_def *d, const char *name) {
+    return PyObject_GetAttrString(d->fn, name);
+}
+
+static PyObject *bind_method(PyObject *self, PyObject *obj, PyObject *type) {
+    (void)type;
+    if (!obj || obj == Py_None) return Py_NewRef(self);
+    return PyMethod_New(self, obj);
+}
+
+#define DEF_GETTER(kind, name, attr)                               \
+    static PyObject *kind##_##name(PyObject *self, void *unused) { \
+        (void)unused;                                              \
+        return def_attr(&((ing_py_##kind *)self)->def, attr);      \
+    }
+DEF_GETTER(kernel, name, "__name__")
+DEF_GETTER(kernel, qualname, "__qualname__")
+DEF_GETTER(kernel, doc, "__doc__")
+DEF_GETTER(kernel, module, "__module__")
+DEF_GETTER(func, name, "__name__")
+DEF_GETTER(func, qualname, "__qualname__")
+DEF_GETTER(func, doc, "__doc__")
+DEF_GETTER(func, module, "__module__")
+
+static PyObject *kernel_wrapped(PyObject *self, void *unused) {
+    (void)unused;
+    return Py_NewRef(((ing_py_kernel *)self)->def.fn);
+}
+
+static PyObject *func_wrapped(PyObject *self, void *unused) {
+    (void)unused;
+    return Py_NewRef(((ing_py_func *)self)->def.fn);
+}
+
+static PyObject *kernel_variants(PyObject *self, void *unused) {
+    (void)unused;
+    ing_py_kernel *k = (ing_py_kernel *)self;
+    if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
+    return PyLong_FromUnsignedLong(k->variants.len);
+}
+
+static PyObject *kernel_repr(PyObject *self) {
+    return PyUnicode_FromFormat("<ingot kernel %s>",
+                                ing_py_def_name(&((ing_py_kernel *)self)->def));
+}
+
+static PyObject *func_repr(PyObject *self) {
+    return PyUnicode_FromFormat("<ingot func %s>",
+                                ing_py_def_name(&((ing_py_func *)self)->def));
+}
+
+/* lower(*args) -> (trace, ir): what a compile for these arguments would ask and make. */
+static PyObject *kernel_lower(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    ing_py_kernel *k = (ing_py_kernel *)self;
+    if (n != (Py_ssize_t)k->def.n_params)
+        return PyErr_Format(PyExc_TypeError,
+                            "lower() takes the kernel's %u arguments, got %zd",
+                            k->def.n_params, n);
+    ing_err e;
+    ing_err_init(&e);
+    if (ing_py_check_args(k, args, &e) != ING_OK) return ing_py_raise(k->st, &e);
+    return ing_py_lower_text(k, args);
+}
+
+/* ---- funcs ------------------------------------------------------------------------------------ */
+
+static int func_traverse(ing_py_func *f, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(f));
+    Py_VISIT(f->dict);
+    return ing_py_def_traverse(&f->def, visit, arg);
+}
+
+static int func_clear(ing_py_func *f) {
+    Py_CLEAR(f->dict);
+    ing_py_def_fini(&f->def);
+    return 0;
+}
+
+static void func_dealloc(ing_py_func *f) {
+    PyTypeObject *type = Py_TYPE(f);
+    PyObject_GC_UnTrack(f);
+    if (f->weakrefs) PyObject_ClearWeakRefs((PyObject *)f);
+    func_clear(f);
+    type->tp_free((PyObject *)f);
+    Py_DECREF(type);
+}
+
+static PyObject *func_make(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static const char *const names[] = {"fn", "options", "source", NULL};
+    PyObject *fn, *options = NULL, *source = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:func",
+                                     (char **)(uintptr_t)names, &fn, &options, &source))
+        return NULL;
+    ing_py_state *st = ing_py_state_in(module);
+    PyTypeObject *type = st->host->func_type;
+    ing_py_func *f = (ing_py_func *)type->tp_alloc(type, 0);
+    if (!f) return NULL;
+    if (ing_py_def_init(st, &f->def, fn, source == Py_None ? NULL : source) < 0) {
+        Py_DECREF(f);
+        return NULL;
+    }
+    return (PyObject *)f;
+}
+
+/* A func called from Python runs as the Python function it is. */
+static PyObject *func_call(PyObject *self, PyObject *args, PyObject *kwargs) {
+    return PyObject_Call(((ing_py_func *)self)->def.fn, args, kwargs);
+}
+
+/* ---- the types ---------------------------------------------------------------------------------- */
+
+static PyGetSetDef kernel_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"__name__", kernel_name, NULL, NULL, NULL},
+    {"__qualname__", kernel_qualname, NULL, NULL, NULL},
+    {"__doc__", kernel_doc, NULL, NULL, NULL},
+    {"__module__", kernel_module, NULL, NULL, NULL},
+    {"__wrapped__", kernel_wrapped, NULL, "the Python function", NULL},
+    {"_variants", kernel_variants, NULL, "how many variants are in memory", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef kernel_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ing_py_kernel, vectorcall), READONLY,
+     NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_kernel, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_kernel, weakrefs), READONLY,
+     NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyMethodDef kernel_methods[] = {
+    {"lower", (PyCFunction)(void (*)(void))kernel_lower, METH_FASTCALL,
+     "lower(*args) -> (trace, ir)\n\nWhat a compile for these arguments would ask and "
+     "make."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot kernel_slots[] = {
+    {Py_tp_traverse, kernel_traverse}, {Py_tp_clear, kernel_clear},
+    {Py_tp_dealloc, kernel_dealloc},   {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, bind_method},    {Py_tp_repr, kernel_repr},
+    {Py_tp_getset, kernel_getset},     {Py_tp_members, kernel_members},
+    {Py_tp_methods, kernel_methods},   {0, NULL},
+};
+
+static PyType_Spec kernel_spec = {
+    .name = "ingot.Kernel",
+    .basicsize = sizeof(ing_py_kernel),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = kernel_slots,
+};
+
+static PyGetSetDef func_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"__name__", func_name, NULL, NULL, NULL},
+    {"__qualname__", func_qualname, NULL, NULL, NULL},
+    {"__doc__", func_doc, NULL, NULL, NULL},
+    {"__module__", func_module, NULL, NULL, NULL},
+    {"__wrapped__", func_wrapped, NULL, "the Python function", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef func_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_func, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_func, weakrefs), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot func_slots[] = {
+    {Py_tp_traverse, func_traverse},
+    {Py_tp_clear, func_clear},
+    {Py_tp_dealloc, func_dealloc},
+    {Py_tp_call, func_call},
+    {Py_tp_descr_get, bind_method},
+    {Py_tp_repr, func_repr},
+    {Py_tp_getset, func_getset},
+    {Py_tp_members, func_members},
+    {0, NULL},
+};
+
+static PyType_Spec func_spec = {
+    .name = "ingot.Func",
+    .basicsize = sizeof(ing_py_func),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_METHOD_DESCRIPTOR |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = func_slots,
+};
+
+static PyMethodDef functions[] = {
+    {"kernel", (PyCFunction)(void (*)(void))kernel_make, METH_VARARGS | METH_KEYWORDS,
+     "kernel(fn, options=None, source=None) -> Kernel"},
+    {"func", (PyCFunction)(void (*)(void))func_make, METH_VARARGS | METH_KEYWORDS,
+     "func(fn, options=None, source=None) -> Func"},
+    {NULL, NULL, 0, NULL},
+};
+
+int ing_py_kernel_add(PyObject *module, ing_py_state *st) {
+    st->host->kernel_type = ing_py_add_type(module, &kernel_spec);
+    st->host->func_type = ing_py_add_type(module, &func_spec);
+    if (!st->host->kernel_type || !st->host->func_type) return -1;
+    return PyModule_AddFunctions(module, functions);
+}

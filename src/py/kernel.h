@@ -1,0 +1,247 @@
+/* What the kernel half of src/py shares: definitions (text, tree, signature), kernels,
+ * funcs, variants, guards, and the services of the process. The array half is in py.h.
+ *
+ * Ownership: a kernel owns its variants; a variant is reference-counted because a launch
+ * may outlive it (qd.init in another thread). Counts and tables are changed with the GIL
+ * held, except where a comment says otherwise. */
+#ifndef ING_PY_KERNEL_H
+#define ING_PY_KERNEL_H
+
+#include "py/py.h"
+
+#include "compile/compile.h"
+#include "front/front.h"
+#include "gate/gate.h"
+#include "launch/launch.h"
+#include "rt/rt.h"
+#include "trace/trace.h"
+
+#include <pthread.h>
+
+/* ---- host: the services of the process (host.c) ------------------------------------------ */
+
+typedef struct ing_py_host {
+    ing_py_state *st;
+    ing_engine *engine;
+    ing_rt *rt;
+    uint64_t epoch;    /* grows with every qd.init / qd.reset (R14) */
+    uint64_t forks;    /* grows in every forked child */
+    bool prepared;     /* store and helpers are as the settings say */
+    PyObject *sources; /* dict: file name -> bytes, each file read once */
+    PyTypeObject *kernel_type;
+    PyTypeObject *func_type;
+    PyObject *enum_class;         /* enum.Enum once enum is imported */
+    pthread_mutex_t compile_lock; /* with compile_done: waiting for another's compile */
+    pthread_cond_t compile_done;
+    ing_rt_host callbacks;
+    struct ing_py_host *next; /* registry of hosts, for fork */
+} ing_py_host;
+
+int ing_py_host_add(PyObject *module, ing_py_state *st); /* creates st->host */
+int ing_py_host_traverse(ing_py_state *st, visitproc visit, void *arg);
+void ing_py_host_clear(ing_py_state *st);
+void ing_py_host_fini(ing_py_state *st);
+/* The store and the helpers as configured; made at the first compile (lazily). */
+ing_status ing_py_host_prepare(ing_py_host *h, ing_err *e);
+
+/* ---- definitions: what Kernel and Func share (def.c, source.c) ------------------------------- */
+
+enum { ING_PY_MAX_PARAMS = 255, ING_PY_MAX_CAPTURED = 64 };
+
+typedef struct ing_py_def {
+    PyObject *fn; /* the Python function */
+    PyObject
+        *text; /* bytes: raw lines of the def; NULL: `why` says why there are none */
+    PyObject *why;
+    uint32_t first_line;
+    ing_front_tree *tree; /* NULL until parsed */
+    uint32_t n_params;    /* positional ones and keyword-only ones */
+    uint32_t n_posonly, n_kwonly;
+    PyObject *names;    /* tuple of parameter names */
+    PyObject *defaults; /* tuple parallel to names, NULL items where there is none */
+    ing_gate_param *params;   /* meanings of the annotations; NULL until asked */
+    ing_gate_returns returns; /* valid when params is set */
+} ing_py_def;
+
+int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source);
+void ing_py_def_fini(ing_py_def *d);
+int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg);
+/* Parses on first use. */
+ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
+                           ing_err *e);
+/* Resolves the annotations on first use; errors carry the place of the parameter. */
+ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
+                               ing_err *e);
+const char *ing_py_def_name(const ing_py_def *d); /* for messages */
+/* An error at parameter i of the definition (caret under it when there is text). */
+ing_status ing_py_def_fail(ing_py_state *st, ing_py_def *d, uint32_t i, ing_status s,
+                           const char *remedy, ing_err *e, const char *fmt, ...)
+    __attribute__((format(printf, 7, 8)));
+
+/* Takes the def's raw lines out of a file's text: *start, *len. False: not found. */
+bool ing_py_source_block(const char *text, size_t n, uint32_t first_line, size_t *start,
+                         size_t *len);
+/* The whole text of a file as bytes, or NULL with *why set to a new str (no exception). */
+PyObject *ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file,
+                             PyObject **why);
+
+/* ---- objects ---------------------------------------------------------------------------------- */
+
+typedef struct ing_py_func {
+    PyObject_HEAD ing_py_def def;
+    PyObject *dict, *weakrefs;
+} ing_py_func;
+
+/* One question of a variant's trace that a launch must check again (R11). */
+typedef struct ing_py_guard {
+    ing_path path;
+    uint8_t ask;
+    bool module_only; /* the path reads nothing but module dictionaries */
+    ing_hash128 answer;
+    PyObject
+        *expect; /* owned: an immutable atom, type or function; NULL: by digest (R13) */
+} ing_py_guard;
+
+typedef enum ing_py_bind_kind {
+    ING_BIND_SCALAR,   /* argument -> word, converted to dtype */
+    ING_BIND_ARRAY,    /* argument: an Ndarray of this very spec */
+    ING_BIND_FOREIGN,  /* argument: a buffer (NumPy ...) of this spec */
+    ING_BIND_CAPTURED, /* an Ndarray behind a path */
+} ing_py_bind_kind;
+
+typedef struct ing_py_bind {
+    uint8_t kind;    /* ing_py_bind_kind */
+    uint8_t dtype;   /* SCALAR */
+    uint8_t written; /* arrays: the kernel may write it */
+    uint16_t arg;
+    uint32_t word;
+    const ing_py_spec *spec;
+    ing_path path;    /* CAPTURED */
+    bool module_only; /* CAPTURED: the path reads nothing but module dictionaries */
+    PyObject
+        *borrowed; /* module_only: the array, while the dictionaries are unchanged */
+} ing_py_bind;
+
+typedef struct
+    ing_py_dict_mark { /* a module dictionary as it was when guards last held */
+    PyObject *dict;    /* owned, as any function of that module owns it */
+    uint64_t version;
+} ing_py_dict_mark;
+
+typedef struct ing_py_variant {
+    uint32_t refs;
+    ing_code code;
+    ing_launch_tasks tasks; /* parallel to code.tasks */
+    ing_trace trace;
+    ing_vec(ing_py_bind) binds;
+    ing_vec(ing_py_guard) guards;
+    ing_vec(ing_py_dict_mark) marks;
+    uint64_t watch_epoch;                   /* 3.12+: see guard.c */
+    bool marked;                            /* marks are valid */
+    uint32_t n_guards_other;                /* guards that are not module_only */
+    uint32_t captured[ING_PY_MAX_CAPTURED]; /* indices of the CAPTURED binds */
+    uint32_t n_captured;
+    uint32_t n_rets;
+    uint8_t rets[16]; /* ing_dtype */
+    bool returns_tuple;
+    bool flush_denormals;
+    ing_vec(const ing_front_tree *) trees; /* borrowed: owned by the defs in `keep` */
+    ing_vec(char *) messages;              /* of assertions */
+    PyObject *keep;     /* tuple: funcs whose trees are above (not the kernel itself) */
+    PyObject *warnings; /* list of (category, text), R16 */
+} ing_py_variant;
+
+typedef struct ing_py_kernel {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    ing_py_state *st;
+    ing_py_host *host;
+    ing_py_def def;
+    PyObject *options; /* dict or NULL */
+    PyObject *dict, *weakrefs;
+    uint64_t epoch;
+    ing_paths paths;
+    ing_vec(PyObject *) names; /* atoms of the paths as str, made when needed */
+    ing_tree *tree;
+    ing_vec(ing_py_variant *) variants;
+    ing_py_variant *last; /* the one that served the previous launch; borrowed */
+    unsigned long busy;   /* thread that compiles, 0 = none */
+    uint64_t busy_fork;   /* host->forks when busy was set */
+} ing_py_kernel;
+
+int ing_py_kernel_add(PyObject *module, ing_py_state *st);
+/* Drops variants, plans and the tree: the next launch starts afresh (R14). */
+void ing_py_kernel_reset(ing_py_kernel *k);
+void ing_py_variant_unref(ing_py_variant *v);
+
+/* ---- seeing Python (see.c), the gate (gate.c), replay (replay.c) ------------------------------- */
+
+/* Classifies an object; obj NULL = absent. Text in the fact is borrowed from obj. */
+ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *out, ing_err *e);
+ing_hash128 ing_py_fact_digest(const ing_gate_fact *f);
+ing_ask ing_py_fact_ask(const ing_gate_fact *f);
+/* The spec of a foreign array (buffer protocol); ING_DECLINED: not an array at all. */
+ing_status ing_py_see_buffer(const Py_buffer *view, ing_py_spec *out, ing_err *e);
+/* The func or kernel definition behind an object (bound methods included), or NULL. */
+ing_py_def *ing_py_def_of(ing_py_state *st, PyObject *obj);
+bool ing_py_is_atom(ing_py_state *st, PyObject *obj); /* a guard may own it (R13) */
+
+/* One step along a path from `from` (borrowed; NULL only for roots). *out: new reference,
+ * or NULL = absent. */
+ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
+                       const ing_path_node *node, PyObject **out, ing_err *e);
+ing_status ing_py_resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                          PyObject **out, ing_err *e);
+/* Answers one question of the tree again. */
+ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                         ing_ask ask, ing_hash128 *out, ing_err *e);
+
+ing_hash128 ing_py_param_digest(const ing_gate_param *p);
+ing_hash128 ing_py_returns_digest(const ing_gate_returns *r);
+
+typedef struct ing_py_gate ing_py_gate;
+ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, ing_py_gate **out,
+                           ing_err *e);
+void ing_py_gate_free(ing_py_gate *g);
+const ing_gate *ing_py_gate_face(const ing_py_gate *g);
+ing_trace *ing_py_gate_trace(ing_py_gate *g); /* of frame 0 */
+ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r);
+PyObject *ing_py_gate_object(const ing_py_gate *g, ing_gref r); /* borrowed */
+PyObject *ing_py_gate_keep(const ing_py_gate *g);     /* new tuple of defs used */
+PyObject *ing_py_gate_warnings(const ing_py_gate *g); /* borrowed list */
+
+/* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
+
+/* Are all guards of the variant still true for these arguments? ING_DECLINED: no. `held`
+ * takes a new reference per captured array. */
+ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v,
+                              PyObject *const *args, PyObject **held, ing_err *e);
+/* Fills guards and dictionary marks of a new variant. */
+ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
+                              PyObject *const *args, ing_err *e);
+/* A new variant for these arguments (lowers with the GIL, builds without it). */
+ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_variant **out,
+                          ing_err *e);
+PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                             PyObject *kwnames);
+/* The variant for these arguments, compiled if need be; new reference. */
+ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
+                                 ing_py_variant **out, ing_err *e);
+/* Refuses arguments that the annotations forbid, naming the parameter. */
+ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e);
+
+typedef struct ing_py_views { /* foreign buffers held for one launch */
+    Py_buffer at[ING_PY_MAX_PARAMS];
+    uint32_t n;
+} ing_py_views;
+/* Fills the argument words. ING_DECLINED: an array of another spec (or a scalar where the
+ * plan wants an array): not this variant. */
+ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
+                           PyObject *const *args, PyObject *const *held,
+                           uint64_t *words, ing_py_views *views, ing_err *e);
+/* The launch failed: the error in the user's terms. */
+ing_status ing_py_launch_error(const ing_py_variant *v, const ing_error_slot *slot,
+                               ing_err *e);
+/* Trace and IR of a lowering with these arguments, as text (str, str); compiles nothing. */
+PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args);
+
+#endif

@@ -1,0 +1,201 @@
+/* Asking again: follows a recorded path through today's objects and answers the question
+ * at its end. Used by the decision tree and by guards; the gate takes the same steps
+ * while compiling. Attribute access is Python's own, so properties run; nothing else of
+ * the user's does. */
+#include "py/kernel.h"
+
+enum { MAX_PATH = 256 }; /* the gate refuses to make longer ones */
+
+/* An atom of the kernel's paths as an interned str; borrowed from the kernel. */
+static PyObject *atom_name(ing_py_kernel *k, uint32_t atom) {
+    while (k->names.len <= atom)
+        if (!ing_vec_push(&k->names, NULL)) return PyErr_NoMemory();
+    if (!k->names.at[atom])
+        k->names.at[atom] =
+            PyUnicode_InternFromString(ing_atoms_text(&k->paths.atoms, atom));
+    return k->names.at[atom];
+}
+
+/* The item of a dict as a new reference; NULL = absent. */
+static ing_status dict_item(PyObject *dict, PyObject *key, PyObject **out) {
+    PyObject *v = PyDict_GetItemWithError(dict, key);
+    if (!v && PyErr_Occurred()) return ING_PYTHON;
+    *out = Py_XNewRef(v);
+    return ING_OK;
+}
+
+static ing_status closure_item(PyObject *fn, PyObject *name, PyObject **out) {
+    PyObject *cells = PyFunction_GetClosure(fn);
+    PyObject *names = PyObject_GetAttrString(PyFunction_GET_CODE(fn), "co_freevars");
+    if (!names) return ING_PYTHON;
+    for (Py_ssize_t i = 0; cells && i < PyTuple_GET_SIZE(cells); i++) {
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(names, i), name) != 0) continue;
+        *out = Py_XNewRef(PyCell_GET(PyTuple_GET_ITEM(cells, i)));
+        break;
+    }
+    Py_DECREF(names);
+    return ING_OK;
+}
+
+static ing_status attr_item(PyObject *from, PyObject *name, PyObject **out) {
+    *out = PyObject_GetAttr(from, name);
+    if (*out) return ING_OK;
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return ING_PYTHON;
+    PyErr_Clear();
+    return ING_OK;
+}
+
+static ing_status key_item(PyObject *from, PyObject *key, PyObject **out) {
+    *out = PyObject_GetItem(from, key);
+    if (*out) return ING_OK;
+    if (!PyErr_ExceptionMatches(PyExc_LookupError) &&
+        !PyErr_ExceptionMatches(PyExc_TypeError))
+        return ING_PYTHON;
+    PyErr_Clear();
+    return ING_OK;
+}
+
+static ing_status named_step(ing_py_state *st, PyObject *from, ing_step step,
+                             PyObject *name, PyObject **out) {
+    if (step == ING_STEP_ATTR) return attr_item(from, name, out);
+    if (step == ING_STEP_ITEM_STR) return key_item(from, name, out);
+    ing_py_def *d = ing_py_def_of(st, from);
+    if (!d) return ING_OK; /* not a function any more: absent */
+    if (step == ING_STEP_GLOBAL)
+        return dict_item(PyFunction_GET_GLOBALS(d->fn), name, out);
+    if (step == ING_STEP_CLOSURE) return closure_item(d->fn, name, out);
+    PyObject *builtins = PyEval_GetBuiltins();
+    return builtins ? dict_item(builtins, name, out) : ING_OK;
+}
+
+static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
+                                int64_t i, PyObject **out) {
+    if (step == ING_STEP_ITEM_INT) {
+        PyObject *key = PyLong_FromLongLong(i);
+        if (!key) return ING_PYTHON;
+        ing_status s = key_item(from, key, out);
+        Py_DECREF(key);
+        return s;
+    }
+    ing_py_def *d = ing_py_def_of(st, from);
+    if (d && step == ING_STEP_DEFAULT && i >= 0 && i < (int64_t)d->n_params)
+        *out = Py_XNewRef(PyTuple_GET_ITEM(d->defaults, i));
+    return ING_OK;
+}
+
+ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
+                       const ing_path_node *node, PyObject **out, ing_err *e) {
+    *out = NULL;
+    switch ((ing_step)node->step) {
+    case ING_STEP_KERNEL: *out = Py_NewRef((PyObject *)k); return ING_OK;
+    case ING_STEP_ARG: *out = Py_XNewRef(args[node->i]); return ING_OK;
+    case ING_STEP_GLOBAL:
+    case ING_STEP_CLOSURE:
+    case ING_STEP_BUILTIN:
+    case ING_STEP_ATTR:
+    case ING_STEP_ITEM_STR: {
+        if (!from) return ING_OK;
+        PyObject *name = atom_name(k, node->atom);
+        if (!name) return ING_PYTHON;
+        return named_step(k->st, from, (ing_step)node->step, name, out);
+    }
+    case ING_STEP_ITEM_INT:
+    case ING_STEP_DEFAULT:
+        return from ? numbered_step(k->st, from, (ing_step)node->step, node->i, out)
+                    : ING_OK;
+    default:
+        return ing_fail(e, ING_INTERNAL, "a path with a step that cannot be followed");
+    }
+}
+
+ing_status ing_py_resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                          PyObject **out, ing_err *e) {
+    ing_path chain[MAX_PATH];
+    uint32_t n = 0;
+    for (ing_path at = path; at; at = k->paths.nodes.at[at].parent) {
+        if (n == MAX_PATH) return ing_fail(e, ING_INTERNAL, "a path of too many steps");
+        chain[n++] = at;
+    }
+    PyObject *obj = NULL;
+    while (n-- > 0) {
+        ing_path_node node = k->paths.nodes.at[chain[n]];
+        PyObject *next = NULL;
+        ing_status s = ing_py_step(k, args, obj, &node, &next, e);
+        Py_XDECREF(obj);
+        obj = next;
+        if (s != ING_OK) {
+            Py_XDECREF(obj);
+            return s;
+        }
+        if (!obj) break;
+    }
+    *out = obj;
+    return ING_OK;
+}
+
+static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *out,
+                                ing_err *e) {
+    ing_py_def *d = ing_py_def_of(st, obj);
+    *out = (ing_hash128){0, 0}; /* no function there: matches no tree */
+    if (!d) return ING_OK;
+    const ing_front_tree *t;
+    ING_TRY(ing_py_def_tree(st, d, &t, e));
+    *out = t->digest;
+    return ING_OK;
+}
+
+ing_hash128 ing_py_param_digest(const ing_gate_param *p) {
+    uint64_t key[4] = {p->passing, p->dtype, (uint64_t)(int64_t)p->ndim,
+                       p->has_default};
+    return ing_hash(key, sizeof key);
+}
+
+ing_hash128 ing_py_returns_digest(const ing_gate_returns *r) {
+    uint64_t key[19] = {r->given, r->tuple, r->n};
+    for (uint32_t i = 0; i < r->n; i++) key[3 + i] = r->dtypes[i];
+    return ing_hash(key, sizeof key);
+}
+
+static ing_status answer_meaning(ing_py_kernel *k, PyObject *obj,
+                                 const ing_path_node *node, ing_hash128 *out,
+                                 ing_err *e) {
+    ing_py_def *d = ing_py_def_of(k->st, obj);
+    *out = (ing_hash128){0, 0};
+    if (!d) return ING_OK;
+    ING_TRY(ing_py_def_meanings(k->st, d, obj == (PyObject *)k, e));
+    if (node->step == ING_STEP_RETURNS)
+        *out = ing_py_returns_digest(&d->returns);
+    else if (node->i < (int64_t)d->n_params)
+        *out = ing_py_param_digest(&d->params[node->i]);
+    return ING_OK;
+}
+
+static ing_status answer_look(ing_py_state *st, PyObject *obj, ing_hash128 *out,
+                              ing_err *e) {
+    ing_gate_fact f;
+    ING_TRY(ing_py_see(st, obj, &f, e));
+    *out = ing_py_fact_digest(&f);
+    return ING_OK;
+}
+
+ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                         ing_ask ask, ing_hash128 *out, ing_err *e) {
+    ing_path_node node = k->paths.nodes.at[path];
+    if (ask == ING_ASK_CONFIG) {
+        int64_t v = k->st->settings.at[node.i];
+        *out = ing_hash(&v, sizeof v);
+        return ING_OK;
+    }
+    PyObject *obj = NULL;
+    ING_TRY(
+        ing_py_resolve(k, args, ask == ING_ASK_MEANING ? node.parent : path, &obj, e));
+    ing_status s;
+    if (ask == ING_ASK_MEANING)
+        s = answer_meaning(k, obj, &node, out, e);
+    else if (ask == ING_ASK_SOURCE)
+        s = answer_source(k->st, obj, out, e);
+    else
+        s = answer_look(k->st, obj, out, e);
+    Py_XDECREF(obj);
+    return s;
+}

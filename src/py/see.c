@@ -1,0 +1,293 @@
+/* Seeing one Python object: which kind of thing it is for the language, and the digest
+ * of what was seen (R1). Used by the gate while compiling and by replay and guards
+ * afterwards, so that both always answer alike. Runs no user code: exact types, type
+ * slots and the buffer protocol only (R5). */
+#include "py/kernel.h"
+
+#include <string.h>
+
+ing_py_def *ing_py_def_of(ing_py_state *st, PyObject *obj) {
+    if (!obj) return NULL;
+    if (PyMethod_Check(obj)) obj = PyMethod_GET_FUNCTION(obj);
+    if (Py_TYPE(obj) == st->host->func_type) return &((ing_py_func *)obj)->def;
+    if (Py_TYPE(obj) == st->host->kernel_type) return &((ing_py_kernel *)obj)->def;
+    return NULL;
+}
+
+/* enum.Enum, if anybody has imported enum; borrowed, NULL without exception. */
+static PyObject *enum_class(ing_py_state *st) {
+    if (!st->host->enum_class) {
+        PyObject *mods = PyImport_GetModuleDict();
+        PyObject *mod = mods ? PyDict_GetItemString(mods, "enum") : NULL;
+        st->host->enum_class = mod ? PyObject_GetAttrString(mod, "Enum") : NULL;
+        if (!st->host->enum_class) PyErr_Clear();
+    }
+    return st->host->enum_class;
+}
+
+static bool is_enum_member(ing_py_state *st, PyObject *obj) {
+    PyObject *cls = enum_class(st);
+    return cls && PyType_Check(cls) &&
+           PyType_IsSubtype(Py_TYPE(obj), (PyTypeObject *)cls);
+}
+
+bool ing_py_is_atom(ing_py_state *st, PyObject *o) {
+    return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
+           PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyType_Check(o) ||
+           PyFunction_Check(o) || PyCFunction_Check(o) || ing_py_is_dtype(st, o) ||
+           Py_TYPE(o) == st->host->func_type || Py_TYPE(o) == st->host->kernel_type ||
+           is_enum_member(st, o);
+}
+
+static ing_status see_int(PyObject *obj, ing_gate_fact *f, ing_err *e) {
+    int overflow = 0;
+    long long v = PyLong_AsLongLongAndOverflow(obj, &overflow);
+    if (v == -1 && PyErr_Occurred()) return ING_PYTHON;
+    f->i = v;
+    if (overflow) {
+        unsigned long long u = PyLong_AsUnsignedLongLong(obj);
+        if (u == (unsigned long long)-1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return ing_fail(e, ING_VALUE,
+                            "an integer constant does not fit in 64 bits");
+        }
+        f->i = (int64_t)u;
+        f->wide = true;
+    }
+    f->kind = ING_GATE_INT;
+    return ING_OK;
+}
+
+static ing_status see_str(PyObject *obj, ing_gate_fact *f) {
+    Py_ssize_t n = 0;
+    f->s = PyUnicode_AsUTF8AndSize(obj, &n);
+    if (!f->s) return ING_PYTHON;
+    f->n = (uint32_t)n;
+    f->kind = ING_GATE_STR;
+    return ING_OK;
+}
+
+static ing_status see_enum(PyObject *obj, ing_gate_fact *f, ing_err *e) {
+    if (PyLong_Check(obj)) ING_TRY(see_int(obj, f, e));
+    PyObject *name = PyObject_GetAttrString(obj, "_name_");
+    if (!name || !PyUnicode_Check(name)) {
+        PyErr_Clear();
+        Py_XDECREF(name);
+        f->s = "?";
+        f->n = 1;
+    } else {
+        ing_status s = see_str(name, f); /* the member's own str lives as long as it */
+        Py_DECREF(name);
+        ING_TRY(s);
+    }
+    f->kind = ING_GATE_ENUM;
+    return ING_OK;
+}
+
+static void see_spec(const ing_py_spec *s, ing_gate_fact *f) {
+    f->kind = ING_GATE_ARRAY;
+    f->dtype = (ing_dtype)s->dtype;
+    f->ndim = s->ndim;
+    f->grad = s->grad;
+    f->elem_rank = s->elem_rank;
+    memcpy(f->elem_shape, s->elem_shape, sizeof f->elem_shape);
+    memcpy(f->layout, s->layout, sizeof f->layout);
+}
+
+/* One-letter struct codes of the buffer protocol, native sizes. */
+static ing_dtype dtype_of_format(const char *fmt, Py_ssize_t itemsize) {
+    if (*fmt == '@' || *fmt == '=' || *fmt == '<') fmt++;
+    if (fmt[0] == 0 || fmt[1] != 0) return ING_VOID;
+    bool is_signed = strchr("bhilqn", fmt[0]) != NULL;
+    if (is_signed || strchr("BHILQN", fmt[0])) {
+        switch (itemsize) {
+        case 1: return is_signed ? ING_I8 : ING_U8;
+        case 2: return is_signed ? ING_I16 : ING_U16;
+        case 4: return is_signed ? ING_I32 : ING_U32;
+        case 8: return is_signed ? ING_I64 : ING_U64;
+        default: return ING_VOID;
+        }
+    }
+    switch (fmt[0]) {
+    case '?': return ING_U1;
+    case 'e': return ING_F16;
+    case 'f': return ING_F32;
+    case 'd': return ING_F64;
+    default: return ING_VOID;
+    }
+}
+
+ing_status ing_py_see_buffer(const Py_buffer *view, ing_py_spec *out, ing_err *e) {
+    memset(out, 0, sizeof *out);
+    ing_dtype t = view->format ? dtype_of_format(view->format, view->itemsize) : ING_U8;
+    if (t == ING_VOID)
+        return ing_fail(e, ING_TYPE, "arrays of element format '%s' are not supported",
+                        view->format);
+    if (view->ndim > ING_MAX_NDIM)
+        return ing_fail(e, ING_TYPE,
+                        "an array of %d dimensions; at most %d are supported",
+                        view->ndim, ING_MAX_NDIM);
+    if (!PyBuffer_IsContiguous(view, 'C'))
+        return ing_fail(e, ING_TYPE, "the array is not contiguous in memory (C order)");
+    for (int i = 0; i < view->ndim; i++)
+        if (view->shape[i] > INT32_MAX)
+            return ing_fail(e, ING_TYPE,
+                            "axis %d has %lld elements; at most 2147483647 are "
+                            "supported",
+                            i, (long long)view->shape[i]);
+    out->dtype = (uint8_t)t;
+    out->ndim = (uint8_t)view->ndim;
+    for (uint8_t i = 0; i < out->ndim; i++) out->layout[i] = i;
+    return ING_OK;
+}
+
+static bool is_foreign_array(PyObject *obj) {
+    return PyObject_CheckBuffer(obj) && !PyBytes_Check(obj) && !PyByteArray_Check(obj);
+}
+
+static ing_status see_foreign(PyObject *obj, ing_gate_fact *f, ing_err *e) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(obj, &view, PyBUF_FULL_RO) < 0) return ING_PYTHON;
+    ing_py_spec spec;
+    ing_status s = ing_py_see_buffer(&view, &spec, e);
+    PyBuffer_Release(&view);
+    if (s == ING_OK) see_spec(&spec, f);
+    return s;
+}
+
+static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
+    PyObject *fn = PyMethod_Check(obj) ? PyMethod_GET_FUNCTION(obj) : obj;
+    if (Py_TYPE(fn) == st->host->func_type)
+        f->kind = ING_GATE_FUNC;
+    else if (Py_TYPE(fn) == st->host->kernel_type)
+        f->kind = ING_GATE_KERNEL;
+    else
+        return false;
+    f->bound = fn != obj;
+    f->s = ing_py_def_name(ing_py_def_of(st, fn));
+    return true;
+}
+
+static void see_rest(PyObject *obj, ing_gate_fact *f) {
+    f->s = Py_TYPE(obj)->tp_name;
+    if (PyTuple_Check(obj)) {
+        f->kind = ING_GATE_TUPLE;
+        f->len = (uint32_t)PyTuple_GET_SIZE(obj);
+    } else if (PyList_Check(obj)) {
+        f->kind = ING_GATE_LIST;
+        f->len = (uint32_t)PyList_GET_SIZE(obj);
+    } else if (PyDict_Check(obj)) {
+        f->kind = ING_GATE_DICT;
+        f->len = (uint32_t)PyDict_GET_SIZE(obj);
+    } else if (PyModule_Check(obj)) {
+        f->kind = ING_GATE_MODULE;
+    } else if (PyType_Check(obj)) {
+        f->kind = ING_GATE_CLASS;
+        f->s = ((PyTypeObject *)obj)->tp_name;
+    } else {
+        f->kind = ING_GATE_OBJECT;
+    }
+}
+
+ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err *e) {
+    memset(f, 0, sizeof *f);
+    f->s = "";
+    if (!obj) return ING_OK; /* ABSENT is 0 */
+    if (obj == Py_None) {
+        f->kind = ING_GATE_NONE;
+        return ING_OK;
+    }
+    if (PyBool_Check(obj)) {
+        f->kind = ING_GATE_BOOL;
+        f->i = obj == Py_True;
+        return ING_OK;
+    }
+    if (PyLong_CheckExact(obj)) return see_int(obj, f, e);
+    if (PyFloat_CheckExact(obj)) {
+        f->kind = ING_GATE_FLOAT;
+        f->f = PyFloat_AS_DOUBLE(obj);
+        return ING_OK;
+    }
+    if (PyUnicode_CheckExact(obj)) return see_str(obj, f);
+    if (ing_py_is_array(st, obj)) {
+        see_spec(((ing_py_array *)obj)->spec, f);
+        return ING_OK;
+    }
+    if (ing_py_is_dtype(st, obj)) {
+        f->kind = ING_GATE_DTYPE;
+        f->dtype = ((ing_py_dtype *)obj)->id;
+        return ING_OK;
+    }
+    if (see_callable(st, obj, f)) return ING_OK;
+    f->id = ing_py_intrinsic_of(st, obj);
+    if (f->id != ING_IN_NONE) {
+        f->kind = ING_GATE_INTRINSIC;
+        f->s = ing_intrinsic_name((ing_intrinsic)f->id);
+        return ING_OK;
+    }
+    if (is_enum_member(st, obj)) return see_enum(obj, f, e);
+    if (is_foreign_array(obj)) return see_foreign(obj, f, e);
+    see_rest(obj, f);
+    return ING_OK;
+}
+
+ing_ask ing_py_fact_ask(const ing_gate_fact *f) {
+    switch (f->kind) {
+    case ING_GATE_ARRAY:
+    case ING_GATE_SCALAR: return ING_ASK_SPEC;
+    case ING_GATE_NONE:
+    case ING_GATE_BOOL:
+    case ING_GATE_INT:
+    case ING_GATE_FLOAT:
+    case ING_GATE_STR:
+    case ING_GATE_DTYPE:
+    case ING_GATE_ENUM:
+    case ING_GATE_INTRINSIC: return ING_ASK_VALUE;
+    default: return ING_ASK_KIND;
+    }
+}
+
+enum { TAG_KIND = 1, TAG_TYPE, TAG_INT, TAG_FLOAT, TAG_TEXT, TAG_LEN, TAG_SPEC };
+
+/* Only what the language sees of each kind: two objects that look alike digest alike. */
+ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_u64(&h, TAG_KIND, (uint64_t)f->kind | (uint64_t)f->bound << 8);
+    switch (f->kind) {
+    case ING_GATE_BOOL:
+    case ING_GATE_INT:
+        ing_hasher_u64(&h, TAG_TYPE, (uint64_t)f->dtype | (uint64_t)f->wide << 8);
+        ing_hasher_u64(&h, TAG_INT, (uint64_t)f->i);
+        break;
+    case ING_GATE_FLOAT: {
+        uint64_t bits;
+        memcpy(&bits, &f->f, sizeof bits);
+        ing_hasher_u64(&h, TAG_TYPE, f->dtype);
+        ing_hasher_u64(&h, TAG_FLOAT, bits);
+        break;
+    }
+    case ING_GATE_ENUM:
+        ing_hasher_u64(&h, TAG_INT, (uint64_t)f->i);
+        ing_hasher_item(&h, TAG_TEXT, f->s, f->n);
+        break;
+    case ING_GATE_STR: ing_hasher_item(&h, TAG_TEXT, f->s, f->n); break;
+    case ING_GATE_INTRINSIC: ing_hasher_str(&h, TAG_TEXT, f->s); break;
+    case ING_GATE_DTYPE:
+    case ING_GATE_SCALAR: ing_hasher_u64(&h, TAG_TYPE, f->dtype); break;
+    case ING_GATE_TUPLE:
+    case ING_GATE_LIST:
+    case ING_GATE_DICT: ing_hasher_u64(&h, TAG_LEN, f->len); break;
+    case ING_GATE_ARRAY:
+        ing_hasher_u64(&h, TAG_TYPE, f->dtype);
+        ing_hasher_u64(&h, TAG_SPEC,
+                       (uint64_t)f->ndim | (uint64_t)f->grad << 8 |
+                           (uint64_t)f->elem_rank << 16);
+        ing_hasher_item(&h, TAG_SPEC, f->layout, f->ndim);
+        ing_hasher_u64(&h, TAG_SPEC,
+                       (uint64_t)f->elem_shape[0] | (uint64_t)f->elem_shape[1] << 32);
+        break;
+    default: break;
+    }
+    return ing_hasher_done(&h);
+}

@@ -1,0 +1,237 @@
+/* Where a function's text comes from (R8): taken when the decorator runs, from its file,
+ * its loader or linecache. A file is read once as long as its size and time of change
+ * stay the same. Finding no text is never an error here: the reason is kept, and told at
+ * the first call together with the remedies. */
+#include "py/kernel.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_SOURCE = 64 << 20 };
+
+/* ---- the lines of one def --------------------------------------------------------------- */
+
+/* A scanner over Python text that knows just enough to find where a block ends: strings,
+ * comments, brackets, backslashes. */
+typedef struct scan {
+    const char *p, *end;
+    int depth; /* open brackets */
+} scan;
+
+/* Skips a string literal at s->p (at its quote). */
+static void skip_string(scan *s) {
+    char q = *s->p;
+    bool triple = s->end - s->p >= 3 && s->p[1] == q && s->p[2] == q;
+    s->p += triple ? 3 : 1;
+    while (s->p < s->end) {
+        if (*s->p == '\\' && s->p + 1 < s->end) {
+            s->p += 2;
+        } else if (*s->p == q &&
+                   (!triple || (s->end - s->p >= 3 && s->p[1] == q && s->p[2] == q))) {
+            s->p += triple ? 3 : 1;
+            return;
+        } else if (*s->p == '\n' && !triple) {
+            return; /* unterminated: the parser will say so */
+        } else {
+            s->p++;
+        }
+    }
+}
+
+/* Moves past the end of the current logical line (brackets and strings included). */
+static void skip_logical_line(scan *s) {
+    while (s->p < s->end) {
+        char c = *s->p;
+        if (c == '"' || c == '\'') {
+            skip_string(s);
+            continue;
+        }
+        if (c == '#') {
+            while (s->p < s->end && *s->p != '\n') s->p++;
+            continue;
+        }
+        if (c == '\\' && s->p + 1 < s->end) {
+            s->p += s->p[1] == '\r' && s->p + 2 < s->end ? 3 : 2;
+            continue;
+        }
+        if (c == '(' || c == '[' || c == '{') s->depth++;
+        if ((c == ')' || c == ']' || c == '}') && s->depth > 0) s->depth--;
+        s->p++;
+        if (c == '\n' && s->depth == 0) return;
+    }
+}
+
+static uint32_t indent_of(const char *p, const char *end) {
+    uint32_t n = 0;
+    for (; p < end && (*p == ' ' || *p == '\t' || *p == '\f'); p++)
+        n = *p == '\t' ? (n / 8 + 1) * 8 : n + 1;
+    return n;
+}
+
+static const char *first_char(const char *p, const char *end) {
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\f')) p++;
+    return p;
+}
+
+static bool is_blank(const char *p, const char *end) {
+    p = first_char(p, end);
+    return p == end || *p == '\n' || *p == '\r' || *p == '#';
+}
+
+bool ing_py_source_block(const char *text, size_t n, uint32_t first_line, size_t *start,
+                         size_t *len) {
+    scan s = {text, text + n, 0};
+    for (uint32_t line = 1; line < first_line; line++) {
+        const char *nl = memchr(s.p, '\n', (size_t)(s.end - s.p));
+        if (!nl) return false;
+        s.p = nl + 1;
+    }
+    const char *begin = s.p;
+    if (begin == s.end) return false;
+    uint32_t indent = indent_of(s.p, s.end);
+    while (s.p < s.end && (is_blank(s.p, s.end) || *first_char(s.p, s.end) == '@'))
+        skip_logical_line(&s);
+    skip_logical_line(&s); /* the def line itself */
+    const char *last = s.p;
+    while (s.p < s.end) {
+        if (is_blank(s.p, s.end)) {
+            const char *nl = memchr(s.p, '\n', (size_t)(s.end - s.p));
+            s.p = nl ? nl + 1 : s.end;
+            continue;
+        }
+        if (indent_of(s.p, s.end) <= indent) break;
+        skip_logical_line(&s);
+        last = s.p;
+    }
+    *start = (size_t)(begin - text);
+    *len = (size_t)(last - begin);
+    return last > begin;
+}
+
+/* ---- the text of a file -------------------------------------------------------------------- */
+
+/* The lines that linecache holds for this name, joined; NULL without an exception. */
+static PyObject *from_linecache(PyObject *file) {
+    PyObject *mod = PyImport_ImportModule("linecache");
+    PyObject *lines = mod ? PyObject_CallMethod(mod, "getlines", "O", file) : NULL;
+    PyObject *empty = lines ? PyUnicode_FromString("") : NULL;
+    PyObject *text = empty ? PyUnicode_Join(empty, lines) : NULL;
+    PyObject *bytes =
+        text && PyUnicode_GET_LENGTH(text) ? PyUnicode_AsUTF8String(text) : NULL;
+    Py_XDECREF(mod);
+    Py_XDECREF(lines);
+    Py_XDECREF(empty);
+    Py_XDECREF(text);
+    if (!bytes) PyErr_Clear();
+    return bytes;
+}
+
+/* What the module's loader says its source is (zip imports, frozen packages). */
+static PyObject *from_loader(PyObject *fn) {
+    PyObject *globals = PyFunction_GET_GLOBALS(fn);
+    PyObject *loader = PyDict_GetItemString(globals, "__loader__");
+    PyObject *name = PyDict_GetItemString(globals, "__name__");
+    if (!loader || loader == Py_None || !name) return NULL;
+    PyObject *text = PyObject_CallMethod(loader, "get_source", "O", name);
+    PyObject *bytes =
+        text && PyUnicode_Check(text) ? PyUnicode_AsUTF8String(text) : NULL;
+    Py_XDECREF(text);
+    if (!bytes) PyErr_Clear();
+    return bytes;
+}
+
+/* Does a coding line in the first two lines name something other than UTF-8? */
+static bool foreign_coding(const char *p, size_t n) {
+    for (int line = 0; line < 2 && n; line++) {
+        const char *nl = memchr(p, '\n', n);
+        size_t len = nl ? (size_t)(nl - p) : n;
+        if (len && memchr(p, '#', len)) {
+            const char *c = memmem(p, len, "coding", 6);
+            if (c && !memmem(p, len, "utf-8", 5) && !memmem(p, len, "utf8", 4) &&
+                !memmem(p, len, "UTF-8", 5))
+                return true;
+        }
+        p += nl ? len + 1 : len;
+        n -= nl ? len + 1 : len;
+    }
+    return false;
+}
+
+/* Universal newlines, as Python's parser sees them: \r\n and \r become \n in place. */
+static size_t unify_newlines(char *p, size_t n) {
+    if (!memchr(p, '\r', n)) return n;
+    size_t to = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] != '\r') {
+            p[to++] = p[i];
+        } else if (i + 1 == n || p[i + 1] != '\n') {
+            p[to++] = '\n';
+        }
+    }
+    return to;
+}
+
+static PyObject *from_disk(const char *path) {
+    ing_bytes b;
+    ing_bytes_init(&b);
+    PyObject *out = NULL;
+    if (ing_os_read(path, MAX_SOURCE, &b, NULL) == ING_OK && !b.failed && b.at) {
+        char *p = (char *)b.at;
+        size_t n = b.len;
+        if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) {
+            p += 3;
+            n -= 3;
+        }
+        n = unify_newlines(p, n);
+        if (!foreign_coding(p, n)) out = PyBytes_FromStringAndSize(p, (Py_ssize_t)n);
+    }
+    ing_bytes_fini(&b);
+    if (!out) PyErr_Clear();
+    return out;
+}
+
+/* (size, time of change, inode) as a key: the same file state, the same text. */
+static PyObject *file_state(const char *path) {
+    struct stat s;
+    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode)) return NULL;
+    return Py_BuildValue(
+        "(KKKK)", (unsigned long long)s.st_size, (unsigned long long)s.st_mtim.tv_sec,
+        (unsigned long long)s.st_mtim.tv_nsec, (unsigned long long)s.st_ino);
+}
+
+/* The text of a regular file, cached by its state. NULL without exception: not readable. */
+static PyObject *regular_file(ing_py_state *st, PyObject *file, const char *path) {
+    PyObject *state = file_state(path);
+    if (!state) {
+        PyErr_Clear();
+        return NULL;
+    }
+    PyObject *text = NULL;
+    PyObject *held = PyDict_GetItemWithError(st->host->sources, file);
+    if (held &&
+        PyObject_RichCompareBool(PyTuple_GET_ITEM(held, 0), state, Py_EQ) == 1) {
+        text = Py_NewRef(PyTuple_GET_ITEM(held, 1));
+    } else if ((text = from_disk(path)) != NULL) {
+        PyObject *entry = PyTuple_Pack(2, state, text);
+        if (!entry || PyDict_SetItem(st->host->sources, file, entry) < 0) PyErr_Clear();
+        Py_XDECREF(entry);
+    }
+    Py_DECREF(state);
+    return text;
+}
+
+PyObject *ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file,
+                             PyObject **why) {
+    *why = NULL;
+    const char *path = PyUnicode_AsUTF8(file);
+    if (!path) PyErr_Clear();
+    PyObject *text = NULL;
+    if (path && path[0] != '<') text = regular_file(st, file, path);
+    if (!text) text = from_linecache(file);
+    if (!text) text = from_loader(fn);
+    if (!text) {
+        *why = PyUnicode_FromFormat("there is no source text for %R", file);
+        if (!*why) PyErr_Clear();
+    }
+    return text;
+}

@@ -1,0 +1,227 @@
+/* Compiling one variant: lower with the GIL, build without it (R15), and turn the result
+ * into what a launch needs: binds, guards, tasks. Called on a miss only. */
+#include "py/kernel.h"
+
+#include <string.h>
+
+/* ---- life ----------------------------------------------------------------------------- */
+
+void ing_py_variant_unref(ing_py_variant *v) {
+    if (!v || --v->refs) return;
+    ing_launch_tasks_fini(&v->tasks);
+    ing_code_fini(&v->code);
+    ing_trace_fini(&v->trace);
+    for (uint32_t i = 0; i < v->guards.len; i++) Py_XDECREF(v->guards.at[i].expect);
+    for (uint32_t i = 0; i < v->marks.len; i++) Py_XDECREF(v->marks.at[i].dict);
+    for (uint32_t i = 0; i < v->messages.len; i++) ing_free(v->messages.at[i]);
+    ing_vec_fini(&v->binds);
+    ing_vec_fini(&v->guards);
+    ing_vec_fini(&v->marks);
+    ing_vec_fini(&v->trees);
+    ing_vec_fini(&v->messages);
+    Py_XDECREF(v->keep);
+    Py_XDECREF(v->warnings);
+    ing_free(v);
+}
+
+/* ---- from lowering to a plan -------------------------------------------------------------- */
+
+static ing_status no_memory(ing_err *e) {
+    return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
+}
+
+static const ing_py_spec *spec_of_fact(ing_py_state *st, const ing_gate_fact *f) {
+    ing_py_spec s = {.dtype = (uint8_t)f->dtype,
+                     .ndim = f->ndim,
+                     .grad = f->grad,
+                     .elem_rank = f->elem_rank};
+    memcpy(s.elem_shape, f->elem_shape, sizeof s.elem_shape);
+    memcpy(s.layout, f->layout, f->ndim);
+    return ing_py_spec_intern(st, &s);
+}
+
+static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_py_variant *v,
+                             ing_gref ref, ing_py_bind *b, ing_err *e) {
+    PyObject *obj = ing_py_gate_object(g, ref);
+    ing_gate_fact f;
+    ING_TRY(ing_py_see(k->st, obj, &f, e));
+    b->spec = spec_of_fact(k->st, &f);
+    if (!b->spec) return ING_PYTHON;
+    ing_path_node n = k->paths.nodes.at[b->path];
+    bool ours = ing_py_is_array(k->st, obj);
+    if (n.step == ING_STEP_ARG && n.parent == 0) {
+        b->kind = ours ? ING_BIND_ARRAY : ING_BIND_FOREIGN;
+        b->arg = (uint16_t)n.i;
+        return ING_OK;
+    }
+    if (!ours)
+        return ing_fail(e, ING_TYPE,
+                        "%s uses a foreign array that is not an argument: pass it "
+                        "as an argument, or copy it into a qd.ndarray",
+                        ing_py_def_name(&k->def));
+    if (v->n_captured == ING_PY_MAX_CAPTURED)
+        return ing_fail(e, ING_COMPILE,
+                        "%s captures more than %d arrays: pass some as arguments",
+                        ing_py_def_name(&k->def), ING_PY_MAX_CAPTURED);
+    b->kind = ING_BIND_CAPTURED;
+    v->captured[v->n_captured++] = v->binds.len;
+    return ING_OK;
+}
+
+static ing_status make_binds(ing_py_kernel *k, ing_py_gate *g,
+                             const ing_front_result *r, ing_py_variant *v, ing_err *e) {
+    uint8_t *written = ing_calloc(r->args.len + 1, 1);
+    if (!written) return no_memory(e);
+    ing_ir_written_args(r->mod, written);
+    ing_status s = ING_OK;
+    for (uint32_t i = 0; s == ING_OK && i < r->args.len; i++) {
+        const ing_front_arg *a = &r->args.at[i];
+        ing_py_bind b = {.word = r->mod->args.at[i].word,
+                         .written = written[i],
+                         .path = ing_py_gate_path(g, a->ref),
+                         .dtype = (uint8_t)a->dtype};
+        if (a->dtype == ING_VOID) {
+            s = bind_array(k, g, v, a->ref, &b, e);
+        } else {
+            ing_path_node n = k->paths.nodes.at[b.path];
+            b.kind = ING_BIND_SCALAR;
+            b.arg = (uint16_t)n.i;
+            if (n.step != ING_STEP_ARG)
+                s = ing_fail(e, ING_INTERNAL,
+                             "a run-time scalar that is not an argument");
+        }
+        if (s == ING_OK && !ing_vec_push(&v->binds, b)) s = no_memory(e);
+    }
+    ing_free(written);
+    return s;
+}
+
+static ing_status take_results(const ing_front_result *r, ing_py_variant *v,
+                               ing_err *e) {
+    if (r->mod->rets.len > 16)
+        return ing_fail(e, ING_SYNTAX, "a kernel can return at most 16 values");
+    v->n_rets = r->mod->rets.len;
+    for (uint32_t i = 0; i < v->n_rets; i++) v->rets[i] = (uint8_t)r->mod->rets.at[i];
+    v->returns_tuple = r->returns_tuple;
+    return ING_OK;
+}
+
+static ing_status take_trees(ing_front_result *r, ing_py_variant *v, ing_err *e) {
+    for (uint32_t i = 0; i < r->mod->funcs.len; i++) r->mod->funcs.at[i]->tree = i;
+    for (uint32_t i = 0; i < r->trees.len; i++)
+        if (!ing_vec_push(&v->trees, r->trees.at[i])) return no_memory(e);
+    for (uint32_t i = 0; i < r->messages.len; i++) {
+        if (!ing_vec_push(&v->messages, r->messages.at[i])) return no_memory(e);
+        r->messages.at[i] = NULL;
+    }
+    return ING_OK;
+}
+
+/* The funcs of the gate's list without the kernel itself, which owns the variant. */
+static PyObject *kept_funcs(ing_py_kernel *k, PyObject *all) {
+    if (!all) return NULL;
+    PyObject *list = PyList_New(0);
+    for (Py_ssize_t i = 0; list && i < PyTuple_GET_SIZE(all); i++) {
+        PyObject *o = PyTuple_GET_ITEM(all, i);
+        if (o != (PyObject *)k && PyList_Append(list, o) < 0) Py_CLEAR(list);
+    }
+    Py_DECREF(all);
+    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return tuple;
+}
+
+/* Everything of a variant but its code. */
+static ing_status fill(ing_py_kernel *k, ing_py_gate *g, ing_front_result *r,
+                       ing_py_variant *v, PyObject *const *args, ing_err *e) {
+    ING_TRY(take_results(r, v, e));
+    ING_TRY(take_trees(r, v, e));
+    ING_TRY(make_binds(k, g, r, v, e));
+    v->keep = kept_funcs(k, ing_py_gate_keep(g));
+    if (!v->keep) return ING_PYTHON;
+    v->warnings = Py_NewRef(ing_py_gate_warnings(g));
+    ing_trace_fini(&v->trace);
+    v->trace = *ing_py_gate_trace(g);
+    ing_trace_init(ing_py_gate_trace(g));
+    v->flush_denormals = k->st->settings.at[ING_SET_fast_math] != 0;
+    return ing_py_guards_make(k, v, args, e);
+}
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+static ing_status build(ing_py_kernel *k, ing_ir_mod *mod, ing_py_variant *v,
+                        ing_err *e) {
+    ing_settings settings = k->st->settings;
+    ing_engine_job job = {mod, &settings, ing_py_def_name(&k->def)};
+    ing_status s;
+    Py_BEGIN_ALLOW_THREADS s = ing_engine_build(k->host->engine, &job, &v->code, e);
+    Py_END_ALLOW_THREADS return s;
+}
+
+static ing_status lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **gate,
+                        ing_front_result *r, ing_err *e) {
+    const ing_front_tree *tree;
+    ING_TRY(ing_py_def_tree(k->st, &k->def, &tree, e));
+    ING_TRY(ing_py_gate_new(k, args, gate, e));
+    ing_count(&k->st->counters, ING_COUNT_LOWERINGS);
+    return ing_front_lower(tree, ing_py_gate_face(*gate), r, e);
+}
+
+ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_variant **out,
+                          ing_err *e) {
+    ING_TRY(ing_py_host_prepare(k->host, e));
+    ing_front_result r;
+    ing_front_result_init(&r);
+    ing_py_gate *gate = NULL;
+    ing_py_variant *v = ing_calloc(1, sizeof *v);
+    if (!v) return no_memory(e);
+    v->refs = 1;
+    ing_trace_init(&v->trace);
+    ing_status s = lower(k, args, &gate, &r, e);
+    if (s == ING_OK) s = fill(k, gate, &r, v, args, e);
+    if (s == ING_OK) {
+        ing_ir_mod *mod = r.mod;
+        r.mod = NULL;
+        s = build(k, mod, v, e);
+    }
+    if (s == ING_OK) s = ing_launch_tasks_init(&v->tasks, &v->code, e);
+    ing_py_gate_free(gate);
+    ing_front_result_fini(&r);
+    if (s != ING_OK) {
+        ing_py_variant_unref(v);
+        return s;
+    }
+    ing_count(&k->st->counters, ING_COUNT_VARIANTS);
+    *out = v;
+    return ING_OK;
+}
+
+PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args) {
+    ing_err e;
+    ing_err_init(&e);
+    ing_front_result r;
+    ing_front_result_init(&r);
+    ing_py_gate *gate = NULL;
+    PyObject *out = NULL;
+    ing_status s = lower(k, args, &gate, &r, &e);
+    if (s == ING_OK) {
+        ing_bytes trace, ir;
+        ing_bytes_init(&trace);
+        ing_bytes_init(&ir);
+        ing_trace_print(ing_py_gate_trace(gate), &k->paths, &trace);
+        ing_ir_print(r.mod, ING_IR_PRINT_NAMES | ING_IR_PRINT_LOCS, &ir);
+        if (trace.failed || ir.failed)
+            PyErr_NoMemory();
+        else
+            out = Py_BuildValue("(s#s#)", trace.at ? (char *)trace.at : "",
+                                (Py_ssize_t)trace.len, ir.at ? (char *)ir.at : "",
+                                (Py_ssize_t)ir.len);
+        ing_bytes_fini(&trace);
+        ing_bytes_fini(&ir);
+    }
+    ing_py_gate_free(gate);
+    ing_front_result_fini(&r);
+    if (s != ING_OK) ing_py_raise(k->st, &e);
+    ing_err_fini(&e);
+    return out;
+}
