@@ -29,6 +29,9 @@ static ing_status classify(ing_link *l, const Elf64_Shdr *s, uint8_t *out) {
     if (s->sh_flags & (SHF_TLS | SHF_COMPRESSED))
         return ing_fail(l->e, ING_FORMAT, "section %s: thread-local or compressed",
                         name);
+    if (s->sh_type == SHT_INIT_ARRAY || s->sh_type == SHT_FINI_ARRAY ||
+        starts_with(name, ".ctors") || starts_with(name, ".dtors"))
+        return ing_fail(l->e, ING_FORMAT, "section %s: nothing would run it", name);
     bool write = s->sh_flags & SHF_WRITE, exec = s->sh_flags & SHF_EXECINSTR;
     bool unwind = s->sh_type == SHT_X86_64_UNWIND && l->obj.machine == EM_X86_64;
     if (s->sh_type != SHT_PROGBITS && s->sh_type != SHT_NOBITS && !unwind)
