@@ -83,15 +83,17 @@ static inline bool make_llvm_objects(void) {
     else
         strcpy(root, "../..");
     snprintf(command, sizeof command, "'%s' '%s/tests/py/image_objects.py' '%s'",
-             make_env("INGOT_TEST_PYTHON", "python3"), make_env("INGOT_TEST_ROOT", root),
-             make_dir);
+             make_env("INGOT_TEST_PYTHON", "python3"),
+             make_env("INGOT_TEST_ROOT", root), make_dir);
     int status = make_run(command);
-    if (status == 77) make_not_run("images from LLVM objects: llvmlite is not installed");
+    if (status == 77)
+        make_not_run("images from LLVM objects: llvmlite is not installed");
     CHECK(status == 0 || status == 77);
     return status == 0;
 }
 
-static inline bool make_c_object(const char *name, const char *source, const char *flags) {
+static inline bool make_c_object(const char *name, const char *source,
+                                 const char *flags) {
     char command[2048], file[128];
     snprintf(file, sizeof file, "%s.c", name);
     make_write(file, source, strlen(source));

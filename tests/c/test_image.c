@@ -48,8 +48,8 @@ static void protection(const void *p, char out[5]) {
     while (f && fgets(line, sizeof line, f)) {
         unsigned long long lo, hi;
         char prot[8];
-        if (sscanf(line, "%llx-%llx %7s", &lo, &hi, prot) == 3 &&
-            lo <= (uintptr_t)p && (uintptr_t)p < hi)
+        if (sscanf(line, "%llx-%llx %7s", &lo, &hi, prot) == 3 && lo <= (uintptr_t)p &&
+            (uintptr_t)p < hi)
             memcpy(out, prot, 5);
     }
     if (f) fclose(f);
@@ -212,10 +212,10 @@ typedef struct half_row {
 } half_row;
 
 static void test_half(void) {
-    static const double v[] = {0,        -0.0,     1,      1.0009765625, 65504, 65519.99,
-                               65520,    1e9,      -3.14159, 6e-8,       2.9e-8, 5.9e-5,
-                               2049,     2051,     0.1,    -0.333333,    1e-20, INFINITY,
-                               1.000488, 0.99975586};
+    static const double v[] = {0,         -0.0,   1,        1.0009765625, 65504,
+                               65519.99,  65520,  1e9,      -3.14159,     6e-8,
+                               2.9e-8,    5.9e-5, 2049,     2051,         0.1,
+                               -0.333333, 1e-20,  INFINITY, 1.000488,     0.99975586};
     enum { N = sizeof v / sizeof *v };
     half_row row[N + 1];
     memset(row, 0, sizeof row);
@@ -235,7 +235,8 @@ static void test_half(void) {
         float sum = ing_f16_to_f32(row[k].h) + ing_f16_to_f32(row[k].h2);
         CHECK(row[k].sum == ing_f16_to_f32(ing_f32_to_f16(sum)));
     }
-    CHECK(row[0].h == 0 && row[2].h == 0x3c00 && row[4].h == 0x7bff && row[6].h == 0x7c00);
+    CHECK(row[0].h == 0 && row[2].h == 0x3c00 && row[4].h == 0x7bff &&
+          row[6].h == 0x7c00);
     CHECK((row[N].h & 0x7c00) == 0x7c00 && (row[N].h & 0x3ff) && isnan(row[N].back));
     ing_image_unref(i);
     ing_bytes_fini(&image);
@@ -375,7 +376,8 @@ static void refuses(const char *name, ing_status want, const char *text) {
     ing_bytes_init(&image);
     CHECK(ing_image_link(obj.at, obj.len, NULL, &image, &e) == want);
     if (!e.text || !strstr(e.text, text)) {
-        fprintf(stderr, "%s: got '%s', wanted '%s'\n", name, e.text ? e.text : "", text);
+        fprintf(stderr, "%s: got '%s', wanted '%s'\n", name, e.text ? e.text : "",
+                text);
         CHECK(!"message");
     }
     CHECK(image.len == 0);
@@ -391,7 +393,8 @@ static void test_refusals(void) {
     refuses("tls.o", ING_FORMAT, "thread-local");
     refuses("ctors.o", ING_FORMAT, ".ctors: nothing would run it");
     refuses("no_entry.o", ING_FORMAT, "does not define 'ing_task'");
-    make_write("text.o", "not an object at all, but long enough to be looked at anyway", 60);
+    make_write("text.o", "not an object at all, but long enough to be looked at anyway",
+               60);
     refuses("text.o", ING_FORMAT, "too short");
 
     ing_err e;
@@ -495,23 +498,27 @@ static void test_no_memory(void) {
 
 static void test_imports(void) {
     static const char *const names[] = {
-        "memset",       "memcpy",        "memmove",      "memcmp",       "bcmp",
-        "sin",          "sinf",          "sincos",       "sincosf",      "cos",
-        "tan",          "asin",          "acos",         "atan",         "atan2f",
-        "sinh",         "tanhf",         "exp",          "exp2",         "exp10",
-        "expm1",        "log",           "log2f",        "log10",        "log1p",
-        "pow",          "powf",          "fmod",         "fmodf",        "floor",
-        "ceilf",        "trunc",         "round",        "roundeven",    "rint",
-        "nearbyintf",   "fmin",          "fmaxf",        "sqrt",         "cbrt",
-        "hypot",        "ldexp",         "frexpf",       "modf",         "fma",
-        "fmaf",         "__divti3",      "__udivti3",    "__modti3",     "__umodti3",
-        "__truncdfhf2", "__truncsfhf2",  "__extendhfsf2", "__truncsfbf2", "__powidf2",
-        "__gnu_h2f_ieee", "__gnu_f2h_ieee"};
+        "memset",        "memcpy",       "memmove",      "memcmp",
+        "bcmp",          "sin",          "sinf",         "sincos",
+        "sincosf",       "cos",          "tan",          "asin",
+        "acos",          "atan",         "atan2f",       "sinh",
+        "tanhf",         "exp",          "exp2",         "exp10",
+        "expm1",         "log",          "log2f",        "log10",
+        "log1p",         "pow",          "powf",         "fmod",
+        "fmodf",         "floor",        "ceilf",        "trunc",
+        "round",         "roundeven",    "rint",         "nearbyintf",
+        "fmin",          "fmaxf",        "sqrt",         "cbrt",
+        "hypot",         "ldexp",        "frexpf",       "modf",
+        "fma",           "fmaf",         "__divti3",     "__udivti3",
+        "__modti3",      "__umodti3",    "__truncdfhf2", "__truncsfhf2",
+        "__extendhfsf2", "__truncsfbf2", "__powidf2",    "__gnu_h2f_ieee",
+        "__gnu_f2h_ieee"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         if (!ing_image_import(names[k])) fprintf(stderr, "no import %s\n", names[k]);
         CHECK(ing_image_import(names[k]) != NULL);
     }
-    CHECK(!ing_image_import("system") && !ing_image_import("") && !ing_image_import("z"));
+    CHECK(!ing_image_import("system") && !ing_image_import("") &&
+          !ing_image_import("z"));
     CHECK(!ing_image_import("_ZGVdN4v_nothing"));
     double (*f)(double);
     void *p = ing_image_import("log1p");

@@ -16,10 +16,22 @@ static uint64_t next(void) { /* xorshift64* */
     return seed * 0x2545f4914f6cdd1d;
 }
 
-static const uint64_t nasty[] = {0,         1,          7,          8,
-                                 0xff,      0xfff,      0x1000,     0x7fffffff,
-                                 0xffffffff, 0x100000000, INT64_MAX, UINT64_MAX,
-                                 UINT64_MAX - 7, (uint64_t)1 << 63, 0xfff1, 0xfff2};
+static const uint64_t nasty[] = {0,
+                                 1,
+                                 7,
+                                 8,
+                                 0xff,
+                                 0xfff,
+                                 0x1000,
+                                 0x7fffffff,
+                                 0xffffffff,
+                                 0x100000000,
+                                 INT64_MAX,
+                                 UINT64_MAX,
+                                 UINT64_MAX - 7,
+                                 (uint64_t)1 << 63,
+                                 0xfff1,
+                                 0xfff2};
 
 /* A few changed bits, or a word replaced by a number that breaks sums; mostly near the
  * headers and tables, where a change means something. */
@@ -81,7 +93,8 @@ static void fuzz_object(const char *name, uint16_t machine, uint32_t rounds) {
         Elf64_Shdr s;
         memcpy(&s, obj.at + h.e_shoff + k * sizeof s, sizeof s);
         spot[n_spots++] = h.e_shoff + k * sizeof s;
-        if (s.sh_type == SHT_RELA || s.sh_type == SHT_SYMTAB) spot[n_spots++] = s.sh_offset;
+        if (s.sh_type == SHT_RELA || s.sh_type == SHT_SYMTAB)
+            spot[n_spots++] = s.sh_offset;
     }
     for (uint32_t k = 0; k < rounds; k++) {
         uint8_t *copy = exact(obj.at, obj.len);
