@@ -1,0 +1,320 @@
+"""Kernels across processes and threads: the image cache, fork, first launches from many
+threads, Ctrl-C, helpers that die. Each program runs in a process of its own."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from conftest import samples
+
+HEAD = """
+import sys, os, time, threading
+import ingot as qd
+from ingot import _core
+qd.init(arch=qd.cpu)
+"""
+
+
+def write(tmp_path, body, name="prog.py"):
+    path = tmp_path / name
+    path.write_text(HEAD + textwrap.dedent(body))
+    return path
+
+
+def run(path, *args, env=None, timeout=120, code=0):
+    done = subprocess.run(
+        [sys.executable, str(path), *args], capture_output=True, text=True, timeout=timeout,
+        env={**os.environ, **(env or {})},
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+SAXPY = """
+@qd.kernel
+def saxpy(a: qd.f32, x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        y[i] = a * x[i] + y[i]
+
+x = qd.ndarray(qd.f32, 1000)
+y = qd.ndarray(qd.f32, 1000)
+for i in range(1000):
+    x[i] = i
+y.fill(1)
+saxpy(2.0, x, y)
+assert [y[i] for i in (0, 1, 999)] == [1.0, 3.0, 1999.0]
+c = _core.counters()
+print(c["image_compiles"], c["image_disk_hits"], c["helpers_started"])
+"""
+
+
+def test_second_process_needs_no_llvm(tmp_path, cache_dir):
+    prog = write(tmp_path, SAXPY)
+    assert run(prog).split() == ["1", "0", "1"]
+    assert run(prog).split() == ["0", "1", "0"]
+    # Hide llvmlite: a helper would say that it is missing.
+    block = tmp_path / "block"
+    block.mkdir()
+    (block / "llvmlite.py").write_text("raise ImportError('hidden by the test')")
+    assert run(prog, env={"PYTHONPATH": str(block)}).split() == ["0", "1", "0"]
+
+
+def test_without_llvmlite_the_error_names_it(tmp_path, cache_dir):
+    prog = write(tmp_path, """
+        import importlib.util
+        real = importlib.util.find_spec
+        importlib.util.find_spec = lambda name, *a: None if name == "llvmlite" else real(name, *a)
+
+        @qd.kernel
+        def k(x: qd.types.ndarray()):
+            for i in range(x.shape[0]):
+                x[i] = 1
+
+        x = qd.ndarray(qd.f32, 4)
+        try:
+            k(x)
+        except qd.IngotCompilationError as e:
+            print("llvmlite" in str(e))
+        """)
+    # The helper is isolated (-I) and gets llvmlite's folder only from its parent; a venv's
+    # own site-packages may still hold it, so its interpreter runs without site as well.
+    out = run(prog, env={"INGOT_PYTHON": nosite_python(tmp_path)})
+    assert out.split() == ["True"]
+
+
+def nosite_python(tmp_path):
+    """A launcher that starts this Python without site-packages."""
+    path = tmp_path / "python-nosite"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_changed_image_is_compiled_again(tmp_path, cache_dir):
+    prog = write(tmp_path, SAXPY)
+    run(prog)
+    images = [p for p in pathlib.Path(cache_dir).rglob("*") if p.is_file()]
+    assert images
+    for p in images:
+        data = bytearray(p.read_bytes())
+        data[len(data) // 2] ^= 1
+        p.write_bytes(data)
+    assert run(prog).split()[:2] == ["1", "0"]
+    assert run(prog).split()[:2] == ["0", "1"]
+
+
+def test_first_launch_from_64_threads(tmp_path, cache_dir):
+    prog = write(tmp_path, """
+        kernels = []
+        for n in range(8):
+            source = f'''
+        def k{n}(x: qd.types.ndarray()):
+            for i in range(x.shape[0]):
+                x[i] = i * {n} + 1
+        '''
+            import linecache
+            text = "\\n".join(line[8:] if line.startswith("        ") else line
+                             for line in source.strip("\\n").split("\\n"))
+            name = f"<k{n}>"
+            linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+            scope = {"qd": qd}
+            exec(compile(text, name, "exec"), scope)
+            kernels.append(qd.kernel(scope[f"k{n}"]))
+        go = threading.Barrier(64)
+        errors = []
+        def work(t):
+            try:
+                x = qd.ndarray(qd.i32, 100)
+                go.wait()
+                kernels[t % 8](x)
+                assert x[99] == 99 * (t % 8) + 1, x[99]
+            except BaseException as e:
+                errors.append(repr(e))
+        threads = [threading.Thread(target=work, args=(t,)) for t in range(64)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        c = _core.counters()
+        print(len(errors), errors[:1], c["variants"], c["image_compiles"] <= 8)
+        """)
+    assert run(prog).split() == ["0", "[]", "8", "True"]
+
+
+def test_fork_after_launch(tmp_path, cache_dir):
+    n = max(20, samples(100))
+    prog = write(tmp_path, f"""
+        @qd.kernel
+        def fill(x: qd.types.ndarray(), v: qd.i32):
+            for i in range(x.shape[0]):
+                x[i] = v
+
+        @qd.kernel
+        def late(x: qd.types.ndarray(), v: qd.i32):
+            for i in range(x.shape[0]):
+                x[i] = v * 2
+
+        x = qd.ndarray(qd.i32, 200000)
+        fill(x, 1)
+        bad = 0
+        for r in range({n}):
+            pid = os.fork()
+            if pid == 0:
+                fill(x, r)
+                ok = x[199999] == r
+                if r % 10 == 0:
+                    late(x, r)
+                    ok = ok and x[199999] == 2 * r
+                os._exit(0 if ok else 1)
+            bad += os.waitpid(pid, 0)[1] != 0
+            fill(x, -r)
+            bad += x[5] != -r
+        print(bad)
+        """)
+    assert run(prog).split() == ["0"]
+
+
+ENDLESS = """
+@qd.kernel
+def spin(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        while x[0] < 1:
+            x[i] = x[i] + 0
+
+@qd.kernel
+def one(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        x[i] = 7
+
+x = qd.ndarray(qd.i32, int(sys.argv[1]))
+one(x)
+assert x[0] == 7
+x.fill(0)
+print("ready", flush=True)
+try:
+    spin(x)
+    print("came back")
+except KeyboardInterrupt:
+    print("stopped", time.time(), flush=True)
+one(x)
+print(x[0])
+"""
+
+
+@pytest.mark.parametrize("size", ["1", "300000"])
+def test_ctrl_c(tmp_path, cache_dir, size):
+    prog = write(tmp_path, ENDLESS)
+    p = subprocess.Popen([sys.executable, str(prog), size], stdout=subprocess.PIPE, text=True)
+    try:
+        assert p.stdout.readline().strip() == "ready"
+        time.sleep(0.5)
+        sent = time.time()
+        p.send_signal(signal.SIGINT)
+        word, when = p.stdout.readline().split()
+        assert word == "stopped"
+        print(f"stopped after {(float(when) - sent) * 1000:.0f} ms")
+        assert p.stdout.readline().strip() == "7"
+        assert p.wait(30) == 0
+    finally:
+        p.kill()
+        p.wait()
+
+
+def test_a_helper_that_is_killed(tmp_path, cache_dir):
+    """Killed in the middle of a compile: retried once; killed always: an error, and the next
+    kernel compiles."""
+    prog = write(tmp_path, """
+        import signal
+        body = "\\n".join(f"        x[i] = x[i] * {k}.5 + x[i] // {k + 1}" for k in range(400))
+        def make(name):
+            import linecache
+            text = f"def {name}(x: qd.types.ndarray()):\\n    for i in range(x.shape[0]):\\n{body}\\n"
+            file = f"<{name}>"
+            linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+            scope = {"qd": qd}
+            exec(compile(text.replace("7.5", name[-1] + ".25"), file, "exec"), scope)
+            return qd.kernel(scope[name])
+
+        def kill_children(times):
+            killed = 0
+            end = time.time() + 60
+            while killed < times and time.time() < end:
+                for pid in children():
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                        killed += 1
+                    except ProcessLookupError:
+                        pass
+                time.sleep(0.02)
+
+        def children():
+            out = []
+            for t in os.listdir("/proc/self/task"):
+                try:
+                    out += [int(p) for p in open(f"/proc/self/task/{t}/children").read().split()]
+                except OSError:
+                    pass
+            return out
+
+        x = qd.ndarray(qd.f32, 4)
+        t = threading.Thread(target=kill_children, args=(1,))
+        t.start()
+        make("k1")(x)
+        t.join()
+        c = _core.counters()
+        print(c["helper_retries"] >= 1)
+
+        stop = threading.Event()
+        def always():
+            while not stop.is_set():
+                kill_children(1) if children() else time.sleep(0.005)
+        t = threading.Thread(target=always)
+        t.start()
+        @qd.kernel
+        def k2(x: qd.types.ndarray()):
+            for i in range(x.shape[0]):
+                x[i] = 2
+        try:
+            k2(x)
+            print("compiled")
+        except qd.IngotCompilationError as e:
+            print("refused")
+        stop.set()
+        t.join()
+        k2(x)
+        print(x[3])
+        """)
+    assert run(prog).split() == ["True", "refused", "2.0"]
+
+
+def test_nothing_is_written_on_a_hit(tmp_path, cache_dir):
+    prog = write(tmp_path, SAXPY)
+    run(prog)
+    before = {p: p.stat().st_mtime_ns for p in pathlib.Path(cache_dir).rglob("*")}
+    run(prog)
+    after = {p: p.stat().st_mtime_ns for p in pathlib.Path(cache_dir).rglob("*")}
+    assert before == after
+
+
+def test_read_only_cache(tmp_path, cache_dir):
+    prog = write(tmp_path, SAXPY)
+    run(prog)
+    for p in sorted(pathlib.Path(cache_dir).rglob("*"), reverse=True):
+        p.chmod(0o500 if p.is_dir() else 0o400)
+    pathlib.Path(cache_dir).chmod(0o500)
+    try:
+        assert run(prog).split() == ["0", "1", "0"]
+    finally:
+        for p in [pathlib.Path(cache_dir), *pathlib.Path(cache_dir).rglob("*")]:
+            p.chmod(0o700)
+
+
+def test_offline_cache_off(tmp_path, cache_dir):
+    prog = write(tmp_path, SAXPY.replace("@qd.kernel", "qd.init(offline_cache=False)\n@qd.kernel"))
+    assert run(prog).split()[:2] == ["1", "0"]
+    assert run(prog).split()[:2] == ["1", "0"]
+    assert not any(pathlib.Path(cache_dir).rglob("*"))

@@ -1,0 +1,276 @@
+"""The gate and the trace: what is read is recorded, what changes is seen, lowering is
+deterministic (R4, R6, R7, R11, R13)."""
+
+import gc
+import math
+import subprocess
+import sys
+import textwrap
+import weakref
+
+import ingot as qd
+from ingot import _core
+
+N = 3
+SCALE = 2.0
+FLAG = True
+table = qd.ndarray(qd.i32, 4)
+
+
+@qd.func
+def scaled(v):
+    return v * SCALE
+
+
+@qd.kernel
+def use_globals(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        if qd.static(FLAG):
+            x[i] = scaled(qd.cast(N, qd.f32)) + math.pi
+        else:
+            x[i] = undefined_name  # noqa: F821
+
+
+def test_globals_are_never_stale():
+    global N, SCALE, FLAG
+    qd.init()
+    x = qd.ndarray(qd.f32, 2)
+    use_globals(x)
+    assert abs(x[0] - (6.0 + math.pi)) < 1e-5
+    N = 5
+    use_globals(x)
+    assert abs(x[0] - (10.0 + math.pi)) < 1e-5
+    SCALE = 4.0
+    use_globals(x)
+    assert abs(x[0] - (20.0 + math.pi)) < 1e-5
+    N, SCALE = 3, 2.0
+    before = _core.counters()["variants"]
+    use_globals(x)
+    assert abs(x[0] - (6.0 + math.pi)) < 1e-5
+    assert _core.counters()["variants"] == before  # A -> B -> A is a hit
+    N = 3 + 0  # an equal value, set again: same variant
+    use_globals(x)
+    assert _core.counters()["variants"] == before
+
+
+def test_type_of_a_constant_counts():
+    global N
+    qd.init()
+    N = 3
+    trace_int = use_globals.lower(qd.ndarray(qd.f32, 2))[0]
+    N = 3.0
+    trace_float = use_globals.lower(qd.ndarray(qd.f32, 2))[0]
+    N = True
+    trace_bool = use_globals.lower(qd.ndarray(qd.f32, 2))[0]
+    N = 3
+    assert len({trace_int, trace_float, trace_bool}) == 3
+
+
+@qd.kernel
+def use_captured(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        x[i] = table[i]
+
+
+def test_a_captured_array_is_an_argument():
+    global table
+    qd.init()
+    x = qd.ndarray(qd.i32, 4)
+    table[2] = 9
+    use_captured(x)
+    assert x[2] == 9
+    table[2] = 10
+    use_captured(x)
+    assert x[2] == 10
+    old = table
+    table = qd.ndarray(qd.i32, 4)
+    table[2] = 11
+    use_captured(x)
+    assert x[2] == 11
+    assert use_captured._variants == 1
+    table = qd.ndarray(qd.f32, 4)
+    table[2] = 2.5
+    use_captured(x)
+    assert x[2] == 2
+    assert use_captured._variants == 2
+    table = old
+    use_captured(x)
+    assert x[2] == 10 and use_captured._variants == 2
+
+
+def test_captured_arrays_are_not_kept_alive():
+    global table
+    qd.init()
+    table = qd.ndarray(qd.i32, 4)
+    use_captured(qd.ndarray(qd.i32, 4))
+    gone = weakref.ref(table)
+    table = None
+    gc.collect()
+    assert gone() is None
+    table = qd.ndarray(qd.i32, 4)
+    use_captured(qd.ndarray(qd.i32, 4))
+
+
+def make_adder(n):
+    @qd.kernel
+    def add(x: qd.types.ndarray()):
+        for i in range(x.shape[0]):
+            x[i] += n
+
+    def change(v):
+        nonlocal n
+        n = v
+
+    return add, change
+
+
+def test_closure_cells():
+    qd.init()
+    add, change = make_adder(3)
+    x = qd.ndarray(qd.i32, 2)
+    add(x)
+    assert x[1] == 3
+    change(10)
+    add(x)
+    assert x[1] == 13
+    other, _ = make_adder(100)
+    other(x)
+    assert x[0] == 113
+
+
+@qd.kernel
+def use_template(x: qd.types.ndarray(), k: qd.template()):
+    for i in range(x.shape[0]):
+        x[i] = k
+
+
+def test_template_values():
+    qd.init()
+    x = qd.ndarray(qd.f32, 2)
+    for k in (1, 2, 1, 2.5, 1):
+        use_template(x, k)
+        assert x[1] == k
+    assert use_template._variants == 3
+
+
+def test_only_what_is_read_counts():
+    global N
+    qd.init()
+
+    @qd.kernel
+    def ignores(x: qd.types.ndarray(), y: qd.types.ndarray(), k: qd.template()):
+        for i in range(x.shape[0]):
+            x[i] = 1
+
+    x = qd.ndarray(qd.f32, 2)
+    ignores(x, qd.ndarray(qd.f32, 3), 1)
+    ignores(x, qd.ndarray(qd.i64, (3, 3)), 2)
+    N = 77
+    ignores(x, x, "text")
+    N = 3
+    assert ignores._variants == 1
+
+
+def test_init_drops_variants_and_keeps_arrays():
+    qd.init()
+    x = qd.ndarray(qd.f32, 2)
+    use_template(x, 4)
+    qd.init()
+    assert use_template._variants == 0
+    assert x[0] == 4.0
+    use_template(x, 5)
+    assert x[0] == 5.0
+
+
+def test_default_types_are_part_of_the_key():
+    @qd.kernel
+    def half(x: qd.types.ndarray()):
+        for i in range(x.shape[0]):
+            v = 1 / 3
+            x[i] = v
+
+    x = qd.ndarray(qd.f64, 1)
+    qd.init()
+    half(x)
+    single = x[0]
+    qd.init(default_fp=qd.f64)
+    half(x)
+    assert x[0] == 1 / 3 and single != 1 / 3
+
+
+PROGRAM = """
+import sys
+import ingot as qd
+qd.init()
+M, K = 4, 0.5
+weights = (1, 2, 3)
+
+@qd.func
+def f(a, b):
+    return a * K + b
+
+@qd.func
+def g(a):
+    return f(a, 1) + f(a, 2)
+
+@qd.kernel
+def k(x: qd.types.ndarray(), s: qd.f32):
+    for i in range(x.shape[0]):
+        acc = 0.0
+        for j in qd.static(range(M)):
+            acc += g(x[i]) * j
+        for w in qd.static(weights):
+            acc += w * s
+        x[i] = acc
+
+@qd.kernel
+def other(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        x[i] = g(x[i])
+
+x = qd.ndarray(qd.f32, 8)
+if len(sys.argv) > 1:
+    y = qd.ndarray(qd.i64, (2, 2))
+    for t in (qd.f64, qd.i32):
+        other.lower(qd.ndarray(t, 4))
+        k.lower(qd.ndarray(t, 4), 1.0)
+trace, ir = k.lower(x, 2.0)
+sys.stdout.write(trace + "====\\n" + ir)
+"""
+
+
+def test_lowering_is_deterministic(tmp_path):
+    """Two processes, other hash seeds, other histories: the same bytes (R6)."""
+    prog = tmp_path / "prog.py"
+    prog.write_text(PROGRAM)
+    outs = []
+    for seed, args in (("0", []), ("1", ["history"]), ("12345", []), ("7", ["history"])):
+        env = {**__import__("os").environ, "PYTHONHASHSEED": seed}
+        outs.append(subprocess.run([sys.executable, str(prog), *args], env=env, check=True,
+                                   capture_output=True, text=True).stdout)
+    assert "====" in outs[0] and len(outs[0]) > 500
+    assert len(set(outs)) == 1
+
+
+def test_a_func_is_lowered_once_per_signature():
+    qd.init()
+    before = _core.counters()
+    scope = {}
+    text = textwrap.dedent("""
+        import ingot as qd
+        @qd.func
+        def sq(a):
+            return a * a
+        @qd.kernel
+        def k(x: qd.types.ndarray()):
+            for i in range(x.shape[0]):
+                x[i] = sq(x[i]) + sq(x[i] + 1) + sq(x[i] + 2) + sq(i)
+    """)
+    import linecache
+
+    linecache.cache["<once>"] = (len(text), None, text.splitlines(True), "<once>")
+    exec(compile(text, "<once>", "exec"), scope)
+    scope["k"](qd.ndarray(qd.f32, 2))
+    after = _core.counters()
+    assert after["func_lowered"] - before["func_lowered"] == 2  # for f32 and for i32
+    assert after["func_shared"] - before["func_shared"] == 2
