@@ -148,8 +148,18 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     return s;
 }
 
+/* Options that change what a kernel means are refused until they are built. */
+static ing_status check_options(ing_py_kernel *k, ing_err *e) {
+    PyObject *graph = k->options ? PyDict_GetItemString(k->options, "graph") : NULL;
+    if (!graph || graph == Py_False) return ING_OK;
+    return ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_COMPILE,
+                           "leave out graph=True: the loops run in order all the same",
+                           e, "graph kernels are not supported yet");
+}
+
 ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
                                  ing_py_variant **out, ing_err *e) {
+    ING_TRY(check_options(k, e));
     ING_TRY(ing_py_check_args(k, args, e));
     for (;;) {
         asker a = {k, args};

@@ -24,15 +24,20 @@ typedef struct frame {
     uint32_t n_params;
 } frame;
 
+typedef struct subtrace {
+    ing_trace trace;
+    bool used; /* spliced before: a further use of one specialisation */
+} subtrace;
+
 struct ing_py_gate {
     ing_gate face;
     ing_py_kernel *kernel;
     PyObject *const *args; /* borrowed, one per kernel parameter */
     ing_vec(thing) things; /* [0] unused */
     ing_vec(frame) frames;
-    ing_vec(ing_trace) subs; /* sub-traces of frames that were left */
-    PyObject *defs;          /* list: kernels and funcs whose trees were used */
-    PyObject *warnings;      /* list of (category, text) */
+    ing_vec(subtrace) subs; /* of frames that were left */
+    PyObject *defs;         /* list: kernels and funcs whose trees were used */
+    PyObject *warnings;     /* list of (category, text) */
 };
 
 enum { MAX_STEPS = 200, MAX_FRAMES = 1000 };
@@ -284,30 +289,35 @@ static ing_status gate_enter(void *self, ing_gref fn, const ing_gref *params,
     return ING_OK;
 }
 
-static ing_status gate_leave(void *self, uint32_t *subtrace, ing_err *e) {
+static ing_status gate_leave(void *self, uint32_t *out, ing_err *e) {
     ing_py_gate *g = self;
     if (g->frames.len < 2)
         return ing_fail(e, ING_INTERNAL, "the kernel's frame cannot be left");
     frame f = g->frames.at[--g->frames.len];
     ing_free(f.params);
-    if (!ing_vec_push(&g->subs, f.trace)) {
+    subtrace sub = {f.trace, false};
+    if (!ing_vec_push(&g->subs, sub)) {
         ing_trace_fini(&f.trace);
         return no_memory(e);
     }
-    *subtrace = g->subs.len - 1;
+    *out = g->subs.len - 1;
+    ing_count(&g->kernel->st->counters, ING_COUNT_FUNC_LOWERED);
     return ING_OK;
 }
 
-static ing_status gate_splice(void *self, uint32_t subtrace, ing_gref fn,
+static ing_status gate_splice(void *self, uint32_t which, ing_gref fn,
                               const ing_gref *params, uint32_t n, ing_err *e) {
     ing_py_gate *g = self;
-    if (subtrace >= g->subs.len) return ing_fail(e, ING_INTERNAL, "no such sub-trace");
+    if (which >= g->subs.len) return ing_fail(e, ING_INTERNAL, "no such sub-trace");
+    subtrace *sub = &g->subs.at[which];
+    if (sub->used) ing_count(&g->kernel->st->counters, ING_COUNT_FUNC_SHARED);
+    sub->used = true;
     ing_path paths[ING_PY_MAX_PARAMS + 1] = {0};
     for (uint32_t i = 0; i < n && i < ING_PY_MAX_PARAMS; i++)
         paths[i] = thing_get(g, params[i])->path;
     ing_path func = thing_get(g, fn)->path;
-    return ing_trace_splice(&top(g)->trace, &g->kernel->paths, &g->subs.at[subtrace],
-                            func, paths, n)
+    return ing_trace_splice(&top(g)->trace, &g->kernel->paths, &sub->trace, func, paths,
+                            n)
                ? ING_OK
                : no_memory(e);
 }
@@ -404,7 +414,7 @@ void ing_py_gate_free(ing_py_gate *g) {
         ing_free(g->frames.at[i].params);
         ing_trace_fini(&g->frames.at[i].trace);
     }
-    for (uint32_t i = 0; i < g->subs.len; i++) ing_trace_fini(&g->subs.at[i]);
+    for (uint32_t i = 0; i < g->subs.len; i++) ing_trace_fini(&g->subs.at[i].trace);
     for (uint32_t i = 0; i < g->things.len; i++) Py_XDECREF(g->things.at[i].obj);
     ing_vec_fini(&g->frames);
     ing_vec_fini(&g->subs);

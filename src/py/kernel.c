@@ -61,27 +61,43 @@ static void kernel_dealloc(ing_py_kernel *k) {
     Py_DECREF(type);
 }
 
-/* kernel(fn, options=None, source=None) */
+/* The arguments of kernel() and func(): one function, then options as keywords. *options is
+ * a new dict or NULL, *source borrowed from kwargs or NULL. */
+static int parse_make(const char *who, PyObject *args, PyObject *kwargs, PyObject **fn,
+                      PyObject **options, PyObject **source) {
+    *options = *source = NULL;
+    if (PyTuple_GET_SIZE(args) != 1) {
+        PyErr_Format(PyExc_TypeError, "%s() takes one function, got %zd arguments", who,
+                     PyTuple_GET_SIZE(args));
+        return -1;
+    }
+    *fn = PyTuple_GET_ITEM(args, 0);
+    if (!kwargs) return 0;
+    *source = PyDict_GetItemString(kwargs, "source");
+    if (*source == Py_None) *source = NULL;
+    if (PyDict_GET_SIZE(kwargs) > (*source != NULL)) *options = PyDict_Copy(kwargs);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static const char *const names[] = {"fn", "options", "source", NULL};
-    PyObject *fn, *options = NULL, *source = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:kernel",
-                                     (char **)(uintptr_t)names, &fn, &options, &source))
-        return NULL;
+    PyObject *fn, *options, *source;
+    if (parse_make("kernel", args, kwargs, &fn, &options, &source) < 0) return NULL;
     ing_py_state *st = ing_py_state_in(module);
     PyTypeObject *type = st->host->kernel_type;
     ing_py_kernel *k = (ing_py_kernel *)type->tp_alloc(type, 0);
-    if (!k) return NULL;
+    if (!k) {
+        Py_XDECREF(options);
+        return NULL;
+    }
     ing_paths_init(&k->paths);
     k->vectorcall = ing_py_kernel_call;
     k->st = st;
     k->host = st->host;
     k->epoch = st->host->epoch;
+    k->options = options;
     k->tree = ing_tree_new();
-    k->options = Py_XNewRef(options == Py_None ? NULL : options);
     if (!k->tree) PyErr_NoMemory();
-    if (!k->tree ||
-        ing_py_def_init(st, &k->def, fn, source == Py_None ? NULL : source) < 0) {
+    if (!k->tree || ing_py_def_init(st, &k->def, fn, source) < 0) {
         Py_DECREF(k);
         return NULL;
     }
@@ -158,11 +174,13 @@ static PyObject *kernel_lower(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 static int func_traverse(ing_py_func *f, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(f));
+    Py_VISIT(f->options);
     Py_VISIT(f->dict);
     return ing_py_def_traverse(&f->def, visit, arg);
 }
 
 static int func_clear(ing_py_func *f) {
+    Py_CLEAR(f->options);
     Py_CLEAR(f->dict);
     ing_py_def_fini(&f->def);
     return 0;
@@ -178,17 +196,17 @@ static void func_dealloc(ing_py_func *f) {
 }
 
 static PyObject *func_make(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static const char *const names[] = {"fn", "options", "source", NULL};
-    PyObject *fn, *options = NULL, *source = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:func",
-                                     (char **)(uintptr_t)names, &fn, &options, &source))
-        return NULL;
+    PyObject *fn, *options, *source;
+    if (parse_make("func", args, kwargs, &fn, &options, &source) < 0) return NULL;
     ing_py_state *st = ing_py_state_in(module);
     PyTypeObject *type = st->host->func_type;
     ing_py_func *f = (ing_py_func *)type->tp_alloc(type, 0);
-    if (!f) return NULL;
-    if (ing_py_def_init(st, &f->def, fn, source == Py_None ? NULL : source) < 0) {
-        Py_DECREF(f);
+    if (f)
+        f->options = options;
+    else
+        Py_XDECREF(options);
+    if (!f || ing_py_def_init(st, &f->def, fn, source) < 0) {
+        Py_XDECREF(f);
         return NULL;
     }
     return (PyObject *)f;
@@ -283,9 +301,9 @@ static PyType_Spec func_spec = {
 
 static PyMethodDef functions[] = {
     {"kernel", (PyCFunction)(void (*)(void))kernel_make, METH_VARARGS | METH_KEYWORDS,
-     "kernel(fn, options=None, source=None) -> Kernel"},
+     "kernel(fn, *, source=None, **options) -> Kernel"},
     {"func", (PyCFunction)(void (*)(void))func_make, METH_VARARGS | METH_KEYWORDS,
-     "func(fn, options=None, source=None) -> Func"},
+     "func(fn, *, source=None, **options) -> Func"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -89,6 +89,7 @@ PyObject *ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file,
 
 typedef struct ing_py_func {
     PyObject_HEAD ing_py_def def;
+    PyObject *options; /* dict or NULL */
     PyObject *dict, *weakrefs;
 } ing_py_func;
 
