@@ -186,15 +186,23 @@ static void store(ing_gen *g, ing_type t, txt v, txt p, ing_gen_root root) {
                 p.s, ing_ir_type_align(g->m, t), ing_gen_access(g, root));
 }
 
+/* A result is a whole word, extended as a CONST is. */
 static void set_result(ing_gen *g, const ing_ir_inst *i) {
-    ing_type t = ing_gen_type_of(g, i->b);
+    ing_dtype t = (ing_dtype)ing_gen_type_of(g, i->b);
+    uint32_t bits = ing_dtype_bits(t);
+    txt v = g->vals[i->b];
+    if (ing_dtype_is_float(t)) {
+        v = ing_gen_def(g, "bitcast %s %s to i%u", ing_gen_type(g, t).s, v.s, bits);
+        t = bits == 16 ? ING_U16 : bits == 32 ? ING_U32 : ING_U64;
+    }
+    v = ing_gen_cast(g, t, ING_I64, v);
     txt pp = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
                          offsetof(ing_ctx, rets));
     txt r = ing_gen_def(g, "load ptr, ptr %s, align 8%s", pp.s,
                         ing_gen_access(g, ING_GEN_CONTEXT));
     txt p =
         ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %llu", r.s, 8ull * i->a);
-    store(g, t, g->vals[i->b], p, ING_GEN_BUFFER);
+    store(g, ING_I64, v, p, ING_GEN_BUFFER);
 }
 
 /* ---- atomics ----------------------------------------------------------------------------- */

@@ -21,12 +21,11 @@ static bool helper_command_get(helper_command *c) {
         printf("not run: INGOT_TEST_PYTHON or INGOT_TEST_ROOT is not set\n");
         return false;
     }
-    snprintf(
-        cmd, sizeof cmd,
-        "'%s' -I -c 'import sys; sys.path.insert(0, sys.argv[1]); import _helper as h\n"
-        "a = h.argv() if h.llvmlite_dirs() else []\n"
-        "sys.stdout.write(\"\\1\".join(a))' '%s/ingot'",
-        python, root);
+    snprintf(cmd, sizeof cmd,
+             "'%s' -I -c 'import runpy, sys; h = runpy.run_path(sys.argv[1])\n"
+             "a = h[\"argv\"]() if h[\"llvmlite_dirs\"]() else []\n"
+             "sys.stdout.write(\"\\1\".join(a))' '%s/ingot/_helper.py'",
+             python, root);
     FILE *f = popen(cmd, "r");
     size_t n = f ? fread(c->text, 1, sizeof c->text - 1, f) : 0;
     if (f) pclose(f);

@@ -1,0 +1,257 @@
+/* Runs a program (IR text) on native code and on the interpreter, on copies of the same
+ * memory, and compares memory, results, status and error slot: bit for bit but for NaNs
+ * (R23). Shared by the test_native programs; native_open first. */
+#ifndef ING_TEST_NATIVE_H
+#define ING_TEST_NATIVE_H
+#include "check.h"
+#include "compile/compile.h"
+#include "gen/gen.h"
+#include "helper_argv.h"
+
+#include <math.h>
+
+enum { MAX_ARGS = 64, MAX_RETS = 16 };
+
+typedef struct targ { /* a kernel argument of a test */
+    const void *data; /* array: initial contents */
+    size_t bytes;
+    int64_t extent[3];
+    uint64_t scalar;
+} targ;
+
+typedef struct setup {
+    const char *name;
+    const char *ir;
+    const char *level; /* NULL = best of this machine */
+    bool fast;
+    double tolerance; /* of floats, relative and absolute; 0 = exact */
+    const targ *args;
+    uint32_t n_args;
+    int polls; /* poll says "stop" from this call on; 0 = never */
+} setup;
+
+typedef struct side { /* one of the two executions */
+    uint8_t *memory[MAX_ARGS];
+    uint64_t words[4 * MAX_ARGS];
+    uint64_t rets[MAX_RETS];
+    uint8_t buffer[4096];
+    ing_error_slot error;
+    ing_ctx ctx;
+    int polls_left, polled;
+    int32_t status;
+} side;
+
+static ing_helpers *helpers;
+static ing_counters counters;
+
+static int32_t poll_side(ing_ctx *ctx) {
+    side *s = ctx->owner;
+    s->polled++;
+    ctx->fuel = 1000;
+    return s->polls_left && --s->polls_left == 0;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+static void side_init(side *s, const ing_ir_mod *m, const setup *t) {
+    memset(s, 0, sizeof *s);
+    for (uint32_t k = 0; k < t->n_args; k++) {
+        const ing_type_info *i = ing_ir_type(m, m->args.at[k].type);
+        uint64_t *w = &s->words[m->args.at[k].word];
+        if (i->kind != ING_TYPE_ARRAY) {
+            *w = t->args[k].scalar;
+            continue;
+        }
+        s->memory[k] = malloc(t->args[k].bytes + 1);
+        memcpy(s->memory[k], t->args[k].data, t->args[k].bytes);
+        w[0] = (uint64_t)(uintptr_t)s->memory[k];
+        for (uint32_t d = 0; d < i->rank; d++)
+            w[1 + d] = (uint64_t)t->args[k].extent[d];
+    }
+    s->polls_left = t->polls;
+    s->ctx = (ing_ctx){.args = s->words,
+                       .buffer = s->buffer,
+                       .rets = s->rets,
+                       .error = &s->error,
+                       .poll = poll_side,
+                       .fuel = 1000,
+                       .owner = s};
+}
+
+static void side_fini(side *s) {
+    for (uint32_t k = 0; k < MAX_ARGS; k++) free(s->memory[k]);
+}
+
+static int64_t bound(const side *s, const ing_ir_bound *b) {
+    int64_t v = b->value;
+    if (b->in_buffer) memcpy(&v, s->buffer + b->offset, sizeof v);
+    return v;
+}
+
+static bool report(const setup *t, const char *step, ing_err *e) {
+    check_failed++;
+    fprintf(stderr, "%s: %s: %s\n", t->name, step, e->text ? e->text : "?");
+    ing_err_fini(e);
+    return false;
+}
+
+/* Native code of task k, or NULL with the failure counted. */
+static ing_image *build(const ing_ir_mod *m, uint32_t k, const setup *t) {
+    ing_gen_options o = {t->fast, 2, t->level ? t->level : ing_image_isa_level()};
+    ing_ir_mod *one = NULL;
+    ing_image *image = NULL;
+    ing_bytes text, options, object, linked;
+    ing_err e;
+    ing_err_init(&e);
+    ing_bytes_init(&text);
+    ing_bytes_init(&options);
+    ing_bytes_init(&object);
+    ing_bytes_init(&linked);
+    ing_gen_helper_options(&o, &options);
+    const char *step = "extract";
+    ing_status s = ing_ir_extract_task(m, k, &one, &e);
+    if (s == ING_OK) step = "gen", s = ing_gen_llvm(one, &o, &text, &e);
+    if (s == ING_OK)
+        step = "compile", s = ing_helpers_compile(helpers, (const char *)options.at,
+                                                  text.at, text.len, &object, &e);
+    if (s == ING_OK)
+        step = "link", s = ing_image_link(object.at, object.len, NULL, &linked, &e);
+    if (s == ING_OK)
+        step = "load", s = ing_image_load(-1, linked.at, linked.len, &image, &e);
+    if (s != ING_OK) {
+        report(t, step, &e);
+        if (text.at && getenv("INGOT_TEST_VERBOSE")) fputs((char *)text.at, stderr);
+    }
+    ing_bytes_fini(&text);
+    ing_bytes_fini(&options);
+    ing_bytes_fini(&object);
+    ing_bytes_fini(&linked);
+    ing_ir_mod_free(one);
+    return image;
+}
+
+static void run_interp(const ing_ir_mod *m, side *s) {
+    for (uint32_t k = 0; k < m->tasks.len && !s->status; k++) {
+        const ing_ir_task *task = &m->tasks.at[k];
+        bool range = task->kind == ING_IR_TASK_RANGE;
+        s->status = ing_ir_interp(m, k, &s->ctx, range ? bound(s, &task->begin) : 0,
+                                  range ? bound(s, &task->end) : 1);
+    }
+}
+
+static bool run_native(const ing_ir_mod *m, const setup *t, side *s) {
+    for (uint32_t k = 0; k < m->tasks.len && !s->status; k++) {
+        const ing_ir_task *task = &m->tasks.at[k];
+        bool range = task->kind == ING_IR_TASK_RANGE;
+        ing_image *image = build(m, k, t);
+        if (!image) return false;
+        s->status = ing_image_entry(image)(&s->ctx, range ? bound(s, &task->begin) : 0,
+                                           range ? bound(s, &task->end) : 1, 0);
+        ing_image_unref(image);
+    }
+    return true;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static double as_double(ing_dtype t, const uint8_t *p) {
+    uint64_t bits = 0;
+    memcpy(&bits, p, ing_dtype_bytes(t));
+    uint64_t wide = ing_ir_eval_cast(t, ING_F64, bits);
+    double d;
+    memcpy(&d, &wide, sizeof d);
+    return d;
+}
+
+static bool same(ing_dtype t, const uint8_t *a, const uint8_t *b, double tolerance) {
+    if (memcmp(a, b, ing_dtype_bytes(t)) == 0) return true;
+    if (!ing_dtype_is_float(t)) return false;
+    double x = as_double(t, a), y = as_double(t, b);
+    if (x != x || y != y) return x != x && y != y;
+    return fabs(x - y) <= tolerance * (1 + fabs(x));
+}
+
+/* The dtype of an array's elements when those are scalars or tensors, else u8. */
+static ing_dtype unit_of(const ing_ir_mod *m, ing_type elem) {
+    const ing_type_info *i = ing_ir_type(m, elem);
+    if (i->kind == ING_TYPE_SCALAR || i->kind == ING_TYPE_TENSOR)
+        return (ing_dtype)i->dtype;
+    return ING_U8;
+}
+
+static void compare(const ing_ir_mod *m, const setup *t, const side *want,
+                    const side *got) {
+    int bad = 0;
+    for (uint32_t k = 0; k < t->n_args; k++) {
+        const ing_type_info *i = ing_ir_type(m, m->args.at[k].type);
+        if (i->kind != ING_TYPE_ARRAY) continue;
+        ing_dtype u = unit_of(m, i->elem);
+        uint32_t size = ing_dtype_bytes(u);
+        for (size_t at = 0; at + size <= t->args[k].bytes; at += size) {
+            const uint8_t *a = want->memory[k] + at, *b = got->memory[k] + at;
+            if (same(u, a, b, t->tolerance)) continue;
+            uint64_t x = 0, y = 0;
+            memcpy(&x, a, size);
+            memcpy(&y, b, size);
+            if (bad++ < 3)
+                fprintf(stderr,
+                        "%s: argument %u (%s) element %zu: interpreter %#llx (%g), "
+                        "native %#llx"
+                        " (%g)\n",
+                        t->name, k, ing_dtype_name(u), at / size, (unsigned long long)x,
+                        as_double(u, a), (unsigned long long)y, as_double(u, b));
+        }
+    }
+    for (uint32_t k = 0; k < m->rets.len; k++) {
+        ing_dtype u = (ing_dtype)m->rets.at[k];
+        if (same(u, (const uint8_t *)&want->rets[k], (const uint8_t *)&got->rets[k],
+                 t->tolerance))
+            continue;
+        fprintf(stderr, "%s: result %u: %#llx, native %#llx\n", t->name, k,
+                (unsigned long long)want->rets[k], (unsigned long long)got->rets[k]);
+        bad++;
+    }
+    CHECK(bad == 0);
+    CHECK((want->status != 0) == (got->status != 0));
+    CHECK(memcmp(want->buffer, got->buffer, sizeof want->buffer) == 0);
+    CHECK(want->error.code == got->error.code && want->error.func == got->error.func &&
+          want->error.node == got->error.node);
+}
+
+/* Runs a program both ways; `out` (may be NULL) receives the native side's outcome. */
+static void both(const setup *t, side *out) {
+    ing_ir_mod *m = NULL;
+    ing_err e;
+    ing_err_init(&e);
+    if (ing_ir_parse(t->ir, strlen(t->ir), &m, &e) != ING_OK ||
+        ing_ir_verify(m, &e) != ING_OK) {
+        report(t, "parse", &e);
+        ing_ir_mod_free(m);
+        return;
+    }
+    CHECK(m->args.len == t->n_args && m->args.len <= MAX_ARGS &&
+          m->rets.len <= MAX_RETS && m->buffer_bytes <= 4096);
+    side *s = calloc(2, sizeof *s);
+    side_init(&s[0], m, t);
+    side_init(&s[1], m, t);
+    run_interp(m, &s[0]);
+    if (run_native(m, t, &s[1])) compare(m, t, &s[0], &s[1]);
+    if (out) {
+        *out = s[1];
+        memset(out->memory, 0, sizeof out->memory);
+    }
+    side_fini(&s[0]);
+    side_fini(&s[1]);
+    free(s);
+    ing_ir_mod_free(m);
+}
+
+static bool native_open(void) {
+    static helper_command cmd;
+    if (!helper_command_get(&cmd)) return false;
+    ing_helpers_config config = {cmd.argv, 2};
+    helpers = ing_helpers_new(&config, &counters);
+    return helpers != NULL;
+}
+
+#endif
