@@ -23,10 +23,17 @@ PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 NOT_RUN = 77
 STRESS = os.environ.get("INGOT_STRESS", "0") not in ("", "0")
 
-SANITIZERS = {
-    "asan": ["-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized"],
-    "tsan": ["-Db_sanitize=thread", "-Dbuildtype=debugoptimized"],
-    "valgrind": ["-Dbuildtype=debugoptimized"],
+# Build directories below build/, each with its options.
+BUILDS = {
+    "check": ["-Dctests=false"],
+    "asan": ["-Dctests=true", "-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized"],
+    "tsan": ["-Dctests=true", "-Db_sanitize=thread", "-Dbuildtype=debugoptimized"],
+    "valgrind": ["-Dctests=true", "-Dbuildtype=debugoptimized"],
+}
+TITLES = {
+    "asan": "C tests (ASan, UBSan, leaks)",
+    "tsan": "C tests (TSan)",
+    "valgrind": "C tests (valgrind)",
 }
 
 
@@ -91,17 +98,16 @@ def quietly(command, env, cwd=ROOT):
 
 
 def build(name, env, jobs):
-    """A build directory with the C tests in it; False when it does not build."""
+    """Brings build/<name> up to date, warnings being errors; False when it does not build."""
     where = ROOT / "build" / name
-    options = ["-Dctests=true", "-Dextension=false", "-Dwerror=true"]
-    options += SANITIZERS.get(name, [])
-    if not (where / "build.ninja").exists():
+    mode = []
+    if (where / "build.ninja").exists():
+        mode = ["--reconfigure"]  # asks again for the list of files, which may have grown
+    else:
         shutil.rmtree(where, ignore_errors=True)
-        setup = [BIN / "meson", "setup", where, *options]
-    else:  # asks again for the list of tests, which may have grown
-        setup = [BIN / "meson", "setup", "--reconfigure", where, *options]
+    options = ["-Dextension=false", "-Dwerror=true", *BUILDS[name]]
     return (
-        quietly(setup, env) == 0
+        quietly([BIN / "meson", "setup", *mode, where, *options], env) == 0
         and quietly([BIN / "ninja", "-C", where, f"-j{jobs}"], env) == 0
     )
 
@@ -112,7 +118,7 @@ def run_checkers(report, env, jobs):
     tools = ROOT / "tools"
     results = []
     checks = [("layers", []), ("size", []), ("format", []), ("symbols", [])]
-    if quietly_build(env, jobs):
+    if build("check", env, jobs):
         library = ROOT / "build" / "check" / "libingot_engine.a"
         checks.append(("globals", [library, *extension()]))
     else:
@@ -130,16 +136,6 @@ def run_checkers(report, env, jobs):
     report.add("checkers", not bad, time.monotonic() - start, detail)
 
 
-def quietly_build(env, jobs):
-    where = ROOT / "build" / "check"
-    mode = ["--reconfigure"] if (where / "build.ninja").exists() else []
-    setup = [BIN / "meson", "setup", *mode, where, "-Dextension=false", "-Dwerror=true"]
-    return (
-        quietly(setup, env) == 0
-        and quietly([BIN / "ninja", "-C", where, f"-j{jobs}"], env) == 0
-    )
-
-
 def extension():
     sys.path.insert(0, str(ROOT / "tools"))
     import check_symbols
@@ -149,12 +145,7 @@ def extension():
 
 
 def run_c_tests(report, env, jobs, name):
-    titles = {
-        "asan": "C tests (ASan, UBSan, leaks)",
-        "tsan": "C tests (TSan)",
-        "valgrind": "C tests (valgrind)",
-    }
-    heading(titles[name])
+    heading(TITLES[name])
     start = time.monotonic()
     detail = "did not build"
     ok = build(name, env, jobs)
@@ -175,7 +166,7 @@ def run_c_tests(report, env, jobs, name):
         failed = re.findall(r"^(?:Fail|Timeout):\s+(\d+)", output, re.MULTILINE)
         bad = sum(int(n) for n in failed)
         detail = f"{passed[1] if passed else 0} programs passed, {bad} failed"
-    report.add(titles[name], ok, time.monotonic() - start, detail)
+    report.add(TITLES[name], ok, time.monotonic() - start, detail)
 
 
 def run_python(report, env, jobs):
