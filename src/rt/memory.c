@@ -7,11 +7,12 @@
 #include <sys/mman.h>
 
 #define LINE      ((size_t)64)
-/* From here on a mapping (two system calls, 1 us, plus page faults) beats zeroing. */
-#define MAP_MIN   ((size_t)256 << 10)
-/* From here on the mapping is aligned to huge pages and asks for them. */
+/* From here on a block is a mapping of huge pages: touching 128 MiB for the first time
+ * takes 16 ms instead of 82 ms with small ones (bench/pool.c), and random access needs
+ * 512 times fewer translations. Below, the heap wins: a block that was used before and is
+ * zeroed again costs 1/12 of fresh pages at 4 MiB and 1/40 at 64 KiB. */
+#define MAP_MIN   ((size_t)4 << 20)
 #define HUGE_SIZE ((size_t)2 << 20)
-#define HUGE_MIN  (2 * HUGE_SIZE)
 
 /* The byte before a small block says how far it is from what ing_calloc gave. */
 static void *small_alloc(size_t bytes) {
@@ -27,41 +28,33 @@ static void small_free(void *p) {
     ing_free(at - at[-1]);
 }
 
-static size_t map_align(size_t bytes) {
-    return bytes >= HUGE_MIN ? HUGE_SIZE : ing_os_page();
-}
-
-static void *map_block(size_t size) {
-    void *p =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
-}
-
-/* A mapping that starts and ends on a huge page: maps one more and trims both ends. */
-static void *huge_alloc(size_t size) {
-    uint8_t *raw = map_block(size + HUGE_SIZE);
-    if (!raw) return NULL;
+/* The mapping starts on a huge page: maps one more and trims both ends. */
+static void *map_alloc(size_t size) {
+    uint8_t *raw = mmap(NULL, size + HUGE_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (raw == MAP_FAILED) return NULL;
     size_t head = -(uintptr_t)raw & (HUGE_SIZE - 1);
     if (head) munmap(raw, head);
-    munmap(raw + head + size, HUGE_SIZE - head);
+    if (head < HUGE_SIZE) munmap(raw + head + size, HUGE_SIZE - head);
     madvise(raw + head, size, MADV_HUGEPAGE); /* advice: may be refused */
     return raw + head;
 }
 
-static bool round_up(size_t bytes, size_t align, size_t *out) {
-    if (!ing_add_size(bytes, align - 1, out)) return false;
-    *out &= ~(align - 1);
-    return *out <= PTRDIFF_MAX - 2 * HUGE_SIZE;
+/* What a block of `bytes` takes when mapped; false when no system could have it. */
+static bool map_size(size_t bytes, size_t *out) {
+    size_t page = ing_os_page();
+    if (bytes > PTRDIFF_MAX - HUGE_SIZE - page) return false;
+    *out = (bytes + page - 1) & ~(page - 1);
+    return true;
 }
 
 ing_status ing_rt_alloc_array(size_t bytes, void **out) {
     size_t size;
     *out = NULL;
-    if (bytes < MAP_MIN) {
-        *out = small_alloc(bytes ? bytes : 1);
-    } else if (round_up(bytes, map_align(bytes), &size)) {
-        *out = bytes >= HUGE_MIN ? huge_alloc(size) : map_block(size);
-    }
+    if (bytes < MAP_MIN)
+        *out = small_alloc(bytes);
+    else if (map_size(bytes, &size))
+        *out = map_alloc(size);
     return *out ? ING_OK : ING_MEMORY;
 }
 
@@ -70,6 +63,6 @@ void ing_rt_free_array(void *p, size_t bytes) {
     if (!p) return;
     if (bytes < MAP_MIN)
         small_free(p);
-    else if (round_up(bytes, map_align(bytes), &size))
+    else if (map_size(bytes, &size))
         munmap(p, size);
 }

@@ -23,13 +23,15 @@
  * alone, but up to its 5 ms switch interval when another thread wants it. */
 #define RELEASE_UNITS     (20u * UNITS_PER_US)
 #define RELEASE_NS        20000u
-/* Work handed out at once: taking a chunk costs 20 to 100 ns, so 40 us keeps that under
+/* Work handed out at once: taking a piece costs 20 to 100 ns, so 40 us keeps that under
  * 0.3 %, and still under 5 % when vectorised code beats the estimate twenty times over. */
-#define CHUNK_UNITS       (40u * UNITS_PER_US)
-#define CHUNK_NS          40000u
-/* Chunks per thread wanted for balance, as long as each has CHUNK_MIN_UNITS of work. */
-#define CHUNKS_PER_THREAD 8u
-#define CHUNK_MIN_UNITS   (2u * UNITS_PER_US)
+#define PIECE_UNITS       (40u * UNITS_PER_US)
+#define PIECE_NS          40000u
+/* Pieces per thread wanted for balance, as long as each has PIECE_MIN_UNITS of work; and
+ * at most, when only a measurement of the first iterations says how long one takes. */
+#define PIECES_PER_THREAD 8u
+#define PIECES_MOST       256u
+#define PIECE_MIN_UNITS   (2u * UNITS_PER_US)
 /* R23: the chunk of a reduction; a grain divides it or is a multiple of it. */
 #define CHUNK_SHIFT       12
 #define CHUNK_ITERS       ((uint64_t)1 << CHUNK_SHIFT)
@@ -39,7 +41,7 @@
  * sleeps: covers the gap between two launches of a Python loop; no worker of an idle
  * program burns more than this once. */
 #ifndef SPIN_NS
-#define SPIN_NS 20000u
+#define SPIN_NS 25000u
 #endif
 /* R24: how often the host is asked about signals. */
 #define SIGNALS_NS   50000000u
@@ -140,6 +142,7 @@ typedef struct job {
     int64_t base;           /* start of the loop: chunks count from here */
     uint64_t first, trips;  /* iterations [first, trips) from base are to be shared */
     uint64_t grain, pieces; /* iterations handed out at once, and how many hand-outs */
+    uint64_t skip;          /* multiples of grain that lie before `first` */
     uint32_t threads;       /* participants at most, the launcher included */
     bool probe;             /* cost unknown: share only what proves long */
     bool listed;            /* in the pool's list; launcher only */

@@ -75,18 +75,22 @@ static int32_t poll_seat(ing_ctx *ctx) {
 
 /* ---- a thread's part ---------------------------------------------------------------------- */
 
+/* Member by member: as one literal gcc clears it with `rep stos`, which takes longer than
+ * the rest of a small launch. */
 void ing_rt_seat_init(seat *s, run *r, bool launcher) {
     const ing_rt_launch *l = r->launch;
-    *s = (seat){.ctx = {.args = l->args,
-                        .buffer = l->buffer,
-                        .rets = l->rets,
-                        .error = &s->error,
-                        .poll = poll_seat,
-                        .fuel = FUEL_START,
-                        .owner = s},
-                .run = r,
-                .fuel = FUEL_START,
-                .launcher = launcher};
+    s->ctx = (ing_ctx){.args = l->args,
+                       .buffer = l->buffer,
+                       .rets = l->rets,
+                       .error = &s->error,
+                       .poll = poll_seat,
+                       .fuel = FUEL_START,
+                       .owner = s};
+    s->error = (ing_error_slot){0};
+    s->run = r;
+    s->fuel = FUEL_START;
+    s->poll_ns = 0;
+    s->launcher = launcher;
 }
 
 /* A task stopped. The first reason of a launch is kept; a task that merely obeyed poll
@@ -124,8 +128,9 @@ void ing_rt_job_work(job *j, seat *s) {
         if (stopped(j->run)) return;
         uint64_t piece = atomic_fetch_add_explicit(&j->taken, 1, memory_order_relaxed);
         if (piece >= j->pieces) return;
-        uint64_t b = j->first + piece * j->grain;
+        uint64_t b = (j->skip + piece) * j->grain;
         uint64_t e = j->trips - b <= j->grain ? j->trips : b + j->grain;
+        if (b < j->first) b = j->first;
         if (!ing_rt_seat_call(s, j->task, at_offset(j->base, b), at_offset(j->base, e),
                               j->base)) {
             return;
@@ -133,37 +138,34 @@ void ing_rt_job_work(job *j, seat *s) {
     }
 }
 
-/* R23: below CHUNK_ITERS a power of two, above it a multiple. With `first` a power of two
- * or zero, and the grain no larger than it below CHUNK_ITERS, no piece then crosses a
- * chunk's edge unless it is made of whole chunks. */
+/* R23: below CHUNK_ITERS a power of two, above it a multiple. Pieces end at multiples of
+ * the grain counted from the loop's start, so none crosses a chunk's edge unless it is
+ * made of whole chunks; a first piece that starts inside a chunk ends with it. */
 static uint64_t round_grain(uint64_t grain, uint64_t first) {
-    if (first && first < CHUNK_ITERS && grain > first) grain = first;
-    if (grain >= CHUNK_ITERS) return grain & ~(CHUNK_ITERS - 1);
-    if (grain < 2) return 1;
-    return (uint64_t)1 << (63 - __builtin_clzll(grain));
+    if (grain >= CHUNK_ITERS) {
+        return first % CHUNK_ITERS ? CHUNK_ITERS : grain & ~(CHUNK_ITERS - 1);
+    }
+    return grain < 2 ? 1 : (uint64_t)1 << (63 - __builtin_clzll(grain));
 }
 
-/* Iterations per piece: `full` of them take about as long as a piece should, `least`
- * are the fewest that pay for handing them out. */
-static uint64_t pick_grain(uint64_t iters, uint32_t threads, uint64_t full,
-                           uint64_t least) {
-    uint64_t even = iters / ((uint64_t)threads * CHUNKS_PER_THREAD);
-    if (even < least) even = least;
-    return even < full ? even : full;
-}
-
-/* The rest of the loop, from j->first on, is cut into pieces. */
+/* Cuts the rest of the loop, from j->first on, into pieces: `full` iterations take about
+ * as long as a piece should, fewer than `least` would not pay for handing them out. */
 static void cut(job *j, uint64_t full, uint64_t least) {
-    uint64_t left = j->trips - j->first;
-    j->grain = round_grain(pick_grain(left, j->threads, full, least), j->first);
-    j->pieces = (left - 1) / j->grain + 1;
+    uint64_t grain = (j->trips - j->first) / ((uint64_t)j->threads * PIECES_PER_THREAD);
+    if (grain > full) grain = full;
+    if (grain < least) grain = least;
+    j->grain = round_grain(grain, j->first);
+    j->skip = j->first / j->grain;
+    j->pieces = (j->trips - 1) / j->grain + 1 - j->skip;
 }
 
-/* The probed job has run for PROBE_NS, `ns` to be exact, on its first iterations (the
- * last of them may be still under way): time to share the rest. */
+/* The probed job has run for `ns` on its first iterations (the last of them may still
+ * be under way): time to share the rest. The first iterations may have met page faults
+ * or lost the CPU, so `least` bounds how many pieces a wrong measurement can make. */
 static void offer_probed(job *j, uint64_t ns) {
-    uint64_t each = ns / j->first, full = CHUNK_NS / (each ? each : 1);
-    cut(j, full ? full : 1, 1);
+    uint64_t each = ns / j->first;
+    uint64_t least = (j->trips - j->first) / ((uint64_t)j->threads * PIECES_MOST);
+    cut(j, PIECE_NS / (each ? each : 1), least);
     ing_rt_job_list(j);
 }
 
@@ -219,7 +221,7 @@ __attribute__((noinline)) static void run_long(run *r, seat *s, const ing_rt_tas
              .trips = trips,
              .threads = usable_threads(r)};
     j.probe = t->may_run_long && j.threads > 1;
-    if (!j.probe) cut(&j, CHUNK_UNITS / each, CHUNK_MIN_UNITS / each);
+    if (!j.probe) cut(&j, PIECE_UNITS / each, PIECE_MIN_UNITS / each);
     ing_rt_job_run(&j, s);
 }
 
