@@ -277,6 +277,7 @@ static void copy_plain(ing_ir_copy *c, uint32_t id, ing_type t) {
 void ing_ir_copy_inst(ing_ir_copy *c, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(c->from, id);
     if (!usable(c->b) || (c->live && !c->live[id])) return;
+    if (c->hook && c->hook(c, id)) return;
     ing_type t = c->type_map ? c->type_map[i->type] : i->type;
     uint32_t loc = c->b->loc;
     c->b->loc = i->loc;

@@ -133,6 +133,10 @@ static bool eval_int(ing_op op, ing_dtype t, uint64_t a, uint64_t b, uint64_t *o
     case ING_OP_NOT: r = ~a; break;
     case ING_OP_ABS: r = s && (int64_t)a < 0 ? 0 - a : a; break;
     case ING_OP_SGN: r = s && (int64_t)a < 0 ? UINT64_MAX : a != 0; break;
+    case ING_OP_FLOOR:
+    case ING_OP_CEIL:
+    case ING_OP_ROUND:
+    case ING_OP_TRUNC: r = a; break;
     case ING_OP_POPCNT: r = int_count(t, a); break;
     case ING_OP_CLZ: r = int_clz(t, a); break;
     default: return false;

@@ -79,6 +79,7 @@ typedef struct ing_type_info {
     uint32_t n_members;        /* struct */
     const ing_type *members;   /* struct, in the arena */
     const uint32_t *names;     /* struct: atom ids, 0 for tuples */
+    const uint32_t *offsets;   /* struct: of the members in memory */
     uint8_t layout[ING_MAX_NDIM]; /* array: layout[k] = logical axis at memory position k,
                                      outermost first; identity = row major */
     uint32_t size, align;         /* in memory; a ref is 8 bytes, an array value also */
@@ -242,6 +243,10 @@ typedef struct ing_ir_copy {
     const uint32_t *func_map; /* new number of each function, or NULL = unchanged */
     const ing_type *type_map; /* new id of each type, or NULL = unchanged */
     const uint8_t *live;      /* skip instructions whose entry is 0, or NULL = copy all */
+    /* Asked before each instruction; true = it was dealt with (map[id] set if it has a
+     * value). NULL = copy all. */
+    bool (*hook)(struct ing_ir_copy *c, uint32_t id);
+    void *self;               /* the hook's */
 } ing_ir_copy;
 void ing_ir_copy_inst(ing_ir_copy *c, uint32_t id);  /* with its blocks */
 void ing_ir_copy_block(ing_ir_copy *c, uint32_t block); /* into the open block */
@@ -277,6 +282,9 @@ ing_status ing_ir_verify(const ing_ir_mod *m, ing_err *e);
 ing_status ing_ir_extract_task(const ing_ir_mod *m, uint32_t k, ing_ir_mod **out, ing_err *e);
 /* Digest of a module as extracted: its text without names and locations. */
 ing_status ing_ir_digest(const ing_ir_mod *m, ing_hash128 *out, ing_err *e);
+
+/* written[k] = 1 for every argument k that the module may write; one byte per argument. */
+void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written);
 
 /* Runs task `k` on the calling thread over [begin, end) as native code would (R24). */
 struct ing_ctx;

@@ -153,11 +153,18 @@ static ing_type intern(ing_ir_mod *m, ing_type_info i) {
     if (i.n_members) {
         ing_type *members = ING_NEW_ARRAY(&m->arena, i.n_members, ing_type);
         uint32_t *names = ING_NEW_ARRAY(&m->arena, i.n_members, uint32_t);
-        if (!members || !names) return refuse(m);
+        uint32_t *offsets = ING_NEW_ARRAY(&m->arena, i.n_members, uint32_t), at = 0;
+        if (!members || !names || !offsets) return refuse(m);
         memcpy(members, i.members, i.n_members * sizeof *members);
         memcpy(names, i.names, i.n_members * sizeof *names);
+        for (uint32_t k = 0; k < i.n_members; k++) {
+            const ing_type_info *mi = &m->types.at[members[k]];
+            offsets[k] = (uint32_t)ing_ir_round_up(at, mi->align);
+            at = offsets[k] + mi->size;
+        }
         i.members = members;
         i.names = names;
+        i.offsets = offsets;
     }
     uint32_t id = m->types.len;
     if (!ing_vec_push(&m->types, i)) return refuse(m);
@@ -244,12 +251,6 @@ ing_type ing_ir_member_type(const ing_ir_mod *m, ing_type t, uint32_t k) {
 
 uint32_t ing_ir_member_offset(const ing_ir_mod *m, ing_type t, uint32_t k) {
     const ing_type_info *i = ing_ir_type(m, t);
-    if (i->kind == ING_TYPE_TENSOR) return k * i->align;
-    uint32_t at = 0;
-    for (uint32_t j = 0; j <= k && j < i->n_members; j++) {
-        const ing_type_info *mi = ing_ir_type(m, i->members[j]);
-        at = (uint32_t)ing_ir_round_up(at, mi->align);
-        if (j < k) at += mi->size;
-    }
-    return at;
+    if (k >= ing_ir_member_count(m, t)) return 0;
+    return i->kind == ING_TYPE_TENSOR ? k * i->align : i->offsets[k];
 }

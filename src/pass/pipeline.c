@@ -1,0 +1,39 @@
+/* The list of passes, nothing else; the verifier runs between them. Called by the
+ * conductor (ing_pass_run) and by tests (ing_pass_run_one). */
+#include "pass/pass_int.h"
+
+#include <string.h>
+
+typedef ing_status (*pass_fn)(ing_ir_mod *, const ing_pass_options *, ing_err *);
+
+static const struct {
+    const char *name;
+    pass_fn run;
+} passes[] = {
+    {"promote", ing_pass_promote},   /* locals assigned once become values */
+    {"simplify", ing_pass_simplify}, /* fold constants, drop what is dead */
+    {"split", ing_pass_split},       /* the kernel becomes tasks */
+    {"cost", ing_pass_cost},         /* how heavy each task is */
+};
+
+enum { N_PASSES = sizeof passes / sizeof passes[0] };
+
+ing_status ing_pass_run(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
+    ING_TRY(ing_ir_verify(m, e));
+    for (uint32_t k = 0; k < N_PASSES; k++) {
+        ING_TRY(passes[k].run(m, o, e));
+        ING_TRY(ing_ir_verify(m, e));
+    }
+    return ING_OK;
+}
+
+ing_status ing_pass_run_one(ing_ir_mod *m, const char *name, const ing_pass_options *o,
+                            ing_err *e) {
+    ING_TRY(ing_ir_verify(m, e));
+    for (uint32_t k = 0; k < N_PASSES; k++) {
+        if (strcmp(passes[k].name, name) != 0) continue;
+        ING_TRY(passes[k].run(m, o, e));
+        return ing_ir_verify(m, e);
+    }
+    return ing_fail(e, ING_VALUE, "there is no pass named %s", name);
+}
