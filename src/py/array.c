@@ -123,8 +123,7 @@ static PyObject *has_dual(PyObject *self, PyObject *unused) {
 
 static PyObject *interop(const char *name, PyObject *self, PyObject *args,
                          PyObject *kwargs) {
-    PyObject *module = PyImport_ImportModule("ingot._interop");
-    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    PyObject *function = ing_py_import("ingot._interop", name);
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     PyObject *all = function ? PyTuple_New(n + 1) : NULL, *result = NULL;
     if (all) {
@@ -135,7 +134,6 @@ static PyObject *interop(const char *name, PyObject *self, PyObject *args,
     }
     Py_XDECREF(all);
     Py_XDECREF(function);
-    Py_XDECREF(module);
     return result;
 }
 

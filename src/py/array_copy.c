@@ -211,26 +211,26 @@ PyObject *ing_py_array_copy(PyObject *self, PyObject *unused) {
 
 /* The attributes of a deep copy; the copy is in `memo` first, for cycles through it. */
 static int deepcopy_dict(ing_py_array *copy, const ing_py_array *a, PyObject *memo) {
-    PyObject *key = PyLong_FromVoidPtr((void *)a), *module = NULL;
+    PyObject *key = PyLong_FromVoidPtr((void *)a), *deepcopy = NULL, *dict = NULL;
     int rc = -1;
     if (!key || (memo != Py_None && PyObject_SetItem(memo, key, (PyObject *)copy) < 0))
         goto done;
     if (a->dict) {
-        module = PyImport_ImportModule("copy");
-        if (!module) goto done;
-        PyObject *dict = PyObject_CallMethod(module, "deepcopy", "OO", a->dict, memo);
+        deepcopy = ing_py_import("copy", "deepcopy");
+        if (!deepcopy) goto done;
+        dict = PyObject_CallFunctionObjArgs(deepcopy, a->dict, memo, NULL);
         if (!dict) goto done;
         if (!PyDict_Check(dict)) {
-            Py_DECREF(dict);
             PyErr_SetString(PyExc_TypeError, "copy.deepcopy of a dict gave no dict");
             goto done;
         }
-        Py_XSETREF(copy->dict, dict);
+        Py_XSETREF(copy->dict, Py_NewRef(dict));
     }
     rc = 0;
 done:
     Py_XDECREF(key);
-    Py_XDECREF(module);
+    Py_XDECREF(deepcopy);
+    Py_XDECREF(dict);
     return rc;
 }
 
@@ -245,8 +245,7 @@ PyObject *ing_py_array_reduce(PyObject *self, PyObject *unused) {
     (void)unused;
     ing_py_array *a = (ing_py_array *)self;
     ing_py_state *st = ing_py_state_of(self);
-    PyObject *module = PyType_GetModule(Py_TYPE(self)); /* borrowed */
-    PyObject *restore = PyObject_GetAttrString(module, "_restore_array");
+    PyObject *restore = ing_py_import("ingot._core", "_restore_array");
     PyObject *shape = ing_py_shape_tuple(a), *layout = ing_py_layout_tuple(a);
     PyObject *bytes = PyBytes_FromStringAndSize(a->data, (Py_ssize_t)a->nbytes);
     PyObject *result = NULL;

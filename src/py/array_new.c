@@ -8,17 +8,18 @@
 
 /* ---- sizes ----------------------------------------------------------------------------- */
 
-/* Bytes in all; false when they do not fit. An empty array has 0 whatever its other
- * extents are. */
+/* Bytes in all; false when they do not fit. Of an empty array the other extents must fit
+ * as well, as NumPy demands: strides are computed from them. */
 static bool size_of(const ing_py_spec *spec, const int64_t *shape, size_t *out) {
     size_t n = ing_dtype_bytes((ing_dtype)spec->dtype);
-    for (unsigned k = 0; k < spec->ndim; k++)
-        if (shape[k] == 0) n = 0;
+    bool empty = false;
     for (unsigned k = 0; k < spec->elem_rank; k++)
         if (!ing_mul_size(n, spec->elem_shape[k], &n)) return false;
-    for (unsigned k = 0; k < spec->ndim; k++)
-        if (!ing_mul_size(n, (size_t)shape[k], &n)) return false;
-    *out = n;
+    for (unsigned k = 0; k < spec->ndim; k++) {
+        empty |= shape[k] == 0;
+        if (shape[k] && !ing_mul_size(n, (size_t)shape[k], &n)) return false;
+    }
+    *out = empty ? 0 : n;
     return n <= PTRDIFF_MAX;
 }
 
@@ -35,8 +36,7 @@ void ing_py_array_dims(const ing_py_array *a, ing_py_dims *out) {
         unsigned axis = s->layout[k];
         out->shape[axis] = a->shape[axis];
         out->strides[axis] = (Py_ssize_t)stride;
-        /* Extents of an empty array were never multiplied: their product may not fit. */
-        if (a->nbytes) stride *= (size_t)a->shape[axis];
+        if (a->shape[axis]) stride *= (size_t)a->shape[axis];
     }
 }
 

@@ -232,7 +232,7 @@ static int read_shape(incoming *in, const ing_dl_tensor *t) {
         in->spec.layout[k] = (uint8_t)k;
         empty |= extent == 0;
         in->row_major &= extent == 1 || stride == expected;
-        if (!empty && __builtin_mul_overflow(expected, extent, &expected))
+        if (extent && __builtin_mul_overflow(expected, extent, &expected))
             return bad_tensor("it is larger than memory");
     }
     if (empty || !in->data)

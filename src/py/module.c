@@ -29,6 +29,17 @@ PyTypeObject *ing_py_add_type(PyObject *module, const PyType_Spec *spec) {
     return type;
 }
 
+/* The name is interned: CPython's cache of attributes keeps the names that it has seen, and
+ * a new string each time would fill it. */
+PyObject *ing_py_import(const char *from, const char *name) {
+    PyObject *module = PyImport_ImportModule(from), *found = NULL;
+    PyObject *text = module ? PyUnicode_InternFromString(name) : NULL;
+    if (text) found = PyObject_GetAttr(module, text);
+    Py_XDECREF(text);
+    Py_XDECREF(module);
+    return found;
+}
+
 /* ---- settings ------------------------------------------------------------------------ */
 
 static int find_setting(PyObject *name) {

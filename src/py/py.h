@@ -100,6 +100,8 @@ typedef struct ing_py_part {
 
 /* Makes a heap type from `spec` and adds it to the module; a new reference or NULL. */
 PyTypeObject *ing_py_add_type(PyObject *module, const PyType_Spec *spec);
+/* `name` of the module `from`, which is imported if need be; a new reference or NULL. */
+PyObject *ing_py_import(const char *from, const char *name);
 
 /* ---- raise.c ------------------------------------------------------------------------------ */
 
