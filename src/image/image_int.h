@@ -10,7 +10,10 @@
  *   segment W2   .data, .bss                  LLVM makes none for our kernels
  *   not mapped   .symtab .strtab .shstrtab, section headers
  *
- * An empty segment has no program header. .got and .bss take no bytes in the file.
+ * An empty segment has no program header; .bss takes no bytes in the file. On x86-64
+ * address and file offset are the same up to .bss, so that one mapping of the file and a
+ * change of protection per segment load it; on AArch64 segments lie 64 KiB apart, for
+ * kernels with large pages, and are mapped one by one.
  *
  * .ingot.imports, found by the program header ING_PT_IMPORTS, is what the loader reads:
  *    0  8  magic "INGIMAGE"       8  4  format version     12  4  n = number of imports

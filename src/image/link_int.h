@@ -19,7 +19,7 @@
     X(TEXT, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, RX, 16, 0, NULL)    \
     X(STUBS, ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, RX, 16, 0, NULL)    \
     X(RELRO, ".data.rel.ro", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, W1, 8, 0, NULL) \
-    X(GOT, ".got", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, W1, 8, 8, NULL)             \
+    X(GOT, ".got", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, W1, 8, 8, NULL)           \
     X(DATA, ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, W2, 8, 0, NULL)         \
     X(BSS, ".bss", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, W2, 8, 0, NULL)             \
     X(SYMTAB, ".symtab", SHT_SYMTAB, 0, NONE, 8, 24, STRTAB)                      \

@@ -223,6 +223,7 @@ static void test_half(void) {
         row[k].f = (float)v[k];
         row[k].d = v[k] * 0.75;
     }
+    row[0].d = 0x1.002000001p0; /* above a tie, lost when rounded to float first */
     row[N].f = NAN;
     row[N].d = NAN;
     ing_bytes image = link_object("half.o", NULL);
@@ -235,6 +236,7 @@ static void test_half(void) {
         float sum = ing_f16_to_f32(row[k].h) + ing_f16_to_f32(row[k].h2);
         CHECK(row[k].sum == ing_f16_to_f32(ing_f32_to_f16(sum)));
     }
+    CHECK(row[0].h2 == 0x3c01);
     CHECK(row[0].h == 0 && row[2].h == 0x3c00 && row[4].h == 0x7bff &&
           row[6].h == 0x7c00);
     CHECK((row[N].h & 0x7c00) == 0x7c00 && (row[N].h & 0x3ff) && isnan(row[N].back));
