@@ -145,6 +145,11 @@ typedef struct ing_image_plan {
 ing_status ing_image_check(const uint8_t *p, size_t len, uint16_t machine, size_t page,
                            ing_image_plan *out, ing_err *e);
 
+/* ---- import.c ----------------------------------------------------------------------- */
+
+/* The k-th name of the table, NULL past its end: so that a test can ask for each. */
+const char *ing_image_import_name(size_t k);
+
 /* ---- exec.c: the one owner of executable memory ----------------------------------- */
 
 typedef struct ing_exec {

@@ -254,6 +254,10 @@ static void *vector_import(const char *name) {
     return h ? dlsym(h, name) : NULL;
 }
 
+const char *ing_image_import_name(size_t k) {
+    return k < sizeof imports / sizeof *imports ? imports[k].name : NULL;
+}
+
 void *ing_image_import(const char *name) {
     if (strncmp(name, "_ZGV", 4) == 0) return vector_import(name);
     size_t lo = 0, hi = sizeof imports / sizeof *imports;

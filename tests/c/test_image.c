@@ -519,6 +519,10 @@ static void test_imports(void) {
         if (!ing_image_import(names[k])) fprintf(stderr, "no import %s\n", names[k]);
         CHECK(ing_image_import(names[k]) != NULL);
     }
+    size_t n = 0; /* one out of order is one that the search misses */
+    for (const char *name; (name = ing_image_import_name(n)); n++)
+        CHECK(ing_image_import(name) != NULL);
+    CHECK(n > 100);
     CHECK(!ing_image_import("system") && !ing_image_import("") &&
           !ing_image_import("z"));
     CHECK(!ing_image_import("_ZGVdN4v_nothing"));
