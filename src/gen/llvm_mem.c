@@ -11,6 +11,8 @@
 
 typedef ing_gen_txt txt;
 
+enum { MAX_PIECES = 16 };
+
 #define GROUP   ", !llvm.access.group !6"
 #define ARRAY   ", !tbaa !3"
 #define LAUNCH  ", !tbaa !4"
@@ -170,20 +172,58 @@ static bool address_op(ing_gen *g, uint32_t id) {
 
 /* ---- loads and stores ------------------------------------------------------------------- */
 
-static txt load(ing_gen *g, ing_type t, txt p, ing_gen_root root) {
-    txt v = ing_gen_def(g, "load %s, ptr %s, align %u%s", ing_gen_type_mem(g, t).s, p.s,
-                        ing_ir_type_align(g->m, t), ing_gen_access(g, root));
-    return t == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", v.s) : v;
-}
-
 static txt to_memory(ing_gen *g, ing_type t, txt v) {
     return t == ING_U1 ? ing_gen_def(g, "zext i1 %s to i8", v.s) : v;
 }
 
+/* Elements of a tensor that is moved one by one: LLVM splits whole moves itself, but
+ * forgets the access group then. 0 = as a whole. */
+static uint32_t pieces(const ing_gen *g, ing_type t) {
+    const ing_type_info *i = ing_ir_type(g->m, t);
+    uint64_t n = i->kind == ING_TYPE_TENSOR ? (uint64_t)i->rows * i->cols : 0;
+    return n <= MAX_PIECES ? (uint32_t)n : 0;
+}
+
+/* Address of element k of a tensor in memory. */
+static txt piece(ing_gen *g, txt ty, txt p, uint32_t k) {
+    return ing_gen_def(g, "getelementptr inbounds %s, ptr %s, i32 0, i32 %u", ty.s, p.s,
+                       k);
+}
+
+static txt load(ing_gen *g, ing_type t, txt p, ing_gen_root root) {
+    txt ty = ing_gen_type_mem(g, t);
+    uint32_t align = ing_ir_type_align(g->m, t), n = pieces(g, t);
+    const char *md = ing_gen_access(g, root);
+    if (!n) {
+        txt v = ing_gen_def(g, "load %s, ptr %s, align %u%s", ty.s, p.s, align, md);
+        return t == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", v.s) : v;
+    }
+    txt all = ing_gen_text("poison"),
+        et = ing_gen_type_mem(g, ing_ir_type(g->m, t)->dtype);
+    for (uint32_t k = 0; k < n; k++) {
+        txt v = ing_gen_def(g, "load %s, ptr %s, align %u%s", et.s,
+                            piece(g, ty, p, k).s, align, md);
+        all = ing_gen_def(g, "insertvalue %s %s, %s %s, %u", ty.s, all.s, et.s, v.s, k);
+    }
+    return all;
+}
+
 static void store(ing_gen *g, ing_type t, txt v, txt p, ing_gen_root root) {
-    txt m = to_memory(g, t, v);
-    ing_gen_put(g, "  store %s %s, ptr %s, align %u%s\n", ing_gen_type_mem(g, t).s, m.s,
-                p.s, ing_ir_type_align(g->m, t), ing_gen_access(g, root));
+    txt ty = ing_gen_type_mem(g, t);
+    uint32_t align = ing_ir_type_align(g->m, t), n = pieces(g, t);
+    const char *md = ing_gen_access(g, root);
+    if (!n) {
+        txt m = to_memory(g, t, v);
+        ing_gen_put(g, "  store %s %s, ptr %s, align %u%s\n", ty.s, m.s, p.s, align,
+                    md);
+    }
+    txt et = ing_gen_type_mem(g, ing_ir_type(g->m, t)->dtype);
+    for (uint32_t k = 0; k < n; k++) {
+        txt e = ing_gen_def(g, "extractvalue %s %s, %u", ty.s, v.s, k);
+        txt at = piece(g, ty, p, k);
+        ing_gen_put(g, "  store %s %s, ptr %s, align %u%s\n", et.s, e.s, at.s, align,
+                    md);
+    }
 }
 
 /* A result is a whole word, extended as a CONST is. */
