@@ -330,6 +330,8 @@ ing_status ing_image_link(const uint8_t *obj, size_t n, const char *symbol_label
     ing_arena_init(&l.arena);
     ing_status s = ing_elf_open(&l.obj, obj, n, e);
     if (s == ING_OK) s = link_steps(&l, out);
+    if (s != ING_OK && out->at)
+        out->at[out->len] = 0; /* as if nothing had been written */
     ing_vec_fini(&l.imports);
     ing_vec_fini(&l.stubs);
     ing_vec_fini(&l.locals);
