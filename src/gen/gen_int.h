@@ -64,8 +64,9 @@ typedef struct ing_gen {
     ing_arena arena; /* lives as long as the emission */
     ing_atoms decls; /* declarations, in order of first use */
     ing_gen_fplan *plans;
-    uint32_t pow_types; /* bit per dtype: integer power wanted */
-    bool stop_fn;       /* the error function is wanted */
+    uint64_t local_bytes; /* of the locals of all functions so far */
+    uint32_t pow_types;   /* bit per dtype: integer power wanted */
+    bool stop_fn;         /* the error function is wanted */
     ing_err *e;
     ing_status status; /* sticky */
 

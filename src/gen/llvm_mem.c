@@ -11,7 +11,11 @@
 
 typedef ing_gen_txt txt;
 
-enum { MAX_PIECES = 16 };
+enum {
+    MAX_PIECES = 16,
+    /* Locals live on the stack of a thread, all functions of a task at once at worst. */
+    MAX_LOCAL_BYTES = 1 << 20,
+};
 
 #define GROUP   ", !llvm.access.group !6"
 #define ARRAY   ", !tbaa !3"
@@ -134,6 +138,13 @@ static txt local(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     txt ty = ing_gen_type_mem(g, t), p = ing_gen_text("%%a%u", id);
     ing_bytes_printf(&g->entry, "  %s = alloca %s, align %u\n", p.s, ty.s,
                      ing_ir_type_align(g->m, t));
+    g->local_bytes += ing_ir_type_size(g->m, t);
+    if (g->local_bytes > MAX_LOCAL_BYTES && g->status == ING_OK)
+        g->status =
+            ing_fail(g->e, ING_COMPILE,
+                     "the local vectors and matrices of this kernel take more than "
+                     "%d KiB: keep them in an array",
+                     MAX_LOCAL_BYTES >> 10);
     if (t < ING_DTYPE_N) {
         ing_gen_put(g, "  store %s zeroinitializer, ptr %s\n", ty.s, p.s);
     } else {

@@ -1,0 +1,244 @@
+/* The text of generated code: that it is the same each time, that flags and metadata stand
+ * where the rules say and nowhere else, that running out of memory is an error; and that
+ * saxpy becomes 256-bit fused multiply-adds. */
+#include "check.h"
+#include "compile/compile.h"
+#include "gen/gen.h"
+#include "helper_argv.h"
+
+static const char saxpy[] =
+    "arg 0 array<f32, 1>\narg 1 array<f32, 1>\narg 2 f32\n"
+    "task @0 {\n"
+    "  %b = task.begin i32\n  %e = task.end i32\n"
+    "  %i = loop parallel i32 %b, %e {\n"
+    "    %x = array array<f32, 1> 0\n    %y = array array<f32, 1> 1\n"
+    "    %a = arg f32 2\n"
+    "    %p = elem ref<f32> %x, [%i]\n    %q = elem ref<f32> %y, [%i]\n"
+    "    %v = load f32 %p\n    %w = load f32 %q\n"
+    "    %m = mul %a, %v\n    %s = add %m, %w\n    store %q, %s\n"
+    "  }\n"
+    "}\nrun @0 range begin 0 end 1000 cost 6\n";
+
+static ing_status emit(const char *ir, bool fast, ing_bytes *out, ing_err *e) {
+    ing_ir_mod *m = NULL;
+    ing_gen_options o = {fast, 2, "x86-64-v3"};
+    ing_status s = ing_ir_parse(ir, strlen(ir), &m, e);
+    if (s == ING_OK) s = ing_ir_verify(m, e);
+    if (s == ING_OK) s = ing_gen_llvm(m, &o, out, e);
+    ing_ir_mod_free(m);
+    return s;
+}
+
+/* The text of a program, to be freed with ing_free. */
+static char *text_of(const char *ir, bool fast) {
+    ing_bytes b;
+    ing_err e;
+    ing_bytes_init(&b);
+    ing_err_init(&e);
+    CHECK(emit(ir, fast, &b, &e) == ING_OK);
+    if (e.text) fprintf(stderr, "%s\n", e.text);
+    ing_err_fini(&e);
+    ing_bytes_puts(&b, "");
+    return ing_bytes_take(&b);
+}
+
+static int count(const char *text, const char *what) {
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, what)) != NULL; p += strlen(what)) n++;
+    return n;
+}
+
+/* Checks how often each string stands in the text: "string", number, ..., NULL. */
+static void expect(const char *ir, bool fast, const char *first, ...) {
+    char *text = text_of(ir, fast);
+    va_list ap;
+    va_start(ap, first);
+    for (const char *s = first; s; s = va_arg(ap, const char *)) {
+        int want = va_arg(ap, int), got = count(text, s);
+        if (got != want) fprintf(stderr, "%d times, not %d: %s\n", got, want, s);
+        CHECK(got == want);
+    }
+    va_end(ap);
+    ing_free(text);
+}
+
+static void test_deterministic(void) {
+    char *a = text_of(saxpy, true), *b = text_of(saxpy, true);
+    CHECK_STR(a, b);
+    ing_free(a);
+    ing_free(b);
+}
+
+static void test_flags(void) {
+    expect(saxpy, true, "fmul reassoc nsz contract float", 1,
+           "fadd reassoc nsz contract", 1, "nnan", 0, "ninf", 0, " fast ", 0, NULL);
+    expect(saxpy, false, "fmul float", 1, "fadd float", 1, "reassoc", 0, "contract", 0,
+           NULL);
+    /* R22: the counter is nsw, plain arithmetic is not, flagged arithmetic is */
+    expect("arg 0 array<i32, 1>\n"
+           "task @0 {\n  %b = task.begin i32\n  %e = task.end i32\n"
+           "  %i = loop parallel i32 %b, %e {\n    %a = array array<i32, 1> 0\n"
+           "    %one = const i32 1\n    %j = add nsw %i, %one\n    %k = add %i, %one\n"
+           "    %p = elem ref<i32> %a, [%j]\n    store %p, %k\n  }\n"
+           "}\nrun @0 range begin 0 end 8 cost 6\n",
+           true, "add nsw i32", 2, "add i32", 1, "mul nsw", 0, NULL);
+}
+
+static void test_metadata(void) {
+    /* loads of a, x and y, the pointers of x and y, the store: all in the group */
+    expect(saxpy, true, "!llvm.access.group !6", 6, "!llvm.loop !8", 1,
+           "!invariant.load !5", 4, "!tbaa !3", 3, "inttoptr", 0, "ptrtoint", 0,
+           "llvm.loop.parallel_accesses", 1, NULL);
+    /* a serial loop has no group, a local never */
+    expect("arg 0 array<i32, 1>\n"
+           "task @0 {\n  %b = const i32 0\n  %e = const i32 9\n  %a = array array<i32, "
+           "1> 0\n"
+           "  %i = loop i32 %b, %e {\n    %p = elem ref<i32> %a, [%i]\n    store %p, "
+           "%i\n  }\n"
+           "}\nrun @0 serial cost 6\n",
+           true, "!llvm.access.group", 0, "!llvm.loop !8", 0, NULL);
+    expect("task @0 {\n  %b = task.begin i32\n  %e = task.end i32\n"
+           "  %i = loop parallel i32 %b, %e {\n    %p = alloca ref<i32>\n    store %p, "
+           "%i\n  }\n"
+           "}\nrun @0 range begin 0 end 8 cost 6\n",
+           true, "!llvm.access.group", 0, "!llvm.loop !8", 1, "= alloca i32", 1, NULL);
+}
+
+/* Only what can run long polls, and only what can stop returns a status. */
+static void test_polls(void) {
+#define LOOPS(n, inner)                                                              \
+    "task @0 {\n  %z = const i32 0\n  %n = const i32 " n "\n  %k = const i32 " inner \
+    "\n"                                                                             \
+    "  %i = loop i32 %z, %n {\n    %j = loop i32 %z, %k {\n      %p = alloca "       \
+    "ref<i32>\n    }\n  }\n"                                                         \
+    "}\nrun @0 serial cost 6\n"
+    expect(saxpy, true, "poll", 0, "%fuel", 0, "stop:", 0, NULL);
+    expect(LOOPS("1000000", "8"), true, "\npoll", 0, NULL);
+    expect(LOOPS("10", "1024"), true, "\npoll", 0, NULL);
+    expect(LOOPS("10", "1025"), true, "\npoll", 1, "stop:", 1, NULL);
+    expect("task @0 {\n  while {\n    break\n  }\n}\nrun @0 serial cost 1\n", true,
+           "\npoll", 1, NULL);
+    expect("func @0 (i32) i32 {\n  %x = param i32 0\n  return %x\n}\n"
+           "func @1 (i32) i32 {\n  %x = param i32 0\n  while {\n    return %x\n  }\n}\n"
+           "func @2 (i32) void {\n  %x = param i32 0\n  %z = const i32 0\n  %c = eq "
+           "%x, %z\n"
+           "  check %c, 1 !3\n}\n"
+           "task @3 {\n  %k = const i32 1\n  %a = call i32 @0, [%k]\n  %b = call i32 "
+           "@1, [%a]\n"
+           "  call void @2, [%b]\n}\nrun @3 serial cost 1\n",
+           true, "define internal i32 @f0(", 1, "define internal { i32, i32 } @f1(", 1,
+           "define internal i32 @f2(", 1,
+           "call i32 @ing_stop(ptr %ctx, i32 1, i32 2, i32 3)", 1,
+           "define internal i32 @ing_stop", 1, NULL);
+#undef LOOPS
+}
+
+/* Guards only where a divisor can be 0 or -1. */
+static void test_division(void) {
+#define DIVIDE(op, c)                                                        \
+    "arg 0 i32\nret 0 i32\ntask @0 {\n  %a = arg i32 0\n  %c = const i32 " c \
+    "\n  %r = " op " %a, %c\n  set_ret 0, %r\n}\nrun @0 serial cost 1\n"
+    expect(DIVIDE("floordiv", "7"), true, "select", 0, "sdiv", 1, "srem", 1, NULL);
+    expect(DIVIDE("floordiv", "8"), true, "ashr i32", 1, "sdiv", 0, NULL);
+    expect(DIVIDE("mod", "8"), true, "and i32", 1, "srem", 0, NULL);
+    expect(DIVIDE("div", "8"), true, "sdiv i32", 1, "select", 0, NULL);
+    expect(DIVIDE("div", "0"), true, "select", 3, NULL);
+    expect(DIVIDE("mod", "-1"), true, "icmp eq i32 -1, 0", 1, NULL);
+#undef DIVIDE
+}
+
+static void test_errors(void) {
+    ing_bytes b;
+    ing_err e;
+    ing_bytes_init(&b);
+    ing_err_init(&e);
+    CHECK(
+        emit("task @0 {\n}\ntask @1 {\n}\nrun @0 serial cost 1\nrun @1 serial cost 1\n",
+             true, &b, &e) == ING_INTERNAL);
+    CHECK(e.text && strstr(e.text, "2 tasks") != NULL);
+    ing_err_fini(&e);
+    ing_err_init(&e);
+    CHECK(emit("task @0 {\n  %a = alloca ref<tensor<f64, 200000>>\n}\nrun @0 serial "
+               "cost 1\n",
+               true, &b, &e) == ING_COMPILE);
+    CHECK(e.text && strstr(e.text, "1024 KiB") != NULL);
+    ing_err_fini(&e);
+    ing_bytes_fini(&b);
+}
+
+/* Every allocation fails once: an error each time, and nothing leaks. */
+static void test_no_memory(void) {
+    ing_ir_mod *m = NULL;
+    ing_gen_options o = {true, 2, "x86-64-v3"};
+    CHECK(ing_ir_parse(saxpy, strlen(saxpy), &m, NULL) == ING_OK);
+    ing_status s = ING_MEMORY;
+    int n = 0;
+    for (; m && s == ING_MEMORY && n < 1000; n++) {
+        ing_bytes b;
+        ing_bytes_init(&b);
+        ing_alloc_fail_at((uint64_t)n + 1);
+        s = ing_gen_llvm(m, &o, &b, NULL);
+        ing_alloc_fail_at(0);
+        ing_bytes_fini(&b);
+    }
+    CHECK(s == ING_OK && n > 3);
+    ing_ir_mod_free(m);
+}
+
+static void test_options(void) {
+    ing_gen_options a = {true, 2, "x86-64-v3"}, b = {false, 2, "x86-64-v3"};
+    ing_bytes line;
+    ing_bytes_init(&line);
+    ing_gen_helper_options(&a, &line);
+    CHECK_STR((char *)line.at, "level=2 cpu=x86-64-v3 fast=1");
+    ing_bytes_fini(&line);
+    ing_hasher h, k;
+    ing_hasher_init(&h);
+    ing_hasher_init(&k);
+    ing_gen_key(&a, &h);
+    ing_gen_key(&b, &k);
+    CHECK(!ing_hash_eq(ing_hasher_done(&h), ing_hasher_done(&k)));
+}
+
+/* vfmadd132/213/231ps on ymm registers: three-byte VEX, map 0F38, L = 1, pp = 66. */
+static int count_ymm_fma(const uint8_t *p, size_t n) {
+    int found = 0;
+    for (size_t i = 0; i + 4 < n; i++) {
+        bool vex = p[i] == 0xc4 && (p[i + 1] & 0x1f) == 2 && (p[i + 2] & 0x87) == 5;
+        found += vex && (p[i + 3] == 0x98 || p[i + 3] == 0xa8 || p[i + 3] == 0xb8);
+    }
+    return found;
+}
+
+static void test_vectorised(void) {
+    static helper_command cmd;
+    if (!helper_command_get(&cmd)) return;
+    ing_counters counters = {{0}};
+    ing_helpers_config config = {cmd.argv, 1};
+    ing_helpers *h = ing_helpers_new(&config, &counters);
+    ing_bytes object;
+    ing_err e;
+    ing_bytes_init(&object);
+    ing_err_init(&e);
+    char *text = text_of(saxpy, true);
+    CHECK(ing_helpers_compile(h, "level=2 cpu=x86-64-v3 fast=1", (const uint8_t *)text,
+                              strlen(text), &object, &e) == ING_OK);
+    CHECK(count_ymm_fma(object.at, object.len) >= 4);
+    ing_free(text);
+    ing_err_fini(&e);
+    ing_bytes_fini(&object);
+    ing_helpers_free(h);
+}
+
+int main(void) {
+    test_deterministic();
+    test_flags();
+    test_metadata();
+    test_polls();
+    test_division();
+    test_errors();
+    test_no_memory();
+    test_options();
+    test_vectorised();
+    return CHECK_DONE();
+}
