@@ -305,12 +305,14 @@ static PyObject *import_capsule(ing_py_state *st, PyObject *capsule, int copy) {
 
 /* Asks for version 1 first; producers from before it do not know the keyword. */
 static PyObject *request(PyObject *x) {
-    PyObject *device = PyObject_CallMethod(x, "__dlpack_device__", NULL);
+    PyObject *ask = ing_py_attr(x, "__dlpack_device__");
+    PyObject *device = ask ? PyObject_CallNoArgs(ask) : NULL;
+    Py_XDECREF(ask);
     if (!device) return NULL;
     int rc = check_device(device);
     Py_DECREF(device);
     if (rc < 0) return NULL;
-    PyObject *method = PyObject_GetAttrString(x, "__dlpack__");
+    PyObject *method = ing_py_attr(x, "__dlpack__");
     PyObject *none = method ? PyTuple_New(0) : NULL;
     PyObject *kwargs = none ? Py_BuildValue("{s(ii)}", "max_version", 1, 0) : NULL;
     PyObject *capsule = kwargs ? PyObject_Call(method, none, kwargs) : NULL;

@@ -217,7 +217,7 @@ static void dtype_dealloc(PyObject *self) {
 }
 
 static PyObject *dtype_str(PyObject *self) {
-    return PyUnicode_FromString(ing_dtype_name(id_of(self)));
+    return PyUnicode_InternFromString(ing_dtype_name(id_of(self)));
 }
 
 /* A name in the package: pickle stores just that, copy gives the object itself. */

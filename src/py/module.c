@@ -29,13 +29,16 @@ PyTypeObject *ing_py_add_type(PyObject *module, const PyType_Spec *spec) {
     return type;
 }
 
-/* The name is interned: CPython's cache of attributes keeps the names that it has seen, and
- * a new string each time would fill it. */
-PyObject *ing_py_import(const char *from, const char *name) {
-    PyObject *module = PyImport_ImportModule(from), *found = NULL;
-    PyObject *text = module ? PyUnicode_InternFromString(name) : NULL;
-    if (text) found = PyObject_GetAttr(module, text);
+PyObject *ing_py_attr(PyObject *of, const char *name) {
+    PyObject *text = PyUnicode_InternFromString(name);
+    PyObject *found = text ? PyObject_GetAttr(of, text) : NULL;
     Py_XDECREF(text);
+    return found;
+}
+
+PyObject *ing_py_import(const char *from, const char *name) {
+    PyObject *module = PyImport_ImportModule(from);
+    PyObject *found = module ? ing_py_attr(module, name) : NULL;
     Py_XDECREF(module);
     return found;
 }

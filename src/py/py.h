@@ -100,6 +100,9 @@ typedef struct ing_py_part {
 
 /* Makes a heap type from `spec` and adds it to the module; a new reference or NULL. */
 PyTypeObject *ing_py_add_type(PyObject *module, const PyType_Spec *spec);
+/* An attribute by a name that is interned, so that CPython's cache of attributes, which
+ * keeps the names it has seen, does not fill with copies of it. NULL = raised. */
+PyObject *ing_py_attr(PyObject *of, const char *name);
 /* `name` of the module `from`, which is imported if need be; a new reference or NULL. */
 PyObject *ing_py_import(const char *from, const char *name);
 
