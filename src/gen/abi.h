@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 typedef struct ing_error_slot {
-    int32_t code; /* 0 = none; ing_abi_error; the first one to be set wins (atomic) */
+    int32_t code;  /* 0 = none; ing_abi_error; the first one to be set wins (atomic) */
     uint32_t func; /* function ordinal within the task */
     uint32_t node; /* node ordinal in that function's tree */
     uint32_t task; /* filled in by the runtime */
@@ -38,13 +38,13 @@ typedef struct ing_ctx {
     ing_error_slot *error; /* shared by the launch */
     int32_t (*poll)(struct ing_ctx *); /* non-zero = stop; refills fuel */
     int64_t fuel;
-    void *owner;           /* the runtime's */
+    void *owner; /* the runtime's */
     uint64_t reserved[2];
 } ing_ctx;
 
 typedef int32_t (*ing_task_fn)(ing_ctx *, int64_t begin, int64_t end, int64_t chunk);
 
-#define ING_ABI_FUEL  100000 /* back edges between polls: 0.1 to 1 ms of work */
+#define ING_ABI_FUEL  100000     /* back edges between polls: 0.1 to 1 ms of work */
 #define ING_ABI_ENTRY "ing_task" /* the symbol every task image defines */
 
 #endif

@@ -14,7 +14,8 @@ typedef struct ing_gen_options {
 
 /* LLVM IR text of a module with exactly one task (ing_ir_extract_task); defines
  * ING_ABI_ENTRY with the task ABI. */
-ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes *out, ing_err *e);
+ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes *out,
+                        ing_err *e);
 /* The option line for the helper. */
 void ing_gen_helper_options(const ing_gen_options *o, ing_bytes *out);
 /* What of the options belongs in an image key, tagged into the hasher (R18). */
