@@ -159,8 +159,8 @@ static uint64_t page_down(uint64_t v, size_t page) {
 }
 
 /* Shows the file's bytes of a segment at its address. They are there already when
- * address and offset agree: changing the protection then costs 1 us, where mapping over
- * what is mapped costs 5 (Linux 6.18, Zen 3). */
+ * address and offset agree: changing the protection then takes 4 us, where mapping over
+ * what is mapped takes 6 (Linux 6.18, Zen 3; docs/internals/images.md). */
 static bool map_part(ing_exec *x, const ing_image_seg *s, uint64_t start, uint64_t end,
                      int fd, size_t page, ing_exec_prot prot) {
     if (s->off == s->vaddr) return ing_exec_protect(x, start, end - start, prot);
