@@ -39,6 +39,7 @@ struct ing_engine {
     ing_store *store;
     ing_counters *counters;
     char *revision;
+    const char *isa_level; /* asked once: CPUID traps in virtual machines, 30 us */
 };
 
 ing_engine *ing_engine_new(const char *revision, ing_counters *counters) {
@@ -55,6 +56,7 @@ ing_engine *ing_engine_new(const char *revision, ing_counters *counters) {
     pthread_cond_init(&g->built, NULL);
     ing_map_init(&g->map);
     g->counters = counters;
+    g->isa_level = ing_image_isa_level();
     return g;
 }
 
@@ -345,7 +347,7 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
     }
     ing_gen_options go = {.fast_math = po.fast_math,
                           .opt_level = (uint32_t)set[ING_SET_opt_level],
-                          .isa_level = ing_image_isa_level()};
+                          .isa_level = g->isa_level};
     image_job common = {job->mod, 0, &go, job->label};
     uint32_t threads = (uint32_t)set[ING_SET_num_compile_threads];
     return batch_run(g, &common, threads ? threads : ing_os_cpus(), out, e);
