@@ -146,6 +146,7 @@ typedef struct ing_ir_mod {
     ing_atoms atoms;
     ing_vec(ing_type_info) types; /* the first ING_DTYPE_N are the scalars */
     ing_map type_map;             /* structural digest -> id + 1 */
+    bool bad_type;                /* what failed was a type that cannot exist, not memory */
     ing_vec(ing_ir_func *) funcs; /* [0] is the kernel before the split */
     ing_vec(ing_ir_arg) args;     /* scalars and arrays, in order of first use */
     uint32_t n_words;             /* args in all */

@@ -166,6 +166,7 @@ static ing_status parse_type(parser *p, uint32_t depth, ing_type *out) {
     } else {
         ING_TRY(parse_struct(p, depth + 1, out));
     }
+    if (!*out && !p->m->bad_type && !ing_ir_ok(p->m)) return no_memory(p);
     if (!*out) return ing_ir_lex_fail(&p->x, "this type cannot exist");
     return expect(p, '>');
 }

@@ -124,9 +124,14 @@ uint32_t ing_ir_type_align(const ing_ir_mod *m, ing_type t) {
     return ing_ir_type(m, t)->align;
 }
 
-static ing_type refuse(ing_ir_mod *m) {
+static ing_type lost(ing_ir_mod *m) {
     m->arena.failed = true;
     return 0;
+}
+
+static ing_type refuse(ing_ir_mod *m) {
+    m->bad_type = true;
+    return lost(m);
 }
 
 static ing_hash128 digest(const ing_type_info *i) {
@@ -154,7 +159,7 @@ static ing_type intern(ing_ir_mod *m, ing_type_info i) {
         ing_type *members = ING_NEW_ARRAY(&m->arena, i.n_members, ing_type);
         uint32_t *names = ING_NEW_ARRAY(&m->arena, i.n_members, uint32_t);
         uint32_t *offsets = ING_NEW_ARRAY(&m->arena, i.n_members, uint32_t), at = 0;
-        if (!members || !names || !offsets) return refuse(m);
+        if (!members || !names || !offsets) return lost(m);
         memcpy(members, i.members, i.n_members * sizeof *members);
         memcpy(names, i.names, i.n_members * sizeof *names);
         for (uint32_t k = 0; k < i.n_members; k++) {
@@ -167,8 +172,8 @@ static ing_type intern(ing_ir_mod *m, ing_type_info i) {
         i.offsets = offsets;
     }
     uint32_t id = m->types.len;
-    if (!ing_vec_push(&m->types, i)) return refuse(m);
-    if (!ing_map_put(&m->type_map, key, id + 1)) return refuse(m);
+    if (!ing_vec_push(&m->types, i)) return lost(m);
+    if (!ing_map_put(&m->type_map, key, id + 1)) return lost(m);
     return id;
 }
 
@@ -230,7 +235,7 @@ ing_type ing_ir_type_struct(ing_ir_mod *m, const ing_type *members,
     i.members = members;
     uint32_t *zero = NULL;
     if (!names) names = zero = ing_calloc(n, sizeof *zero);
-    if (!names) return refuse(m);
+    if (!names) return lost(m);
     i.names = names;
     ing_type t = intern(m, i);
     ing_free(zero);
