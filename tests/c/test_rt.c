@@ -303,14 +303,20 @@ static void test_nested(void) {
     ing_rt_free(s.rt);
 }
 
+/* Slow enough for every worker that may come to come. */
+static int32_t doze(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
+    usleep(1000);
+    return uneven(ctx, begin, end, chunk);
+}
+
 static void test_max_threads(void) {
     ing_rt *rt = ing_rt_new(4);
     ing_rt_launch l;
-    for (uint32_t most = 1; most <= 5; most++) {
+    for (uint32_t most = 5; most >= 1; most--) { /* all workers exist from the start */
         shared s = {0};
-        ing_rt_task t = range_task(uneven, 0, 2000, BIG_COST);
+        ing_rt_task t = range_task(doze, 0, 40, BIG_COST);
         CHECK(launch_with(rt, &s, &t, 1, most, NULL, &l) == 0);
-        CHECK(s.iters == 2000 && s.threads <= (int)most);
+        CHECK(s.iters == 40 && s.threads <= (int)most);
         CHECK(s.most_at_once <= (int)(most < 4 ? most : 4));
         CHECK(l.ran_inline == (most == 1));
     }
@@ -459,15 +465,16 @@ static int32_t endless(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) 
     }
 }
 
-/* The launching thread fails to find work and waits while another is busy. */
+/* The launching thread runs out of work and waits while a worker goes on for ever. */
 static int32_t endless_elsewhere(ing_ctx *ctx, int64_t begin, int64_t end,
                                  int64_t chunk) {
     shared *s = of(ctx);
-    (void)begin, (void)end, (void)chunk;
-    if (s->held == 7 && pthread_equal(pthread_self(), *(pthread_t *)s->seen)) {
-        return 0;
+    if (!pthread_equal(pthread_self(), *(pthread_t *)s->seen)) {
+        atomic_store(&s->go, 1);
+        return endless(ctx, begin, end, chunk);
     }
-    return endless(ctx, begin, end, chunk);
+    while (!atomic_load(&s->go)) sched_yield();
+    return 0;
 }
 
 static void cancels(ing_rt *rt, ing_rt_task t, uint32_t max_threads) {
@@ -507,23 +514,12 @@ static void test_cancel(void) {
 static void test_cancel_while_waiting(void) {
     ing_rt *rt = ing_rt_new(2);
     pthread_t me = pthread_self();
-    /* The launcher returns from its pieces at once; if it is too quick for the worker,
-     * nothing runs long, and the launch is simply done: try until it was not. */
-    for (int i = 0; i < 1000; i++) {
-        shared s = {.cancel_after = 1, .seen = (uint8_t *)&me};
-        ing_rt_host host = host_of(&s);
-        host.acquire = NULL, host.release = NULL;
-        s.held = 7;
-        host.signals = host_signals;
-        ing_rt_task t = range_task(endless_elsewhere, 0, 100, BIG_COST);
-        ing_rt_launch l;
-        int32_t rc = launch_with(rt, &s, &t, 1, 0, &host, &l);
-        if (rc == 0) continue;
-        CHECK(rc == ING_ABI_CANCELLED && s.signals == 1);
-        ing_rt_free(rt);
-        return;
-    }
-    CHECK(!"the worker never came");
+    shared s = {.cancel_after = 3, .seen = (uint8_t *)&me};
+    ing_rt_host host = host_of(&s);
+    ing_rt_task t = range_task(endless_elsewhere, 0, 100, BIG_COST);
+    ing_rt_launch l;
+    CHECK(launch_with(rt, &s, &t, 1, 0, &host, &l) == ING_ABI_CANCELLED);
+    CHECK(s.signals == 3 && s.bad == 0 && s.calls == 1);
     ing_rt_free(rt);
 }
 
@@ -587,10 +583,18 @@ static int exiting_signals(void *self) {
     pthread_exit(NULL);
 }
 
+static int32_t endless_counted(ing_ctx *ctx, int64_t begin, int64_t end,
+                               int64_t chunk) {
+    atomic_fetch_add(&of(ctx)->at_once, 1);
+    int32_t rc = endless(ctx, begin, end, chunk);
+    atomic_fetch_sub(&of(ctx)->at_once, 1);
+    return rc;
+}
+
 static void *exiting_main(void *arg) {
     shared *s = arg;
     ing_rt_host host = {.signals = exiting_signals, .self = s};
-    ing_rt_task t = range_task(endless, 0, 100, BIG_COST);
+    ing_rt_task t = range_task(endless_counted, 0, 100, BIG_COST);
     t.may_run_long = s->cancel_after;
     ing_rt_launch l;
     launch_with(s->rt, s, &t, 1, 0, &host, &l);
@@ -605,9 +609,11 @@ static void test_thread_exit(void) {
         pthread_t th;
         void *result = &s;
         s.cancel_after = i & 1;
+        s.at_once = 0;
         if (pthread_create(&th, NULL, exiting_main, &s) != 0) abort();
         pthread_join(th, &result);
         CHECK(result == NULL);
+        CHECK(s.at_once == 1); /* its own call, which never returned */
     }
     shared after = {0};
     ing_rt_task t = range_task(count_only, 0, 100, BIG_COST);
@@ -628,7 +634,7 @@ static int32_t note_fp(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) 
     (void)begin, (void)end, (void)chunk;
     note_thread(s);
     if ((mxcsr() & (FLUSH | 0x6000)) != s->fp[0]) s->bad++;
-    for (int i = 0; i < 2000000 && s->threads < 2 && s->fp[1]; i++) sched_yield();
+    while (s->fp[1] && s->threads < 2) sched_yield();
     return 0;
 }
 
@@ -695,7 +701,7 @@ static int32_t inspect(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) 
         if (stack < (size_t)8 << 20) s->bad++;
         atomic_fetch_add(&s->go, 1);
     }
-    for (int i = 0; i < 2000000 && !atomic_load(&s->go); i++) sched_yield();
+    while (!atomic_load(&s->go)) sched_yield();
     return 0;
 }
 
