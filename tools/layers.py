@@ -14,5 +14,4 @@ EVERYWHERE = {
 
 # Single permitted steps upwards: (folder, header) -> why.
 EXCEPTIONS = {
-    ("compile", "rt/rt.h"): "fills ing_rt_task, the plain descriptor that the runtime runs",
 }
