@@ -18,13 +18,13 @@
  * name, its base among ours, the built-in class it also is (or NULL). An out-of-bounds
  * access counts as a failed assertion because programs written for the reference catch
  * it as one. */
-#define ING_PY_EXC_LIST(X) \
-    X(ERROR, "IngotError", ERROR, NULL) \
-    X(COMPILATION, "IngotCompilationError", ERROR, NULL) \
-    X(SYNTAX, "IngotSyntaxError", COMPILATION, PyExc_SyntaxError) \
-    X(TYPE, "IngotTypeError", COMPILATION, PyExc_TypeError) \
-    X(NAME, "IngotNameError", COMPILATION, PyExc_NameError) \
-    X(RUNTIME, "IngotRuntimeError", ERROR, PyExc_RuntimeError) \
+#define ING_PY_EXC_LIST(X)                                             \
+    X(ERROR, "IngotError", ERROR, NULL)                                \
+    X(COMPILATION, "IngotCompilationError", ERROR, NULL)               \
+    X(SYNTAX, "IngotSyntaxError", COMPILATION, PyExc_SyntaxError)      \
+    X(TYPE, "IngotTypeError", COMPILATION, PyExc_TypeError)            \
+    X(NAME, "IngotNameError", COMPILATION, PyExc_NameError)            \
+    X(RUNTIME, "IngotRuntimeError", ERROR, PyExc_RuntimeError)         \
     X(RUNTIME_TYPE, "IngotRuntimeTypeError", RUNTIME, PyExc_TypeError) \
     X(ASSERTION, "IngotAssertionError", RUNTIME, PyExc_AssertionError) \
     X(INDEX, "IngotIndexError", ASSERTION, PyExc_IndexError)
@@ -119,8 +119,7 @@ PyObject *ing_py_fail(ing_py_state *st, ing_py_exc exc, const char *fmt, ...);
 /* ---- dtype.c ------------------------------------------------------------------------------- */
 
 typedef struct ing_py_dtype {
-    PyObject_HEAD
-    ing_dtype id;
+    PyObject_HEAD ing_dtype id;
 } ing_py_dtype;
 
 /* A number on its way between Python and memory, or between two dtypes. */
@@ -164,8 +163,7 @@ ing_intrinsic ing_py_intrinsic_of(const ing_py_state *st, PyObject *callable);
 /* ---- arrays (array*.c, dlpack.c) --------------------------------------------------------------- */
 
 typedef struct ing_py_array {
-    PyObject_HEAD
-    void *data; /* never NULL, 64-byte aligned unless `base` owns it */
+    PyObject_HEAD void *data; /* never NULL, 64-byte aligned unless `base` owns it */
     const ing_py_spec *spec;
     int64_t shape[ING_MAX_NDIM]; /* logical extents, each below 2^31 */
     size_t nbytes;
