@@ -89,7 +89,7 @@ static bool run_func(ing_ir_mod *m, uint32_t func) {
 
 ing_status ing_pass_promote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
     (void)o;
-    for (uint32_t k = 0; k < m->funcs.len; k++) {
+    for (uint32_t k = 0; k < m->funcs.len && ing_ir_ok(m); k++) {
         if (!run_func(m, k)) return ing_fail(e, ING_MEMORY, "no memory for a pass");
     }
     return ing_pass_done(m, e);

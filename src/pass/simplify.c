@@ -270,7 +270,7 @@ static bool rebuild(ing_ir_mod *m, uint32_t func, bool drop) {
     uint32_t n = m->funcs.at[func]->insts.len;
     uint32_t *map = ing_calloc(n, sizeof *map);
     uint8_t *live = ing_calloc(n, 1);
-    bool ok = map && live;
+    bool ok = map && live && ing_ir_ok(m);
     if (ok) {
         ing_ir_rebuild_begin(&s.b, m, func, &old);
         s.copy = (ing_ir_copy){.b = &s.b, .from = &old, .map = map, .self = &s};

@@ -62,6 +62,9 @@ static uint32_t remake_cost(const ing_split *s, const ing_ir_inst *i) {
 
 static void open_segment(ing_split *s, uint32_t first) {
     ing_split_seg g = {.first = first};
+    uint32_t n = s->segs.len; /* serial segments have even numbers */
+    if (n)
+        g.before = n % 2 && s->segs.at[n - 1].effect ? n - 1 : s->segs.at[n - 1].before;
     s->ok = s->ok && ing_vec_push(&s->segs, g);
 }
 
@@ -162,17 +165,18 @@ static void use_all(ing_split *s, uint32_t id, uint32_t seg, bool own_operands) 
 
 /* ---- bounds ------------------------------------------------------------------------------ */
 
-/* The serial segment that stores the bounds of loop segment `seg` (S3). It must come after
- * whatever defines them; a value that is stored makes its segment a task. */
+/* The segment that must compute value `id` for others, 0 when any can. */
+static uint32_t definer(const ing_split *s, uint32_t id) {
+    return s->val[id].cost ? 0 : s->val[id].seg - 1;
+}
+
+/* The serial segment that stores the bounds of loop segment `seg` (S3): it becomes a task
+ * anyway, and comes no earlier than what defines the bounds. */
 static uint32_t bound_home(const ing_split *s, uint32_t seg, const ing_ir_inst *loop) {
-    for (uint32_t g = seg; g-- > 0;) {
-        const ing_split_seg *x = &s->segs.at[g];
-        if (g % 2) continue;
-        bool defines = (s->val[loop->a].seg == g + 1 && !s->val[loop->a].cost) ||
-                       (s->val[loop->b].seg == g + 1 && !s->val[loop->b].cost);
-        if (x->effect || x->needed || defines) return g;
-    }
-    return 0;
+    uint32_t home = s->segs.at[seg].before;
+    uint32_t a = definer(s, loop->a), b = definer(s, loop->b);
+    if (a > home) home = a;
+    return b > home ? b : home;
 }
 
 static void plan_bound(ing_split *s, uint32_t id, uint32_t home, bool in_buffer,

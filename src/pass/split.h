@@ -9,7 +9,7 @@
  *  S2 an ALLOCA that several segments use lives in the launch buffer, which the runtime
  *     zeroes, as ALLOCA does.
  *  S3 bounds of parallel loops that are not constants are stored as i64 by the nearest
- *     serial segment before the loop that becomes a task anyway, else by segment 0.
+ *     serial segment before the loop that has an effect or defines them, else by segment 0.
  *  S4 a RETURN inside a serial segment sets a flag in the buffer; later serial tasks look
  *     at it first. Bounds of later loops all go through the buffer: a segment that
  *     returned early, or never ran, left them 0 and 0.
@@ -54,6 +54,7 @@ typedef struct ing_split_seg {
     bool needed;           /* it becomes a task */
     bool returns;          /* it may return early */
     uint32_t first, count; /* in the outermost block */
+    uint32_t before;       /* the last serial segment before it with an effect, else 0 */
     uint32_t uses, n_uses; /* after sorting: its part of the lists */
     uint32_t loads, n_loads;
     uint32_t bounds, n_bounds;

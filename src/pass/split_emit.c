@@ -8,7 +8,8 @@ typedef struct emitter {
     ing_ir_builder b;
     ing_ir_copy copy;
     uint32_t seg;
-    uint32_t *local_of; /* per LOAD that is replaced by S5: its ALLOCA, else 0 */
+    ing_vec(uint32_t) made; /* values from other segments that this task has */
+    uint32_t *local_of;     /* per LOAD that is replaced by S5: its ALLOCA, else 0 */
 } emitter;
 
 static ing_split_value *value(emitter *x, uint32_t id) {
@@ -36,6 +37,10 @@ static void make(emitter *x, uint32_t id, bool hoist) {
     const ing_split_value *v = value(x, id);
     ing_ir_uses u;
     if (x->copy.map[id] || !ing_ir_ok(x->s->m)) return;
+    if (!ing_vec_push(&x->made, id)) {
+        x->s->m->arena.failed = true;
+        return;
+    }
     if (i->op == ING_OP_ALLOCA) {
         ing_type elem = ing_ir_type(x->s->m, i->type)->elem;
         x->copy.map[id] =
@@ -58,22 +63,13 @@ static void make_all(emitter *x) {
     }
 }
 
-/* Forgets what was made, as the next task needs its own; the mirror of make. */
-static void unmake(emitter *x, uint32_t id) {
-    ing_ir_uses u;
-    if (!x->copy.map[id]) return;
-    x->copy.map[id] = 0;
-    if (!value(x, id)->cost && !ing_split_is_address(x->s, id)) return;
-    ing_ir_inst_uses(x->s->f, ing_ir_at(x->s->f, id), &u);
-    for (uint32_t k = 0; k < u.n_fixed; k++) unmake(x, u.fixed[k]);
-    for (uint32_t k = 0; k < u.n_list; k++) unmake(x, u.list[k]);
-}
-
+/* Forgets what this task has, as the next one needs its own. Nested values are met once. */
 static void unmake_all(emitter *x) {
     const ing_split_seg *g = &x->s->segs.at[x->seg];
     const uint32_t *ids = ing_ir_block_ids(x->s->f, x->s->f->body);
     for (uint32_t k = 0; k < g->count; k++) x->copy.map[ids[g->first + k]] = 0;
-    for (uint32_t k = 0; k < g->n_uses; k++) unmake(x, x->s->uses.at[g->uses + k].id);
+    for (uint32_t k = 0; k < x->made.len; k++) x->copy.map[x->made.at[k]] = 0;
+    x->made.len = 0;
 }
 
 /* ---- serial segments ----------------------------------------------------------------------- */
@@ -216,6 +212,7 @@ bool ing_split_emit(ing_split *s) {
         ok = ing_ir_ok(s->m);
     }
     if (ok) replace_kernel(s->m, first_new);
+    ing_vec_fini(&x.made);
     ing_free(map);
     ing_free(x.local_of);
     return ok;

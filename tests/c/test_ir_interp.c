@@ -543,6 +543,9 @@ static void random_memory(maker *k) {
             /* outer locals are shared by the iterations of a parallel loop: read only */
             if (rng(2) && (!k->parallel || r > k->index)) {
                 ing_ir_emit(&k->b, ING_OP_STORE, 0, r, pick(k, e), 0);
+            } else if (rng(4) == 0) {
+                uint32_t v = pick(k, e), how = rng(ING_IR_ATOMIC_AND);
+                keep(k, ing_ir_emit(&k->b, ING_OP_ATOMIC, e, r, v, how));
             } else {
                 keep(k, ing_ir_emit(&k->b, ING_OP_LOAD, e, r, 0, 0));
             }
@@ -650,7 +653,7 @@ static void random_block(maker *k, uint32_t budget) {
         if (what == 16 && nest) random_if(k, budget);
         if (what == 17 && nest) random_loop(k, budget);
         if (what == 18 && nest && rng(3) == 0) random_while(k, budget);
-        if (what == 19 && !k->parallel && rng(30) == 0) {
+        if (what == 19 && !k->parallel && rng(4) == 0) {
             ing_ir_block_begin(&k->b);
             ing_ir_emit(&k->b, ING_OP_RETURN, 0, 0, 0, 0);
             uint32_t block = ing_ir_block_end(&k->b);
