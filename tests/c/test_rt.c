@@ -309,10 +309,26 @@ static int32_t doze(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
     return uneven(ctx, begin, end, chunk);
 }
 
+/* Keeps every worker of the pool awake and looking for jobs. */
+static void *restless_main(void *arg) {
+    shared *s = arg, mine = {0};
+    ing_rt_task t = range_task(doze, 0, 8, BIG_COST);
+    while (!atomic_load(&s->go)) {
+        if (launch(s->rt, &mine, &t, 1) != 0) atomic_fetch_add(&s->bad, 1);
+    }
+    return NULL;
+}
+
+/* A launch wakes no more workers than it may use, so the limit only shows when others
+ * are awake for another launch. */
 static void test_max_threads(void) {
     ing_rt *rt = ing_rt_new(4);
+    shared noise = {.rt = rt};
+    pthread_t th;
     ing_rt_launch l;
-    for (uint32_t most = 5; most >= 1; most--) { /* all workers exist from the start */
+    if (pthread_create(&th, NULL, restless_main, &noise) != 0) abort();
+    for (uint32_t round = 0; round < 20; round++) {
+        uint32_t most = round % 5 + 1;
         shared s = {0};
         ing_rt_task t = range_task(doze, 0, 40, BIG_COST);
         CHECK(launch_with(rt, &s, &t, 1, most, NULL, &l) == 0);
@@ -320,6 +336,9 @@ static void test_max_threads(void) {
         CHECK(s.most_at_once <= (int)(most < 4 ? most : 4));
         CHECK(l.ran_inline == (most == 1));
     }
+    atomic_store(&noise.go, 1);
+    pthread_join(th, NULL);
+    CHECK(noise.bad == 0);
     ing_rt_free(rt);
     rt = ing_rt_new(0);
     CHECK(ing_rt_threads(rt) >= 1);
