@@ -40,6 +40,15 @@ static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject 
     return ING_OK;
 }
 
+/* Ours or foreign, the code is the same: only the spec counts. */
+static ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
+                             uint64_t *words, ing_py_views *views, ing_err *e) {
+    if (!ing_py_is_array(k->st, obj)) return bind_foreign(k, b, obj, words, views, e);
+    if (((ing_py_array *)obj)->spec != b->spec) return ING_DECLINED;
+    bind_ndarray(k->st, b, obj, words);
+    return ING_OK;
+}
+
 /* ---- scalars ------------------------------------------------------------------------------ */
 
 static ing_status bad_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
@@ -119,19 +128,11 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
     for (uint32_t i = 0; i < v->binds.len; i++) {
         const ing_py_bind *b = &v->binds.at[i];
         switch ((ing_py_bind_kind)b->kind) {
-        case ING_BIND_ARRAY: {
-            PyObject *obj = args[b->arg];
-            if (!ing_py_is_array(k->st, obj) || ((ing_py_array *)obj)->spec != b->spec)
-                return ING_DECLINED;
-            bind_ndarray(k->st, b, obj, words);
+        case ING_BIND_ARRAY:
+            ING_TRY(bind_array(k, b, args[b->arg], words, views, e));
             break;
-        }
         case ING_BIND_SCALAR:
             ING_TRY(bind_scalar(k, b, args[b->arg], &words[b->word], e));
-            break;
-        case ING_BIND_FOREIGN:
-            if (ing_py_is_array(k->st, args[b->arg])) return ING_DECLINED;
-            ING_TRY(bind_foreign(k, b, args[b->arg], words, views, e));
             break;
         case ING_BIND_CAPTURED: bind_ndarray(k->st, b, held[n_held++], words); break;
         }

@@ -186,6 +186,14 @@ static ing_status guard_holds(ing_py_kernel *k, const ing_py_guard *g,
     return ing_hash_eq(answer, g->answer) ? ING_OK : ING_DECLINED;
 }
 
+ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e) {
+    return ing_fail(
+        e, ING_TYPE,
+        "%s uses an array of another library that is not an argument\n  help: pass "
+        "it as an argument, or copy it into a qd.ndarray",
+        ing_py_def_name(&k->def));
+}
+
 /* The array behind a captured path, as a new reference for the length of the launch: while
  * it runs without the GIL, another thread may drop or replace what holds the array. */
 static ing_status captured(ing_py_kernel *k, ing_py_bind *b, PyObject *const *args,
@@ -198,8 +206,10 @@ static ing_status captured(ing_py_kernel *k, ing_py_bind *b, PyObject *const *ar
     bool fits =
         *out && ing_py_is_array(k->st, *out) && ((ing_py_array *)*out)->spec == b->spec;
     if (!fits) {
+        bool foreign =
+            *out && !ing_py_is_array(k->st, *out) && PyObject_CheckBuffer(*out);
         Py_CLEAR(*out);
-        return ING_DECLINED;
+        return foreign ? ing_py_captured_foreign(k, e) : ING_DECLINED;
     }
     if (b->module_only) b->borrowed = *out;
     return ING_OK;

@@ -104,9 +104,8 @@ typedef struct ing_py_guard {
 } ing_py_guard;
 
 typedef enum ing_py_bind_kind {
-    ING_BIND_SCALAR,   /* argument -> word, converted to dtype */
-    ING_BIND_ARRAY,    /* argument: an Ndarray of this very spec */
-    ING_BIND_FOREIGN,  /* argument: a buffer (NumPy ...) of this spec */
+    ING_BIND_SCALAR, /* argument -> word, converted to dtype */
+    ING_BIND_ARRAY,  /* argument: an array of this spec, ours or foreign (NumPy ...) */
     ING_BIND_CAPTURED, /* an Ndarray behind a path */
 } ing_py_bind_kind;
 
@@ -216,6 +215,8 @@ PyObject *ing_py_gate_warnings(const ing_py_gate *g); /* borrowed list */
  * takes a new reference per captured array. */
 ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, PyObject **held, ing_err *e);
+/* Foreign arrays can only be arguments: the error that says so. */
+ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e);
 /* Fills guards and dictionary marks of a new variant. */
 ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, ing_err *e);

@@ -48,17 +48,12 @@ static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_py_variant *v
     b->spec = spec_of_fact(k->st, &f);
     if (!b->spec) return ING_PYTHON;
     ing_path_node n = k->paths.nodes.at[b->path];
-    bool ours = ing_py_is_array(k->st, obj);
     if (n.step == ING_STEP_ARG && n.parent == 0) {
-        b->kind = ours ? ING_BIND_ARRAY : ING_BIND_FOREIGN;
+        b->kind = ING_BIND_ARRAY;
         b->arg = (uint16_t)n.i;
         return ING_OK;
     }
-    if (!ours)
-        return ing_fail(e, ING_TYPE,
-                        "%s uses a foreign array that is not an argument: pass it "
-                        "as an argument, or copy it into a qd.ndarray",
-                        ing_py_def_name(&k->def));
+    if (!ing_py_is_array(k->st, obj)) return ing_py_captured_foreign(k, e);
     if (v->n_captured == ING_PY_MAX_CAPTURED)
         return ing_fail(e, ING_COMPILE,
                         "%s captures more than %d arrays: pass some as arguments",
