@@ -40,8 +40,7 @@ uint32_t ing_ir_add_func(ing_ir_mod *m, ing_ir_func_kind kind, const char *name,
     return m->funcs.len - 1;
 }
 
-/* ---- instructions -------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------- */
 
 static uint32_t fail(ing_ir_builder *b) {
     b->mod->arena.failed = true;
@@ -126,8 +125,7 @@ uint32_t ing_ir_make(ing_ir_builder *b, ing_type t, const uint32_t *items, uint3
     return ing_ir_emit(b, ING_OP_MAKE, t, 0, ing_ir_put_list(b, items, n), n);
 }
 
-/* ---- blocks -------------------------------------------------------------------------
- */
+/* ---- blocks ---------------------------------------------------------------------- */
 
 void ing_ir_builder_init(ing_ir_builder *b, ing_ir_mod *m, uint32_t func) {
     *b = (ing_ir_builder){.mod = m};
@@ -206,8 +204,7 @@ void ing_ir_loop_finish(ing_ir_builder *b, uint32_t loop, uint32_t begin, uint32
     append(b, loop);
 }
 
-/* ---- reading ------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 void ing_ir_inst_uses(const ing_ir_func *f, const ing_ir_inst *i, ing_ir_uses *u) {
     const char *o = ing_op_get(i->op)->operands;
@@ -234,8 +231,7 @@ uint32_t ing_ir_inst_blocks(const ing_ir_inst *i, uint32_t out[2]) {
     }
 }
 
-/* ---- copying ------------------------------------------------------------------------
- */
+/* ---- copying --------------------------------------------------------------------- */
 
 static uint32_t copy_region(ing_ir_copy *c, uint32_t block) {
     ing_ir_block_begin(c->b);

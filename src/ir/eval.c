@@ -6,8 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- words --------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------- */
 
 uint64_t ing_ir_norm(ing_dtype t, uint64_t v) {
     switch (t) {
@@ -49,8 +48,7 @@ static uint64_t of_f64(double d) {
     return v;
 }
 
-/* ---- integers ------------------------------------------------------------------------
- */
+/* ---- integers -------------------------------------------------------------------- */
 
 static uint64_t int_div(ing_op op, bool is_signed, uint64_t a, uint64_t b) {
     bool quotient = op == ING_OP_DIV || op == ING_OP_FLOORDIV;
@@ -224,8 +222,7 @@ bool ing_ir_eval(ing_op op, ing_dtype t, uint64_t a, uint64_t b, uint64_t *out) 
     return ing_dtype_is_int(t) && eval_int(op, t, a, b, out);
 }
 
-/* ---- conversions ---------------------------------------------------------------------
- */
+/* ---- conversions ----------------------------------------------------------------- */
 
 static double float_of(ing_dtype t, uint64_t v) { /* exact */
     if (t == ING_F64) return to_f64(v);

@@ -181,6 +181,7 @@ static bool declare_funcs(extractor *x) {
                         params.at, f->n_params, x->types[f->ret]);
         x->func_map[x->funcs[k]] = k;
         ok = ing_ir_ok(x->to);
+        if (ok) x->to->funcs.at[k]->tree = f->tree;
     }
     ing_vec_fini(&params);
     return ok;

@@ -35,7 +35,14 @@ typedef enum ing_op {
     ING_OP_N
 } ing_op;
 
-enum { ING_OPF_P = 1, ING_OPF_R = 2, ING_OPF_W = 4, ING_OPF_T = 8, ING_OPF_C = 16, ING_OPF_K = 32 };
+enum {
+    ING_OPF_P = 1,
+    ING_OPF_R = 2,
+    ING_OPF_W = 4,
+    ING_OPF_T = 8,
+    ING_OPF_C = 16,
+    ING_OPF_K = 32
+};
 
 typedef struct ing_op_info {
     const char *text;
@@ -46,8 +53,15 @@ typedef struct ing_op_info {
 const ing_op_info *ing_op_get(ing_op op);
 
 #define ING_IR_ATOMIC_LIST(X) \
-    X(ADD, "add") X(SUB, "sub") X(MUL, "mul") X(MIN, "min") X(MAX, "max") \
-    X(AND, "and") X(OR, "or") X(XOR, "xor") X(XCHG, "xchg")
+    X(ADD, "add")             \
+    X(SUB, "sub")             \
+    X(MUL, "mul")             \
+    X(MIN, "min")             \
+    X(MAX, "max")             \
+    X(AND, "and")             \
+    X(OR, "or")               \
+    X(XOR, "xor")             \
+    X(XCHG, "xchg")
 typedef enum ing_ir_atomic {
 #define X(name, text) ING_IR_ATOMIC_##name,
     ING_IR_ATOMIC_LIST(X)
@@ -57,7 +71,8 @@ typedef enum ing_ir_atomic {
 
 /* ---- types ------------------------------------------------------------------------- */
 
-typedef uint32_t ing_type; /* below ING_DTYPE_N: that scalar (0 = void); else table index */
+/* Below ING_DTYPE_N: that scalar (0 = void); else an index in the module's table. */
+typedef uint32_t ing_type;
 
 typedef enum ing_type_kind {
     ING_TYPE_SCALAR,
@@ -70,40 +85,46 @@ typedef enum ing_type_kind {
 enum { ING_MAX_NDIM = 12 };
 
 typedef struct ing_type_info {
-    uint8_t kind;              /* ing_type_kind */
-    uint8_t dtype;             /* scalar, tensor */
-    uint8_t rank;              /* array: ndim; tensor: 1 or 2 */
-    uint8_t grad;              /* array: carries a gradient array */
-    ing_type elem;             /* ref, array */
-    uint32_t rows, cols;       /* tensor */
-    uint32_t n_members;        /* struct */
-    const ing_type *members;   /* struct, in the arena */
-    const uint32_t *names;     /* struct: atom ids, 0 for tuples */
-    const uint32_t *offsets;   /* struct: of the members in memory */
-    uint8_t layout[ING_MAX_NDIM]; /* array: layout[k] = logical axis at memory position k,
-                                     outermost first; identity = row major */
-    uint32_t size, align;         /* in memory; a ref is 8 bytes, an array value also */
-    uint8_t depth;                /* nesting of the type, bounds recursion over it */
+    uint8_t kind;            /* ing_type_kind */
+    uint8_t dtype;           /* scalar, tensor */
+    uint8_t rank;            /* array: ndim; tensor: 1 or 2 */
+    uint8_t grad;            /* array: carries a gradient array */
+    ing_type elem;           /* ref, array */
+    uint32_t rows, cols;     /* tensor */
+    uint32_t n_members;      /* struct */
+    const ing_type *members; /* struct, in the arena */
+    const uint32_t *names;   /* struct: atom ids, 0 for tuples */
+    const uint32_t *offsets; /* struct: of the members in memory */
+    /* array: layout[k] = logical axis at memory position k, outermost first; identity =
+     * row major */
+    uint8_t layout[ING_MAX_NDIM];
+    uint32_t size, align; /* in memory; a ref is 8 bytes, an array value also */
+    uint8_t depth;        /* nesting of the type, bounds recursion over it */
 } ing_type_info;
 
 /* ---- module ------------------------------------------------------------------------- */
 
-enum { /* inst.flags */
+/* inst.flags */
+enum {
     ING_IR_PARALLEL = 1, /* LOOP: iterations may run in any order and at once */
     ING_IR_SERIAL = 2,   /* LOOP at top level that the user serialised */
     ING_IR_NSW = 4,      /* ADD/SUB/MUL: used only by a subscript (R22) */
-    ING_IR_PRIVATE = 8,  /* ATOMIC: the target is private or the code serial: plain update */
+    ING_IR_PRIVATE = 8,  /* ATOMIC: private target or serial code: a plain update */
 };
 
 typedef struct ing_ir_inst {
-    uint16_t op;    /* ing_op */
+    uint16_t op; /* ing_op */
     uint16_t flags;
-    ing_type type;  /* of the result */
+    ing_type type; /* of the result */
     uint32_t a, b, c;
-    uint32_t loc;   /* node ordinal in the function's tree, 0 = none (R19) */
+    uint32_t loc; /* node ordinal in the function's tree, 0 = none (R19) */
 } ing_ir_inst;
 
-typedef enum ing_ir_func_kind { ING_IR_KERNEL, ING_IR_FUNC, ING_IR_TASK } ing_ir_func_kind;
+typedef enum ing_ir_func_kind {
+    ING_IR_KERNEL,
+    ING_IR_FUNC,
+    ING_IR_TASK
+} ing_ir_func_kind;
 
 typedef struct ing_ir_func {
     uint32_t name; /* atom, for people */
@@ -112,7 +133,7 @@ typedef struct ing_ir_func {
     uint8_t kind;  /* ing_ir_func_kind */
     ing_type ret;  /* FUNC: value type or void */
     uint32_t n_params;
-    const ing_type *params; /* FUNC */
+    const ing_type *params;     /* FUNC */
     ing_vec(ing_ir_inst) insts; /* [0] unused */
     ing_vec(uint32_t) extra;    /* [0] unused */
     uint32_t body;              /* block */
@@ -125,7 +146,10 @@ typedef struct ing_ir_arg {
     uint32_t word; /* first word */
 } ing_ir_arg;
 
-typedef enum ing_ir_task_kind { ING_IR_TASK_SERIAL, ING_IR_TASK_RANGE } ing_ir_task_kind;
+typedef enum ing_ir_task_kind {
+    ING_IR_TASK_SERIAL,
+    ING_IR_TASK_RANGE
+} ing_ir_task_kind;
 
 typedef struct ing_ir_bound { /* of a range task: a constant or a buffer slot (i64) */
     bool in_buffer;
@@ -134,10 +158,10 @@ typedef struct ing_ir_bound { /* of a range task: a constant or a buffer slot (i
 } ing_ir_bound;
 
 typedef struct ing_ir_task {
-    uint32_t func; /* index in funcs, kind ING_IR_TASK */
-    uint8_t kind;  /* ing_ir_task_kind */
-    uint8_t may_run_long; /* has WHILE, or trip counts that nobody knows: release the GIL */
-    uint32_t cost;        /* rough instructions per iteration (range) or in all (serial) */
+    uint32_t func;        /* index in funcs, kind ING_IR_TASK */
+    uint8_t kind;         /* ing_ir_task_kind */
+    uint8_t may_run_long; /* WHILEs or trip counts that nobody knows: release the GIL */
+    uint32_t cost; /* rough instructions per iteration (range) or in all (serial) */
     ing_ir_bound begin, end;
 } ing_ir_task;
 
@@ -146,7 +170,7 @@ typedef struct ing_ir_mod {
     ing_atoms atoms;
     ing_vec(ing_type_info) types; /* the first ING_DTYPE_N are the scalars */
     ing_map type_map;             /* structural digest -> id + 1 */
-    bool bad_type;                /* what failed was a type that cannot exist, not memory */
+    bool bad_type; /* what failed was a type that cannot exist, not memory */
     ing_vec(ing_ir_func *) funcs; /* [0] is the kernel before the split */
     ing_vec(ing_ir_arg) args;     /* scalars and arrays, in order of first use */
     uint32_t n_words;             /* args in all */
@@ -165,8 +189,8 @@ ing_type ing_ir_type_array(ing_ir_mod *m, ing_type elem, uint32_t ndim, bool gra
                            const uint8_t *layout); /* layout NULL = row major */
 ing_type ing_ir_type_tensor(ing_ir_mod *m, ing_dtype t, uint32_t rows, uint32_t cols,
                             uint32_t rank);
-ing_type ing_ir_type_struct(ing_ir_mod *m, const ing_type *members, const uint32_t *names,
-                            uint32_t n);
+ing_type ing_ir_type_struct(ing_ir_mod *m, const ing_type *members,
+                            const uint32_t *names, uint32_t n);
 /* Size and alignment in memory, as C lays it out. */
 uint32_t ing_ir_type_size(const ing_ir_mod *m, ing_type t);
 uint32_t ing_ir_type_align(const ing_ir_mod *m, ing_type t);
@@ -181,19 +205,22 @@ uint32_t ing_ir_add_func(ing_ir_mod *m, ing_ir_func_kind kind, const char *name,
 typedef struct ing_ir_builder {
     ing_ir_mod *mod;
     ing_ir_func *func;
-    uint32_t loc;                /* put on each new instruction */
-    ing_vec(uint32_t) open;      /* instruction ids of all open blocks, stacked */
-    ing_vec(uint32_t) starts;    /* where each open block starts in `open` */
+    uint32_t loc;             /* put on each new instruction */
+    ing_vec(uint32_t) open;   /* instruction ids of all open blocks, stacked */
+    ing_vec(uint32_t) starts; /* where each open block starts in `open` */
 } ing_ir_builder;
 
-void ing_ir_builder_init(ing_ir_builder *b, ing_ir_mod *m, uint32_t func); /* opens the body */
+/* Opens the function's body. */
+void ing_ir_builder_init(ing_ir_builder *b, ing_ir_mod *m, uint32_t func);
 void ing_ir_builder_done(ing_ir_builder *b); /* closes the body, frees the builder */
 uint32_t ing_ir_emit(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a, uint32_t b_,
                      uint32_t c);
 uint32_t ing_ir_const_int(ing_ir_builder *b, ing_dtype t, int64_t v); /* wraps to t */
 uint32_t ing_ir_const_float(ing_ir_builder *b, ing_dtype t, double v);
-uint32_t ing_ir_elem(ing_ir_builder *b, uint32_t array, const uint32_t *idx, uint32_t n);
-uint32_t ing_ir_call(ing_ir_builder *b, uint32_t func, const uint32_t *args, uint32_t n);
+uint32_t ing_ir_elem(ing_ir_builder *b, uint32_t array, const uint32_t *idx,
+                     uint32_t n);
+uint32_t ing_ir_call(ing_ir_builder *b, uint32_t func, const uint32_t *args,
+                     uint32_t n);
 uint32_t ing_ir_make(ing_ir_builder *b, ing_type t, const uint32_t *items, uint32_t n);
 /* Instructions emitted between begin and end form the block; its offset is returned. */
 void ing_ir_block_begin(ing_ir_builder *b);
@@ -205,7 +232,8 @@ void ing_ir_loop_finish(ing_ir_builder *b, uint32_t loop, uint32_t begin, uint32
                         uint32_t body, uint16_t flags);
 /* Rebuilding a function in place, for passes: `old` takes what it held, the function is
  * empty and open; end closes it and frees `old`. */
-void ing_ir_rebuild_begin(ing_ir_builder *b, ing_ir_mod *m, uint32_t func, ing_ir_func *old);
+void ing_ir_rebuild_begin(ing_ir_builder *b, ing_ir_mod *m, uint32_t func,
+                          ing_ir_func *old);
 void ing_ir_rebuild_end(ing_ir_builder *b, ing_ir_func *old);
 /* True when the innermost open block already ended (I4): what follows is unreachable. */
 bool ing_ir_block_ended(const ing_ir_builder *b);
@@ -243,20 +271,20 @@ typedef struct ing_ir_copy {
     uint32_t *map;            /* from->insts.len entries */
     const uint32_t *func_map; /* new number of each function, or NULL = unchanged */
     const ing_type *type_map; /* new id of each type, or NULL = unchanged */
-    const uint8_t *live;      /* skip instructions whose entry is 0, or NULL = copy all */
+    const uint8_t *live; /* skip instructions whose entry is 0, or NULL = copy all */
     /* Asked before each instruction; true = it was dealt with (map[id] set if it has a
      * value). NULL = copy all. */
     bool (*hook)(struct ing_ir_copy *c, uint32_t id);
-    void *self;               /* the hook's */
+    void *self; /* the hook's */
 } ing_ir_copy;
-void ing_ir_copy_inst(ing_ir_copy *c, uint32_t id);  /* with its blocks */
+void ing_ir_copy_inst(ing_ir_copy *c, uint32_t id);     /* with its blocks */
 void ing_ir_copy_block(ing_ir_copy *c, uint32_t block); /* into the open block */
 
 /* Functions that task k reaches, itself first, in the order of first use: entry j is the
  * module's number of the function that errors and extracted modules call j. Malloc'ed
  * (ing_free). */
-ing_status ing_ir_task_funcs(const ing_ir_mod *m, uint32_t k, uint32_t **funcs, uint32_t *n,
-                             ing_err *e);
+ing_status ing_ir_task_funcs(const ing_ir_mod *m, uint32_t k, uint32_t **funcs,
+                             uint32_t *n, ing_err *e);
 /* All functions, callees before callers; ING_INTERNAL on a cycle. Malloc'ed. */
 ing_status ing_ir_call_order(const ing_ir_mod *m, uint32_t **funcs, ing_err *e);
 
@@ -280,7 +308,8 @@ ing_status ing_ir_verify(const ing_ir_mod *m, ing_err *e);
 
 /* A module with only task `k`, the functions it reaches (renumbered in first-use order),
  * and the whole argument table. Its text without names and locations is what R18 hashes. */
-ing_status ing_ir_extract_task(const ing_ir_mod *m, uint32_t k, ing_ir_mod **out, ing_err *e);
+ing_status ing_ir_extract_task(const ing_ir_mod *m, uint32_t k, ing_ir_mod **out,
+                               ing_err *e);
 /* Digest of a module as extracted: its text without names and locations. */
 ing_status ing_ir_digest(const ing_ir_mod *m, ing_hash128 *out, ing_err *e);
 
@@ -289,7 +318,7 @@ void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written);
 
 /* Runs task `k` on the calling thread over [begin, end) as native code would (R24). */
 struct ing_ctx;
-int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx, int64_t begin,
-                      int64_t end);
+int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx,
+                      int64_t begin, int64_t end);
 
 #endif

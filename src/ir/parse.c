@@ -36,6 +36,7 @@ static ing_status parse_u32(parser *p, ing_ir_tok_kind kind, const char *what,
     bool negative;
     uint64_t v;
     const ing_ir_tok *t = &p->x.tok;
+    *out = 0;
     if (t->kind != kind) return ing_ir_lex_fail(&p->x, "expected %s", what);
     if (!ing_ir_number_int(t->text, t->len, &negative, &v) || negative ||
         v > UINT32_MAX) {
@@ -58,8 +59,7 @@ static ing_status parse_i64(parser *p, int64_t *out) {
     return ing_ir_lex_next(&p->x);
 }
 
-/* ---- types ----------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------- */
 
 static ing_status parse_type(parser *p, uint32_t depth, ing_type *out);
 
@@ -141,6 +141,7 @@ static ing_status parse_struct(parser *p, uint32_t depth, ing_type *out) {
 
 static ing_status parse_type(parser *p, uint32_t depth, ing_type *out) {
     ing_ir_tok t = p->x.tok;
+    *out = 0;
     if (depth > ING_IR_MAX_TYPE_DEPTH) {
         return ing_ir_lex_fail(&p->x, "types nest at most %d deep",
                                ING_IR_MAX_TYPE_DEPTH);
@@ -171,11 +172,11 @@ static ing_status parse_type(parser *p, uint32_t depth, ing_type *out) {
     return expect(p, '>');
 }
 
-/* ---- instructions ----------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------- */
 
 static ing_status parse_value(parser *p, uint32_t *out) {
     const ing_ir_tok *t = &p->x.tok;
+    *out = 0;
     if (t->kind != ING_TOK_VALUE) return ing_ir_lex_fail(&p->x, "expected a value");
     uint32_t id = ing_map_get(&p->labels, ing_hash(t->text, t->len));
     if (!id) {
@@ -353,8 +354,7 @@ static ing_status parse_inst(parser *p) {
     return h.has_label ? define(p, &h.label, id) : ING_OK;
 }
 
-/* ---- module ----------------------------------------------------------------------------
- */
+/* ---- module ---------------------------------------------------------------------- */
 
 /* The name's bytes, unescaped, in the module's atoms. */
 static ing_status parse_name(parser *p, uint32_t *atom) {

@@ -17,8 +17,7 @@ typedef struct printer {
     uint32_t depth;
 } printer;
 
-/* ---- small pieces --------------------------------------------------------------------
- */
+/* ---- small pieces ---------------------------------------------------------------- */
 
 static void put_name(ing_bytes *out, const char *s) {
     ing_bytes_puts(out, "\"");
@@ -94,8 +93,7 @@ void ing_ir_print_type(const ing_ir_mod *m, ing_type t, uint32_t flags,
     }
 }
 
-/* ---- constants -----------------------------------------------------------------------
- */
+/* ---- constants ------------------------------------------------------------------- */
 
 /* Integral values as 12.0, others as hexadecimal floats (exact), NaNs by their bits. */
 static void put_float(ing_bytes *out, ing_dtype t, uint64_t bits) {
@@ -133,8 +131,7 @@ static void put_const(printer *p, const ing_ir_inst *i) {
     }
 }
 
-/* ---- instructions --------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------- */
 
 static void put_value(printer *p, uint32_t id) {
     uint32_t n = id < p->f->insts.len ? p->number[id] : 0;
@@ -239,8 +236,7 @@ static void put_block(printer *p, uint32_t block) {
     p->depth--;
 }
 
-/* ---- module --------------------------------------------------------------------------
- */
+/* ---- module ---------------------------------------------------------------------- */
 
 static void put_func(printer *p, uint32_t n) {
     const ing_ir_func *f = p->f = p->m->funcs.at[n];

@@ -60,8 +60,7 @@ const char *ing_ir_atomic_text(ing_ir_atomic a) {
     return (unsigned)a < ING_IR_ATOMIC_N ? atomics[a] : "?";
 }
 
-/* ---- module -------------------------------------------------------------------------
- */
+/* ---- module ---------------------------------------------------------------------- */
 
 ing_ir_mod *ing_ir_mod_new(void) {
     ing_ir_mod *m = ing_calloc(1, sizeof *m);
@@ -109,8 +108,7 @@ uint32_t ing_ir_atom(ing_ir_mod *m, const char *s, size_t n) {
     return 0;
 }
 
-/* ---- types --------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------- */
 
 const ing_type_info *ing_ir_type(const ing_ir_mod *m, ing_type t) {
     return &m->types.at[t < m->types.len ? t : 0];

@@ -12,6 +12,7 @@ typedef struct ing_pass_options {
 
 ing_status ing_pass_run(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 /* Runs one pass by name, for tests of IR text in, text out. */
-ing_status ing_pass_run_one(ing_ir_mod *m, const char *name, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_run_one(ing_ir_mod *m, const char *name, const ing_pass_options *o,
+                            ing_err *e);
 
 #endif

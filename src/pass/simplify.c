@@ -121,7 +121,7 @@ static uint32_t float_right(ing_op op, ing_dtype t, uint32_t x, uint64_t c) { /*
 
 static uint32_t fold_binary(simplifier *s, ing_op op, uint32_t a, uint32_t b) {
     ing_dtype t = at(s, a)->type;
-    uint64_t ca, cb, r;
+    uint64_t ca = 0, cb = 0, r;
     bool ka = is_const(s, a, &ca), kb = is_const(s, b, &cb);
     ing_type result = ing_op_get(op)->result == '1' ? ING_U1 : (ing_type)t;
     if (ka && kb && folds(op, t) && ing_ir_eval(op, t, ca, cb, &r)) {

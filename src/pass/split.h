@@ -54,7 +54,7 @@ typedef struct ing_split_seg {
     bool needed;           /* it becomes a task */
     bool returns;          /* it may return early */
     uint32_t first, count; /* in the outermost block */
-    uint32_t before;       /* the last serial segment before it with an effect, else 0 */
+    uint32_t before; /* the last serial segment before it with an effect, else 0 */
     uint32_t uses, n_uses; /* after sorting: its part of the lists */
     uint32_t loads, n_loads;
     uint32_t bounds, n_bounds;

@@ -168,6 +168,7 @@ static bool emit_task(emitter *x, const char *name) {
     t.begin = g->begin;
     t.end = g->end;
     if (!ing_ir_ok(m)) return false;
+    m->funcs.at[t.func]->tree = x->s->f->tree;
     ing_ir_builder_init(&x->b, m, t.func);
     if (x->seg % 2) {
         emit_range(x);

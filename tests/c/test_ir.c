@@ -591,7 +591,9 @@ static void test_extract(void) {
     uint32_t *funcs = NULL, n = 0;
     ing_err_init(&e);
     CHECK(verify(m, false) == ING_OK);
+    for (uint32_t k = 0; k < m->funcs.len; k++) m->funcs.at[k]->tree = 10 + k;
     CHECK(ing_ir_extract_task(m, 1, &x, &e) == ING_OK);
+    CHECK(x->funcs.at[0]->tree == 14 && x->funcs.at[1]->tree == 13);
     CHECK(verify(x, false) == ING_OK);
     char *text = print_text(x, 0);
     CHECK_STR(text, extracted);

@@ -179,6 +179,20 @@ static void test_long_chain(void) {
     ing_bytes_fini(&b);
 }
 
+/* Every task knows the tree of the kernel it was cut from. */
+static void test_trees(void) {
+    ing_ir_mod *m = NULL;
+    ing_pass_options o = {0};
+    CHECK(ing_ir_parse(program, sizeof program - 1, &m, NULL) == ING_OK);
+    for (uint32_t k = 0; k < m->funcs.len; k++) m->funcs.at[k]->tree = 5 + k;
+    CHECK(ing_pass_run(m, &o, NULL) == ING_OK && m->tasks.len == 5);
+    CHECK(m->funcs.at[1]->tree == 6);
+    for (uint32_t k = 0; k < m->tasks.len; k++) {
+        CHECK(m->funcs.at[m->tasks.at[k].func]->tree == 5);
+    }
+    ing_ir_mod_free(m);
+}
+
 static void test_unknown(void) {
     ing_ir_mod *m = NULL;
     ing_err e;
@@ -198,6 +212,7 @@ int main(int argc, char **argv) {
     test_memory();
     test_deep();
     test_long_chain();
+    test_trees();
     test_unknown();
     return CHECK_DONE();
 }
