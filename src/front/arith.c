@@ -1,0 +1,365 @@
+/* Operators: binary, unary, comparisons, `and`/`or`, the ternary. Static operands are
+ * folded (fold.c); for the rest, casts are inserted by the reference's type rules and one
+ * instruction is emitted per operator. Called by expr.c through its table. */
+#include "front/front_int.h"
+
+/* True when evaluating the node can neither stop, nor change, nor cost anything much: then
+ * a select serves. */
+static bool is_plain(const frame *fr, ing_node n) {
+    uint8_t kind = fr->t->nodes.at[n].kind;
+    return kind == ING_NODE_NAME || kind == ING_NODE_CONSTANT;
+}
+
+/* ---- arithmetic -------------------------------------------------------------------------- */
+
+typedef enum rule {
+    RULE_COMMON, /* promoted type of both */
+    RULE_DIV,    /* integers become default_fp first */
+    RULE_LEFT,   /* shifts: the left operand's type; integers only */
+    RULE_POW,    /* an integer exponent keeps the left type */
+    RULE_BITS,   /* promoted type; integers only */
+} rule;
+
+static const struct {
+    ing_op op;
+    rule rule;
+} binaries[ING_AST_N] = {
+    [ING_AST_Add] = {ING_OP_ADD, RULE_COMMON},
+    [ING_AST_Sub] = {ING_OP_SUB, RULE_COMMON},
+    [ING_AST_Mult] = {ING_OP_MUL, RULE_COMMON},
+    [ING_AST_Div] = {ING_OP_DIV, RULE_DIV},
+    [ING_AST_FloorDiv] = {ING_OP_FLOORDIV, RULE_COMMON},
+    [ING_AST_Mod] = {ING_OP_MOD, RULE_COMMON},
+    [ING_AST_Pow] = {ING_OP_POW, RULE_POW},
+    [ING_AST_LShift] = {ING_OP_SHL, RULE_LEFT},
+    [ING_AST_RShift] = {ING_OP_SAR, RULE_LEFT},
+    [ING_AST_BitOr] = {ING_OP_OR, RULE_BITS},
+    [ING_AST_BitXor] = {ING_OP_XOR, RULE_BITS},
+    [ING_AST_BitAnd] = {ING_OP_AND, RULE_BITS},
+};
+
+static ing_status fail_operands(frame *fr, ing_node at, const char *op, const value *l,
+                                const value *r) {
+    const char *a =
+        ing_front_is_runtime(l) ? ing_dtype_name(v_type(l)) : ing_front_describe(fr, l);
+    const char *b =
+        ing_front_is_runtime(r) ? ing_dtype_name(v_type(r)) : ing_front_describe(fr, r);
+    const char *remedy = NULL;
+    if (ing_front_is_scalar(l) && ing_front_is_scalar(r))
+        remedy = "cast the float: qd.cast(x, qd.i32)";
+    return ing_front_fail_at(fr, at, ING_TYPE, remedy,
+                             "unsupported operand type(s) for '%s': '%s' and '%s'", op,
+                             a, b);
+}
+
+static ing_status common_type(frame *fr, ing_node at, ing_front_op op, const value *l,
+                              const value *r, ing_dtype *out) {
+    ing_dtype a = v_type(l), b = v_type(r);
+    bool floats = ing_dtype_is_float(a) || ing_dtype_is_float(b);
+    int64_t fp = 0;
+    switch (binaries[op].rule) {
+    case RULE_COMMON: *out = ing_front_promote(a, b); break;
+    case RULE_DIV:
+        if (!ing_dtype_is_float(a) || !ing_dtype_is_float(b))
+            ING_TRY(ing_front_config_get(fr, at, ING_SET_default_fp, &fp));
+        *out = ing_front_promote(ing_dtype_is_float(a) ? a : (ing_dtype)fp,
+                                 ing_dtype_is_float(b) ? b : (ing_dtype)fp);
+        break;
+    case RULE_LEFT:
+        if (floats) return fail_operands(fr, at, ing_front_op_text(op), l, r);
+        *out = a;
+        break;
+    case RULE_POW: *out = ing_dtype_is_float(b) ? ing_front_promote(a, b) : a; break;
+    case RULE_BITS:
+        if (floats) return fail_operands(fr, at, ing_front_op_text(op), l, r);
+        *out = ing_front_promote(a, b);
+        break;
+    }
+    return ING_OK;
+}
+
+ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value *l,
+                            const value *r, value *out) {
+    bool done = false;
+    ING_TRY(ing_front_fold_binary(fr, at, op, l, r, out, &done));
+    if (done) return ING_OK;
+    if (!binaries[op].op)
+        return ing_front_fail_at(fr, at, ING_SYNTAX, "write the sums out in loops",
+                                 "the operator '%s' is not supported yet",
+                                 ing_front_op_text(op));
+    if (!ing_front_is_scalar(l) || !ing_front_is_scalar(r))
+        return fail_operands(fr, at, ing_front_op_text(op), l, r);
+    value a, b;
+    ING_TRY(ing_front_load(fr, at, l, &a));
+    ING_TRY(ing_front_load(fr, at, r, &b));
+    ing_dtype t = ING_VOID;
+    ING_TRY(common_type(fr, at, op, &a, &b, &t));
+    uint32_t x = ing_front_emit_cast(fr, a.inst, v_type(&a), t);
+    uint32_t y = ing_front_emit_cast(fr, b.inst, v_type(&b), t);
+    uint32_t inst = ing_ir_emit(&fr->b, binaries[op].op, t, x, y, 0);
+    bool wraps = op == ING_AST_Add || op == ING_AST_Sub || op == ING_AST_Mult;
+    if (fr->in_index && wraps && inst && ing_dtype_is_signed(t) &&
+        ing_dtype_bits(t) >= 32)
+        fr->b.func->insts.at[inst].flags |= ING_IR_NSW;
+    *out = ing_front_rt(inst, t);
+    return ING_OK;
+}
+
+ing_status ing_front_expr_binop(frame *fr, ing_node n, value *out) {
+    const struct nf_BINOP *f = NF(fr->t, n, BINOP);
+    value l, r;
+    ING_TRY(ing_front_expr_forced(fr, f->left, &l));
+    /* The right side may change what the left one refers to. */
+    if (l.kind == V_REF && !is_plain(fr, f->right))
+        ING_TRY(ing_front_load(fr, f->left, &l, &l));
+    ING_TRY(ing_front_expr_forced(fr, f->right, &r));
+    fr->b.loc = n;
+    return ing_front_binary(fr, n, (ing_front_op)f->op, &l, &r, out);
+}
+
+ing_status ing_front_expr_unary(frame *fr, ing_node n, value *out) {
+    const struct nf_UNARYOP *f = NF(fr->t, n, UNARYOP);
+    ing_front_op op = (ing_front_op)f->op;
+    value v;
+    ING_TRY(ing_front_expr_forced(fr, f->operand, &v));
+    fr->b.loc = n;
+    bool done = false;
+    ING_TRY(ing_front_fold_unary(fr, n, op, &v, out, &done));
+    if (done) return ING_OK;
+    ING_TRY(ing_front_load(fr, f->operand, &v, &v));
+    ing_dtype t = v_type(&v);
+    if (op == ING_AST_UAdd) {
+        *out = v;
+        return ING_OK;
+    }
+    if (op == ING_AST_USub) {
+        *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_NEG, t, v.inst, 0, 0), t);
+        return ING_OK;
+    }
+    if (ing_dtype_is_float(t))
+        return ing_front_fail_at(
+            fr, n, ING_TYPE,
+            op == ING_AST_Not ? "write `x == 0`" : "cast it to an integer first",
+            "'%s' takes integral inputs only, however '%s' is provided",
+            op == ING_AST_Not ? "not" : "~", ing_dtype_name(t));
+    if (op == ING_AST_Not) {
+        v.inst = ing_front_emit_cast(fr, v.inst, t, ING_U1);
+        t = ING_U1;
+    }
+    *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_NOT, t, v.inst, 0, 0), t);
+    return ING_OK;
+}
+
+ing_status ing_front_min_max(frame *fr, ing_node at, bool max, const value *l,
+                             const value *r, value *out) {
+    bool less = false, done = false;
+    if (ing_front_is_static(l) && ing_front_is_static(r) && !l->dtype && !r->dtype)
+        ING_TRY(ing_front_fold_compare(fr, at, ING_AST_Lt, max ? l : r, max ? r : l,
+                                       &less, &done));
+    if (done) {
+        *out = less ? *r : *l;
+        return ING_OK;
+    }
+    value a, b;
+    ING_TRY(ing_front_load(fr, at, l, &a));
+    ING_TRY(ing_front_load(fr, at, r, &b));
+    ing_dtype t = ing_front_promote(v_type(&a), v_type(&b));
+    uint32_t x = ing_front_emit_cast(fr, a.inst, v_type(&a), t);
+    uint32_t y = ing_front_emit_cast(fr, b.inst, v_type(&b), t);
+    *out =
+        ing_front_rt(ing_ir_emit(&fr->b, max ? ING_OP_MAX : ING_OP_MIN, t, x, y, 0), t);
+    return ING_OK;
+}
+
+/* ---- comparisons ---------------------------------------------------------------------------- */
+
+static const ing_op compare_ops[ING_AST_N] = {
+    [ING_AST_Eq] = ING_OP_EQ,  [ING_AST_NotEq] = ING_OP_NE, [ING_AST_Lt] = ING_OP_LT,
+    [ING_AST_LtE] = ING_OP_LE, [ING_AST_Gt] = ING_OP_GT,    [ING_AST_GtE] = ING_OP_GE,
+};
+
+static ing_status compare(frame *fr, ing_node at, ing_front_op op, const value *l,
+                          const value *r, value *out) {
+    bool result = false, done = false;
+    bool identity = op == ING_AST_Is || op == ING_AST_IsNot;
+    if (identity && (!ing_front_is_static(l) || !ing_front_is_static(r)) &&
+        !(l->kind == V_NONE || r->kind == V_NONE))
+        return ing_front_fail_at(fr, at, ING_SYNTAX, "compare values with `==`",
+                                 "Operator \"%s\" in Quadrants scope is not supported.",
+                                 ing_front_op_text(op));
+    ING_TRY(ing_front_fold_compare(fr, at, op, l, r, &result, &done));
+    if (done) {
+        *out = ing_front_bool(result);
+        return ING_OK;
+    }
+    if (!ing_front_is_scalar(l) || !ing_front_is_scalar(r))
+        return fail_operands(fr, at, ing_front_op_text(op), l, r);
+    value a, b;
+    ING_TRY(ing_front_load(fr, at, l, &a));
+    ING_TRY(ing_front_load(fr, at, r, &b));
+    ing_dtype t = ing_front_promote(v_type(&a), v_type(&b));
+    uint32_t x = ing_front_emit_cast(fr, a.inst, v_type(&a), t);
+    uint32_t y = ing_front_emit_cast(fr, b.inst, v_type(&b), t);
+    *out = ing_front_rt(ing_ir_emit(&fr->b, compare_ops[op], ING_U1, x, y, 0), ING_U1);
+    return ING_OK;
+}
+
+/* All operands of a chain are evaluated once and first, as in the reference; they have no
+ * effects that a later comparison could need to skip. */
+ing_status ing_front_expr_compare(frame *fr, ing_node n, value *out) {
+    const struct nf_COMPARE *f = NF(fr->t, n, COMPARE);
+    uint32_t count = list_len(fr->t, f->ops);
+    value left, all = ing_front_bool(true);
+    ING_TRY(ing_front_expr_forced(fr, f->left, &left));
+    for (uint32_t i = 0; i < count; i++) {
+        value right, one;
+        ing_node next = list_at(fr->t, f->comparators, i);
+        if (left.kind == V_REF && !is_plain(fr, next))
+            ING_TRY(ing_front_load(fr, n, &left, &left));
+        ING_TRY(ing_front_expr_forced(fr, next, &right));
+        fr->b.loc = n;
+        ING_TRY(compare(fr, n, (ing_front_op)list_at(fr->t, f->ops, i), &left, &right,
+                        &one));
+        if (all.kind == V_BOOL)
+            all = all.i ? one : all;
+        else if (one.kind == V_BOOL)
+            all = one.i ? all : one;
+        else
+            all.inst = ing_ir_emit(&fr->b, ING_OP_AND, ING_U1, all.inst, one.inst, 0);
+        left = right;
+    }
+    *out = all;
+    return ING_OK;
+}
+
+/* ---- and, or, ternary ----------------------------------------------------------------------- */
+
+/* A side that is evaluated only sometimes: a block that stores its value in a slot. The
+ * slot stands before the block, but its type is known only after it, and is set then. */
+typedef struct side {
+    uint32_t block, slot;
+    ing_type type;
+} side;
+
+static ing_status lower_side(frame *fr, ing_node n, side *s) {
+    ing_type guess = ing_ir_type_ref(fr->lo->mod, ING_I32);
+    s->slot = ing_ir_emit(&fr->b, ING_OP_ALLOCA, guess, 0, 0, 0);
+    ing_ir_block_begin(&fr->b);
+    uint32_t mark = ing_front_scope_open(fr);
+    fr->control++;
+    value v = {0};
+    ing_status st = ing_front_expr_forced(fr, n, &v);
+    if (st == ING_OK) st = ing_front_load(fr, n, &v, &v);
+    if (st == ING_OK) ing_ir_emit(&fr->b, ING_OP_STORE, 0, s->slot, v.inst, 0);
+    fr->control--;
+    ing_front_scope_close(fr, mark);
+    s->block = ing_ir_block_end(&fr->b);
+    s->type = v.type;
+    if (st == ING_OK && s->slot)
+        fr->b.func->insts.at[s->slot].type = ing_ir_type_ref(fr->lo->mod, v.type);
+    return st;
+}
+
+static value side_value(frame *fr, const side *s) {
+    return ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, s->type, s->slot, 0, 0),
+                        s->type);
+}
+
+static ing_status to_int_operand(frame *fr, ing_node n, const char *op, const value *v,
+                                 value *out) {
+    ING_TRY(ing_front_load(fr, n, v, out));
+    if (!ing_dtype_is_float(v_type(out))) return ING_OK;
+    return ing_front_fail_at(fr, n, ING_TYPE, "compare it: `x != 0`",
+                             "unsupported operand type(s) for '%s': '%s'", op,
+                             ing_dtype_name(v_type(out)));
+}
+
+/* l and r: r if l is true else l, in their promoted type, evaluated only when needed. */
+static ing_status short_circuit(frame *fr, ing_node n, bool is_and, const value *left,
+                                ing_node right, value *out) {
+    const char *op = is_and ? "and" : "or";
+    value l, r;
+    ING_TRY(to_int_operand(fr, n, op, left, &l));
+    ing_dtype t = v_type(&l);
+    if (is_plain(fr, right)) {
+        ING_TRY(ing_front_expr_forced(fr, right, &r));
+        ING_TRY(to_int_operand(fr, right, op, &r, &r));
+        uint32_t now = ing_front_emit_cast(fr, l.inst, t, ING_U1);
+        return ing_front_select_values(fr, n, now, is_and ? &r : &l, is_and ? &l : &r,
+                                       out);
+    }
+    uint32_t cond = ing_front_emit_cast(fr, l.inst, t, ING_U1);
+    side s = {0};
+    ING_TRY(lower_side(fr, right, &s));
+    fr->b.loc = n;
+    uint32_t test = is_and ? cond : ing_ir_emit(&fr->b, ING_OP_NOT, ING_U1, cond, 0, 0);
+    ing_ir_emit(&fr->b, ING_OP_IF, 0, test, s.block, 0);
+    r = side_value(fr, &s);
+    ING_TRY(to_int_operand(fr, right, op, &r, &r));
+    return ing_front_select_values(fr, n, cond, is_and ? &r : &l, is_and ? &l : &r,
+                                   out);
+}
+
+static ing_status bool_chain(frame *fr, ing_node n, const struct nf_BOOLOP *f,
+                             uint32_t i, value *acc) {
+    bool is_and = f->op == ING_AST_And;
+    for (; i < list_len(fr->t, f->values); i++) {
+        ing_node right = list_at(fr->t, f->values, i);
+        fr->b.loc = n;
+        if (ing_front_is_static(
+                acc)) { /* decides now whether the rest is looked at (R3) */
+            bool truth = false;
+            ING_TRY(ing_front_truth(fr, n, acc, &truth));
+            if (truth != is_and) return ING_OK;
+            ING_TRY(ing_front_expr_forced(fr, right, acc));
+            continue;
+        }
+        ING_TRY(short_circuit(fr, n, is_and, acc, right, acc));
+    }
+    return ING_OK;
+}
+
+ing_status ing_front_expr_boolop(frame *fr, ing_node n, value *out) {
+    const struct nf_BOOLOP *f = NF(fr->t, n, BOOLOP);
+    ING_TRY(ing_front_expr_forced(fr, list_at(fr->t, f->values, 0), out));
+    return bool_chain(fr, n, f, 1, out);
+}
+
+ing_status ing_front_select_values(frame *fr, ing_node at, uint32_t cond,
+                                   const value *a, const value *b, value *out) {
+    value x, y;
+    ING_TRY(ing_front_load(fr, at, a, &x));
+    ING_TRY(ing_front_load(fr, at, b, &y));
+    ing_dtype t = ing_front_promote(v_type(&x), v_type(&y));
+    uint32_t l = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
+    uint32_t r = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
+    *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_SELECT, t, cond, l, r), t);
+    return ING_OK;
+}
+
+ing_status ing_front_expr_ifexp(frame *fr, ing_node n, value *out) {
+    const struct nf_IFEXP *f = NF(fr->t, n, IFEXP);
+    value test;
+    ING_TRY(ing_front_expr_forced(fr, f->test, &test));
+    if (ing_front_is_static(&test)) {
+        bool truth = false;
+        ING_TRY(ing_front_truth(fr, f->test, &test, &truth));
+        return ing_front_expr(fr, truth ? f->body : f->orelse, out);
+    }
+    uint32_t cond = 0;
+    ING_TRY(ing_front_condition(fr, f->test, &test, "if", &cond));
+    value a, b;
+    if (is_plain(fr, f->body) && is_plain(fr, f->orelse)) {
+        ING_TRY(ing_front_expr_forced(fr, f->body, &a));
+        ING_TRY(ing_front_expr_forced(fr, f->orelse, &b));
+        return ing_front_select_values(fr, n, cond, &a, &b, out);
+    }
+    side yes = {0}, no = {0};
+    ING_TRY(lower_side(fr, f->body, &yes));
+    ING_TRY(lower_side(fr, f->orelse, &no));
+    fr->b.loc = n;
+    ing_ir_emit(&fr->b, ING_OP_IF, 0, cond, yes.block, no.block);
+    a = side_value(fr, &yes);
+    b = side_value(fr, &no);
+    return ing_front_select_values(fr, n, cond, &a, &b, out);
+}

@@ -1,0 +1,360 @@
+/* Assignments: new names, stores into locals and array elements, unpacking, augmented
+ * assignment (atomic where other threads may see the place). Called by the statement
+ * table and by loops and comprehensions for their targets. */
+#include "front/front_int.h"
+
+#include <stdio.h>
+
+/* ---- new names ---------------------------------------------------------------------------- */
+
+/* A scalar as a variable: the value itself where nothing can change it (L3). */
+static ing_status declare_scalar(frame *fr, ing_node at, uint32_t atom,
+                                 const value *v) {
+    value x;
+    ING_TRY(ing_front_load(fr, at, v, &x));
+    x.fixed = false;
+    if (fr->uses[atom] == NAME_ONCE) return ing_front_scope_add(fr, atom, &x);
+    ing_type ref = ing_ir_type_ref(fr->lo->mod, x.type);
+    value var = {.kind = V_REF, .type = x.type};
+    var.inst = ing_ir_emit(&fr->b, ING_OP_ALLOCA, ref, 0, 0, 0);
+    ing_ir_emit(&fr->b, ING_OP_STORE, 0, var.inst, x.inst, 0);
+    return ing_front_scope_add(fr, atom, &var);
+}
+
+/* Items of a tuple are copied: they must not follow the variables they came from. */
+static ing_status freeze(frame *fr, ing_node at, const value *v, value *out) {
+    *out = *v;
+    if (ing_front_is_runtime(v) || (ing_front_is_scalar(v) && v->kind != V_SEEN)) {
+        ING_TRY(ing_front_load(fr, at, v, out));
+        out->fixed = false;
+        return ING_OK;
+    }
+    if (v->kind != V_TUPLE && v->kind != V_LIST) return ING_OK;
+    out->items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+    if (!out->items)
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling");
+    for (uint32_t i = 0; i < v->n; i++) {
+        value item = v->items[i];
+        ING_TRY(ing_front_force(fr, at, &item));
+        ING_TRY(freeze(fr, at, &item, &out->items[i]));
+    }
+    return ING_OK;
+}
+
+ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom,
+                             const value *given) {
+    value v = *given;
+    if (ing_front_is_scalar(&v) && v.kind != V_SEEN)
+        return declare_scalar(fr, at, atom, &v);
+    if (v.kind == V_VOID)
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "let the func return a value",
+            "there is no value to assign: the func returns nothing");
+    if (v.kind == V_SHAPE) {
+        bool ok = false;
+        value *items;
+        uint32_t n = 0;
+        ING_TRY(ing_front_items(fr, at, &v, &items, &n, &ok));
+        v = ing_front_seq(V_TUPLE, items, n);
+    }
+    ING_TRY(freeze(fr, at, &v, &v));
+    return ing_front_scope_add(fr, atom, &v);
+}
+
+/* ---- stores -------------------------------------------------------------------------------- */
+
+static ing_status warn_precision(frame *fr, ing_node at, const char *what, ing_dtype to,
+                                 ing_dtype from) {
+    if (ing_front_promote(to, from) == to) return ING_OK;
+    char text[160];
+    const ing_front_node *n = &fr->t->nodes.at[at];
+    snprintf(text, sizeof text, "%s:%u: %s may lose precision: %s <- %s",
+             fr->t->file ? fr->t->file : "?", fr->t->first_line + n->line, what,
+             ing_dtype_name(to), ing_dtype_name(from));
+    GATE(fr, at, warn, "UserWarning", text, fr->lo->e);
+    return ING_OK;
+}
+
+static ing_status store(frame *fr, ing_node at, const value *ref, const value *v) {
+    ing_dtype to = v_type(ref);
+    uint32_t inst = 0;
+    if (ing_front_is_runtime(v))
+        ING_TRY(warn_precision(fr, at, "Assign", to, v_type(v)));
+    else if (v->kind == V_FLOAT && !ing_dtype_is_float(to)) {
+        ing_dtype from = ING_F32;
+        ING_TRY(ing_front_literal_dtype(fr, at, v, &from));
+        ING_TRY(warn_precision(fr, at, "Assign", to, from));
+    }
+    ING_TRY(ing_front_convert(fr, at, v, to, &inst));
+    fr->b.loc = at;
+    ing_ir_emit(&fr->b, ING_OP_STORE, 0, ref->inst, inst, 0);
+    return ING_OK;
+}
+
+static ing_status fail_fixed(frame *fr, ing_node at, const char *name, const value *v) {
+    if (v->kind == V_PARAM || v->kind == V_ARRAY || v->arg)
+        return ing_front_fail_at(
+            fr, at, ING_SYNTAX, "copy it into a new variable first",
+            "Kernel argument \"%s\" is immutable in the kernel. If you want to "
+            "change its value, please create a new variable.",
+            name);
+    if (v->fixed)
+        return ing_front_fail_at(fr, at, ING_SYNTAX,
+                                 "copy it into a new variable first",
+                                 "the loop variable '%s' cannot be assigned", name);
+    return ing_front_fail_at(
+        fr, at, ING_SYNTAX, "use another name for the new value",
+        "Variable '%s' cannot be assigned. Maybe it is not a Quadrants object? It "
+        "is %s.",
+        name, ing_front_describe(fr, v));
+}
+
+static ing_status assign_name(frame *fr, ing_node at, const value *v, bool is_static) {
+    uint32_t slot = NF(fr->t, at, NAME)->id;
+    const value *old = ing_front_scope_find(fr, slot - 1);
+    bool is_arg = old && (old->arg || old->kind == V_PARAM);
+    if (is_arg || (old && !is_static && (old->fixed || old->kind == V_ARRAY)))
+        return fail_fixed(fr, at, ing_front_atom_text(fr, slot), old);
+    if (is_static) return ing_front_scope_add(fr, slot - 1, v);
+    if (!old) return ing_front_declare(fr, at, slot - 1, v);
+    if (old->kind != V_REF)
+        return fail_fixed(fr, at, ing_front_atom_text(fr, slot), old);
+    value ref = *old;
+    return store(fr, at, &ref, v);
+}
+
+static ing_status assign_unpack(frame *fr, ing_node target, const value *v,
+                                bool is_static) {
+    uint32_t elts = NF(fr->t, target, TUPLE)->elts, n = 0, m = list_len(fr->t, elts);
+    value *items;
+    bool ok = false;
+    ING_TRY(ing_front_items(fr, target, v, &items, &n, &ok));
+    if (!ok)
+        return ing_front_fail_at(fr, target, ING_SYNTAX, NULL, "Cannot unpack type: %s",
+                                 ing_front_describe(fr, v));
+    if (n != m)
+        return ing_front_fail_at(
+            fr, target, ING_SYNTAX, NULL,
+            "The number of targets is not equal to value length: %u targets, %u "
+            "values",
+            m, n);
+    for (uint32_t i = 0; i < n; i++) {
+        value item = items[i];
+        ING_TRY(ing_front_force(fr, target, &item));
+        ING_TRY(ing_front_assign_to(fr, list_at(fr->t, elts, i), &item, is_static));
+    }
+    return ING_OK;
+}
+
+/* The place that a subscript names. */
+static ing_status target_ref(frame *fr, ing_node target, value *out) {
+    ING_TRY(ing_front_expr_forced(fr, target, out));
+    if (out->kind == V_REF) return ING_OK;
+    return ing_front_fail_at(fr, target, ING_SYNTAX,
+                             "build a new tuple, or use an array",
+                             "items of compile-time values cannot be assigned");
+}
+
+ing_status ing_front_assign_to(frame *fr, ing_node target, const value *v,
+                               bool is_static) {
+    value ref;
+    switch (fr->t->nodes.at[target].kind) {
+    case ING_NODE_NAME: return assign_name(fr, target, v, is_static);
+    case ING_NODE_TUPLE:
+    case ING_NODE_LIST: return assign_unpack(fr, target, v, is_static);
+    case ING_NODE_SUBSCRIPT:
+        if (is_static)
+            return ing_front_fail_at(
+                fr, target, ING_SYNTAX, "leave out qd.static",
+                "Static assign cannot be used on elements in arrays");
+        ING_TRY(target_ref(fr, target, &ref));
+        return store(fr, target, &ref, v);
+    case ING_NODE_ATTRIBUTE:
+        return ing_front_fail_at(
+            fr, target, ING_SYNTAX,
+            "keep run-time state in arrays; set Python attributes outside of "
+            "kernels",
+            "attributes cannot be assigned in kernels");
+    case ING_NODE_STARRED:
+        return ing_front_fail_at(fr, target, ING_SYNTAX, "name every item",
+                                 "starred targets are not supported in kernels");
+    default:
+        return ing_front_fail_at(fr, target, ING_SYNTAX, NULL,
+                                 "this cannot be assigned");
+    }
+}
+
+/* ---- statements -------------------------------------------------------------------------------- */
+
+/* Everything on the right is read before anything on the left changes (a, b = b, a). */
+static ing_status read_items(frame *fr, ing_node at, value *v) {
+    bool from_static = v->from_static;
+    if (v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_REF) {
+        if (v->kind == V_REF)
+            ING_TRY(ing_front_load(fr, at, v, v));
+        else {
+            value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+            for (uint32_t i = 0; items && i < v->n; i++) {
+                items[i] = v->items[i];
+                if (items[i].kind == V_REF)
+                    ING_TRY(ing_front_load(fr, at, &items[i], &items[i]));
+            }
+            v->items = items;
+            if (!items) v->n = 0;
+        }
+        v->from_static = from_static;
+    }
+    return ING_OK;
+}
+
+ing_status ing_front_stmt_assign(frame *fr, ing_node n, flow *out) {
+    (void)out;
+    const struct nf_ASSIGN *f = NF(fr->t, n, ASSIGN);
+    value v;
+    ING_TRY(ing_front_expr_forced(fr, f->value, &v));
+    ING_TRY(read_items(fr, f->value, &v));
+    for (uint32_t i = 0; i < list_len(fr->t, f->targets); i++)
+        ING_TRY(
+            ing_front_assign_to(fr, list_at(fr->t, f->targets, i), &v, v.from_static));
+    return ING_OK;
+}
+
+ing_status ing_front_stmt_annassign(frame *fr, ing_node n, flow *out) {
+    (void)out;
+    const struct nf_ANNASSIGN *f = NF(fr->t, n, ANNASSIGN);
+    if (!f->value)
+        return ing_front_fail_at(fr, n, ING_SYNTAX,
+                                 "give it a first value: x: qd.i32 = 0",
+                                 "a variable needs a value when it is declared");
+    if (fr->t->nodes.at[f->target].kind != ING_NODE_NAME)
+        return ing_front_fail_at(fr, f->target, ING_SYNTAX, "leave out the annotation",
+                                 "only names can be annotated");
+    value v, anno;
+    ING_TRY(ing_front_expr_forced(fr, f->value, &v));
+    if (v.from_static)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "leave out the annotation or qd.static",
+            "Static assign cannot be used on annotated assignment");
+    ING_TRY(ing_front_expr(fr, f->annotation, &anno));
+    ing_dtype t = ING_VOID;
+    ING_TRY(ing_front_dtype(fr, f->annotation, &anno, &t));
+    uint32_t slot = NF(fr->t, f->target, NAME)->id, inst = 0;
+    const value *old = ing_front_scope_find(fr, slot - 1);
+    if (old && old->kind == V_REF && v_type(old) != t)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "use another name",
+            "Static assign cannot have type overloading: '%s' is %s",
+            ing_front_atom_text(fr, slot), ing_dtype_name(v_type(old)));
+    ING_TRY(ing_front_convert(fr, f->value, &v, t, &inst));
+    v = ing_front_rt(inst, t);
+    return assign_name(fr, f->target, &v, false);
+}
+
+static const struct {
+    ing_ir_atomic atomic;
+    ing_op op;
+    bool integers;
+} updates[ING_IR_ATOMIC_N] = {
+    [ING_IR_ATOMIC_ADD] = {ING_IR_ATOMIC_ADD, ING_OP_ADD, false},
+    [ING_IR_ATOMIC_SUB] = {ING_IR_ATOMIC_SUB, ING_OP_SUB, false},
+    [ING_IR_ATOMIC_MUL] = {ING_IR_ATOMIC_MUL, ING_OP_MUL, false},
+    [ING_IR_ATOMIC_MIN] = {ING_IR_ATOMIC_MIN, ING_OP_MIN, false},
+    [ING_IR_ATOMIC_MAX] = {ING_IR_ATOMIC_MAX, ING_OP_MAX, false},
+    [ING_IR_ATOMIC_AND] = {ING_IR_ATOMIC_AND, ING_OP_AND, true},
+    [ING_IR_ATOMIC_OR] = {ING_IR_ATOMIC_OR, ING_OP_OR, true},
+    [ING_IR_ATOMIC_XOR] = {ING_IR_ATOMIC_XOR, ING_OP_XOR, true},
+    [ING_IR_ATOMIC_XCHG] = {ING_IR_ATOMIC_XCHG, ING_OP_NONE, false},
+};
+
+ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const value *v,
+                               ing_ir_atomic op, value *old) {
+    static const char *const names[] = {
+#define X(name, text) text,
+        ING_IR_ATOMIC_LIST(X)
+#undef X
+    };
+    ing_dtype t = v_type(ref);
+    value x;
+    ING_TRY(ing_front_load(fr, at, v, &x));
+    if (updates[op].integers &&
+        (ing_dtype_is_float(t) || ing_dtype_is_float(v_type(&x))))
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "use integers",
+            "unsupported operand type(s) for 'atomic_%s': '%s' and '%s'", names[op],
+            ing_dtype_name(t), ing_dtype_name(v_type(&x)));
+    char what[32];
+    snprintf(what, sizeof what, "Atomic %s", names[op]);
+    ING_TRY(warn_precision(fr, at, what, t, v_type(&x)));
+    uint32_t inst = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
+    fr->b.loc = at;
+    if (ref->shared) {
+        *old =
+            ing_front_rt(ing_ir_emit(&fr->b, ING_OP_ATOMIC, t, ref->inst, inst, op), t);
+        return ING_OK;
+    }
+    *old = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, t, ref->inst, 0, 0), t);
+    if (updates[op].op)
+        inst = ing_ir_emit(&fr->b, updates[op].op, t, old->inst, inst, 0);
+    ing_ir_emit(&fr->b, ING_OP_STORE, 0, ref->inst, inst, 0);
+    return ING_OK;
+}
+
+/* Which augmented assignments are atomic in the reference. */
+static bool atomic_of(ing_front_op op, ing_ir_atomic *out) {
+    switch (op) {
+    case ING_AST_Add: *out = ING_IR_ATOMIC_ADD; return true;
+    case ING_AST_Sub: *out = ING_IR_ATOMIC_SUB; return true;
+    case ING_AST_BitAnd: *out = ING_IR_ATOMIC_AND; return true;
+    case ING_AST_BitOr: *out = ING_IR_ATOMIC_OR; return true;
+    case ING_AST_BitXor: *out = ING_IR_ATOMIC_XOR; return true;
+    default: return false;
+    }
+}
+
+static ing_status aug_target(frame *fr, ing_node target, value *out) {
+    uint8_t kind = fr->t->nodes.at[target].kind;
+    if (kind == ING_NODE_ATTRIBUTE)
+        return ing_front_fail_at(fr, target, ING_SYNTAX,
+                                 "keep run-time state in arrays",
+                                 "attributes cannot be assigned in kernels");
+    if (kind != ING_NODE_NAME) return target_ref(fr, target, out);
+    uint32_t slot = NF(fr->t, target, NAME)->id;
+    const value *old = ing_front_scope_find(fr, slot - 1);
+    if (!old) {
+        value outside;
+        ING_TRY(ing_front_name_read(fr, target, slot - 1, &outside));
+        return ing_front_fail_at(
+            fr, target, ING_SYNTAX,
+            "assign it to a local variable first, or keep it in an array",
+            "'%s' is a Python value from outside and cannot be changed in a kernel",
+            ing_front_atom_text(fr, slot));
+    }
+    if (old->kind != V_REF || old->fixed)
+        return fail_fixed(fr, target, ing_front_atom_text(fr, slot), old);
+    return ing_front_name_read(fr, target, slot - 1, out);
+}
+
+ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
+    (void)out;
+    const struct nf_AUGASSIGN *f = NF(fr->t, n, AUGASSIGN);
+    value ref, v, old;
+    ing_ir_atomic atomic;
+    ING_TRY(aug_target(fr, f->target, &ref));
+    ING_TRY(ing_front_expr_forced(fr, f->value, &v));
+    if (!ing_front_is_scalar(&v)) {
+        value x; /* says what is wrong with it */
+        ING_TRY(ing_front_load(fr, f->value, &v, &x));
+    }
+    if (atomic_of((ing_front_op)f->op, &atomic))
+        return ing_front_atomic_op(fr, n, &ref, &v, atomic, &old);
+    ING_TRY(ing_front_load(fr, f->target, &ref, &old));
+    ING_TRY(ing_front_binary(fr, n, (ing_front_op)f->op, &old, &v, &v));
+    return store(fr, n, &ref, &v);
+}
+
+ing_status ing_front_expr_named(frame *fr, ing_node n, value *out) {
+    const struct nf_NAMEDEXPR *f = NF(fr->t, n, NAMEDEXPR);
+    ING_TRY(ing_front_expr_forced(fr, f->value, out));
+    ING_TRY(ing_front_assign_to(fr, f->target, out, out->from_static));
+    return ing_front_expr_forced(fr, f->target, out);
+}

@@ -1,0 +1,201 @@
+/* Calls: arguments are collected (f(*seq) spread out), then the callee decides: a func
+ * (func.c), an intrinsic (intrin.c), a dtype as a conversion, or a Python function that
+ * is called while compiling (R2). Reached from the expression table. */
+#include "front/front_int.h"
+
+#include <string.h>
+
+static ing_status no_memory(frame *fr) {
+    return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+}
+
+/* How many positional arguments there will be, stars spread. */
+static ing_status collect_args(frame *fr, uint32_t list, call_args *a) {
+    uint32_t n = list_len(fr->t, list), cap = n + 1;
+    a->at = ING_NEW_ARRAY(&fr->lo->arena, cap, value);
+    a->node = ING_NEW_ARRAY(&fr->lo->arena, cap, ing_node);
+    if (!a->at || !a->node) return no_memory(fr);
+    for (uint32_t i = 0; i < n; i++) {
+        ing_node e = list_at(fr->t, list, i);
+        if (fr->t->nodes.at[e].kind != ING_NODE_STARRED) {
+            a->node[a->n] = e;
+            ING_TRY(ing_front_expr(fr, e, &a->at[a->n++]));
+            continue;
+        }
+        value v, *items;
+        uint32_t m = 0;
+        bool ok = false;
+        ING_TRY(ing_front_expr_forced(fr, NF(fr->t, e, STARRED)->value, &v));
+        ING_TRY(ing_front_items(fr, e, &v, &items, &m, &ok));
+        if (!ok)
+            return ing_front_fail_at(
+                fr, e, ING_TYPE, "use a tuple or a list",
+                "only compile-time sequences can be unpacked; this is %s",
+                ing_front_describe(fr, &v));
+        value *at = ING_NEW_ARRAY(&fr->lo->arena, (size_t)cap + m, value);
+        ing_node *node = ING_NEW_ARRAY(&fr->lo->arena, (size_t)cap + m, ing_node);
+        if (!at || !node) return no_memory(fr);
+        memcpy(at, a->at, a->n * sizeof *at);
+        memcpy(node, a->node, a->n * sizeof *node);
+        a->at = at;
+        a->node = node;
+        cap += m;
+        for (uint32_t k = 0; k < m; k++) {
+            a->node[a->n] = e;
+            a->at[a->n++] = items[k];
+        }
+    }
+    return ING_OK;
+}
+
+static ing_status collect_keywords(frame *fr, uint32_t list, call_args *a) {
+    uint32_t n = list_len(fr->t, list);
+    a->kw = ING_NEW_ARRAY(&fr->lo->arena, n + 1, value);
+    a->kw_node = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_node);
+    a->kw_name = ING_NEW_ARRAY(&fr->lo->arena, n + 1, uint32_t);
+    if (!a->kw || !a->kw_node || !a->kw_name) return no_memory(fr);
+    for (uint32_t i = 0; i < n; i++) {
+        ing_node k = list_at(fr->t, list, i);
+        const struct nf_KEYWORD *f = NF(fr->t, k, KEYWORD);
+        if (!f->arg)
+            return ing_front_fail_at(fr, f->value, ING_SYNTAX,
+                                     "name every keyword argument",
+                                     "`**` arguments are not supported in kernels");
+        a->kw_node[i] = f->value;
+        a->kw_name[i] = f->arg;
+        ING_TRY(ing_front_expr(fr, f->value, &a->kw[i]));
+        a->n_kw++;
+    }
+    return ING_OK;
+}
+
+/* qd.f32(x): a literal takes the dtype, a run-time value is converted. */
+static ing_status call_dtype(frame *fr, ing_node n, ing_dtype t, const call_args *a,
+                             value *out) {
+    if (a->n != 1 || a->n_kw)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, NULL,
+            "A primitive type can only decorate a single expression.");
+    value v = a->at[0];
+    ING_TRY(ing_front_force(fr, a->node[0], &v));
+    bool literal = (v.kind == V_INT || v.kind == V_FLOAT) && !v.dtype;
+    if (literal && (v.kind == V_FLOAT) != ing_dtype_is_float(t))
+        return ing_front_fail_at(
+            fr, n, ING_TYPE, "write the literal in its own kind, or use qd.cast",
+            v.kind == V_FLOAT
+                ? "Floating-point literals must be annotated with a floating-point "
+                  "type. For type casting, use `qd.cast`."
+                : "Integer literals must be annotated with a integer type. For type "
+                  "casting, use `qd.cast`.");
+    if (literal) {
+        value typed = v;
+        typed.dtype = (uint8_t)t;
+        uint32_t bits = ing_dtype_bits(t);
+        bool fits =
+            v.kind == V_FLOAT ||
+            (ing_dtype_is_signed(t)
+                 ? !v.wide && v.i >= -((int64_t)1 << (bits - 1)) - 0 &&
+                       v.i <= (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
+                 : (v.wide || v.i >= 0) && (bits == 64 || (uint64_t)v.i >> bits == 0));
+        if (!fits)
+            return ing_front_fail_at(
+                fr, n, ING_TYPE, "use a wider type",
+                "Integer literal %lld exceeded the range of specified dtype: %s",
+                (long long)v.i, ing_dtype_name(t));
+        *out = typed;
+        return ING_OK;
+    }
+    uint32_t inst = 0;
+    ING_TRY(ing_front_convert(fr, a->node[0], &v, t, &inst));
+    *out = ing_front_rt(inst, t);
+    return ING_OK;
+}
+
+/* A static value as a thing behind the gate. */
+static ing_status make_thing(frame *fr, ing_node at, const value *v, ing_gref *out) {
+    if (v->gref) {
+        *out = v->gref;
+        return ING_OK;
+    }
+    ing_gate_fact f = {.dtype = v->dtype, .wide = v->wide};
+    switch ((value_kind)v->kind) {
+    case V_NONE: f.kind = ING_GATE_NONE; break;
+    case V_BOOL:
+        f.kind = ING_GATE_BOOL;
+        f.i = v->i;
+        break;
+    case V_INT:
+        f.kind = ING_GATE_INT;
+        f.i = v->i;
+        break;
+    case V_FLOAT:
+        f.kind = ING_GATE_FLOAT;
+        f.f = v->f;
+        break;
+    case V_STR:
+        f.kind = ING_GATE_STR;
+        f.s = v->s;
+        f.n = v->n;
+        break;
+    case V_DTYPE: f.kind = ING_GATE_DTYPE; break;
+    default:
+        return ing_front_fail_at(
+            fr, at, ING_COMPILE,
+            "only compile-time numbers, strings, None and things from outside can "
+            "be passed to Python functions; make it a @qd.func",
+            "%s cannot be passed to a Python function", ing_front_describe(fr, v));
+    }
+    GATE(fr, at, make, &f, out, fr->lo->e);
+    return ING_OK;
+}
+
+static ing_status call_python(frame *fr, ing_node n, const value *fn,
+                              const call_args *a, value *out) {
+    if (fn->kind == V_SEEN && fn->seen == ING_GATE_KERNEL)
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "make it a @qd.func",
+                                 "a kernel cannot be called from a kernel");
+    if (!fn->gref)
+        return ing_front_fail_at(fr, n, ING_TYPE, NULL, "%s cannot be called",
+                                 ing_front_describe(fr, fn));
+    if (a->n_kw)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "pass them by position",
+            "keyword arguments of Python functions are not supported in kernels");
+    ing_gref *refs = ING_NEW_ARRAY(&fr->lo->arena, a->n + 1, ing_gref), got = 0;
+    if (!refs) return no_memory(fr);
+    for (uint32_t i = 0; i < a->n; i++) {
+        value v = a->at[i];
+        ING_TRY(ing_front_force(fr, a->node[i], &v));
+        if (!ing_front_is_static(&v) || v.kind == V_ARRAY)
+            return ing_front_fail_at(
+                fr, a->node[i], ING_COMPILE,
+                "decorate the function with @qd.func, or use the qd.* function of "
+                "that name",
+                "%s is a Python function and runs while compiling; it cannot take %s",
+                ing_front_describe(fr, fn), ing_front_describe(fr, &v));
+        ING_TRY(make_thing(fr, a->node[i], &v, &refs[i]));
+    }
+    GATE(fr, n, call, fn->gref, refs, a->n, &got, fr->lo->e);
+    *out = (value){.kind = got ? V_THING : V_VOID, .gref = got};
+    return ING_OK;
+}
+
+ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
+    const struct nf_CALL *f = NF(fr->t, n, CALL);
+    value fn;
+    call_args a = {0};
+    ING_TRY(ing_front_expr_forced(fr, f->func, &fn));
+    bool is_static = fn.kind == V_INTRINSIC &&
+                     (fn.tag == ING_IN_STATIC || fn.tag == ING_IN_STATIC_ASSERT);
+    fr->in_static += is_static;
+    ing_status s = collect_args(fr, f->args, &a);
+    if (s == ING_OK) s = collect_keywords(fr, f->keywords, &a);
+    fr->in_static -= is_static;
+    ING_TRY(s);
+    fr->b.loc = n;
+    if (fn.kind == V_FUNC) return ing_front_call_func(fr, n, &fn, &a, out);
+    if (fn.kind == V_INTRINSIC)
+        return ing_front_call_intrinsic(fr, n, (ing_intrinsic)fn.tag, &a, out);
+    if (fn.kind == V_DTYPE) return call_dtype(fr, n, fn.dtype, &a, out);
+    return call_python(fr, n, &fn, &a, out);
+}

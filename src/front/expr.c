@@ -1,0 +1,462 @@
+/* Expressions: the table from node kinds to functions, and those that are neither
+ * operators (arith.c) nor calls (call.c): constants, names, attributes, subscripts,
+ * tuples, comprehensions. What has no row in the table is refused with a remedy. */
+#include "front/front_int.h"
+
+#include "gen/abi.h"
+
+#include <string.h>
+
+typedef ing_status (*expr_fn)(frame *fr, ing_node n, value *out);
+
+/* ---- constants and names ----------------------------------------------------------------- */
+
+static ing_status expr_constant(frame *fr, ing_node n, value *out) {
+    const ing_front_const *c = &fr->t->consts.at[NF(fr->t, n, CONSTANT)->value];
+    switch (c->kind) {
+    case ING_CONST_NONE: *out = ing_front_none(); return ING_OK;
+    case ING_CONST_FALSE:
+    case ING_CONST_TRUE:
+        *out = ing_front_bool(c->kind == ING_CONST_TRUE);
+        return ING_OK;
+    case ING_CONST_INT:
+    case ING_CONST_UINT:
+        *out = ing_front_int(c->i);
+        out->wide = c->kind == ING_CONST_UINT;
+        return ING_OK;
+    case ING_CONST_FLOAT: *out = ing_front_float(c->f); return ING_OK;
+    case ING_CONST_STR:
+        *out = (value){.kind = V_STR,
+                       .s = ing_atoms_text(&fr->t->atoms, c->atom),
+                       .n = fr->t->atoms.size.at[c->atom]};
+        return ING_OK;
+    case ING_CONST_BIGINT:
+        return ing_front_fail_at(fr, n, ING_TYPE, "use a float literal",
+                                 "this integer does not fit in 64 bits");
+    case ING_CONST_BYTES:
+        return ing_front_fail_at(fr, n, ING_SYNTAX,
+                                 "pass the bytes as an array of qd.u8",
+                                 "bytes literals are not supported in kernels");
+    case ING_CONST_ELLIPSIS:
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "write `pass` for an empty body",
+                                 "`...` is not supported in kernels");
+    case ING_CONST_COMPLEX: break;
+    }
+    return ing_front_fail_at(fr, n, ING_SYNTAX,
+                             "keep real and imaginary parts in two variables",
+                             "complex numbers are not supported in kernels");
+}
+
+static ing_status expr_name(frame *fr, ing_node n, value *out) {
+    return ing_front_name_read(fr, n, NF(fr->t, n, NAME)->id - 1, out);
+}
+
+static ing_status expr_sequence(frame *fr, ing_node n, value *out) {
+    uint32_t elts = NF(fr->t, n, TUPLE)->elts, count = list_len(fr->t, elts);
+    uint8_t kind = fr->t->nodes.at[n].kind == ING_NODE_TUPLE ? V_TUPLE : V_LIST;
+    ing_vec(value) items = {0};
+    ing_status s = ING_OK;
+    for (uint32_t i = 0; i < count && s == ING_OK; i++) {
+        ing_node e = list_at(fr->t, elts, i);
+        bool star = fr->t->nodes.at[e].kind == ING_NODE_STARRED;
+        value v, *spread = &v;
+        uint32_t m = 1;
+        s = ing_front_expr_forced(fr, star ? NF(fr->t, e, STARRED)->value : e, &v);
+        if (s == ING_OK && star) {
+            bool ok = false;
+            s = ing_front_items(fr, e, &v, &spread, &m, &ok);
+            if (s == ING_OK && !ok)
+                s = ing_front_fail_at(fr, e, ING_TYPE, NULL,
+                                      "this cannot be unpacked: %s",
+                                      ing_front_describe(fr, &v));
+        }
+        for (uint32_t k = 0; k < m && s == ING_OK; k++)
+            if (!ing_vec_push(&items, spread[k]))
+                s = ing_fail(fr->lo->e, ING_MEMORY,
+                             "no memory while compiling a kernel");
+    }
+    if (s == ING_OK) {
+        value *at = ING_NEW_ARRAY(&fr->lo->arena, (size_t)items.len + 1, value);
+        if (at && items.len) memcpy(at, items.at, items.len * sizeof *at);
+        *out = ing_front_seq(kind, at, at ? items.len : 0);
+    }
+    ing_vec_fini(&items);
+    return s;
+}
+
+/* ---- attributes ------------------------------------------------------------------------------ */
+
+/* Names that mean something on arrays: only for them is a thing looked at first. */
+static bool array_attr(const char *name) {
+    return strcmp(name, "shape") == 0 || strcmp(name, "grad") == 0 ||
+           strcmp(name, "dtype") == 0 || strcmp(name, "ndim") == 0;
+}
+
+static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const char *name,
+                                value *out) {
+    const ing_type_info *t = ing_ir_type(fr->lo->mod, a->type);
+    if (strcmp(name, "shape") == 0) {
+        *out = (value){.kind = V_SHAPE, .inst = a->inst, .n = t->rank};
+        return ING_OK;
+    }
+    if (strcmp(name, "ndim") == 0) {
+        *out = ing_front_int(t->rank);
+        return ING_OK;
+    }
+    if (strcmp(name, "dtype") == 0) {
+        *out = (value){.kind = V_DTYPE, .dtype = (uint8_t)t->elem};
+        return ING_OK;
+    }
+    return ing_front_fail_at(fr, n, ING_NAME,
+                             "arrays have shape, dtype and ndim in kernels",
+                             "arrays have no attribute '%s' in kernels", name);
+}
+
+static ing_status expr_attribute(frame *fr, ing_node n, value *out) {
+    const struct nf_ATTRIBUTE *f = NF(fr->t, n, ATTRIBUTE);
+    const char *name = ing_front_atom_text(fr, f->attr);
+    value v;
+    ING_TRY(ing_front_expr(fr, f->value, &v));
+    if (v.kind == V_THING && array_attr(name))
+        ING_TRY(ing_front_force(fr, f->value, &v));
+    if (v.kind == V_ARRAY) return attr_of_array(fr, n, &v, name, out);
+    if (ing_front_is_runtime(&v))
+        return ing_front_fail_at(fr, n, ING_NAME, NULL, "%s has no attribute '%s'",
+                                 ing_front_describe(fr, &v), name);
+    if (!v.gref)
+        return ing_front_fail_at(fr, n, ING_NAME, NULL,
+                                 "%s has no attribute '%s' in kernels",
+                                 ing_front_describe(fr, &v), name);
+    ING_TRY(ing_front_thing_attr(fr, n, v.gref, name, out));
+    if (out->kind != V_VOID) return ING_OK;
+    ING_TRY(ing_front_force(fr, f->value, &v));
+    return ing_front_fail_at(fr, n, ING_NAME, NULL, "%s has no attribute '%s'",
+                             ing_front_describe(fr, &v), name);
+}
+
+/* ---- subscripts -------------------------------------------------------------------------------- */
+
+/* Index as the IR takes it: i32 or i64. */
+static ing_status index_inst(frame *fr, ing_node at, uint32_t axis, const value *v,
+                             uint32_t *inst, ing_dtype *type) {
+    if (v->kind == V_SLICE)
+        return ing_front_fail_at(fr, at, ING_SYNTAX, "loop over the indices",
+                                 "slices of arrays are not supported in kernels");
+    if (v->kind == V_INT && v->i < 0 && !v->wide)
+        return ing_front_fail_at(
+            fr, at, ING_SYNTAX, "count from the end with a.shape[k] - 1",
+            "Negative indices are not supported in Quadrants kernels.");
+    value x;
+    if (!ing_front_is_scalar(v))
+        return ing_front_fail_at(fr, at, ING_TYPE, NULL,
+                                 "index %u must be an integer; this is %s", axis,
+                                 ing_front_describe(fr, v));
+    ING_TRY(ing_front_load(fr, at, v, &x));
+    ing_dtype t = v_type(&x);
+    if (ing_dtype_is_float(t))
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "convert it: int(x), or use // for the division",
+            "indices must be integers, however '%s' is provided as index %u",
+            ing_dtype_name(t), axis);
+    *type = t == ING_U32 || ing_dtype_bits(t) == 64 ? ING_I64 : ING_I32;
+    *inst = ing_front_emit_cast(fr, x.inst, t, *type);
+    return ING_OK;
+}
+
+static ing_status check_bounds(frame *fr, ing_node at, uint32_t array, uint32_t axis,
+                               uint32_t index, ing_dtype t) {
+    int64_t debug = 0, check = 0;
+    ING_TRY(ing_front_config_get(fr, at, ING_SET_debug, &debug));
+    if (!debug)
+        ING_TRY(ing_front_config_get(fr, at, ING_SET_check_out_of_bound, &check));
+    if (!debug && !check) return ING_OK;
+    ing_ir_builder *b = &fr->b;
+    uint32_t dim = ing_ir_emit(b, ING_OP_DIM, ING_I32, array, axis, 0);
+    dim = ing_front_emit_cast(fr, dim, ING_I32, t);
+    uint32_t zero = ing_ir_const_int(b, t, 0);
+    uint32_t low = ing_ir_emit(b, ING_OP_GE, ING_U1, index, zero, 0);
+    uint32_t high = ing_ir_emit(b, ING_OP_LT, ING_U1, index, dim, 0);
+    uint32_t both = ing_ir_emit(b, ING_OP_AND, ING_U1, low, high, 0);
+    ing_ir_emit(b, ING_OP_CHECK, 0, both, ING_ABI_BOUNDS, 0);
+    return ING_OK;
+}
+
+static ing_status array_element(frame *fr, ing_node at, const value *array,
+                                const value *index, uint32_t n, ing_node slice,
+                                value *out) {
+    const ing_type_info *info = ing_ir_type(fr->lo->mod, array->type);
+    uint32_t rank = info->rank, inst[ING_MAX_NDIM];
+    ing_type elem = info->elem;
+    if (n != rank)
+        return ing_front_fail_at(
+            fr, at, ING_INDEX,
+            rank ? "give one index per axis" : "read a single value with a[()]",
+            "Array with dim %u accessed with indices of dim %u", rank, n);
+    uint32_t elts = fr->t->nodes.at[slice].kind == ING_NODE_TUPLE
+                        ? NF(fr->t, slice, TUPLE)->elts
+                        : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        ing_node where =
+            elts && list_len(fr->t, elts) == n ? list_at(fr->t, elts, i) : slice;
+        ing_dtype t = ING_VOID;
+        ING_TRY(index_inst(fr, where, i, &index[i], &inst[i], &t));
+        ING_TRY(check_bounds(fr, where, array->inst, i, inst[i], t));
+    }
+    fr->b.loc = at;
+    *out = (value){.kind = V_REF, .shared = true, .type = elem};
+    out->inst = ing_ir_elem(&fr->b, array->inst, inst, n);
+    return ING_OK;
+}
+
+static ing_status fail_index(frame *fr, ing_node at, const value *base,
+                             const value *index) {
+    if (ing_front_is_runtime(index))
+        return ing_front_fail_at(
+            fr, at, ING_COMPILE,
+            "make the index a compile-time value (for i in qd.static(range(n))), or "
+            "use an array",
+            "%s can only be indexed with a compile-time integer",
+            ing_front_describe(fr, base));
+    return ing_front_fail_at(fr, at, ING_TYPE, NULL, "%s cannot be indexed with %s",
+                             ing_front_describe(fr, base),
+                             ing_front_describe(fr, index));
+}
+
+static ing_status slice_items(frame *fr, ing_node at, const value *base,
+                              const value *sl, value *items, uint32_t n, value *out) {
+    int64_t step = sl->items[2].kind == V_INT ? sl->items[2].i : 1;
+    for (int k = 0; k < 3; k++)
+        if (sl->items[k].kind != V_INT && sl->items[k].kind != V_NONE)
+            return fail_index(fr, at, base, &sl->items[k]);
+    if (step == 0)
+        return ing_front_fail_at(fr, at, ING_VALUE, NULL,
+                                 "a slice with a step of zero");
+    int64_t part[2] = {step > 0 ? 0 : (int64_t)n - 1, step > 0 ? (int64_t)n : -1};
+    for (int k = 0; k < 2; k++) {
+        if (sl->items[k].kind != V_INT) continue;
+        int64_t i = sl->items[k].i, low = step > 0 ? 0 : -1;
+        int64_t high = step > 0 ? (int64_t)n : (int64_t)n - 1;
+        if (i < 0) i += n;
+        part[k] = i < low ? low : i > high ? high : i;
+    }
+    value *at_ = ING_NEW_ARRAY(&fr->lo->arena, (size_t)n + 1, value);
+    uint32_t count = 0;
+    for (int64_t i = part[0]; at_ && (step > 0 ? i < part[1] : i > part[1]); i += step)
+        at_[count++] = items[i];
+    *out = ing_front_seq(base->kind == V_LIST ? V_LIST : V_TUPLE, at_, count);
+    return ING_OK;
+}
+
+static ing_status sequence_item(frame *fr, ing_node at, const value *base,
+                                const value *index, value *out) {
+    value *items;
+    uint32_t n = 0;
+    bool ok = false;
+    if (base->kind == V_SHAPE &&
+        index->kind == V_INT) { /* only the axis that is asked */
+        int64_t k = index->i < 0 ? index->i + base->n : index->i;
+        if (k < 0 || k >= base->n)
+            return ing_front_fail_at(fr, at, ING_INDEX, NULL,
+                                     "the array has %u axes; no axis %lld", base->n,
+                                     (long long)index->i);
+        *out = ing_front_rt(
+            ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, base->inst, (uint32_t)k, 0),
+            ING_I32);
+        return ING_OK;
+    }
+    ING_TRY(ing_front_items(fr, at, base, &items, &n, &ok));
+    if (index->kind == V_SLICE) return slice_items(fr, at, base, index, items, n, out);
+    if (index->kind != V_INT && index->kind != V_BOOL)
+        return fail_index(fr, at, base, index);
+    int64_t k = index->i < 0 ? index->i + n : index->i;
+    if (k < 0 || k >= n)
+        return ing_front_fail_at(fr, at, ING_INDEX, NULL, "index %lld of %s",
+                                 (long long)index->i, ing_front_describe(fr, base));
+    *out = items[k];
+    return ING_OK;
+}
+
+static ing_status dict_item(frame *fr, ing_node at, const value *base,
+                            const value *index, value *out) {
+    ing_gate_key k = {.is_str = index->kind == V_STR};
+    if (k.is_str)
+        k.s = index->s;
+    else if (index->kind == V_INT)
+        k.i = index->i;
+    else
+        return fail_index(fr, at, base, index);
+    ING_TRY(ing_front_thing_item(fr, at, base->gref, &k, out));
+    if (out->kind != V_VOID) return ING_OK;
+    return ing_front_fail_at(fr, at, ING_INDEX, NULL, "%s has no item for %s",
+                             ing_front_describe(fr, base),
+                             ing_front_describe(fr, index));
+}
+
+ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
+                                     ing_node slice, value *out) {
+    value index;
+    fr->in_index += base->kind == V_ARRAY;
+    ing_status s = ing_front_expr_forced(fr, slice, &index);
+    fr->in_index -= base->kind == V_ARRAY;
+    ING_TRY(s);
+    fr->b.loc = at;
+    if (base->kind == V_ARRAY) {
+        value *items = &index;
+        uint32_t n = 1;
+        bool ok = true;
+        if (!ing_front_is_scalar(&index) && index.kind != V_SLICE) {
+            ING_TRY(ing_front_items(fr, slice, &index, &items, &n, &ok));
+            if (!ok) items = &index, n = 1;
+        }
+        for (uint32_t i = 0; i < n; i++) ING_TRY(ing_front_force(fr, slice, &items[i]));
+        return array_element(fr, at, base, items, n, slice, out);
+    }
+    if (base->kind == V_TUPLE || base->kind == V_LIST || base->kind == V_SHAPE ||
+        (base->kind == V_SEEN &&
+         (base->seen == ING_GATE_TUPLE || base->seen == ING_GATE_LIST)))
+        return sequence_item(fr, at, base, &index, out);
+    if (base->kind == V_SEEN && base->seen == ING_GATE_DICT)
+        return dict_item(fr, at, base, &index, out);
+    return ing_front_fail_at(fr, at, ING_TYPE, NULL, "%s cannot be indexed",
+                             ing_front_describe(fr, base));
+}
+
+static ing_status expr_subscript(frame *fr, ing_node n, value *out) {
+    const struct nf_SUBSCRIPT *f = NF(fr->t, n, SUBSCRIPT);
+    value base;
+    uint32_t outer = fr->in_index;
+    fr->in_index = 0;
+    ing_status s = ing_front_expr_forced(fr, f->value, &base);
+    if (s == ING_OK) s = ing_front_subscript_value(fr, n, &base, f->slice, out);
+    fr->in_index = outer;
+    return s;
+}
+
+static ing_status expr_slice(frame *fr, ing_node n, value *out) {
+    const struct nf_SLICE *f = NF(fr->t, n, SLICE);
+    ing_node part[3] = {f->lower, f->upper, f->step};
+    value *items = ING_NEW_ARRAY(&fr->lo->arena, 3, value);
+    if (!items)
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    for (int k = 0; k < 3; k++) {
+        items[k] = ing_front_none();
+        if (part[k]) ING_TRY(ing_front_expr_forced(fr, part[k], &items[k]));
+    }
+    *out = ing_front_seq(V_SLICE, items, 3);
+    return ING_OK;
+}
+
+/* ---- comprehensions ------------------------------------------------------------------------------ */
+
+typedef ing_vec(value) value_vec;
+
+static ing_status comprehend(frame *fr, const struct nf_LISTCOMP *f, uint32_t g,
+                             value_vec *out);
+
+static ing_status comprehend_one(frame *fr, const struct nf_LISTCOMP *f, uint32_t g,
+                                 const struct nf_COMPREHENSION *c, const value *item,
+                                 value_vec *out) {
+    ING_TRY(ing_front_assign_to(fr, c->target, item, true));
+    for (uint32_t i = 0; i < list_len(fr->t, c->ifs); i++) {
+        ing_node test = list_at(fr->t, c->ifs, i);
+        value v;
+        bool truth = false;
+        ING_TRY(ing_front_expr_static(fr, test, &v));
+        ING_TRY(ing_front_truth(fr, test, &v, &truth));
+        if (!truth) return ING_OK;
+    }
+    if (g + 1 < list_len(fr->t, f->generators)) return comprehend(fr, f, g + 1, out);
+    value v;
+    ING_TRY(ing_front_expr_forced(fr, f->elt, &v));
+    if (v.kind == V_REF) ING_TRY(ing_front_load(fr, f->elt, &v, &v));
+    if (!ing_vec_push(out, v))
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    return ING_OK;
+}
+
+static ing_status comprehend(frame *fr, const struct nf_LISTCOMP *f, uint32_t g,
+                             value_vec *out) {
+    const struct nf_COMPREHENSION *c =
+        NF(fr->t, list_at(fr->t, f->generators, g), COMPREHENSION);
+    value it, *items;
+    uint32_t n = 0;
+    bool ok = false;
+    ING_TRY(ing_front_expr_static(fr, c->iter, &it));
+    ING_TRY(ing_front_items(fr, c->iter, &it, &items, &n, &ok));
+    if (!ok)
+        return ing_front_fail_at(
+            fr, c->iter, ING_COMPILE,
+            "iterate over a range, tuple or list known while compiling",
+            "a comprehension needs a compile-time sequence; this is %s",
+            ing_front_describe(fr, &it));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t mark = ing_front_scope_open(fr);
+        ing_status s = ing_front_force(fr, c->iter, &items[i]);
+        if (s == ING_OK) s = comprehend_one(fr, f, g, c, &items[i], out);
+        ing_front_scope_close(fr, mark);
+        ING_TRY(s);
+    }
+    return ING_OK;
+}
+
+static ing_status expr_listcomp(frame *fr, ing_node n, value *out) {
+    value_vec items = {0};
+    ing_status s = comprehend(fr, NF(fr->t, n, LISTCOMP), 0, &items);
+    if (s == ING_OK) {
+        value *at = ING_NEW_ARRAY(&fr->lo->arena, (size_t)items.len + 1, value);
+        if (at && items.len) memcpy(at, items.at, items.len * sizeof *at);
+        *out = ing_front_seq(V_LIST, at, at ? items.len : 0);
+    }
+    ing_vec_fini(&items);
+    return s;
+}
+
+/* ---- the table -------------------------------------------------------------------------------------- */
+
+static const expr_fn table[ING_NODE_N] = {
+    [ING_NODE_BOOLOP] = ing_front_expr_boolop,
+    [ING_NODE_NAMEDEXPR] = ing_front_expr_named,
+    [ING_NODE_BINOP] = ing_front_expr_binop,
+    [ING_NODE_UNARYOP] = ing_front_expr_unary,
+    [ING_NODE_IFEXP] = ing_front_expr_ifexp,
+    [ING_NODE_COMPARE] = ing_front_expr_compare,
+    [ING_NODE_CALL] = ing_front_expr_call,
+    [ING_NODE_CONSTANT] = expr_constant,
+    [ING_NODE_ATTRIBUTE] = expr_attribute,
+    [ING_NODE_SUBSCRIPT] = expr_subscript,
+    [ING_NODE_NAME] = expr_name,
+    [ING_NODE_LIST] = expr_sequence,
+    [ING_NODE_TUPLE] = expr_sequence,
+    [ING_NODE_SLICE] = expr_slice,
+    [ING_NODE_LISTCOMP] = expr_listcomp,
+    [ING_NODE_GENERATOR] = expr_listcomp,
+};
+
+ing_status ing_front_expr(frame *fr, ing_node n, value *out) {
+    uint8_t kind = fr->t->nodes.at[n].kind;
+    *out = (value){0};
+    if (!table[kind]) return ing_front_unsupported(fr, n);
+    /* Arithmetic stays arithmetic of a subscript only under operators and tuples. */
+    bool keeps =
+        kind == ING_NODE_BINOP || kind == ING_NODE_TUPLE || kind == ING_NODE_UNARYOP;
+    uint32_t index = fr->in_index;
+    if (!keeps) fr->in_index = 0;
+    ing_status s = ing_front_deeper(fr, n);
+    fr->b.loc = n;
+    if (s == ING_OK) s = table[kind](fr, n, out);
+    fr->lo->depth--;
+    fr->in_index = index;
+    return s;
+}
+
+ing_status ing_front_expr_forced(frame *fr, ing_node n, value *out) {
+    ING_TRY(ing_front_expr(fr, n, out));
+    return ing_front_force(fr, n, out);
+}
+
+ing_status ing_front_expr_static(frame *fr, ing_node n, value *out) {
+    fr->in_static++;
+    ing_status s = ing_front_expr_forced(fr, n, out);
+    fr->in_static--;
+    return s;
+}

@@ -1,0 +1,372 @@
+/* Operators on static values: Python's own meaning, in 64-bit integers and doubles. Used
+ * by arith.c before it emits anything. A result that does not fit is an error, never a
+ * silent wrap: compile-time integers are unbounded in Python. */
+#include "front/front_int.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_number(const value *v) {
+    return v->kind == V_BOOL || v->kind == V_INT || v->kind == V_FLOAT;
+}
+
+static __int128 wide_of(const value *v) {
+    return v->wide ? (__int128)(uint64_t)v->i : (__int128)v->i;
+}
+
+static double float_of(const value *v) {
+    return v->kind == V_FLOAT ? v->f : (double)wide_of(v);
+}
+
+/* An enum member counts as its value. */
+static ing_status plain(frame *fr, ing_node at, value *v) {
+    if (v->kind != V_SEEN || v->seen != ING_GATE_ENUM) return ING_OK;
+    ING_TRY(ing_front_thing_attr(fr, at, v->gref, "value", v));
+    return ing_front_force(fr, at, v);
+}
+
+static ing_status int_result(frame *fr, ing_node at, __int128 x, value *out) {
+    if (x < (__int128)INT64_MIN || x > (__int128)UINT64_MAX)
+        return ing_front_fail_at(fr, at, ING_VALUE,
+                                 "compute it as a float, or at run time",
+                                 "this compile-time integer does not fit in 64 bits");
+    *out = ing_front_int((int64_t)(uint64_t)x);
+    out->wide = x > (__int128)INT64_MAX;
+    return ING_OK;
+}
+
+static ing_status zero_division(frame *fr, ing_node at) {
+    return ing_front_fail_at(fr, at, ING_VALUE, NULL,
+                             "division by zero in a compile-time expression");
+}
+
+static __int128 floor_div(__int128 a, __int128 b) {
+    __int128 q = a / b;
+    return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+static ing_status int_pow(frame *fr, ing_node at, __int128 base, __int128 exp,
+                          value *out) {
+    if (exp < 0) {
+        if (base == 0) return zero_division(fr, at);
+        *out = ing_front_float(pow((double)base, (double)exp));
+        return ING_OK;
+    }
+    __int128 x = 1;
+    if (base == 0 || base == 1 || base == -1) {
+        x = exp == 0 ? 1 : base == -1 ? (exp % 2 ? -1 : 1) : base;
+        return int_result(fr, at, x, out);
+    }
+    for (; exp > 0; exp--) {
+        x *= base;
+        if (x < (__int128)INT64_MIN || x > (__int128)UINT64_MAX) break;
+    }
+    return int_result(fr, at, x, out);
+}
+
+static ing_status int_shift(frame *fr, ing_node at, bool left, __int128 a, __int128 n,
+                            value *out) {
+    if (n < 0)
+        return ing_front_fail_at(fr, at, ING_VALUE, NULL, "a negative shift count");
+    if (!left) return int_result(fr, at, n > 100 ? (a < 0 ? -1 : 0) : a >> n, out);
+    if (a == 0) return int_result(fr, at, 0, out);
+    if (n > 64) return int_result(fr, at, (__int128)1 << 100, out); /* too large */
+    __int128 x = a < 0 ? -(__int128)((unsigned __int128)-a << n) : a << n;
+    return int_result(fr, at, n >= 62 && (x >> n) != a ? (__int128)1 << 100 : x, out);
+}
+
+static ing_status fold_ints(frame *fr, ing_node at, ing_front_op op, __int128 a,
+                            __int128 b, value *out) {
+    switch (op) {
+    case ING_AST_Add: return int_result(fr, at, a + b, out);
+    case ING_AST_Sub: return int_result(fr, at, a - b, out);
+    case ING_AST_Mult: {
+        __int128 x;
+        if (__builtin_mul_overflow(a, b, &x)) x = (__int128)1 << 100;
+        return int_result(fr, at, x, out);
+    }
+    case ING_AST_Div:
+        if (b == 0) return zero_division(fr, at);
+        *out = ing_front_float((double)a / (double)b);
+        return ING_OK;
+    case ING_AST_FloorDiv:
+        if (b == 0) return zero_division(fr, at);
+        return int_result(fr, at, floor_div(a, b), out);
+    case ING_AST_Mod:
+        if (b == 0) return zero_division(fr, at);
+        return int_result(fr, at, a - floor_div(a, b) * b, out);
+    case ING_AST_Pow: return int_pow(fr, at, a, b, out);
+    case ING_AST_LShift: return int_shift(fr, at, true, a, b, out);
+    case ING_AST_RShift: return int_shift(fr, at, false, a, b, out);
+    case ING_AST_BitAnd: return int_result(fr, at, a & b, out);
+    case ING_AST_BitOr: return int_result(fr, at, a | b, out);
+    case ING_AST_BitXor: return int_result(fr, at, a ^ b, out);
+    default: return ING_DECLINED;
+    }
+}
+
+static double float_mod(double a, double b) {
+    double m = fmod(a, b);
+    if (m != 0 && (m < 0) != (b < 0)) m += b;
+    return m == 0 ? copysign(0, b) : m;
+}
+
+static ing_status fold_floats(frame *fr, ing_node at, ing_front_op op, double a,
+                              double b, value *out) {
+    bool divides = op == ING_AST_Div || op == ING_AST_FloorDiv || op == ING_AST_Mod;
+    if (divides && b == 0) return zero_division(fr, at);
+    switch (op) {
+    case ING_AST_Add: *out = ing_front_float(a + b); break;
+    case ING_AST_Sub: *out = ing_front_float(a - b); break;
+    case ING_AST_Mult: *out = ing_front_float(a * b); break;
+    case ING_AST_Div: *out = ing_front_float(a / b); break;
+    case ING_AST_FloorDiv:
+        *out = ing_front_float(floor((a - float_mod(a, b)) / b + 0.5));
+        break;
+    case ING_AST_Mod: *out = ing_front_float(float_mod(a, b)); break;
+    case ING_AST_Pow: *out = ing_front_float(pow(a, b)); break;
+    default: return ING_DECLINED;
+    }
+    return ING_OK;
+}
+
+/* Tuples and lists add up, strings too. */
+static bool fold_sequences(frame *fr, const value *l, const value *r, value *out) {
+    bool seq = (l->kind == V_TUPLE || l->kind == V_LIST) && l->kind == r->kind;
+    ing_arena *a = &fr->lo->arena;
+    if (seq) {
+        value *items = ING_NEW_ARRAY(a, (size_t)l->n + r->n + 1, value);
+        if (!items) return false;
+        if (l->n) memcpy(items, l->items, l->n * sizeof *items);
+        if (r->n) memcpy(items + l->n, r->items, r->n * sizeof *items);
+        *out = ing_front_seq(l->kind, items, l->n + r->n);
+        return true;
+    }
+    if (l->kind == V_STR && r->kind == V_STR) {
+        char *s = ing_arena_alloc(a, (size_t)l->n + r->n + 1);
+        if (!s) return false;
+        memcpy(s, l->s, l->n);
+        memcpy(s + l->n, r->s, r->n);
+        *out = (value){.kind = V_STR, .s = s, .n = l->n + r->n};
+        return true;
+    }
+    return false;
+}
+
+ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
+                                 const value *left, const value *right, value *out,
+                                 bool *done) {
+    value l = *left, r = *right;
+    *done = false;
+    ING_TRY(plain(fr, at, &l));
+    ING_TRY(plain(fr, at, &r));
+    if (op == ING_AST_Add && fold_sequences(fr, &l, &r, out)) {
+        *done = true;
+        return ING_OK;
+    }
+    if (!is_number(&l) || !is_number(&r)) return ING_OK;
+    if ((l.dtype || r.dtype) && !fr->in_static)
+        return ING_OK; /* wraps as at run time */
+    ing_status s;
+    bool bools = l.kind == V_BOOL && r.kind == V_BOOL &&
+                 (op == ING_AST_BitAnd || op == ING_AST_BitOr || op == ING_AST_BitXor);
+    if (l.kind == V_FLOAT || r.kind == V_FLOAT)
+        s = fold_floats(fr, at, op, float_of(&l), float_of(&r), out);
+    else
+        s = fold_ints(fr, at, op, wide_of(&l), wide_of(&r), out);
+    if (s == ING_DECLINED) return ING_OK;
+    ING_TRY(s);
+    if (bools) *out = ing_front_bool(out->i != 0);
+    *done = true;
+    return ING_OK;
+}
+
+ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op,
+                                const value *given, value *out, bool *done) {
+    value v = *given;
+    *done = false;
+    if (op == ING_AST_Not && ing_front_is_static(&v) && v.kind != V_ARRAY) {
+        bool truth = false;
+        ING_TRY(ing_front_truth(fr, at, &v, &truth));
+        *out = ing_front_bool(!truth);
+        *done = true;
+        return ING_OK;
+    }
+    ING_TRY(plain(fr, at, &v));
+    if (!is_number(&v) || (v.dtype && !fr->in_static)) return ING_OK;
+    *done = true;
+    if (v.kind == V_FLOAT) {
+        *done = op != ING_AST_Invert;
+        *out = ing_front_float(op == ING_AST_USub ? -v.f : v.f);
+        return ING_OK;
+    }
+    __int128 x = wide_of(&v);
+    if (op == ING_AST_USub) x = -x;
+    if (op == ING_AST_Invert) x = ~x;
+    return int_result(fr, at, x, out);
+}
+
+/* ---- comparisons ------------------------------------------------------------------------- */
+
+static bool order(ing_front_op op, int cmp) { /* cmp: sign of l - r, 2 = unordered */
+    switch (op) {
+    case ING_AST_Eq: return cmp == 0;
+    case ING_AST_NotEq: return cmp != 0;
+    case ING_AST_Lt: return cmp == -1;
+    case ING_AST_LtE: return cmp == -1 || cmp == 0;
+    case ING_AST_Gt: return cmp == 1;
+    case ING_AST_GtE: return cmp == 1 || cmp == 0;
+    default: return false;
+    }
+}
+
+static int compare_numbers(const value *l, const value *r) {
+    if (l->kind == V_FLOAT || r->kind == V_FLOAT) {
+        double a = float_of(l), b = float_of(r);
+        return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2;
+    }
+    __int128 a = wide_of(l), b = wide_of(r);
+    return a < b ? -1 : a > b;
+}
+
+static int compare_strings(const value *l, const value *r) {
+    uint32_t n = l->n < r->n ? l->n : r->n;
+    int c = memcmp(l->s, r->s, n);
+    if (c == 0) c = l->n < r->n ? -1 : l->n > r->n;
+    return c < 0 ? -1 : c > 0;
+}
+
+/* The very same thing: values by kind and content, outside things by their key. */
+static ing_status same(frame *fr, ing_node at, const value *l, const value *r,
+                       bool *out) {
+    *out = false;
+    bool outside = (l->kind == V_SEEN || l->kind == V_FUNC) && l->kind == r->kind;
+    if (outside) {
+        ing_hash128 a, b;
+        GATE(fr, at, memo_key, l->gref, &a, fr->lo->e);
+        GATE(fr, at, memo_key, r->gref, &b, fr->lo->e);
+        *out = ing_hash_eq(a, b);
+        return ING_OK;
+    }
+    if (l->kind != r->kind) return ING_OK;
+    switch ((value_kind)l->kind) {
+    case V_NONE: *out = true; break;
+    case V_BOOL:
+    case V_INT: *out = l->i == r->i && l->wide == r->wide; break;
+    case V_INTRINSIC: *out = l->tag == r->tag; break;
+    case V_FLOAT: *out = l->f == r->f; break;
+    case V_STR: *out = compare_strings(l, r) == 0; break;
+    case V_DTYPE: *out = l->dtype == r->dtype; break;
+    default: break;
+    }
+    return ING_OK;
+}
+
+/* Equality of sequences, item by item; lists are as deep as the source nests them. */
+static ing_status equal_items(frame *fr, ing_node at, const value *l, const value *r,
+                              bool *result) {
+    value *a, *b;
+    uint32_t n = 0, m = 0;
+    bool ok = false;
+    ING_TRY(ing_front_items(fr, at, l, &a, &n, &ok));
+    ING_TRY(ing_front_items(fr, at, r, &b, &m, &ok));
+    *result = n == m;
+    for (uint32_t i = 0; *result && i < n; i++) {
+        bool done = false;
+        ING_TRY(ing_front_force(fr, at, &a[i]));
+        ING_TRY(ing_front_force(fr, at, &b[i]));
+        ING_TRY(
+            ing_front_fold_compare(fr, at, ING_AST_Eq, &a[i], &b[i], result, &done));
+        if (!done) *result = false;
+    }
+    return ING_OK;
+}
+
+static bool is_sequence(const value *v) {
+    return v->kind == V_TUPLE || v->kind == V_LIST ||
+           (v->kind == V_SEEN &&
+            (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST));
+}
+
+static ing_status contains(frame *fr, ing_node at, const value *l, const value *r,
+                           bool *result) {
+    *result = false;
+    if (l->kind == V_STR && r->kind == V_STR) {
+        *result = memmem(r->s, r->n, l->s, l->n) != NULL;
+        return ING_OK;
+    }
+    if (r->kind == V_SEEN && r->seen == ING_GATE_DICT &&
+        (l->kind == V_STR || l->kind == V_INT)) {
+        ing_gate_key k = {.is_str = l->kind == V_STR};
+        if (k.is_str)
+            k.s = l->s;
+        else
+            k.i = l->i;
+        value v;
+        ING_TRY(ing_front_thing_item(fr, at, r->gref, &k, &v));
+        *result = v.kind != V_VOID;
+        return ING_OK;
+    }
+    value *items;
+    uint32_t n = 0;
+    bool ok = false;
+    ING_TRY(ing_front_items(fr, at, r, &items, &n, &ok));
+    if (!ok)
+        return ing_front_fail_at(fr, at, ING_TYPE, "use a tuple or a list",
+                                 "`in` needs a compile-time sequence; this is %s",
+                                 ing_front_describe(fr, r));
+    for (uint32_t i = 0; i < n && !*result; i++) {
+        bool done = false;
+        ING_TRY(ing_front_force(fr, at, &items[i]));
+        ING_TRY(
+            ing_front_fold_compare(fr, at, ING_AST_Eq, l, &items[i], result, &done));
+        if (!done)
+            return ing_front_fail_at(
+                fr, at, ING_COMPILE, "compare with `==` and `or`",
+                "`in` needs compile-time values; this is %s",
+                ing_front_describe(fr, ing_front_is_static(l) ? &items[i] : l));
+    }
+    return ING_OK;
+}
+
+ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
+                                  const value *left, const value *right, bool *result,
+                                  bool *done) {
+    value l = *left, r = *right;
+    *done = false;
+    if (op == ING_AST_In || op == ING_AST_NotIn) {
+        ING_TRY(contains(fr, at, &l, &r, result));
+        *result ^= op == ING_AST_NotIn;
+        *done = true;
+        return ING_OK;
+    }
+    if (op == ING_AST_Is || op == ING_AST_IsNot) {
+        ING_TRY(same(fr, at, &l, &r, result));
+        *result ^= op == ING_AST_IsNot;
+        *done = true;
+        return ING_OK;
+    }
+    bool enums = l.kind == V_SEEN && r.kind == V_SEEN && l.seen == ING_GATE_ENUM &&
+                 r.seen == ING_GATE_ENUM && (op == ING_AST_Eq || op == ING_AST_NotEq);
+    if (!enums) {
+        ING_TRY(plain(fr, at, &l));
+        ING_TRY(plain(fr, at, &r));
+    }
+    if (ing_front_is_runtime(&l) || ing_front_is_runtime(&r)) return ING_OK;
+    if (is_number(&l) && is_number(&r)) {
+        *result = order(op, compare_numbers(&l, &r));
+        *done = true;
+    } else if (l.kind == V_STR && r.kind == V_STR) {
+        *result = order(op, compare_strings(&l, &r));
+        *done = true;
+    } else if (op == ING_AST_Eq || op == ING_AST_NotEq) {
+        if (l.kind == V_SHAPE || r.kind == V_SHAPE) return ING_OK;
+        if (is_sequence(&l) && is_sequence(&r))
+            ING_TRY(equal_items(fr, at, &l, &r, result));
+        else
+            ING_TRY(same(fr, at, &l, &r, result));
+        *result ^= op == ING_AST_NotEq;
+        *done = true;
+    }
+    return ING_OK;
+}

@@ -1,0 +1,301 @@
+/* Function bodies being lowered: names and scopes, the settings read, steps behind the
+ * gate, and errors with their chain of calls. Used by every other file of lowering. */
+#include "front/front_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- errors ---------------------------------------------------------------------------- */
+
+static ing_status fail_text(frame *fr, ing_node at, ing_status s, const char *remedy,
+                            const char *text) {
+    ing_bytes out;
+    ing_bytes_init(&out);
+    ing_front_diag_put(fr->t, at, text, remedy, &out);
+    for (frame *f = fr; f->caller; f = f->caller)
+        ing_front_diag_chain(f->caller->t, f->call_node, f->name, &out);
+    return ing_front_diag_done(fr->t, at, s, &out, fr->lo->e);
+}
+
+ing_status ing_front_fail_at(frame *fr, ing_node at, ing_status s, const char *remedy,
+                             const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return fail_text(fr, at, s, remedy, text);
+}
+
+ing_status ing_front_fail_gate(frame *fr, ing_node at, ing_status s) {
+    ing_err *e = fr->lo->e;
+    if (s == ING_PYTHON || s == ING_MEMORY || !e || e->line || !e->text) return s;
+    char text[1024];
+    snprintf(text, sizeof text, "%s", e->text);
+    return fail_text(fr, at, s == ING_DECLINED ? ING_COMPILE : s, NULL, text);
+}
+
+static const frame *outermost(const frame *fr) {
+    while (fr->caller) fr = fr->caller;
+    return fr;
+}
+
+ing_status ing_front_deeper(frame *fr, ing_node at) {
+    if (++fr->lo->depth <= ING_FRONT_MAX_DEPTH) return ING_OK;
+    /* The whole chain would be hundreds of lines: the ends tell the story. */
+    const frame *top = outermost(fr);
+    return ing_front_diag(fr->t, at, ING_SYNTAX,
+                          "make the funcs call each other less deeply, and write long "
+                          "expressions as several statements",
+                          fr->lo->e,
+                          "code nested more than %d deep, from %s down to %s",
+                          ING_FRONT_MAX_DEPTH, top->name, fr->name);
+}
+
+/* ---- frames ------------------------------------------------------------------------------ */
+
+static void count_target(frame *fr, ing_node n) {
+    if (fr->t->nodes.at[n].kind != ING_NODE_NAME) return;
+    uint8_t *u = &fr->uses[NF(fr->t, n, NAME)->id - 1];
+    *u |= *u & NAME_ONCE ? NAME_MANY : NAME_ONCE;
+}
+
+static void count_targets(frame *fr, ing_node n) {
+    const ing_front_tree *t = fr->t;
+    uint8_t kind = t->nodes.at[n].kind;
+    if (kind != ING_NODE_TUPLE && kind != ING_NODE_LIST) {
+        count_target(fr, n);
+        return;
+    }
+    uint32_t elts = NF(t, n, TUPLE)->elts;
+    for (uint32_t i = 0; i < list_len(t, elts); i++)
+        count_target(fr, list_at(t, elts, i));
+}
+
+static void mark_address(frame *fr, ing_node n) {
+    const ing_front_tree *t = fr->t;
+    if (t->nodes.at[n].kind == ING_NODE_STARRED) n = NF(t, n, STARRED)->value;
+    if (t->nodes.at[n].kind == ING_NODE_KEYWORD) n = NF(t, n, KEYWORD)->value;
+    if (t->nodes.at[n].kind == ING_NODE_NAME)
+        fr->uses[NF(t, n, NAME)->id - 1] |= NAME_ADDRESS;
+}
+
+/* One pass over all nodes: how often each name is assigned, and whether a call sees it
+ * (L3). */
+static void count_names(frame *fr) {
+    const ing_front_tree *t = fr->t;
+    for (ing_node n = 1; n < t->nodes.len; n++) {
+        switch (t->nodes.at[n].kind) {
+        case ING_NODE_ASSIGN: {
+            uint32_t targets = NF(t, n, ASSIGN)->targets;
+            for (uint32_t i = 0; i < list_len(t, targets); i++)
+                count_targets(fr, list_at(t, targets, i));
+            break;
+        }
+        case ING_NODE_AUGASSIGN: {
+            ing_node target = NF(t, n, AUGASSIGN)->target;
+            count_target(fr, target);
+            mark_address(fr, target); /* needs the old value in place */
+            break;
+        }
+        case ING_NODE_ANNASSIGN: count_target(fr, NF(t, n, ANNASSIGN)->target); break;
+        case ING_NODE_NAMEDEXPR: count_target(fr, NF(t, n, NAMEDEXPR)->target); break;
+        case ING_NODE_CALL: {
+            const struct nf_CALL *c = NF(t, n, CALL);
+            for (uint32_t i = 0; i < list_len(t, c->args); i++)
+                mark_address(fr, list_at(t, c->args, i));
+            for (uint32_t i = 0; i < list_len(t, c->keywords); i++)
+                mark_address(fr, list_at(t, c->keywords, i));
+            break;
+        }
+        default: break;
+        }
+    }
+}
+
+ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
+                                const ing_front_tree *t) {
+    *fr = (frame){.lo = lo, .caller = caller, .t = t};
+    fr->name = t->name ? t->name : "?";
+    uint32_t atoms = t->atoms.text.len + 1;
+    fr->slot_of = ING_NEW_ARRAY(&lo->arena, atoms, uint32_t);
+    fr->uses = ING_NEW_ARRAY(&lo->arena, atoms, uint8_t);
+    if (!fr->slot_of || !fr->uses)
+        return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    count_names(fr);
+    return ING_OK;
+}
+
+void ing_front_frame_fini(frame *fr) {
+    ing_vec_fini(&fr->names);
+}
+
+ing_status ing_front_config_get(frame *fr, ing_node at, ing_setting k, int64_t *out) {
+    if (!(fr->config_known >> k & 1)) {
+        GATE(fr, at, config, k, &fr->config[k], fr->lo->e);
+        fr->config_known |= 1u << k;
+    }
+    *out = fr->config[k];
+    return ING_OK;
+}
+
+const char *ing_front_atom_text(const frame *fr, uint32_t slot) {
+    return slot ? ing_atoms_text(&fr->t->atoms, slot - 1) : "";
+}
+
+static void params_add(const ing_front_tree *t, uint32_t list, param_list *p) {
+    for (uint32_t i = 0; i < list_len(t, list); i++)
+        p->node[p->n++] = list_at(t, list, i);
+}
+
+ing_status ing_front_params_read(frame *fr, param_list *out) {
+    const ing_front_tree *t = fr->t;
+    ing_node args = NF(t, t->root, FUNCTION)->args;
+    *out = (param_list){0};
+    if (!args) return ING_OK;
+    const struct nf_ARGUMENTS *f = NF(t, args, ARGUMENTS);
+    ing_node extra = f->vararg ? f->vararg : f->kwarg;
+    if (extra)
+        return ing_front_fail_at(
+            fr, extra, ING_SYNTAX, "name every parameter; a tuple can be one of them",
+            "%s parameters are not supported", f->vararg ? "`*args`" : "`**kwargs`");
+    uint32_t n =
+        list_len(t, f->posonlyargs) + list_len(t, f->args) + list_len(t, f->kwonlyargs);
+    out->node = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_node);
+    if (!out->node)
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    params_add(t, f->posonlyargs, out);
+    params_add(t, f->args, out);
+    out->n_positional = out->n;
+    params_add(t, f->kwonlyargs, out);
+    return ING_OK;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+uint32_t ing_front_scope_open(frame *fr) {
+    return fr->names.len;
+}
+
+void ing_front_scope_close(frame *fr, uint32_t mark) {
+    while (fr->names.len > mark) {
+        binding *b = &fr->names.at[--fr->names.len];
+        fr->slot_of[b->atom] = b->shadows;
+    }
+}
+
+value *ing_front_scope_find(frame *fr, uint32_t atom) {
+    uint32_t slot = fr->slot_of[atom];
+    return slot ? &fr->names.at[slot - 1].v : NULL;
+}
+
+ing_status ing_front_scope_add(frame *fr, uint32_t atom, const value *v) {
+    binding b = {.atom = atom, .shadows = fr->slot_of[atom], .v = *v};
+    b.in_parallel = fr->in_parallel;
+    b.v.from_static = false;
+    if (!ing_vec_push(&fr->names, b))
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    fr->slot_of[atom] = fr->names.len;
+    return ING_OK;
+}
+
+/* Letters to add, drop or change to get from a to b, at most 3 (more counts as 3). */
+static uint32_t edit_distance(const char *a, const char *b) {
+    enum { MAX = 40 };
+    size_t la = strlen(a), lb = strlen(b);
+    if (la > MAX || lb > MAX) return 3;
+    uint32_t row[MAX + 1];
+    for (size_t j = 0; j <= lb; j++) row[j] = (uint32_t)j;
+    for (size_t i = 1; i <= la; i++) {
+        uint32_t diagonal = row[0];
+        row[0] = (uint32_t)i;
+        for (size_t j = 1; j <= lb; j++) {
+            uint32_t best = diagonal + (a[i - 1] != b[j - 1]);
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[lb] < 3 ? row[lb] : 3;
+}
+
+static ing_status fail_name(frame *fr, ing_node at, uint32_t atom) {
+    const char *name = ing_atoms_text(&fr->t->atoms, atom), *near = NULL;
+    uint32_t best = strlen(name) > 3 ? 3 : 2;
+    for (uint32_t i = 0; i < fr->names.len; i++) {
+        const char *other = ing_atoms_text(&fr->t->atoms, fr->names.at[i].atom);
+        uint32_t d = edit_distance(name, other);
+        if (d < best) {
+            best = d;
+            near = other;
+        }
+    }
+    char remedy[160] =
+        "assign it before this line; a name that is first assigned inside "
+        "an `if` or a loop exists only in there";
+    if (near) snprintf(remedy, sizeof remedy, "did you mean '%s'?", near);
+    return ing_front_fail_at(fr, at, ING_NAME, fr->uses[atom] || near ? remedy : NULL,
+                             "Name \"%s\" is not defined", name);
+}
+
+ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out) {
+    uint32_t slot = fr->slot_of[atom];
+    if (slot) {
+        const binding *b = &fr->names.at[slot - 1];
+        *out = b->v;
+        if (out->kind == V_PARAM) return ing_front_param(fr, at, (uint32_t)out->i, out);
+        /* A local from outside of the parallel loop is seen by all its threads. */
+        if (out->kind == V_REF && fr->in_parallel && !b->in_parallel)
+            out->shared = true;
+        return ING_OK;
+    }
+    ing_hash128 key = {(uint64_t)fr->func + 1, (uint64_t)1 << 62 | atom};
+    uint32_t known = ing_map_get(&fr->lo->steps, key);
+    ing_gref ref = known ? known - 1 : 0;
+    if (!known) {
+        GATE(fr, at, name, ing_atoms_text(&fr->t->atoms, atom), &ref, fr->lo->e);
+        if (!ing_map_put(&fr->lo->steps, key, ref + 1)) fr->lo->arena.failed = true;
+    }
+    if (!ref) return fail_name(fr, at, atom);
+    *out = (value){.kind = V_THING, .gref = ref};
+    return ING_OK;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------ */
+
+static void step_done(frame *fr, ing_hash128 key, ing_gref ref, value *out) {
+    if (!ing_map_put(&fr->lo->steps, key, ref + 1)) fr->lo->arena.failed = true;
+    *out = (value){.kind = ref ? V_THING : V_VOID, .gref = ref};
+}
+
+ing_status ing_front_thing_attr(frame *fr, ing_node at, ing_gref of, const char *name,
+                                value *out) {
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_u64(&h, 1, of);
+    ing_hasher_str(&h, 2, name);
+    ing_hash128 key = ing_hasher_done(&h);
+    uint32_t known = ing_map_get(&fr->lo->steps, key);
+    ing_gref ref = known ? known - 1 : 0;
+    if (!known) GATE(fr, at, attr, of, name, &ref, fr->lo->e);
+    step_done(fr, key, ref, out);
+    return ING_OK;
+}
+
+ing_status ing_front_thing_item(frame *fr, ing_node at, ing_gref of,
+                                const ing_gate_key *k, value *out) {
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_u64(&h, 3, of);
+    if (k->is_str)
+        ing_hasher_str(&h, 4, k->s);
+    else
+        ing_hasher_u64(&h, 5, (uint64_t)k->i);
+    ing_hash128 key = ing_hasher_done(&h);
+    uint32_t known = ing_map_get(&fr->lo->steps, key);
+    ing_gref ref = known ? known - 1 : 0;
+    if (!known) GATE(fr, at, item, of, k, &ref, fr->lo->e);
+    step_done(fr, key, ref, out);
+    return ING_OK;
+}

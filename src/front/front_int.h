@@ -1,0 +1,335 @@
+/* What the files of src/front share. Lowering walks a function's tree once, holding for
+ * every expression one `value`: something known while compiling (a static scalar, a
+ * tuple, a thing behind the gate) or something that exists at run time (an instruction).
+ *
+ *   lower.c   the kernel: setting up, arguments, results       stmt.c    statements
+ *   frame.c   function bodies: scopes, names, configuration    loop.c    `for`
+ *   func.c    calls of funcs: specialising and sharing (R7)    assign.c  targets
+ *   expr.c    expressions that are no operators and no calls   call.c    calls
+ *   arith.c   operators on run-time values, type rules         intrin.c  intrinsics
+ *   fold.c    operators on static values                       value.c   conversions
+ *
+ * Rules
+ *  L1 Everything outside the function is asked of the gate, in source order (R6); a thing
+ *     is looked at only when its nature matters, so that what is not read is not keyed.
+ *  L2 A failing function has written the error; callers pass the status on. The place of
+ *     an error is the innermost node that is wrong.
+ *  L3 Names live in the block in which they are first assigned, as in the reference. A name
+ *     that one statement assigns and that no call can take by reference is the value
+ *     itself; any other is an ALLOCA.
+ *  L4 No memory is the arena's sticky flag, asked once at the end; instruction ids of a
+ *     failed builder are 0 and are passed along like any other. */
+#ifndef ING_FRONT_INT_H
+#define ING_FRONT_INT_H
+
+#include "front/front.h"
+
+/* ---- reading trees -------------------------------------------------------------------- */
+
+/* struct nf_BINOP { uint32_t left, op, right; } and so on: the slots of a node. */
+#define F(field, field_kind) uint32_t field;
+#define NODE(kind, class_, fields) \
+    struct nf_##kind {             \
+        fields                     \
+    };
+#include "front/node.def"
+#undef NODE
+#undef F
+#define NF(t, n, kind) \
+    ((const struct nf_##kind *)&(t)->slots.at[(t)->nodes.at[n].slots])
+
+static inline uint32_t list_len(const ing_front_tree *t, uint32_t list) {
+    return list ? t->slots.at[list] : 0;
+}
+static inline uint32_t list_at(const ing_front_tree *t, uint32_t list, uint32_t i) {
+    return t->slots.at[list + 1 + i];
+}
+
+/* ---- messages ---------------------------------------------------------------------------- */
+
+void ing_front_diag_put(const ing_front_tree *t, ing_node at, const char *text,
+                        const char *remedy, ing_bytes *out);
+void ing_front_diag_chain(const ing_front_tree *t, ing_node at, const char *callee,
+                          ing_bytes *out);
+/* The parameters of a function in order: positional, then keyword-only. */
+typedef struct param_list {
+    uint32_t n, n_positional;
+    ing_node *node; /* ARGUMENT nodes; arena */
+} param_list;
+
+/* Makes the collected text the error at that place; frees the text. */
+ing_status ing_front_diag_done(const ing_front_tree *t, ing_node at, ing_status s,
+                               ing_bytes *text, ing_err *e);
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+typedef enum value_kind {
+    V_VOID, /* no value: a func that returns nothing */
+    /* static scalars; dtype VOID = an untyped literal */
+    V_NONE,
+    V_BOOL /* i */,
+    V_INT /* i, wide */,
+    V_FLOAT /* f */,
+    V_STR /* s, n */,
+    /* static things */
+    V_DTYPE, /* dtype */
+    V_TUPLE,
+    V_LIST,      /* items, n: any values, run-time ones included */
+    V_PARAM,     /* i: a kernel parameter that was not read yet */
+    V_THING,     /* gref, not looked at */
+    V_SEEN,      /* gref, fact kind in `seen`; n = length of TUPLE, LIST, DICT */
+    V_FUNC,      /* gref; `bound` */
+    V_INTRINSIC, /* tag = ing_intrinsic */
+    V_SLICE,     /* items[3], V_NONE where absent */
+    V_ITER, /* range, ndrange, grouped, enumerate, zip: tag = ing_intrinsic, items, n */
+    V_SHAPE, /* inst = array: its shape, one DIM per axis that is read */
+    /* run time */
+    V_RT,    /* inst of type */
+    V_REF,   /* inst: address of a `type`; `shared` */
+    V_ARRAY, /* inst of array type */
+} value_kind;
+
+typedef struct value {
+    uint8_t kind;  /* value_kind */
+    uint8_t dtype; /* ing_dtype */
+    uint8_t seen;  /* ing_gate_kind */
+    uint16_t tag;  /* V_ITER, V_INTRINSIC: ing_intrinsic */
+    bool wide;     /* V_INT: (uint64_t)i */
+    bool bound;    /* V_FUNC */
+    bool shared; /* V_REF: other threads may update it: array elements, and locals from
+                       outside of the parallel loop */
+    bool
+        fixed; /* V_RT, V_REF: may not be assigned (loop variables, kernel arguments) */
+    bool arg;  /* a kernel argument, for messages */
+    bool
+        from_static; /* written as qd.static(...): binds and iterates while compiling */
+    ing_type type;
+    uint32_t inst;
+    uint32_t n;
+    ing_gref gref;
+    union {
+        int64_t i;
+        double f;
+        const char *s;
+        struct value *items;
+    };
+} value;
+
+/* ---- the compile and its frames ------------------------------------------------------------ */
+
+typedef struct binding { /* a name in scope */
+    uint32_t atom;
+    uint32_t shadows; /* binding of the same name further out, +1 */
+    bool in_parallel; /* made inside the parallel loop */
+    value v;
+} binding;
+
+typedef struct spec spec; /* a specialised func: func.c */
+
+typedef struct loop { /* innermost last, linked through the C stack */
+    struct loop *outer;
+    bool unrolled;
+    bool parallel;
+    bool broke;       /* a `break` leaves it */
+    uint32_t control; /* frame->control at its start */
+} loop;
+
+typedef struct lowering lowering;
+typedef struct func_info func_info;
+
+typedef struct frame {
+    lowering *lo;
+    struct frame *caller;
+    const ing_front_tree *t;
+    const char *name;
+    ing_node call_node; /* in the caller's tree */
+    bool kernel;
+    ing_ir_builder b;
+    uint32_t func; /* IR function */
+    ing_vec(binding) names;
+    uint32_t *slot_of;  /* atom -> binding + 1; arena */
+    uint8_t *uses;      /* atom -> NAME_* ; arena */
+    uint32_t control;   /* run-time if / for / while around */
+    uint32_t in_static; /* inside qd.static(...) */
+    uint32_t in_index;  /* directly inside a subscript (R22) */
+    loop *loops;
+    bool in_parallel;
+    uint32_t config_known;
+    int64_t config[ING_SETTING_N];
+    bool serialize_next;    /* loop_config(serialize=True) */
+    spec *sp;               /* funcs */
+    ing_gate_param *params; /* kernel: what is known of each parameter; arena */
+    bool *params_known;
+    ing_gate_returns returns;
+    bool returned; /* a return statement was lowered */
+} frame;
+
+struct lowering {
+    const ing_gate *gate;
+    ing_front_result *out;
+    ing_ir_mod *mod;
+    ing_arena arena;
+    ing_err *e;
+    uint32_t depth;
+    ing_map args;     /* gref -> argument + 1 */
+    ing_map steps;    /* (gref, name or index) -> gref + 1: each step is taken once */
+    ing_map specs;    /* signature -> index in spec_list + 1 */
+    ing_map func_map; /* func's memo key -> index in func_list + 1 */
+    ing_vec(spec *) spec_list;
+    ing_vec(func_info *) func_list;
+};
+
+enum { NAME_ONCE = 1, NAME_MANY = 2, NAME_ADDRESS = 4 };
+
+/* How a statement ends. */
+typedef enum flow {
+    FLOW_NEXT,
+    FLOW_ENDED,    /* what follows is unreachable */
+    FLOW_BREAK,    /* out of the unrolled loop */
+    FLOW_CONTINUE, /* of the unrolled loop */
+} flow;
+
+/* ---- frame.c --------------------------------------------------------------------------------- */
+
+ing_status ing_front_fail_at(frame *fr, ing_node at, ing_status s, const char *remedy,
+                             const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+/* Gives an error from behind the gate its place. */
+ing_status ing_front_fail_gate(frame *fr, ing_node at, ing_status s);
+#define GATE(fr, at, op, ...)                                                   \
+    do {                                                                        \
+        const ing_gate *gate_ = (fr)->lo->gate;                                 \
+        ing_status gate_s_ = gate_->ops->op(gate_->self, __VA_ARGS__);          \
+        if (gate_s_ != ING_OK) return ing_front_fail_gate((fr), (at), gate_s_); \
+    } while (0)
+ing_status ing_front_deeper(frame *fr, ing_node at); /* counts; undone by lo->depth-- */
+ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
+                                const ing_front_tree *t);
+void ing_front_frame_fini(frame *fr);
+ing_status ing_front_config_get(frame *fr, ing_node at, ing_setting k, int64_t *out);
+const char *ing_front_atom_text(const frame *fr,
+                                uint32_t slot); /* of an ATOM slot (atom + 1) */
+/* Refuses *args and **kwargs. */
+ing_status ing_front_params_read(frame *fr, param_list *out);
+uint32_t ing_front_scope_open(frame *fr);
+void ing_front_scope_close(frame *fr, uint32_t mark);
+value *ing_front_scope_find(frame *fr, uint32_t atom);
+ing_status ing_front_scope_add(frame *fr, uint32_t atom, const value *v);
+ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out);
+/* One cached step from a thing; *out is V_THING, or V_VOID when there is no such thing. */
+ing_status ing_front_thing_attr(frame *fr, ing_node at, ing_gref of, const char *name,
+                                value *out);
+ing_status ing_front_thing_item(frame *fr, ing_node at, ing_gref of,
+                                const ing_gate_key *k, value *out);
+
+/* ---- value.c ------------------------------------------------------------------------------------ */
+
+value ing_front_none(void);
+value ing_front_bool(bool b);
+value ing_front_int(int64_t i);
+value ing_front_float(double f);
+value ing_front_rt(uint32_t inst, ing_type t);
+value ing_front_seq(value_kind kind, value *items, uint32_t n);
+bool ing_front_is_scalar(const value *v); /* a number: static or run-time */
+bool ing_front_is_static(
+    const value *v); /* known while compiling, all items included */
+bool ing_front_is_runtime(const value *v); /* V_RT or V_REF */
+const char *ing_front_describe(frame *fr,
+                               const value *v); /* for messages; in the arena */
+/* Looks at a V_THING and makes it what it is. */
+ing_status ing_front_force(frame *fr, ing_node at, value *v);
+/* Kernel parameter i, on first use: a scalar argument, or a thing to look at. */
+ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out);
+ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p,
+                                 const value *v);
+/* An instruction for a scalar; V_REF is loaded, literals take the default dtypes. */
+ing_status ing_front_load(frame *fr, ing_node at, const value *v, value *out);
+ing_status ing_front_convert(frame *fr, ing_node at, const value *v, ing_dtype to,
+                             uint32_t *inst);
+uint32_t ing_front_emit_cast(frame *fr, uint32_t inst, ing_dtype from, ing_dtype to);
+/* As a u1 condition; floats are refused as in the reference. */
+ing_status ing_front_condition(frame *fr, ing_node at, const value *v, const char *what,
+                               uint32_t *inst);
+ing_status ing_front_truth(frame *fr, ing_node at, const value *v,
+                           bool *out); /* static */
+/* The items of something that can be unpacked; *ok false: it cannot. */
+ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items,
+                           uint32_t *n, bool *ok);
+/* A dtype given as an argument or annotation: qd.f32, int, float, bool. */
+ing_status ing_front_dtype(frame *fr, ing_node at, value *v, ing_dtype *out);
+ing_status ing_front_literal_dtype(frame *fr, ing_node at, const value *v,
+                                   ing_dtype *out);
+ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hasher *h);
+ing_dtype ing_front_promote(ing_dtype a, ing_dtype b);
+static inline ing_dtype v_type(const value *v) { /* V_RT, V_REF of a scalar */
+    return v->type < ING_DTYPE_N ? (ing_dtype)v->type : ING_VOID;
+}
+
+/* ---- expr.c, arith.c, fold.c ------------------------------------------------------------------------ */
+
+ing_status ing_front_expr(frame *fr, ing_node n, value *out);
+ing_status ing_front_expr_forced(frame *fr, ing_node n, value *out);
+ing_status ing_front_expr_static(frame *fr, ing_node n,
+                                 value *out); /* as under qd.static */
+ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
+                                     ing_node slice, value *out);
+ing_status ing_front_expr_binop(frame *fr, ing_node n, value *out);
+ing_status ing_front_expr_unary(frame *fr, ing_node n, value *out);
+ing_status ing_front_expr_compare(frame *fr, ing_node n, value *out);
+ing_status ing_front_expr_boolop(frame *fr, ing_node n, value *out);
+ing_status ing_front_expr_ifexp(frame *fr, ing_node n, value *out);
+ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value *l,
+                            const value *r, value *out);
+ing_status ing_front_select_values(frame *fr, ing_node at, uint32_t cond,
+                                   const value *a, const value *b, value *out);
+ing_status ing_front_min_max(frame *fr, ing_node at, bool max, const value *l,
+                             const value *r, value *out);
+/* *done false: the operands are not both static scalars. */
+ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
+                                 const value *l, const value *r, value *out,
+                                 bool *done);
+ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op, const value *v,
+                                value *out, bool *done);
+ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
+                                  const value *l, const value *r, bool *result,
+                                  bool *done);
+
+/* ---- calls -------------------------------------------------------------------------------------------- */
+
+typedef struct call_args {
+    value *at; /* positional, *seq spread out */
+    ing_node *node;
+    uint32_t n;
+    value *kw; /* keywords */
+    ing_node *kw_node;
+    uint32_t *kw_name; /* ATOM slots */
+    uint32_t n_kw;
+} call_args;
+
+ing_status ing_front_expr_call(frame *fr, ing_node n, value *out);
+ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
+                               const call_args *a, value *out);
+ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
+                                    const call_args *a, value *out);
+ing_status ing_front_func_return(frame *fr, ing_node n,
+                                 const value *v); /* `return` in a func */
+
+/* ---- statements ---------------------------------------------------------------------------------------- */
+
+ing_status ing_front_block(frame *fr, uint32_t list,
+                           flow *out); /* in a scope of its own */
+ing_status ing_front_statements(frame *fr, uint32_t list, flow *out);
+ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out);
+ing_status ing_front_stmt_assign(frame *fr, ing_node n, flow *out);
+ing_status ing_front_stmt_annassign(frame *fr, ing_node n, flow *out);
+ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out);
+ing_status ing_front_expr_named(frame *fr, ing_node n, value *out);
+ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom, const value *v);
+ing_status ing_front_assign_to(frame *fr, ing_node target, const value *v,
+                               bool is_static);
+ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const value *v,
+                               ing_ir_atomic op, value *old);
+/* Says which construct is not in the language and what to write instead. */
+ing_status ing_front_unsupported(frame *fr, ing_node n);
+
+#endif

@@ -1,0 +1,536 @@
+/* Calls of funcs. A func is lowered once per signature: the types of its run-time
+ * arguments and the content of its static ones; each use splices the sub-trace of that
+ * lowering into the caller's (R7) and emits a CALL. Called by call.c.
+ *
+ * An argument is a value; its run-time leaves become IR parameters in order, everything
+ * else is part of the signature. Things behind the gate go through the gate's frame, so
+ * that what the func reads of them is recorded relative to the parameter. */
+#include "front/front_int.h"
+
+#include <string.h>
+
+struct func_info { /* of one func object: what its annotations say */
+    const ing_front_tree *t;
+    param_list list;
+    ing_gate_param *params;
+};
+
+struct spec {
+    uint32_t func; /* IR function */
+    uint32_t subtrace;
+    bool done;
+    bool has_ret; /* a return statement was met; `ret` is valid */
+    value ret;    /* its shape: V_RT leaves give the types */
+};
+
+typedef struct call {
+    frame *fr;
+    ing_node node;
+    const value *fn;
+    func_info *info;
+    value *args; /* one per parameter */
+    bool *defaulted;
+    ing_gref *refs; /* things for the gate's frame */
+} call;
+
+static ing_status no_memory(frame *fr) {
+    return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+}
+
+/* ---- annotations ------------------------------------------------------------------------------ */
+
+/* A frame only to speak from: messages about the func's own text. */
+static frame voice(const call *c, const ing_front_tree *t) {
+    return (frame){.lo = c->fr->lo,
+                   .caller = c->fr,
+                   .t = t,
+                   .name = t->name ? t->name : "?",
+                   .call_node = c->node};
+}
+
+static ing_status ask_params(frame *fr, func_info *info) {
+    for (uint32_t i = 0; i < info->list.n; i++)
+        GATE(fr, info->list.node[i], param_info, i, &info->params[i], fr->lo->e);
+    return ING_OK;
+}
+
+/* The meaning of the annotations is asked inside a frame of the func; this first one is
+ * only to know how to pass the arguments, its trace is dropped. */
+static ing_status info_make(call *c, const ing_front_tree *t) {
+    frame *fr = c->fr;
+    func_info *info = ING_NEW(&fr->lo->arena, func_info);
+    if (!info) return no_memory(fr);
+    frame speak = voice(c, t);
+    info->t = t;
+    ING_TRY(ing_front_params_read(&speak, &info->list));
+    uint32_t n = info->list.n, dropped = 0;
+    info->params = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_gate_param);
+    ing_gref *none = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_gref);
+    if (!info->params || !none) return no_memory(fr);
+    GATE(fr, c->node, enter, c->fn->gref, none, n, fr->lo->e);
+    ING_TRY(ask_params(&speak, info));
+    GATE(fr, c->node, leave, &dropped, fr->lo->e);
+    c->info = info;
+    return ING_OK;
+}
+
+static ing_status info_get(call *c, ing_hash128 key) {
+    frame *fr = c->fr;
+    lowering *lo = fr->lo;
+    const ing_front_tree *t = NULL;
+    GATE(fr, c->node, def, c->fn->gref, &t, lo->e);
+    uint32_t known = ing_map_get(&lo->func_map, key);
+    if (known) {
+        c->info = lo->func_list.at[known - 1];
+        return ING_OK;
+    }
+    ING_TRY(info_make(c, t));
+    if (!ing_vec_push(&lo->func_list, c->info) ||
+        !ing_map_put(&lo->func_map, key, lo->func_list.len))
+        return no_memory(fr);
+    return ING_OK;
+}
+
+/* ---- arguments --------------------------------------------------------------------------------- */
+
+static const char *param_name(const call *c, uint32_t i) {
+    const ing_front_tree *t = c->info->t;
+    uint32_t slot = NF(t, c->info->list.node[i], ARGUMENT)->arg;
+    return slot ? ing_atoms_text(&t->atoms, slot - 1) : "";
+}
+
+static ing_status bind_keywords(call *c, const call_args *a, bool *given) {
+    frame *fr = c->fr;
+    for (uint32_t k = 0; k < a->n_kw; k++) {
+        const char *name = ing_front_atom_text(fr, a->kw_name[k]);
+        uint32_t i = 0;
+        while (i < c->info->list.n && strcmp(param_name(c, i), name) != 0) i++;
+        if (i == c->info->list.n)
+            return ing_front_fail_at(fr, a->kw_node[k], ING_TYPE, NULL,
+                                     "%s has no parameter '%s'", c->info->t->name,
+                                     name);
+        if (given[i])
+            return ing_front_fail_at(fr, a->kw_node[k], ING_TYPE, "pass it once",
+                                     "parameter '%s' of %s is given twice", name,
+                                     c->info->t->name);
+        given[i] = true;
+        c->args[i] = a->kw[k];
+    }
+    return ING_OK;
+}
+
+static ing_status bind_args(call *c, const call_args *a) {
+    frame *fr = c->fr;
+    uint32_t n = c->info->list.n, first = c->fn->bound;
+    bool *given = ING_NEW_ARRAY(&fr->lo->arena, n + 1, bool);
+    if (!given) return no_memory(fr);
+    if (a->n + first > c->info->list.n_positional)
+        return ing_front_fail_at(
+            fr, c->node, ING_TYPE, NULL, "%s takes %u positional arguments, found %u",
+            c->info->t->name, c->info->list.n_positional - first, a->n);
+    if (first) {
+        ING_TRY(
+            ing_front_thing_attr(fr, c->node, c->fn->gref, "__self__", &c->args[0]));
+        given[0] = true;
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        c->args[i + first] = a->at[i];
+        given[i + first] = true;
+    }
+    ING_TRY(bind_keywords(c, a, given));
+    for (uint32_t i = 0; i < n; i++) {
+        if (given[i]) continue;
+        if (!c->info->params[i].has_default)
+            return ing_front_fail_at(fr, c->node, ING_TYPE, NULL,
+                                     "%s is missing its argument '%s'",
+                                     c->info->t->name, param_name(c, i));
+        c->defaulted[i] = true;
+    }
+    return ING_OK;
+}
+
+static bool is_outside(const value *v) {
+    return v->kind == V_SEEN || v->kind == V_FUNC;
+}
+
+/* Items travel by value; of things from outside only whole arguments can be passed. */
+static ing_status pass_items(call *c, value *v) {
+    frame *fr = c->fr;
+    value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+    if (!items) return no_memory(fr);
+    for (uint32_t i = 0; i < v->n; i++) {
+        items[i] = v->items[i];
+        ING_TRY(ing_front_force(fr, c->node, &items[i]));
+        if (ing_front_is_runtime(&items[i]))
+            ING_TRY(ing_front_load(fr, c->node, &items[i], &items[i]));
+        if (items[i].kind == V_TUPLE || items[i].kind == V_LIST)
+            ING_TRY(pass_items(c, &items[i]));
+        if (is_outside(&items[i]))
+            return ing_front_fail_at(fr, c->node, ING_TYPE,
+                                     "pass it as an argument of its own",
+                                     "%s inside a tuple cannot be passed to a func yet",
+                                     ing_front_describe(fr, &items[i]));
+    }
+    v->items = items;
+    return ING_OK;
+}
+
+static ing_status pass_arg(call *c, uint32_t i) {
+    frame *fr = c->fr;
+    value *v = &c->args[i];
+    const ing_gate_param *p = &c->info->params[i];
+    ING_TRY(ing_front_force(fr, c->node, v));
+    v->fixed = v->arg = v->from_static = false;
+    if (p->passing == ING_PASS_VALUE) {
+        uint32_t inst = 0;
+        ING_TRY(ing_front_convert(fr, c->node, v, p->dtype, &inst));
+        *v = ing_front_rt(inst, p->dtype);
+        return ING_OK;
+    }
+    if (p->passing == ING_PASS_ARRAY) return ing_front_check_array(fr, c->node, p, v);
+    if (p->passing == ING_PASS_ANY && ing_front_is_scalar(v) && v->kind != V_SEEN)
+        return ing_front_load(fr, c->node, v, v);
+    if (v->kind == V_SHAPE) {
+        value *items;
+        uint32_t n = 0;
+        bool ok = false;
+        ING_TRY(ing_front_items(fr, c->node, v, &items, &n, &ok));
+        *v = ing_front_seq(V_TUPLE, items, n);
+    }
+    if (v->kind == V_TUPLE || v->kind == V_LIST) return pass_items(c, v);
+    if (is_outside(v)) c->refs[i] = v->gref;
+    if (v->kind == V_VOID || v->kind == V_ITER || v->kind == V_SLICE)
+        return ing_front_fail_at(fr, c->node, ING_TYPE, NULL,
+                                 "%s cannot be passed to a func",
+                                 ing_front_describe(fr, v));
+    return ING_OK;
+}
+
+/* ---- leaves: between values and IR parameters or results ---------------------------------------------- */
+
+typedef struct leaves {
+    ing_vec(uint32_t) insts;
+    ing_vec(ing_type) types;
+} leaves;
+
+static void leaves_fini(leaves *l) {
+    ing_vec_fini(&l->insts);
+    ing_vec_fini(&l->types);
+}
+
+static bool leaves_add(frame *fr, leaves *l, const value *v) {
+    if (v->kind == V_TUPLE || v->kind == V_LIST) {
+        for (uint32_t i = 0; i < v->n; i++)
+            if (!leaves_add(fr, l, &v->items[i])) return false;
+        return true;
+    }
+    if (v->kind != V_RT && v->kind != V_REF && v->kind != V_ARRAY) return true;
+    ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
+    return ing_vec_push(&l->insts, v->inst) && ing_vec_push(&l->types, t);
+}
+
+/* The same value with its leaves taken from `next` on: parameters of the open function,
+ * or members of a result. */
+typedef struct source {
+    ing_op op; /* PARAM, EXTRACT, or NONE: `inst` is the one leaf */
+    uint32_t inst, next;
+} source;
+
+static ing_status rebuild(frame *fr, value *v, source *src) {
+    if (v->kind == V_TUPLE || v->kind == V_LIST) {
+        value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+        if (!items) return no_memory(fr);
+        for (uint32_t i = 0; i < v->n; i++) {
+            items[i] = v->items[i];
+            ING_TRY(rebuild(fr, &items[i], src));
+        }
+        v->items = items;
+        return ING_OK;
+    }
+    if (v->kind != V_RT && v->kind != V_REF && v->kind != V_ARRAY) {
+        v->gref = 0;
+        return ING_OK;
+    }
+    ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
+    uint32_t k = src->next++;
+    if (src->op == ING_OP_PARAM)
+        v->inst = ing_ir_emit(&fr->b, ING_OP_PARAM, t, k, 0, 0);
+    else if (src->op == ING_OP_EXTRACT)
+        v->inst = ing_ir_emit(&fr->b, ING_OP_EXTRACT, t, src->inst, k, 0);
+    else
+        v->inst = src->inst;
+    v->gref = 0;
+    return ING_OK;
+}
+
+/* ---- lowering a specialisation -------------------------------------------------------------------------- */
+
+static ing_status bind_default(frame *fr, const call *c, uint32_t i, value *v) {
+    ing_node at = c->info->list.node[i];
+    const ing_gate_param *p = &c->info->params[i];
+    ing_gref ref = 0;
+    GATE(fr, at, param_default, i, &ref, fr->lo->e);
+    *v = (value){.kind = V_THING, .gref = ref};
+    ING_TRY(ing_front_force(fr, at, v));
+    if (p->passing == ING_PASS_VALUE) {
+        uint32_t inst = 0;
+        ING_TRY(ing_front_convert(fr, at, v, p->dtype, &inst));
+        *v = ing_front_rt(inst, p->dtype);
+    }
+    return ING_OK;
+}
+
+static ing_status bind_param(frame *fr, const call *c, uint32_t i, source *src) {
+    ing_node at = c->info->list.node[i];
+    uint32_t atom = NF(fr->t, at, ARGUMENT)->arg - 1;
+    ing_gate_param ignored;
+    GATE(fr, at, param_info, i, &ignored, fr->lo->e); /* recorded in this frame too */
+    value v = c->args[i];
+    if (c->defaulted[i])
+        ING_TRY(bind_default(fr, c, i, &v));
+    else if (is_outside(&v)) {
+        ing_gref ref = 0;
+        GATE(fr, at, param, i, &ref, fr->lo->e);
+        v = (value){.kind = V_THING, .gref = ref};
+        return ing_front_scope_add(fr, atom, &v);
+    } else
+        ING_TRY(rebuild(fr, &v, src));
+    bool template = c->info->params[i].passing == ING_PASS_TEMPLATE;
+    bool is_value =
+        v.kind == V_RT || (!template && ing_front_is_scalar(&v) && v.kind != V_REF);
+    if (!is_value || v.kind == V_SEEN) return ing_front_scope_add(fr, atom, &v);
+    fr->uses[atom] |=
+        fr->uses[atom] ? NAME_MANY : NAME_ONCE; /* the parameter assigns it */
+    return ing_front_declare(fr, at, atom, &v);
+}
+
+/* After the body: every way out of a func with a value must have returned one. */
+static ing_status close_body(frame *fr, flow end) {
+    ing_ir_func *f = fr->b.func;
+    if (f->ret == ING_VOID || ing_ir_block_ended(&fr->b)) return ING_OK;
+    if (end != FLOW_ENDED)
+        return ing_front_fail_at(
+            fr, fr->t->root, ING_TYPE, "end the func with a return statement",
+            "%s returns a value on some paths and ends without one on others",
+            fr->name);
+    /* Unreachable, but a block must end. */
+    uint32_t slot = ing_ir_emit(&fr->b, ING_OP_ALLOCA,
+                                ing_ir_type_ref(fr->lo->mod, f->ret), 0, 0, 0);
+    uint32_t zero = ing_ir_emit(&fr->b, ING_OP_LOAD, f->ret, slot, 0, 0);
+    ing_ir_emit(&fr->b, ING_OP_RETURN, 0, zero, 0, 0);
+    return ING_OK;
+}
+
+static ing_status lower_body(frame *fr, const call *c) {
+    source src = {.op = ING_OP_PARAM};
+    fr->b.loc = fr->t->root;
+    for (uint32_t i = 0; i < c->info->list.n; i++) ING_TRY(bind_param(fr, c, i, &src));
+    GATE(fr, fr->t->root, returns, &fr->returns, fr->lo->e);
+    flow end = FLOW_NEXT;
+    ING_TRY(ing_front_block(fr, NF(fr->t, fr->t->root, FUNCTION)->body, &end));
+    return close_body(fr, end);
+}
+
+static ing_status spec_lower(call *c, spec *sp, const leaves *l) {
+    frame *caller = c->fr, fr;
+    lowering *lo = caller->lo;
+    const ing_front_tree *t = c->info->t;
+    GATE(caller, c->node, enter, c->fn->gref, c->refs, c->info->list.n, lo->e);
+    sp->func = ing_ir_add_func(lo->mod, ING_IR_FUNC, t->name ? t->name : "func",
+                               l->types.at, l->types.len, ING_VOID);
+    if (!ing_vec_push(&lo->out->trees, t)) return no_memory(caller);
+    ING_TRY(ing_front_frame_init(&fr, lo, caller, t));
+    fr.func = sp->func;
+    fr.call_node = c->node;
+    fr.sp = sp;
+    ing_ir_builder_init(&fr.b, lo->mod, sp->func);
+    ing_status s = ing_front_deeper(&fr, t->root);
+    if (s == ING_OK) s = lower_body(&fr, c);
+    lo->depth--;
+    ing_ir_builder_done(&fr.b);
+    ing_front_frame_fini(&fr);
+    ING_TRY(s);
+    GATE(caller, c->node, leave, &sp->subtrace, lo->e);
+    sp->done = true;
+    return ING_OK;
+}
+
+/* ---- results -------------------------------------------------------------------------------------------- */
+
+static ing_status annotated_result(frame *fr, ing_node n, const value *v, value *out) {
+    const ing_gate_returns *r = &fr->returns;
+    value one = *v, *items = &one;
+    uint32_t count = 1;
+    bool ok = true;
+    if (!ing_front_is_scalar(v))
+        ING_TRY(ing_front_items(fr, n, v, &items, &count, &ok));
+    if (!ok) items = &one, count = 1;
+    if (count != r->n)
+        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+                                 "%s is annotated to return %u values, this returns %u",
+                                 fr->name, r->n, count);
+    value *made = ING_NEW_ARRAY(&fr->lo->arena, count, value);
+    if (!made) return no_memory(fr);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t inst = 0;
+        ING_TRY(ing_front_convert(fr, n, &items[i], r->dtypes[i], &inst));
+        made[i] = ing_front_rt(inst, r->dtypes[i]);
+    }
+    *out = count == 1 && !r->tuple ? made[0] : ing_front_seq(V_TUPLE, made, count);
+    return ING_OK;
+}
+
+static ing_status plain_result(frame *fr, ing_node n, value *v) {
+    ING_TRY(ing_front_force(fr, n, v));
+    if (v->kind == V_SHAPE) {
+        value *items;
+        uint32_t m = 0;
+        bool ok = false;
+        ING_TRY(ing_front_items(fr, n, v, &items, &m, &ok));
+        *v = ing_front_seq(V_TUPLE, items, m);
+    }
+    if (v->kind == V_TUPLE || v->kind == V_LIST) {
+        value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+        if (!items) return no_memory(fr);
+        for (uint32_t i = 0; i < v->n; i++) {
+            items[i] = v->items[i];
+            ING_TRY(plain_result(fr, n, &items[i]));
+        }
+        v->items = items;
+        return ING_OK;
+    }
+    if (ing_front_is_scalar(v)) return ing_front_load(fr, n, v, v);
+    if (v->kind == V_NONE || v->kind == V_STR || v->kind == V_DTYPE ||
+        v->kind == V_INTRINSIC)
+        return ING_OK;
+    return ing_front_fail_at(fr, n, ING_TYPE, "return numbers or tuples of them",
+                             "%s cannot be returned from a func",
+                             ing_front_describe(fr, v));
+}
+
+/* A later return takes the types of the first one. */
+static ing_status match_result(frame *fr, ing_node n, const value *first, value *v) {
+    bool seq = first->kind == V_TUPLE || first->kind == V_LIST;
+    if (first->kind != v->kind || (seq && first->n != v->n))
+        return ing_front_fail_at(
+            fr, n, ING_TYPE, "return the same kind of value everywhere",
+            "this return does not match an earlier one: %s and %s",
+            ing_front_describe(fr, v), ing_front_describe(fr, first));
+    for (uint32_t i = 0; seq && i < v->n; i++)
+        ING_TRY(match_result(fr, n, &first->items[i], &v->items[i]));
+    if (v->kind != V_RT || v->type == first->type) return ING_OK;
+    if (ing_front_promote(v_type(first), v_type(v)) != v_type(first))
+        return ing_front_fail_at(
+            fr, n, ING_TYPE, "annotate the return type: def f() -> qd.f32",
+            "this return is %s, an earlier one %s", ing_dtype_name(v_type(v)),
+            ing_dtype_name(v_type(first)));
+    *v = ing_front_rt(ing_front_emit_cast(fr, v->inst, v_type(v), v_type(first)),
+                      first->type);
+    return ING_OK;
+}
+
+static ing_status emit_return(frame *fr, const value *v) {
+    leaves l = {0};
+    ing_status s = leaves_add(fr, &l, v) ? ING_OK : no_memory(fr);
+    if (s == ING_OK) {
+        ing_type t = l.types.len == 0   ? ING_VOID
+                     : l.types.len == 1 ? l.types.at[0]
+                                        : ing_ir_type_struct(fr->lo->mod, l.types.at,
+                                                             NULL, l.types.len);
+        uint32_t inst = l.types.len == 0 ? 0 : l.insts.at[0];
+        if (l.types.len > 1) inst = ing_ir_make(&fr->b, t, l.insts.at, l.insts.len);
+        fr->b.func->ret = t;
+        ing_ir_emit(&fr->b, ING_OP_RETURN, 0, inst, 0, 0);
+    }
+    leaves_fini(&l);
+    return s;
+}
+
+ing_status ing_front_func_return(frame *fr, ing_node n, const value *given) {
+    value v = *given;
+    spec *sp = fr->sp;
+    if (fr->returns.given && fr->returns.n && v.kind != V_NONE)
+        ING_TRY(annotated_result(fr, n, given, &v));
+    else
+        ING_TRY(plain_result(fr, n, &v));
+    if (sp->has_ret)
+        ING_TRY(match_result(fr, n, &sp->ret, &v));
+    else
+        sp->ret = v;
+    sp->has_ret = true;
+    fr->b.loc = n;
+    return emit_return(fr, &v);
+}
+
+/* ---- the call ----------------------------------------------------------------------------------------------- */
+
+static ing_status spec_key(call *c, ing_hash128 fn, ing_hash128 *out) {
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_digest(&h, 1, fn);
+    for (uint32_t i = 0; i < c->info->list.n; i++) {
+        ing_hasher_u64(&h, 2, c->defaulted[i]);
+        if (!c->defaulted[i])
+            ING_TRY(ing_front_value_key(c->fr, c->node, &c->args[i], &h));
+    }
+    *out = ing_hasher_done(&h);
+    return ING_OK;
+}
+
+static ing_status spec_get(call *c, ing_hash128 key, const leaves *l, spec **out) {
+    lowering *lo = c->fr->lo;
+    uint32_t known = ing_map_get(&lo->specs, key);
+    if (known) {
+        *out = lo->spec_list.at[known - 1];
+        if ((*out)->done) return ING_OK;
+        return ing_front_fail_at(c->fr, c->node, ING_COMPILE, "write it as a loop",
+                                 "%s calls itself; recursion is not supported",
+                                 c->info->t->name);
+    }
+    *out = ING_NEW(&lo->arena, spec);
+    if (!*out || !ing_vec_push(&lo->spec_list, *out) ||
+        !ing_map_put(&lo->specs, key, lo->spec_list.len))
+        return no_memory(c->fr);
+    return spec_lower(c, *out, l);
+}
+
+static ing_status emit_call(call *c, const spec *sp, const leaves *l, value *out) {
+    frame *fr = c->fr;
+    GATE(fr, c->node, splice, sp->subtrace, c->fn->gref, c->refs, c->info->list.n,
+         fr->lo->e);
+    fr->b.loc = c->node;
+    uint32_t inst = ing_ir_call(&fr->b, sp->func, l->insts.at, l->insts.len);
+    *out = (value){.kind = V_VOID};
+    if (!sp->has_ret) return ING_OK;
+    *out = sp->ret;
+    ing_type t = fr->lo->mod->funcs.at[sp->func]->ret;
+    bool several = ing_ir_type(fr->lo->mod, t)->kind == ING_TYPE_STRUCT;
+    source src = {.op = several ? ING_OP_EXTRACT : ING_OP_NONE, .inst = inst};
+    return rebuild(fr, out, &src);
+}
+
+ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
+                               const call_args *a, value *out) {
+    call c = {.fr = fr, .node = n, .fn = fn};
+    ing_hash128 fn_key, key;
+    GATE(fr, n, memo_key, fn->gref, &fn_key, fr->lo->e);
+    ING_TRY(info_get(&c, fn_key));
+    uint32_t count = c.info->list.n;
+    c.args = ING_NEW_ARRAY(&fr->lo->arena, count + 1, value);
+    c.defaulted = ING_NEW_ARRAY(&fr->lo->arena, count + 1, bool);
+    c.refs = ING_NEW_ARRAY(&fr->lo->arena, count + 1, ing_gref);
+    if (!c.args || !c.defaulted || !c.refs) return no_memory(fr);
+    ING_TRY(bind_args(&c, a));
+    for (uint32_t i = 0; i < count; i++)
+        if (!c.defaulted[i]) ING_TRY(pass_arg(&c, i));
+    ING_TRY(spec_key(&c, fn_key, &key));
+    leaves l = {0};
+    spec *sp = NULL;
+    ing_status s = ING_OK;
+    for (uint32_t i = 0; i < count && s == ING_OK; i++)
+        if (!c.defaulted[i] && !leaves_add(fr, &l, &c.args[i])) s = no_memory(fr);
+    if (s == ING_OK) s = spec_get(&c, key, &l, &sp);
+    if (s == ING_OK) s = emit_call(&c, sp, &l, out);
+    leaves_fini(&l);
+    return s;
+}

@@ -1,0 +1,593 @@
+/* Intrinsics: what the functions of the language itself mean. One table from ids to a
+ * function, the count of arguments and an operation; static arguments are computed as
+ * Python would. Called by call.c. */
+#include "front/front_int.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct intrin intrin;
+typedef ing_status (*intrin_fn)(frame *fr, ing_node n, const intrin *in,
+                                const call_args *a, value *out);
+
+struct intrin {
+    intrin_fn fn;
+    uint8_t min, max; /* positional arguments; max 255 = any */
+    uint16_t op;      /* ing_op or ing_ir_atomic */
+    double (*math)(double);
+    bool keywords; /* takes some */
+};
+
+/* ---- helpers -------------------------------------------------------------------------------- */
+
+static ing_status arg_forced(frame *fr, const call_args *a, uint32_t i, value *out) {
+    *out = a->at[i];
+    return ing_front_force(fr, a->node[i], out);
+}
+
+static const value *keyword(const frame *fr, const call_args *a, const char *name) {
+    for (uint32_t i = 0; i < a->n_kw; i++)
+        if (strcmp(ing_front_atom_text(fr, a->kw_name[i]), name) == 0) return &a->kw[i];
+    return NULL;
+}
+
+static bool is_literal(const value *v) {
+    return v->kind == V_INT || v->kind == V_FLOAT || v->kind == V_BOOL;
+}
+
+static double literal_float(const value *v) {
+    return v->kind == V_FLOAT ? v->f : v->wide ? (double)(uint64_t)v->i : (double)v->i;
+}
+
+/* ---- math -------------------------------------------------------------------------------------- */
+
+static double rsqrt_of(double x) {
+    return 1 / sqrt(x);
+}
+
+/* x rounded, and converted when a dtype is given: qd.floor(x, qd.i32). */
+static ing_status convert_to_second(frame *fr, const call_args *a, value *v) {
+    const value *kw = keyword(fr, a, "dtype");
+    if (a->n < 2 && !kw) return ING_OK;
+    value given = kw ? *kw : a->at[1];
+    ing_node at = kw ? a->kw_node[0] : a->node[1];
+    ING_TRY(ing_front_force(fr, at, &given));
+    if (given.kind == V_NONE) return ING_OK;
+    ing_dtype t = ING_VOID;
+    uint32_t inst = 0;
+    ING_TRY(ing_front_dtype(fr, at, &given, &t));
+    ING_TRY(ing_front_convert(fr, a->node[0], v, t, &inst));
+    *v = ing_front_rt(inst, t);
+    return ING_OK;
+}
+
+static bool needs_float(ing_op op) {
+    return op != ING_OP_SQRT && op != ING_OP_EXP && op != ING_OP_LOG;
+}
+
+static ing_status in_math(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                          value *out) {
+    value v;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    if (is_literal(&v) && !v.dtype) {
+        *out = ing_front_float(in->math(literal_float(&v)));
+        return convert_to_second(fr, a, out);
+    }
+    ING_TRY(ing_front_load(fr, a->node[0], &v, &v));
+    ing_dtype t = v_type(&v);
+    if (!ing_dtype_is_float(t)) {
+        if (needs_float((ing_op)in->op))
+            return ing_front_fail_at(
+                fr, a->node[0], ING_TYPE, "convert it: qd.cast(x, qd.f32)",
+                "'%s' takes real inputs only, however '%s' is provided",
+                ing_op_get(in->op)->text, ing_dtype_name(t));
+        int64_t fp = 0;
+        ING_TRY(ing_front_config_get(fr, n, ING_SET_default_fp, &fp));
+        v.inst = ing_front_emit_cast(fr, v.inst, t, (ing_dtype)fp);
+        t = (ing_dtype)fp;
+    }
+    *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, v.inst, 0, 0), t);
+    return convert_to_second(fr, a, out);
+}
+
+static ing_status in_atan2(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                           value *out) {
+    (void)n;
+    value y, x;
+    ING_TRY(arg_forced(fr, a, 0, &y));
+    ING_TRY(arg_forced(fr, a, 1, &x));
+    if (is_literal(&y) && is_literal(&x)) {
+        *out = ing_front_float(atan2(literal_float(&y), literal_float(&x)));
+        return ING_OK;
+    }
+    ING_TRY(ing_front_load(fr, a->node[0], &y, &y));
+    ING_TRY(ing_front_load(fr, a->node[1], &x, &x));
+    bool wide = v_type(&y) == ING_F64 || v_type(&x) == ING_F64;
+    ing_dtype t = wide ? ING_F64 : ING_F32;
+    uint32_t l = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
+    uint32_t r = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
+    *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, l, r, 0), t);
+    return ING_OK;
+}
+
+static ing_status in_abs(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                         value *out) {
+    value v;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    if (is_literal(&v) && !v.dtype) {
+        if (v.kind == V_FLOAT)
+            *out = ing_front_float(fabs(v.f));
+        else {
+            bool done = false;
+            *out = v;
+            out->kind = V_INT;
+            if (v.i < 0 && !v.wide)
+                return ing_front_fold_unary(fr, n, ING_AST_USub, &v, out, &done);
+        }
+        return ING_OK;
+    }
+    ING_TRY(ing_front_load(fr, a->node[0], &v, &v));
+    *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, v.type, v.inst, 0, 0), v.type);
+    return ING_OK;
+}
+
+static ing_status in_bits(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                          value *out) {
+    (void)n;
+    value v;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    ING_TRY(ing_front_load(fr, a->node[0], &v, &v));
+    if (ing_dtype_is_float(v_type(&v)))
+        return ing_front_fail_at(
+            fr, a->node[0], ING_TYPE, "use an integer, or qd.bit_cast",
+            "'%s' takes integral inputs only, however '%s' is provided",
+            ing_op_get(in->op)->text, ing_dtype_name(v_type(&v)));
+    *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, v.type, v.inst, 0, 0), v.type);
+    return ING_OK;
+}
+
+static ing_status in_min_max(frame *fr, ing_node n, const intrin *in,
+                             const call_args *a, value *out) {
+    value *items = a->at;
+    uint32_t count = a->n;
+    bool ok = true;
+    ING_TRY(arg_forced(fr, a, 0, out));
+    if (a->n == 1 && !ing_front_is_scalar(out)) {
+        ING_TRY(ing_front_items(fr, n, out, &items, &count, &ok));
+        if (!ok || !count)
+            return ing_front_fail_at(fr, a->node[0], ING_TYPE, NULL,
+                                     "numbers are needed here; this is %s",
+                                     ing_front_describe(fr, out));
+        *out = items[0];
+        ING_TRY(ing_front_force(fr, n, out));
+    }
+    if (!ing_front_is_scalar(out))
+        return ing_front_load(fr, a->node[0], out, out); /* says why */
+    for (uint32_t i = 1; i < count; i++) {
+        value v = items[i];
+        ing_node at = items == a->at ? a->node[i] : n;
+        ING_TRY(ing_front_force(fr, at, &v));
+        ING_TRY(ing_front_min_max(fr, at, in->op == ING_OP_MAX, out, &v, out));
+    }
+    if (ing_front_is_runtime(out)) ING_TRY(ing_front_load(fr, n, out, out));
+    return ING_OK;
+}
+
+static ing_status in_pow(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                         value *out) {
+    (void)in;
+    value x, y;
+    ING_TRY(arg_forced(fr, a, 0, &x));
+    ING_TRY(arg_forced(fr, a, 1, &y));
+    return ing_front_binary(fr, n, ING_AST_Pow, &x, &y, out);
+}
+
+/* Division as the machine does it: towards zero. */
+static ing_status in_raw(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                         value *out) {
+    (void)n;
+    value x, y;
+    ING_TRY(ing_front_load(fr, a->node[0], &a->at[0], &x));
+    ING_TRY(ing_front_load(fr, a->node[1], &a->at[1], &y));
+    ing_dtype t = ing_front_promote(v_type(&x), v_type(&y));
+    uint32_t l = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
+    uint32_t r = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
+    *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, l, r, 0), t);
+    return ING_OK;
+}
+
+/* ---- conversions ----------------------------------------------------------------------------------- */
+
+static ing_status static_number(frame *fr, ing_node at, ing_intrinsic id,
+                                const value *v, value *out) {
+    if (id == ING_IN_PY_BOOL) {
+        *out = ing_front_bool(v->kind == V_FLOAT ? v->f != 0 : v->i != 0);
+    } else if (id == ING_IN_PY_FLOAT) {
+        *out = ing_front_float(literal_float(v));
+    } else if (v->kind == V_FLOAT) {
+        if (!(v->f > -9.3e18 && v->f < 9.2e18))
+            return ing_front_fail_at(fr, at, ING_VALUE, NULL,
+                                     "this number does not fit in an integer");
+        *out = ing_front_int((int64_t)v->f);
+    } else {
+        *out = *v;
+        out->kind = V_INT;
+        out->dtype = 0;
+    }
+    return ING_OK;
+}
+
+static ing_status in_number(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                            value *out) {
+    ing_intrinsic id = (ing_intrinsic)in->op;
+    value v;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    if (is_literal(&v) && !v.dtype) return static_number(fr, n, id, &v, out);
+    value fn = {.kind = V_INTRINSIC, .tag = (uint16_t)id};
+    ing_dtype t = ING_VOID;
+    uint32_t inst = 0;
+    ING_TRY(ing_front_dtype(fr, n, &fn, &t));
+    ING_TRY(ing_front_convert(fr, a->node[0], &v, t, &inst));
+    *out = ing_front_rt(inst, t);
+    return ING_OK;
+}
+
+static ing_status in_cast(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                          value *out) {
+    value v, type;
+    ing_dtype t = ING_VOID;
+    uint32_t inst = 0;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    ING_TRY(arg_forced(fr, a, 1, &type));
+    ING_TRY(ing_front_dtype(fr, a->node[1], &type, &t));
+    if (in->op == ING_OP_CAST) {
+        ING_TRY(ing_front_convert(fr, a->node[0], &v, t, &inst));
+        *out = ing_front_rt(inst, t);
+        return ING_OK;
+    }
+    ING_TRY(ing_front_load(fr, a->node[0], &v, &v));
+    if (ing_dtype_bytes(t) != ing_dtype_bytes(v_type(&v)))
+        return ing_front_fail_at(fr, n, ING_TYPE, "use a dtype of the same size",
+                                 "qd.bit_cast from %s to %s: the sizes differ",
+                                 ing_dtype_name(v_type(&v)), ing_dtype_name(t));
+    *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_BITCAST, t, v.inst, 0, 0), t);
+    return ING_OK;
+}
+
+static ing_status in_select(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                            value *out) {
+    (void)in;
+    value c, x, y;
+    uint32_t cond = 0;
+    ING_TRY(arg_forced(fr, a, 0, &c));
+    ING_TRY(arg_forced(fr, a, 1, &x));
+    ING_TRY(arg_forced(fr, a, 2, &y));
+    ING_TRY(ing_front_condition(fr, a->node[0], &c, "qd.select", &cond));
+    return ing_front_select_values(fr, n, cond, &x, &y, out);
+}
+
+/* ---- compile time ------------------------------------------------------------------------------------- */
+
+static ing_status in_static(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                            value *out) {
+    (void)n, (void)in;
+    for (uint32_t i = 0; i < a->n; i++) {
+        ING_TRY(ing_front_force(fr, a->node[i], &a->at[i]));
+        if (!ing_front_is_static(&a->at[i]) &&
+            !(a->at[i].kind == V_TUPLE || a->at[i].kind == V_LIST))
+            return ing_front_fail_at(
+                fr, a->node[i], ING_COMPILE,
+                "it must not depend on run-time values: make the parameter "
+                "qd.template(), or leave out qd.static",
+                "qd.static needs a compile-time constant; this is %s",
+                ing_front_describe(fr, &a->at[i]));
+    }
+    *out = a->n == 1 ? a->at[0] : ing_front_seq(V_TUPLE, a->at, a->n);
+    out->from_static = true;
+    return ING_OK;
+}
+
+static ing_status in_static_assert(frame *fr, ing_node n, const intrin *in,
+                                   const call_args *a, value *out) {
+    (void)in;
+    value c, msg = {0};
+    bool truth = false;
+    ING_TRY(arg_forced(fr, a, 0, &c));
+    ING_TRY(ing_front_truth(fr, a->node[0], &c, &truth));
+    if (a->n > 1) ING_TRY(arg_forced(fr, a, 1, &msg));
+    *out = (value){.kind = V_NONE};
+    if (truth) return ING_OK;
+    return ing_front_fail_at(fr, n, ING_ASSERT, NULL, "Static assertion failed%s%s",
+                             msg.kind == V_STR ? ": " : "",
+                             msg.kind == V_STR ? msg.s : "");
+}
+
+static ing_status in_iter(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                          value *out) {
+    for (uint32_t i = 0; i < a->n; i++)
+        ING_TRY(ing_front_force(fr, a->node[i], &a->at[i]));
+    *out = ing_front_seq(V_ITER, a->at, a->n);
+    (void)n, (void)in;
+    return ING_OK;
+}
+
+static ing_status in_len(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                         value *out) {
+    (void)in;
+    value v, *items;
+    uint32_t count = 0;
+    bool ok = false;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    if (v.kind == V_STR || v.kind == V_SHAPE ||
+        (v.kind == V_SEEN && v.seen == ING_GATE_DICT)) {
+        *out = ing_front_int(v.n);
+        return ING_OK;
+    }
+    ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
+    if (!ok)
+        return ing_front_fail_at(fr, a->node[0], ING_TYPE,
+                                 v.kind == V_ARRAY ? "use a.shape[0]" : NULL,
+                                 "%s has no length", ing_front_describe(fr, &v));
+    *out = ing_front_int(count);
+    return ING_OK;
+}
+
+static ing_status in_sequence(frame *fr, ing_node n, const intrin *in,
+                              const call_args *a, value *out) {
+    value v, *items = NULL;
+    uint32_t count = 0;
+    bool ok = true;
+    if (a->n) {
+        ING_TRY(arg_forced(fr, a, 0, &v));
+        ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
+        if (!ok)
+            return ing_front_fail_at(fr, a->node[0], ING_TYPE, NULL,
+                                     "%s cannot be unpacked",
+                                     ing_front_describe(fr, &v));
+    }
+    *out = ing_front_seq(in->op == V_LIST ? V_LIST : V_TUPLE, items, count);
+    return ING_OK;
+}
+
+static ing_status in_fold(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                          value *out) {
+    ing_intrinsic id = (ing_intrinsic)in->op;
+    value v, *items;
+    uint32_t count = 0;
+    bool ok = false;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
+    if (!ok)
+        return ing_front_fail_at(fr, a->node[0], ING_TYPE, "add up in a loop",
+                                 "a compile-time sequence is needed here; this is %s",
+                                 ing_front_describe(fr, &v));
+    *out = id == ING_IN_PY_SUM ? ing_front_int(0) : ing_front_bool(id == ING_IN_PY_ALL);
+    for (uint32_t i = 0; i < count; i++) {
+        value item = items[i];
+        bool truth = false;
+        ING_TRY(ing_front_force(fr, n, &item));
+        if (id == ING_IN_PY_SUM) {
+            ING_TRY(ing_front_binary(fr, n, ING_AST_Add, out, &item, out));
+            continue;
+        }
+        ING_TRY(ing_front_truth(fr, n, &item, &truth));
+        if (truth != (id == ING_IN_PY_ALL)) *out = ing_front_bool(truth);
+    }
+    return ING_OK;
+}
+
+static ing_status in_attr(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                          value *out) {
+    value of = a->at[0], name;
+    ING_TRY(arg_forced(fr, a, 1, &name));
+    if (name.kind != V_STR || !of.gref)
+        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+                                 "%s needs a thing from outside and a constant name",
+                                 in->op == ING_IN_PY_HASATTR ? "hasattr" : "getattr");
+    value got;
+    ING_TRY(ing_front_thing_attr(fr, n, of.gref, name.s, &got));
+    if (in->op == ING_IN_PY_HASATTR) {
+        *out = ing_front_bool(got.kind != V_VOID);
+        return ING_OK;
+    }
+    *out = got.kind == V_VOID && a->n > 2 ? a->at[2] : got;
+    if (out->kind != V_VOID) return ING_OK;
+    return ing_front_fail_at(fr, n, ING_NAME, NULL, "there is no attribute '%s'",
+                             name.s);
+}
+
+/* ---- loops ----------------------------------------------------------------------------------------------- */
+
+static ing_status in_loop_config(frame *fr, ing_node n, const intrin *in,
+                                 const call_args *a, value *out) {
+    (void)n, (void)in;
+    for (uint32_t i = 0; i < a->n_kw; i++) {
+        value v = a->kw[i];
+        bool truth = false;
+        ING_TRY(ing_front_force(fr, a->kw_node[i], &v));
+        if (strcmp(ing_front_atom_text(fr, a->kw_name[i]), "serialize") != 0) continue;
+        ING_TRY(ing_front_truth(fr, a->kw_node[i], &v, &truth));
+        fr->serialize_next = truth;
+    }
+    *out = ing_front_none();
+    return ING_OK;
+}
+
+static ing_status check_axes(frame *fr, ing_node at, value *axes, uint32_t n) {
+    value *items;
+    uint32_t m = 0, seen = 0;
+    bool ok = false;
+    ING_TRY(ing_front_items(fr, at, axes, &items, &m, &ok));
+    if (!ok || m != n)
+        return ing_front_fail_at(
+            fr, at, ING_SYNTAX, "list every axis once, outermost first",
+            "qd.ndrange(axes=...) has %u entries but ndrange was called with %u "
+            "dimension argument(s); they must match",
+            m, n);
+    for (uint32_t i = 0; i < m; i++) {
+        ING_TRY(ing_front_force(fr, at, &items[i]));
+        if (items[i].kind != V_INT)
+            return ing_front_fail_at(
+                fr, at, ING_TYPE, NULL,
+                "qd.ndrange(axes=...) entries must be Python ints; got %s",
+                ing_front_describe(fr, &items[i]));
+        if (items[i].i >= 0 && items[i].i < n) seen |= 1u << items[i].i;
+    }
+    if (seen != (1u << n) - 1)
+        return ing_front_fail_at(
+            fr, at, ING_SYNTAX, "list every axis once, outermost first",
+            "qd.ndrange(axes=...) is not a permutation of range(%u)", n);
+    *axes = ing_front_seq(V_TUPLE, items, m);
+    return ING_OK;
+}
+
+/* The arguments, then the order of the axes or None. */
+static ing_status in_ndrange(frame *fr, ing_node n, const intrin *in,
+                             const call_args *a, value *out) {
+    (void)in;
+    if (a->n == 0 || a->n > ING_MAX_NDIM)
+        return ing_front_fail_at(fr, n, ING_SYNTAX, NULL,
+                                 "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
+    value *items = ING_NEW_ARRAY(&fr->lo->arena, a->n + 1, value);
+    if (!items)
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    for (uint32_t i = 0; i < a->n; i++) ING_TRY(arg_forced(fr, a, i, &items[i]));
+    items[a->n] = ing_front_none();
+    for (uint32_t i = 0; i < a->n_kw; i++) {
+        if (strcmp(ing_front_atom_text(fr, a->kw_name[i]), "axes") != 0)
+            return ing_front_fail_at(fr, a->kw_node[i], ING_SYNTAX, NULL,
+                                     "qd.ndrange has no parameter '%s'",
+                                     ing_front_atom_text(fr, a->kw_name[i]));
+        value axes = a->kw[i];
+        ING_TRY(ing_front_force(fr, a->kw_node[i], &axes));
+        if (axes.kind == V_NONE) continue;
+        ING_TRY(check_axes(fr, a->kw_node[i], &axes, a->n));
+        items[a->n] = axes;
+    }
+    *out = ing_front_seq(V_ITER, items, a->n + 1);
+    return ING_OK;
+}
+
+static ing_status in_atomic(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                            value *out) {
+    value ref, v;
+    ING_TRY(arg_forced(fr, a, 0, &ref));
+    ING_TRY(arg_forced(fr, a, 1, &v));
+    if (ref.kind != V_REF || ref.fixed)
+        return ing_front_fail_at(
+            fr, a->node[0], ING_SYNTAX, "pass an array element or a variable",
+            "cannot use a non-writable target as the first operand of '%s'",
+            "atomic_*");
+    return ing_front_atomic_op(fr, n, &ref, &v, (ing_ir_atomic)in->op, out);
+}
+
+static ing_status in_later(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                           value *out) {
+    (void)in, (void)a, (void)out;
+    return ing_front_fail_at(fr, n, ING_SYNTAX,
+                             "store what you want to see in an array",
+                             "this function is not supported yet");
+}
+
+static ing_status in_print(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                           value *out) {
+    (void)in, (void)a, (void)out;
+    return ing_front_fail_at(
+        fr, n, ING_SYNTAX,
+        "store the values in an array and print them after the kernel call",
+        "print is not supported yet in kernels");
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
+#define MATH(op, f)  {in_math, 1, 1, ING_OP_##op, f, false}
+#define ROUND(op, f) {in_math, 1, 2, ING_OP_##op, f, true}
+#define ATOMIC(op)   {in_atomic, 2, 2, ING_IR_ATOMIC_##op, NULL, false}
+static const intrin table[ING_IN_N] = {
+    [ING_IN_PY_RANGE] = {in_iter, 1, 3, 0, NULL, false},
+    [ING_IN_PY_LEN] = {in_len, 1, 1, 0, NULL, false},
+    [ING_IN_PY_MIN] = {in_min_max, 1, 255, ING_OP_MIN, NULL, false},
+    [ING_IN_PY_MAX] = {in_min_max, 1, 255, ING_OP_MAX, NULL, false},
+    [ING_IN_PY_ABS] = {in_abs, 1, 1, ING_OP_ABS, NULL, false},
+    [ING_IN_PY_INT] = {in_number, 1, 1, ING_IN_PY_INT, NULL, false},
+    [ING_IN_PY_FLOAT] = {in_number, 1, 1, ING_IN_PY_FLOAT, NULL, false},
+    [ING_IN_PY_BOOL] = {in_number, 1, 1, ING_IN_PY_BOOL, NULL, false},
+    [ING_IN_PY_PRINT] = {in_print, 0, 255, 0, NULL, true},
+    [ING_IN_PY_ENUMERATE] = {in_iter, 1, 2, 0, NULL, false},
+    [ING_IN_PY_ZIP] = {in_iter, 0, 255, 0, NULL, false},
+    [ING_IN_PY_ISINSTANCE] = {in_later, 0, 255, 0, NULL, true},
+    [ING_IN_PY_HASATTR] = {in_attr, 2, 2, ING_IN_PY_HASATTR, NULL, false},
+    [ING_IN_PY_GETATTR] = {in_attr, 2, 3, ING_IN_PY_GETATTR, NULL, false},
+    [ING_IN_PY_POW] = {in_pow, 2, 2, 0, NULL, false},
+    [ING_IN_PY_ROUND] = {in_math, 1, 1, ING_OP_ROUND, nearbyint, false},
+    [ING_IN_PY_SUM] = {in_fold, 1, 1, ING_IN_PY_SUM, NULL, false},
+    [ING_IN_PY_ANY] = {in_fold, 1, 1, ING_IN_PY_ANY, NULL, false},
+    [ING_IN_PY_ALL] = {in_fold, 1, 1, ING_IN_PY_ALL, NULL, false},
+    [ING_IN_PY_TUPLE] = {in_sequence, 0, 1, V_TUPLE, NULL, false},
+    [ING_IN_PY_LIST] = {in_sequence, 0, 1, V_LIST, NULL, false},
+    [ING_IN_STATIC] = {in_static, 1, 255, 0, NULL, false},
+    [ING_IN_CAST] = {in_cast, 2, 2, ING_OP_CAST, NULL, false},
+    [ING_IN_BIT_CAST] = {in_cast, 2, 2, ING_OP_BITCAST, NULL, false},
+    [ING_IN_SELECT] = {in_select, 3, 3, 0, NULL, false},
+    [ING_IN_NDRANGE] = {in_ndrange, 0, 255, 0, NULL, true},
+    [ING_IN_GROUPED] = {in_iter, 1, 1, 0, NULL, false},
+    [ING_IN_LOOP_CONFIG] = {in_loop_config, 0, 0, 0, NULL, true},
+    [ING_IN_STATIC_ASSERT] = {in_static_assert, 1, 2, 0, NULL, false},
+    [ING_IN_SIN] = MATH(SIN, sin),
+    [ING_IN_COS] = MATH(COS, cos),
+    [ING_IN_TAN] = MATH(TAN, tan),
+    [ING_IN_ASIN] = MATH(ASIN, asin),
+    [ING_IN_ACOS] = MATH(ACOS, acos),
+    [ING_IN_TANH] = MATH(TANH, tanh),
+    [ING_IN_EXP] = MATH(EXP, exp),
+    [ING_IN_LOG] = MATH(LOG, log),
+    [ING_IN_SQRT] = MATH(SQRT, sqrt),
+    [ING_IN_RSQRT] = MATH(RSQRT, rsqrt_of),
+    [ING_IN_FLOOR] = ROUND(FLOOR, floor),
+    [ING_IN_CEIL] = ROUND(CEIL, ceil),
+    [ING_IN_ROUND] = ROUND(ROUND, nearbyint),
+    [ING_IN_TRUNC] = ROUND(TRUNC, trunc),
+    [ING_IN_ATAN2] = {in_atan2, 2, 2, ING_OP_ATAN2, NULL, false},
+    [ING_IN_ABS] = {in_abs, 1, 1, ING_OP_ABS, NULL, false},
+    [ING_IN_MIN] = {in_min_max, 1, 255, ING_OP_MIN, NULL, false},
+    [ING_IN_MAX] = {in_min_max, 1, 255, ING_OP_MAX, NULL, false},
+    [ING_IN_POW] = {in_pow, 2, 2, 0, NULL, false},
+    [ING_IN_RAW_DIV] = {in_raw, 2, 2, ING_OP_DIV, NULL, false},
+    [ING_IN_RAW_MOD] = {in_raw, 2, 2, ING_OP_REM, NULL, false},
+    [ING_IN_POPCNT] = {in_bits, 1, 1, ING_OP_POPCNT, NULL, false},
+    [ING_IN_CLZ] = {in_bits, 1, 1, ING_OP_CLZ, NULL, false},
+    [ING_IN_ATOMIC_ADD] = ATOMIC(ADD),
+    [ING_IN_ATOMIC_SUB] = ATOMIC(SUB),
+    [ING_IN_ATOMIC_MUL] = ATOMIC(MUL),
+    [ING_IN_ATOMIC_MIN] = ATOMIC(MIN),
+    [ING_IN_ATOMIC_MAX] = ATOMIC(MAX),
+    [ING_IN_ATOMIC_AND] = ATOMIC(AND),
+    [ING_IN_ATOMIC_OR] = ATOMIC(OR),
+    [ING_IN_ATOMIC_XOR] = ATOMIC(XOR),
+    [ING_IN_ATOMIC_EXCHANGE] = ATOMIC(XCHG),
+};
+#undef MATH
+#undef ROUND
+#undef ATOMIC
+
+ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
+                                    const call_args *a, value *out) {
+    const intrin *in = &table[id < ING_IN_N ? id : ING_IN_NONE];
+    const char *name = ing_intrinsic_name(id);
+    if (strncmp(name, "builtins.", 9) == 0) name += 9;
+    if (!in->fn)
+        return ing_front_fail_at(fr, n, ING_SYNTAX, NULL,
+                                 "%s is not supported yet in kernels", name);
+    if (a->n < in->min || (a->n > in->max && in->max != 255))
+        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+                                 "%s takes %s%u argument%s, found %u", name,
+                                 in->max == in->min ? "" : "at least ", in->min,
+                                 in->min == 1 ? "" : "s", a->n);
+    if (a->n_kw && !in->keywords)
+        return ing_front_fail_at(fr, a->kw_node[0], ING_TYPE, "pass it by position",
+                                 "%s has no parameter '%s'", name,
+                                 ing_front_atom_text(fr, a->kw_name[0]));
+    ING_TRY(in->fn(fr, n, in, a, out));
+    if (out->kind == V_ITER) out->tag = (uint16_t)id;
+    return ING_OK;
+}

@@ -1,0 +1,383 @@
+/* `for`: over range, ndrange, arrays and grouped ones at run time, over anything static
+ * unrolled. Called by the statement table. A loop in the outermost block of a kernel is
+ * parallel; a func's loops are serial here (where a func is called at the top level of a
+ * kernel, run_loop is the place that decides that they become tasks).
+ *
+ * A loop over several axes is lowered to one flat loop with the indices taken out by
+ * division, outermost axis first; a pass splits it into rows. */
+#include "front/front_int.h"
+
+typedef struct axis { /* one axis of a flat loop, in order of nesting */
+    uint32_t begin;   /* i32 instruction, 0 = from zero */
+    uint32_t extent;  /* i32 instruction, not negative */
+    uint32_t target;  /* which of the targets it is */
+} axis;
+
+typedef struct run {
+    ing_node node;
+    uint32_t body;
+    bool grouped; /* one target: all indices as a tuple */
+    uint32_t n;
+    axis at[ING_MAX_NDIM];
+} run;
+
+/* ---- targets -------------------------------------------------------------------------------- */
+
+static ing_status loop_name(frame *fr, ing_node target, const value *v) {
+    if (fr->t->nodes.at[target].kind != ING_NODE_NAME)
+        return ing_front_fail_at(fr, target, ING_SYNTAX, "use plain names",
+                                 "a loop variable must be a name");
+    uint32_t slot = NF(fr->t, target, NAME)->id;
+    const char *name = ing_front_atom_text(fr, slot);
+    if (ing_front_scope_find(fr, slot - 1) && !(name[0] == '_' && !name[1]))
+        return ing_front_fail_at(
+            fr, target, ING_SYNTAX, "use another name for the loop variable",
+            "Variable '%s' is already declared in the outer scope and cannot be used "
+            "as loop variable",
+            name);
+    value x = *v;
+    x.fixed = true;
+    return ing_front_scope_add(fr, slot - 1, &x);
+}
+
+static ing_status bind_indices(frame *fr, const run *r, const value *index) {
+    ing_node target = NF(fr->t, r->node, FOR)->target;
+    uint8_t kind = fr->t->nodes.at[target].kind;
+    bool several = kind == ING_NODE_TUPLE || kind == ING_NODE_LIST;
+    uint32_t elts = several ? NF(fr->t, target, TUPLE)->elts : 0;
+    uint32_t n = several ? list_len(fr->t, elts) : 1;
+    if (r->grouped) {
+        if (n != 1)
+            return ing_front_fail_at(
+                fr, target, ING_SYNTAX, "use one name, I, and I[0], I[1], ...",
+                "Group for should have 1 loop target, found %u", n);
+        value *items = ING_NEW_ARRAY(&fr->lo->arena, r->n + 1, value);
+        for (uint32_t i = 0; items && i < r->n; i++) items[i] = index[i];
+        value tuple = ing_front_seq(V_TUPLE, items, items ? r->n : 0);
+        return loop_name(fr, several ? list_at(fr->t, elts, 0) : target, &tuple);
+    }
+    if (n != r->n)
+        return ing_front_fail_at(fr, target, ING_SYNTAX,
+                                 "write one name per axis, or use qd.grouped()",
+                                 "%u loop variables for %u axes", n, r->n);
+    for (uint32_t i = 0; i < n; i++)
+        ING_TRY(loop_name(fr, several ? list_at(fr->t, elts, i) : target, &index[i]));
+    return ING_OK;
+}
+
+/* ---- run-time loops ---------------------------------------------------------------------------- */
+
+/* The index of each axis from the flat one; flat is i64, its parts are i32. */
+static void split_index(frame *fr, const run *r, const uint32_t *stride, uint32_t flat,
+                        value *index) {
+    ing_ir_builder *b = &fr->b;
+    for (uint32_t p = 0; p < r->n; p++) {
+        uint32_t x = flat;
+        if (r->n > 1) {
+            if (p + 1 < r->n) {
+                x = ing_ir_emit(b, ING_OP_DIV, ING_I64, flat, stride[p], 0);
+                flat = ing_ir_emit(b, ING_OP_REM, ING_I64, flat, stride[p], 0);
+            }
+            x = ing_front_emit_cast(fr, x, ING_I64, ING_I32);
+        }
+        if (r->at[p].begin)
+            x = ing_ir_emit(b, ING_OP_ADD, ING_I32, x, r->at[p].begin, 0);
+        index[r->at[p].target] = ing_front_rt(x, ING_I32);
+    }
+}
+
+static ing_status loop_body(frame *fr, const run *r, const uint32_t *stride,
+                            uint32_t index, bool parallel) {
+    loop l = {.outer = fr->loops, .parallel = parallel};
+    bool outer = fr->in_parallel;
+    uint32_t mark = ing_front_scope_open(fr);
+    value parts[ING_MAX_NDIM];
+    fr->in_parallel |= parallel;
+    l.control = ++fr->control;
+    fr->loops = &l;
+    split_index(fr, r, stride, index, parts);
+    ing_status s = bind_indices(fr, r, parts);
+    flow inner = FLOW_NEXT;
+    if (s == ING_OK) s = ing_front_block(fr, r->body, &inner);
+    fr->loops = l.outer;
+    fr->control--;
+    fr->in_parallel = outer;
+    ing_front_scope_close(fr, mark);
+    return s;
+}
+
+static ing_status run_loop(frame *fr, const run *r) {
+    ing_ir_builder *b = &fr->b;
+    bool top = fr->kernel && fr->control == 0;
+    bool parallel = top && !fr->serialize_next;
+    uint16_t flags = parallel ? ING_IR_PARALLEL : top ? ING_IR_SERIAL : 0;
+    fr->serialize_next = false;
+    uint32_t stride[ING_MAX_NDIM], begin, end;
+    ing_dtype t = r->n == 1 ? ING_I32 : ING_I64;
+    if (r->n == 1) { /* the range itself: no arithmetic in the loop */
+        begin = r->at[0].begin ? r->at[0].begin : ing_ir_const_int(b, ING_I32, 0);
+        end = r->at[0].extent;
+    } else {
+        begin = ing_ir_const_int(b, t, 0);
+        end = ing_ir_const_int(b, t, 1);
+        for (uint32_t p = r->n; p-- > 0;) {
+            stride[p] = end;
+            uint32_t extent = ing_front_emit_cast(fr, r->at[p].extent, ING_I32, t);
+            end =
+                p + 1 == r->n ? extent : ing_ir_emit(b, ING_OP_MUL, t, end, extent, 0);
+        }
+    }
+    run inner = *r;
+    if (r->n == 1) inner.at[0].begin = 0;
+    uint32_t id = ing_ir_loop_reserve(b, t);
+    ing_ir_block_begin(b);
+    ing_status s = loop_body(fr, &inner, stride, id, parallel);
+    uint32_t body = ing_ir_block_end(b);
+    ING_TRY(s);
+    b->loc = r->node;
+    ing_ir_loop_finish(b, id, begin, end, body, flags);
+    return ING_OK;
+}
+
+static ing_status bound(frame *fr, ing_node at, const value *v, uint32_t *inst) {
+    value x;
+    ING_TRY(ing_front_load(fr, at, v, &x));
+    ing_dtype t = v_type(&x);
+    if (ing_dtype_is_float(t) || t == ING_I64 || t == ING_U64 || t == ING_U32) {
+        const char *text = ing_arena_printf(
+            &fr->lo->arena,
+            "%s:%u: Casting range_for boundary values from %s to i32, which may cause "
+            "numerical issues",
+            fr->t->file ? fr->t->file : "?",
+            fr->t->first_line + fr->t->nodes.at[at].line, ing_dtype_name(t));
+        GATE(fr, at, warn, "UserWarning", text ? text : "", fr->lo->e);
+    }
+    *inst = ing_front_emit_cast(fr, x.inst, t, ING_I32);
+    return ING_OK;
+}
+
+static ing_status range_for(frame *fr, ing_node n, const value *it) {
+    const struct nf_FOR *f = NF(fr->t, n, FOR);
+    if (it->n != 1 && it->n != 2)
+        return ing_front_fail_at(
+            fr, f->iter, ING_SYNTAX,
+            "loop over the count and compute the value: i = start + k * step",
+            "Range should have 1 or 2 arguments, found %u", it->n);
+    run r = {.node = n, .body = f->body, .n = 1};
+    if (it->n == 2) ING_TRY(bound(fr, f->iter, &it->items[0], &r.at[0].begin));
+    ING_TRY(bound(fr, f->iter, &it->items[it->n - 1], &r.at[0].extent)); /* the end */
+    return run_loop(fr, &r);
+}
+
+/* begin and extent of one argument of ndrange: n or (begin, end). */
+static ing_status ndrange_axis(frame *fr, ing_node at, value *v, axis *a) {
+    value *items = v;
+    uint32_t n = 1;
+    bool ok = true;
+    ING_TRY(ing_front_force(fr, at, v));
+    if (!ing_front_is_scalar(v)) ING_TRY(ing_front_items(fr, at, v, &items, &n, &ok));
+    if (!ok || (items != v && n != 2))
+        return ing_front_fail_at(
+            fr, at, ING_SYNTAX, NULL,
+            "Every argument of ndrange should be a scalar or a tuple/list like (begin, "
+            "end)");
+    uint32_t part[2] = {0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        value x;
+        ING_TRY(ing_front_force(fr, at, &items[i]));
+        ING_TRY(ing_front_load(fr, at, &items[i], &x));
+        if (ing_dtype_is_float(v_type(&x)))
+            return ing_front_fail_at(
+                fr, at, ING_TYPE, "convert it: int(x)",
+                "Every argument of ndrange should be an integer scalar or a tuple/list "
+                "of (int, int)");
+        part[i + 2 - n] = ing_front_emit_cast(fr, x.inst, v_type(&x), ING_I32);
+    }
+    ing_ir_builder *b = &fr->b;
+    if (n == 2) {
+        a->begin = part[0];
+        part[1] = ing_ir_emit(b, ING_OP_SUB, ING_I32, part[1], part[0], 0);
+    }
+    uint32_t zero = ing_ir_const_int(b, ING_I32, 0);
+    a->extent = ing_ir_emit(b, ING_OP_MAX, ING_I32, part[1], zero, 0);
+    return ING_OK;
+}
+
+/* items: the arguments, then the order of the axes as a tuple (or None). */
+static ing_status ndrange_for(frame *fr, ing_node n, const value *it, bool grouped) {
+    const struct nf_FOR *f = NF(fr->t, n, FOR);
+    run r = {.node = n, .body = f->body, .grouped = grouped, .n = it->n - 1};
+    if (r.n == 0 || r.n > ING_MAX_NDIM)
+        return ing_front_fail_at(fr, f->iter, ING_SYNTAX, NULL,
+                                 "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
+    const value *axes = &it->items[r.n];
+    for (uint32_t p = 0; p < r.n; p++) {
+        uint32_t target = axes->kind == V_TUPLE ? (uint32_t)axes->items[p].i : p;
+        r.at[p].target = target;
+    }
+    axis made[ING_MAX_NDIM] = {0}; /* arguments are read in source order */
+    for (uint32_t i = 0; i < r.n; i++)
+        ING_TRY(ndrange_axis(fr, f->iter, &it->items[i], &made[i]));
+    for (uint32_t p = 0; p < r.n; p++) {
+        uint32_t target = r.at[p].target;
+        r.at[p] = made[target];
+        r.at[p].target = target;
+    }
+    if (r.n > 1) return run_loop(fr, &r);
+    if (r.at[0].begin) /* one axis: the extent becomes the end */
+        r.at[0].extent =
+            ing_ir_emit(&fr->b, ING_OP_ADD, ING_I32, r.at[0].begin, r.at[0].extent, 0);
+    return run_loop(fr, &r);
+}
+
+static ing_status array_for(frame *fr, ing_node n, const value *array, bool grouped) {
+    const struct nf_FOR *f = NF(fr->t, n, FOR);
+    const ing_type_info *t = ing_ir_type(fr->lo->mod, array->type);
+    run r = {.node = n, .body = f->body, .grouped = grouped, .n = t->rank};
+    if (r.n == 0)
+        return ing_front_fail_at(fr, f->iter, ING_TYPE, "read its value with a[()]",
+                                 "an array without axes cannot be looped over");
+    for (uint32_t p = 0; p < r.n; p++) { /* in memory order */
+        uint32_t target = t->layout[p];
+        r.at[p].target = target;
+        r.at[p].extent =
+            ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, array->inst, target, 0);
+    }
+    return run_loop(fr, &r);
+}
+
+/* ---- unrolled loops -------------------------------------------------------------------------------- */
+
+enum { MAX_UNROLL = 1 << 16, WARN_UNROLL = 32 };
+
+/* All index tuples of a static ndrange, last axis fastest (or as `axes` says). */
+static ing_status ndrange_items(frame *fr, ing_node at, const value *it, value **items,
+                                uint32_t *count) {
+    uint32_t n = it->n - 1;
+    int64_t begin[ING_MAX_NDIM], extent[ING_MAX_NDIM], total = 1;
+    if (n == 0 || n > ING_MAX_NDIM)
+        return ing_front_fail_at(fr, at, ING_SYNTAX, NULL,
+                                 "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
+    for (uint32_t i = 0; i < n; i++) {
+        value *v = &it->items[i], *part = v;
+        uint32_t m = 1;
+        bool ok = true;
+        ING_TRY(ing_front_force(fr, at, v));
+        if (v->kind != V_INT) ING_TRY(ing_front_items(fr, at, v, &part, &m, &ok));
+        for (uint32_t k = 0; ok && k < m; k++) {
+            ING_TRY(ing_front_force(fr, at, &part[k]));
+            ok = part[k].kind == V_INT;
+        }
+        if (!ok || m == 0 || m > 2)
+            return ing_front_fail_at(
+                fr, at, ING_COMPILE, "leave out qd.static for a run-time loop",
+                "qd.static(qd.ndrange(...)) needs compile-time integers");
+        begin[i] = m == 2 ? part[0].i : 0;
+        extent[i] = part[m - 1].i > begin[i] ? part[m - 1].i - begin[i] : 0;
+        if (extent[i] > MAX_UNROLL) extent[i] = MAX_UNROLL + 1;
+        total = extent[i] && total > MAX_UNROLL ? total : total * extent[i];
+    }
+    if (total > MAX_UNROLL)
+        return ing_front_fail_at(fr, at, ING_VALUE, "leave out qd.static",
+                                 "unrolling more than %d iterations", MAX_UNROLL);
+    const value *axes = &it->items[n];
+    *count = (uint32_t)total;
+    *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)*count + 1, value);
+    for (uint32_t k = 0; *items && k < *count; k++) {
+        value *row = ING_NEW_ARRAY(&fr->lo->arena, n, value);
+        uint32_t rest = k;
+        for (uint32_t p = n; row && p-- > 0;) {
+            uint32_t a = axes->kind == V_TUPLE ? (uint32_t)axes->items[p].i : p;
+            row[a] = ing_front_int(begin[a] + rest % extent[a]);
+            rest /= (uint32_t)extent[a];
+        }
+        (*items)[k] = row && n > 1 ? ing_front_seq(V_TUPLE, row, n)
+                      : row        ? row[0]
+                                   : ing_front_none();
+    }
+    return ING_OK;
+}
+
+static ing_status static_items(frame *fr, ing_node at, const value *it, value **items,
+                               uint32_t *n) {
+    bool ok = false;
+    const value *inner = it;
+    if (it->kind == V_ITER && it->tag == ING_IN_GROUPED) inner = &it->items[0];
+    if (inner->kind == V_ITER && inner->tag == ING_IN_NDRANGE)
+        return ndrange_items(fr, at, inner, items, n);
+    ING_TRY(ing_front_items(fr, at, it, items, n, &ok));
+    if (ok) return ING_OK;
+    return ing_front_fail_at(
+        fr, at, ING_COMPILE,
+        "loop over a range, tuple, list, zip or enumerate known while compiling; "
+        "leave out qd.static for a run-time loop",
+        "qd.static cannot iterate over %s", ing_front_describe(fr, it));
+}
+
+static ing_status unroll_one(frame *fr, const struct nf_FOR *f, value *item,
+                             flow *out) {
+    ING_TRY(ing_front_force(fr, f->iter, item));
+    /* Targets are new names in a scope of their own, whatever is outside. */
+    ING_TRY(ing_front_assign_to(fr, f->target, item, true));
+    return ing_front_block(fr, f->body, out);
+}
+
+static ing_status static_for(frame *fr, ing_node n, const value *it, flow *out) {
+    const struct nf_FOR *f = NF(fr->t, n, FOR);
+    value *items;
+    uint32_t count = 0;
+    ING_TRY(static_items(fr, f->iter, it, &items, &count));
+    if (count > WARN_UNROLL) {
+        const char *text =
+            ing_arena_printf(&fr->lo->arena,
+                             "%s:%u: You are unrolling more than %d iterations, so the "
+                             "compile time may be "
+                             "extremely long. You can use a non-static for loop if you "
+                             "want to decrease the "
+                             "compile time.",
+                             fr->t->file ? fr->t->file : "?",
+                             fr->t->first_line + fr->t->nodes.at[n].line, WARN_UNROLL);
+        GATE(fr, n, warn, "SyntaxWarning", text ? text : "", fr->lo->e);
+    }
+    loop l = {.outer = fr->loops, .unrolled = true, .control = fr->control};
+    fr->loops = &l;
+    ing_status s = ING_OK;
+    flow inner = FLOW_NEXT;
+    for (uint32_t i = 0; items && i < count && s == ING_OK; i++) {
+        uint32_t mark = ing_front_scope_open(fr);
+        s = unroll_one(fr, f, &items[i], &inner);
+        ing_front_scope_close(fr, mark);
+        if (inner == FLOW_BREAK || inner == FLOW_ENDED) break;
+    }
+    fr->loops = l.outer;
+    *out = inner == FLOW_ENDED ? FLOW_ENDED : FLOW_NEXT;
+    return s;
+}
+
+/* ---- the statement ------------------------------------------------------------------------------------ */
+
+ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out) {
+    const struct nf_FOR *f = NF(fr->t, n, FOR);
+    if (list_len(fr->t, f->orelse))
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "use a flag variable",
+            "'else' clause for 'for' not supported in Quadrants kernels");
+    value it;
+    ING_TRY(ing_front_expr_forced(fr, f->iter, &it));
+    if (it.from_static) return static_for(fr, n, &it, out);
+    if (it.kind == V_ARRAY) return array_for(fr, n, &it, false);
+    if (it.kind == V_ITER && it.tag == ING_IN_PY_RANGE) return range_for(fr, n, &it);
+    if (it.kind == V_ITER && it.tag == ING_IN_NDRANGE)
+        return ndrange_for(fr, n, &it, false);
+    if (it.kind == V_ITER && it.tag == ING_IN_GROUPED) {
+        const value *inner = &it.items[0];
+        if (inner->kind == V_ARRAY) return array_for(fr, n, inner, true);
+        if (inner->kind == V_ITER && inner->tag == ING_IN_NDRANGE)
+            return ndrange_for(fr, n, inner, true);
+    }
+    return ing_front_fail_at(fr, f->iter, ING_SYNTAX,
+                             ing_front_is_static(&it)
+                                 ? "wrap it in qd.static(...) to unroll the loop"
+                                 : "loop over range(n) and index inside",
+                             "a loop cannot run over %s", ing_front_describe(fr, &it));
+}

@@ -1,0 +1,95 @@
+/* Lowering a kernel: sets up the module and frame 0, binds the parameters so that only
+ * those that are read become arguments, lowers the body, checks the result. Called by the
+ * compiler's conductor with a gate that has frame 0 open. */
+#include "front/front_int.h"
+
+void ing_front_result_init(ing_front_result *r) {
+    *r = (ing_front_result){0};
+}
+
+void ing_front_result_fini(ing_front_result *r) {
+    ing_ir_mod_free(r->mod);
+    ing_vec_fini(&r->args);
+    ing_vec_fini(&r->trees);
+    for (uint32_t i = 0; i < r->messages.len; i++) ing_free(r->messages.at[i]);
+    ing_vec_fini(&r->messages);
+    *r = (ing_front_result){0};
+}
+
+static ing_status bind_params(frame *fr) {
+    param_list list;
+    ING_TRY(ing_front_params_read(fr, &list));
+    fr->params = ING_NEW_ARRAY(&fr->lo->arena, list.n + 1, ing_gate_param);
+    fr->params_known = ING_NEW_ARRAY(&fr->lo->arena, list.n + 1, bool);
+    if (!fr->params || !fr->params_known)
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    for (uint32_t i = 0; i < list.n; i++) {
+        uint32_t slot = NF(fr->t, list.node[i], ARGUMENT)->arg;
+        value v = {.kind = V_PARAM, .i = i};
+        ING_TRY(ing_front_scope_add(fr, slot - 1, &v));
+    }
+    return ING_OK;
+}
+
+static ing_status bind_returns(frame *fr) {
+    ing_front_result *out = fr->lo->out;
+    GATE(fr, fr->t->root, returns, &fr->returns, fr->lo->e);
+    for (uint32_t i = 0; i < fr->returns.n; i++)
+        if (!ing_vec_push(&out->mod->rets, (ing_type)fr->returns.dtypes[i]))
+            return ing_fail(fr->lo->e, ING_MEMORY,
+                            "no memory while compiling a kernel");
+    out->returns_tuple = fr->returns.n > 1 || fr->returns.tuple;
+    return ING_OK;
+}
+
+static ing_status lower_body(frame *fr) {
+    const struct nf_FUNCTION *f = NF(fr->t, fr->t->root, FUNCTION);
+    ING_TRY(bind_params(fr));
+    ING_TRY(bind_returns(fr));
+    flow end = FLOW_NEXT;
+    ING_TRY(ing_front_block(fr, f->body, &end));
+    if (fr->returns.n && !fr->returned)
+        return ing_front_fail_at(
+            fr, f->returns ? f->returns : fr->t->root, ING_SYNTAX,
+            "add a return statement at the end, or leave out the annotation",
+            "Kernel has a return type but does not have a return statement");
+    return ING_OK;
+}
+
+static ing_status lower_kernel(lowering *lo, const ing_front_tree *tree) {
+    frame fr;
+    uint32_t func = ing_ir_add_func(
+        lo->mod, ING_IR_KERNEL, tree->name ? tree->name : "kernel", NULL, 0, ING_VOID);
+    if (!ing_vec_push(&lo->out->trees, tree))
+        return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    ING_TRY(ing_front_frame_init(&fr, lo, NULL, tree));
+    fr.kernel = true;
+    fr.func = func;
+    ing_ir_builder_init(&fr.b, lo->mod, func);
+    ing_status s = lower_body(&fr);
+    ing_ir_builder_done(&fr.b);
+    ing_front_frame_fini(&fr);
+    return s;
+}
+
+ing_status ing_front_lower(const ing_front_tree *tree, const ing_gate *gate,
+                           ing_front_result *out, ing_err *e) {
+    lowering lo = {.gate = gate, .out = out, .e = e};
+    ing_arena_init(&lo.arena);
+    ing_map_init(&lo.args);
+    ing_map_init(&lo.steps);
+    ing_map_init(&lo.specs);
+    ing_map_init(&lo.func_map);
+    lo.mod = out->mod = ing_ir_mod_new();
+    ing_status s = lo.mod ? lower_kernel(&lo, tree) : ING_MEMORY;
+    if (s == ING_OK && (!ing_ir_ok(lo.mod) || lo.arena.failed)) s = ING_MEMORY;
+    if (s == ING_MEMORY) ing_fail(e, s, "no memory while compiling a kernel");
+    ing_map_fini(&lo.args);
+    ing_map_fini(&lo.steps);
+    ing_map_fini(&lo.specs);
+    ing_map_fini(&lo.func_map);
+    ing_vec_fini(&lo.spec_list);
+    ing_vec_fini(&lo.func_list);
+    ing_arena_fini(&lo.arena);
+    return s;
+}

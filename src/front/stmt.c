@@ -1,0 +1,328 @@
+/* Statements: the table from node kinds to functions, blocks, branches, while, return,
+ * assert, and the refusal of everything that is not in the language. Called for function
+ * bodies by lower.c and func.c. */
+#include "front/front_int.h"
+
+#include "gen/abi.h"
+
+#include <string.h>
+
+typedef ing_status (*stmt_fn)(frame *fr, ing_node n, flow *out);
+
+/* ---- what is not in the language ----------------------------------------------------------- */
+
+static const struct {
+    const char *cls, *text, *remedy;
+} refusals[] = {
+    {"FunctionDef", "Function definition is not allowed in 'qd.kernel'.",
+     "define it outside, with @qd.func"},
+    {"Lambda", "`lambda` is not supported in kernels", "define a @qd.func"},
+    {"With", "`with` is not supported in kernels yet",
+     "put the code around the kernel call"},
+    {"Dict", "dicts cannot be built in kernels",
+     "build it outside and read it by a constant key"},
+    {"Set", "sets are not supported in kernels", "use a tuple"},
+    {"SetComp", "set comprehensions are not supported in kernels",
+     "use a list comprehension"},
+    {"DictComp", "dict comprehensions are not supported in kernels",
+     "build the dict outside of the kernel"},
+    {"FormattedValue", "f-strings are not supported in kernels yet", NULL},
+    {"JoinedStr", "f-strings are not supported in kernels yet",
+     "return or store the values and format them in Python"},
+    {"Starred", "`*` is only supported for the arguments of a call", NULL},
+    {"AsyncFunctionDef", "Function definition is not allowed in 'qd.kernel'.",
+     "define it outside, with @qd.func"},
+    {"ClassDef", "classes cannot be defined in kernels", "define the class outside"},
+    {"Delete", "`del` is not supported in kernels", "leave it out"},
+    {"TypeAlias", "type aliases are not supported in kernels", "define it outside"},
+    {"AsyncFor", "`async for` is not supported in kernels", "use a plain for"},
+    {"AsyncWith", "`async with` is not supported in kernels", NULL},
+    {"Match", "`match` is not supported in kernels", "use if / elif"},
+    {"Raise", "`raise` is not supported in kernels",
+     "use assert with qd.init(debug=True), or store an error code in an array"},
+    {"Try", "`try` is not supported in kernels", "check the condition with if"},
+    {"TryStar", "`try` is not supported in kernels", "check the condition with if"},
+    {"Import", "`import` is not supported in kernels", "import at the top of the file"},
+    {"ImportFrom", "`import` is not supported in kernels",
+     "import at the top of the file"},
+    {"Global", "`global` is not supported in kernels",
+     "globals are read without it; write results to arrays"},
+    {"Nonlocal", "`nonlocal` is not supported in kernels", "write results to arrays"},
+    {"Await", "`await` is not supported in kernels", NULL},
+    {"Yield", "`yield` is not supported in kernels", "write results to an array"},
+    {"YieldFrom", "`yield` is not supported in kernels", "write results to an array"},
+    {"TemplateStr", "t-strings are not supported in kernels", NULL},
+};
+
+ing_status ing_front_unsupported(frame *fr, ing_node n) {
+    uint8_t kind = fr->t->nodes.at[n].kind;
+    const char *cls = kind == ING_NODE_OTHER
+                          ? ing_front_atom_text(fr, NF(fr->t, n, OTHER)->cls)
+                          : ing_front_shape_get(kind)->text;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (strcmp(refusals[i].cls, cls) == 0)
+            return ing_front_fail_at(fr, n, ING_SYNTAX, refusals[i].remedy,
+                                     "%s (Unsupported node \"%s\")", refusals[i].text,
+                                     cls);
+    return ing_front_fail_at(fr, n, ING_SYNTAX, NULL, "Unsupported node \"%s\"", cls);
+}
+
+/* ---- branches ---------------------------------------------------------------------------------- */
+
+static ing_status branch(frame *fr, uint32_t list, uint32_t *block_id, flow *out) {
+    ing_ir_block_begin(&fr->b);
+    fr->control++;
+    ing_status s = ing_front_block(fr, list, out);
+    fr->control--;
+    *block_id = ing_ir_block_end(&fr->b);
+    return s;
+}
+
+/* A condition known while compiling prunes, under qd.static or not; only the former leaves
+ * the branch at the level of the code around it. */
+static ing_status stmt_if(frame *fr, ing_node n, flow *out) {
+    const struct nf_IF *f = NF(fr->t, n, IF);
+    value test;
+    ING_TRY(ing_front_expr_forced(fr, f->test, &test));
+    if (ing_front_is_static(&test)) {
+        bool truth = false;
+        ING_TRY(ing_front_truth(fr, f->test, &test, &truth));
+        uint32_t nested = !test.from_static;
+        fr->control += nested;
+        ing_status s = ing_front_block(fr, truth ? f->body : f->orelse, out);
+        fr->control -= nested;
+        return s;
+    }
+    uint32_t cond = 0, yes = 0, no = 0;
+    flow a = FLOW_NEXT, b = FLOW_NEXT;
+    ING_TRY(ing_front_condition(fr, f->test, &test, "if", &cond));
+    ING_TRY(branch(fr, f->body, &yes, &a));
+    if (list_len(fr->t, f->orelse)) ING_TRY(branch(fr, f->orelse, &no, &b));
+    fr->b.loc = n;
+    ing_ir_emit(&fr->b, ING_OP_IF, 0, cond, yes, no);
+    *out = a == FLOW_ENDED && b == FLOW_ENDED ? FLOW_ENDED : FLOW_NEXT;
+    return ING_OK;
+}
+
+/* ---- loops -------------------------------------------------------------------------------------- */
+
+static ing_status while_test(frame *fr, ing_node n, ing_node test, loop *l) {
+    value v;
+    ING_TRY(ing_front_expr_forced(fr, test, &v));
+    bool truth = false;
+    if (ing_front_is_static(&v)) {
+        ING_TRY(ing_front_truth(fr, test, &v, &truth));
+        if (!truth) ing_ir_emit(&fr->b, ING_OP_BREAK, 0, 0, 0, 0);
+        l->broke = !truth;
+        return ING_OK;
+    }
+    uint32_t cond = 0;
+    l->broke = true;
+    ING_TRY(ing_front_condition(fr, test, &v, "while", &cond));
+    uint32_t stop = ing_ir_emit(&fr->b, ING_OP_NOT, ING_U1, cond, 0, 0);
+    ing_ir_block_begin(&fr->b);
+    fr->b.loc = n;
+    ing_ir_emit(&fr->b, ING_OP_BREAK, 0, 0, 0, 0);
+    uint32_t leave = ing_ir_block_end(&fr->b);
+    ing_ir_emit(&fr->b, ING_OP_IF, 0, stop, leave, 0);
+    return ING_OK;
+}
+
+static ing_status stmt_while(frame *fr, ing_node n, flow *out) {
+    const struct nf_WHILE *f = NF(fr->t, n, WHILE);
+    if (list_len(fr->t, f->orelse))
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "use a flag variable",
+            "'else' clause for 'while' not supported in Quadrants kernels");
+    loop l = {.outer = fr->loops};
+    ing_ir_block_begin(&fr->b);
+    fr->control++;
+    l.control = fr->control;
+    fr->loops = &l;
+    uint32_t mark = ing_front_scope_open(fr);
+    flow inner = FLOW_NEXT;
+    ing_status s = while_test(fr, n, f->test, &l);
+    if (s == ING_OK && !ing_ir_block_ended(&fr->b))
+        s = ing_front_block(fr, f->body, &inner);
+    ing_front_scope_close(fr, mark);
+    fr->loops = l.outer;
+    fr->control--;
+    uint32_t body = ing_ir_block_end(&fr->b);
+    ING_TRY(s);
+    fr->b.loc = n;
+    ing_ir_emit(&fr->b, ING_OP_WHILE, 0, body, 0, 0);
+    *out = l.broke ? FLOW_NEXT : FLOW_ENDED;
+    return ING_OK;
+}
+
+static ing_status leave_loop(frame *fr, ing_node n, bool is_break, flow *out) {
+    loop *l = fr->loops;
+    const char *word = is_break ? "break" : "continue";
+    if (!l)
+        return ing_front_fail_at(fr, n, ING_SYNTAX, NULL, "`%s` outside of a loop",
+                                 word);
+    if (l->unrolled) {
+        if (fr->control != l->control)
+            return ing_front_fail_at(
+                fr, n, ING_SYNTAX, "make the `if` static, or the loop a run-time one",
+                "You are trying to `%s` a static `for` loop, but the `%s` statement "
+                "is inside a non-static `if`.",
+                word, word);
+        *out = is_break ? FLOW_BREAK : FLOW_CONTINUE;
+        return ING_OK;
+    }
+    if (is_break && l->parallel)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX,
+            "its iterations run in parallel; put qd.loop_config(serialize=True) "
+            "before the loop, or use `continue` or a `while`",
+            "Cannot break in the outermost loop");
+    l->broke |= is_break;
+    ing_ir_emit(&fr->b, is_break ? ING_OP_BREAK : ING_OP_CONTINUE, 0, 0, 0, 0);
+    *out = FLOW_ENDED;
+    return ING_OK;
+}
+
+static ing_status stmt_break(frame *fr, ing_node n, flow *out) {
+    return leave_loop(fr, n, true, out);
+}
+
+static ing_status stmt_continue(frame *fr, ing_node n, flow *out) {
+    return leave_loop(fr, n, false, out);
+}
+
+/* ---- return, assert, the rest --------------------------------------------------------------------- */
+
+static ing_status kernel_return(frame *fr, ing_node n, const value *v) {
+    const ing_gate_returns *r = &fr->returns;
+    if (!r->given || r->n == 0)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "annotate it, e.g. def k() -> qd.f32",
+            "A kernel with a return value must be annotated with a return type, "
+            "e.g. def func() -> qd.f32");
+    value one = *v, *items = &one;
+    uint32_t count = 1;
+    bool ok = true;
+    if (!ing_front_is_scalar(v))
+        ING_TRY(ing_front_items(fr, n, v, &items, &count, &ok));
+    if (!ok) items = &one, count = 1;
+    if (count != r->n)
+        return ing_front_fail_at(
+            fr, n, ING_TYPE, NULL,
+            "the kernel is annotated to return %u values, this returns %u", r->n,
+            count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t inst = 0;
+        ING_TRY(ing_front_convert(fr, n, &items[i], r->dtypes[i], &inst));
+        fr->b.loc = n;
+        ing_ir_emit(&fr->b, ING_OP_SET_RET, 0, i, inst, 0);
+    }
+    return ING_OK;
+}
+
+static ing_status stmt_return(frame *fr, ing_node n, flow *out) {
+    const struct nf_RETURN *f = NF(fr->t, n, RETURN);
+    value v = ing_front_none();
+    *out = FLOW_ENDED;
+    if (fr->kernel && fr->control)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX,
+            "set a variable in the branch or loop and return it at the end",
+            "Return inside non-static if/for is not supported in kernels");
+    if (f->value) ING_TRY(ing_front_expr_forced(fr, f->value, &v));
+    fr->b.loc = n;
+    if (!fr->kernel) return ing_front_func_return(fr, n, &v);
+    if (v.kind == V_NONE) return ING_OK;
+    fr->returned = true;
+    return kernel_return(fr, n, &v);
+}
+
+static ing_status assert_code(frame *fr, ing_node msg, uint32_t *code) {
+    *code = ING_ABI_ASSERT;
+    if (!msg) return ING_OK;
+    value v;
+    ING_TRY(ing_front_expr_forced(fr, msg, &v));
+    if (v.kind != V_STR)
+        return ing_front_fail_at(
+            fr, msg, ING_SYNTAX, "use a plain string",
+            "assert info must be constant or formatted string, not %s",
+            ing_front_describe(fr, &v));
+    char *text = ing_malloc((size_t)v.n + 1);
+    if (!text || !ing_vec_push(&fr->lo->out->messages, text)) {
+        ing_free(text);
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    }
+    memcpy(text, v.s, v.n);
+    text[v.n] = 0;
+    *code = ING_ABI_USER + fr->lo->out->messages.len - 1;
+    return ING_OK;
+}
+
+static ing_status stmt_assert(frame *fr, ing_node n, flow *out) {
+    (void)out;
+    const struct nf_ASSERT *f = NF(fr->t, n, ASSERT);
+    int64_t debug = 0;
+    ING_TRY(ing_front_config_get(fr, n, ING_SET_debug, &debug));
+    if (!debug) return ING_OK;
+    value v;
+    uint32_t cond = 0, code = 0;
+    ING_TRY(ing_front_expr_forced(fr, f->test, &v));
+    ING_TRY(ing_front_condition(fr, f->test, &v, "assert", &cond));
+    ING_TRY(assert_code(fr, f->msg, &code));
+    fr->b.loc = n;
+    ing_ir_emit(&fr->b, ING_OP_CHECK, 0, cond, code, 0);
+    return ING_OK;
+}
+
+static ing_status stmt_expr(frame *fr, ing_node n, flow *out) {
+    (void)out;
+    ing_node v = NF(fr->t, n, EXPR)->value;
+    if (fr->t->nodes.at[v].kind == ING_NODE_CONSTANT)
+        return ING_OK; /* docstring, `...` */
+    value ignored;
+    return ing_front_expr(fr, v, &ignored);
+}
+
+static ing_status stmt_pass(frame *fr, ing_node n, flow *out) {
+    (void)fr, (void)n, (void)out;
+    return ING_OK;
+}
+
+/* ---- the table --------------------------------------------------------------------------------------- */
+
+static const stmt_fn table[ING_NODE_N] = {
+    [ING_NODE_RETURN] = stmt_return,
+    [ING_NODE_ASSIGN] = ing_front_stmt_assign,
+    [ING_NODE_AUGASSIGN] = ing_front_stmt_augassign,
+    [ING_NODE_ANNASSIGN] = ing_front_stmt_annassign,
+    [ING_NODE_FOR] = ing_front_stmt_for,
+    [ING_NODE_WHILE] = stmt_while,
+    [ING_NODE_IF] = stmt_if,
+    [ING_NODE_ASSERT] = stmt_assert,
+    [ING_NODE_EXPR] = stmt_expr,
+    [ING_NODE_PASS] = stmt_pass,
+    [ING_NODE_BREAK] = stmt_break,
+    [ING_NODE_CONTINUE] = stmt_continue,
+};
+
+ing_status ing_front_statements(frame *fr, uint32_t list, flow *out) {
+    *out = FLOW_NEXT;
+    for (uint32_t i = 0; i < list_len(fr->t, list) && *out == FLOW_NEXT; i++) {
+        ing_node n = list_at(fr->t, list, i);
+        stmt_fn f = table[fr->t->nodes.at[n].kind];
+        if (!f) return ing_front_unsupported(fr, n);
+        ing_status s = ing_front_deeper(fr, n);
+        fr->b.loc = n;
+        if (s == ING_OK) s = f(fr, n, out);
+        fr->lo->depth--;
+        ING_TRY(s);
+    }
+    return ING_OK;
+}
+
+ing_status ing_front_block(frame *fr, uint32_t list, flow *out) {
+    uint32_t mark = ing_front_scope_open(fr);
+    ing_status s = ing_front_statements(fr, list, out);
+    ing_front_scope_close(fr, mark);
+    return s;
+}

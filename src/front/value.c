@@ -1,0 +1,613 @@
+/* Values while lowering: making them, looking at things behind the gate, and turning
+ * scalars into instructions by the reference's type rules. Used by all of lowering. */
+#include "front/front_int.h"
+
+#include <string.h>
+
+/* ---- making ----------------------------------------------------------------------------- */
+
+value ing_front_none(void) {
+    return (value){.kind = V_NONE};
+}
+
+value ing_front_bool(bool b) {
+    return (value){.kind = V_BOOL, .i = b};
+}
+
+value ing_front_int(int64_t i) {
+    return (value){.kind = V_INT, .i = i};
+}
+
+value ing_front_float(double f) {
+    return (value){.kind = V_FLOAT, .f = f};
+}
+
+value ing_front_rt(uint32_t inst, ing_type t) {
+    return (value){.kind = V_RT, .inst = inst, .type = t};
+}
+
+value ing_front_seq(value_kind kind, value *items, uint32_t n) {
+    return (value){.kind = (uint8_t)kind, .items = items, .n = n};
+}
+
+bool ing_front_is_runtime(const value *v) {
+    return v->kind == V_RT || v->kind == V_REF;
+}
+
+bool ing_front_is_scalar(const value *v) {
+    if (v->kind == V_SEEN) return v->seen == ING_GATE_ENUM;
+    return v->kind == V_BOOL || v->kind == V_INT || v->kind == V_FLOAT ||
+           (ing_front_is_runtime(v) && v->type < ING_DTYPE_N);
+}
+
+bool ing_front_is_static(const value *v) {
+    if (v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_ITER) {
+        for (uint32_t i = 0; i < v->n; i++)
+            if (!ing_front_is_static(&v->items[i])) return false;
+        return true;
+    }
+    return !ing_front_is_runtime(v) && v->kind != V_SHAPE;
+}
+
+/* ---- messages ----------------------------------------------------------------------------- */
+
+static const char *describe_seen(frame *fr, const value *v) {
+    char buf[120];
+    const ing_gate *g = fr->lo->gate;
+    g->ops->describe(g->self, v->gref, buf, sizeof buf);
+    static const char *const kinds[] = {
+        [ING_GATE_ENUM] = "enum member", [ING_GATE_TUPLE] = "tuple",
+        [ING_GATE_LIST] = "list",        [ING_GATE_DICT] = "dict",
+        [ING_GATE_KERNEL] = "kernel",    [ING_GATE_MODULE] = "module",
+        [ING_GATE_CLASS] = "class",      [ING_GATE_OBJECT] = "Python object",
+    };
+    const char *kind = v->seen < sizeof kinds / sizeof *kinds ? kinds[v->seen] : NULL;
+    return ing_arena_printf(&fr->lo->arena, "a %s (%s)", kind ? kind : "thing", buf);
+}
+
+const char *ing_front_describe(frame *fr, const value *v) {
+    ing_arena *a = &fr->lo->arena;
+    const char *s = NULL;
+    switch ((value_kind)v->kind) {
+    case V_VOID: s = "nothing (the func returns no value)"; break;
+    case V_NONE: s = "None"; break;
+    case V_BOOL: s = v->i ? "True" : "False"; break;
+    case V_INT:
+        s = v->wide ? ing_arena_printf(a, "the integer %llu", (unsigned long long)v->i)
+                    : ing_arena_printf(a, "the integer %lld", (long long)v->i);
+        break;
+    case V_FLOAT: s = ing_arena_printf(a, "the number %g", v->f); break;
+    case V_STR: s = ing_arena_printf(a, "the string '%.40s'", v->s); break;
+    case V_DTYPE:
+        s = ing_arena_printf(a, "the dtype %s", ing_dtype_name(v->dtype));
+        break;
+    case V_TUPLE: s = ing_arena_printf(a, "a tuple of %u", v->n); break;
+    case V_LIST: s = ing_arena_printf(a, "a list of %u", v->n); break;
+    case V_PARAM:
+    case V_THING: s = "a Python object"; break;
+    case V_SEEN: s = describe_seen(fr, v); break;
+    case V_FUNC: s = "a func"; break;
+    case V_INTRINSIC:
+        s = ing_arena_printf(a, "the function %s",
+                             ing_intrinsic_name((ing_intrinsic)v->tag));
+        break;
+    case V_SLICE: s = "a slice"; break;
+    case V_ITER: s = "an iterator"; break;
+    case V_SHAPE: s = "a shape"; break;
+    case V_RT:
+    case V_REF:
+        s = v->type < ING_DTYPE_N
+                ? ing_arena_printf(a, "a run-time %s", ing_dtype_name(v_type(v)))
+                : "a run-time aggregate";
+        break;
+    case V_ARRAY: s = "an array"; break;
+    }
+    return s ? s : "?";
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static ing_status new_arg(frame *fr, ing_gref ref, ing_type t, ing_dtype dtype,
+                          uint32_t *out) {
+    lowering *lo = fr->lo;
+    ing_hash128 key = {ref, 1};
+    uint32_t known = ing_map_get(&lo->args, key);
+    if (!known) {
+        known = ing_ir_add_arg(lo->mod, t) + 1;
+        ing_front_arg a = {ref, dtype};
+        if (!ing_map_put(&lo->args, key, known) || !ing_vec_push(&lo->out->args, a))
+            return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    }
+    *out = known - 1;
+    return ING_OK;
+}
+
+static ing_status force_array(frame *fr, ing_node at, const ing_gate_fact *f,
+                              value *v) {
+    if (f->elem_rank)
+        return ing_front_fail_at(fr, at, ING_TYPE,
+                                 "use an array of scalars with one more axis",
+                                 "arrays of vectors or matrices are not supported yet");
+    if (f->ndim > ING_MAX_NDIM)
+        return ing_front_fail_at(fr, at, ING_TYPE, NULL,
+                                 "an array of %u axes; at most %d", f->ndim,
+                                 ING_MAX_NDIM);
+    ing_type t =
+        ing_ir_type_array(fr->lo->mod, f->dtype, f->ndim, f->grad != 0, f->layout);
+    uint32_t k = 0;
+    ING_TRY(new_arg(fr, v->gref, t, ING_VOID, &k));
+    uint32_t inst = ing_ir_emit(&fr->b, ING_OP_ARRAY, t, k, 0, 0);
+    *v = (value){
+        .kind = V_ARRAY, .inst = inst, .type = t, .n = f->ndim, .gref = v->gref};
+    return ING_OK;
+}
+
+static ing_status force_scalar(frame *fr, const ing_gate_fact *f, value *v) {
+    uint32_t k = 0;
+    ING_TRY(new_arg(fr, v->gref, f->dtype, f->dtype, &k));
+    *v = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_ARG, f->dtype, k, 0, 0), f->dtype);
+    v->fixed = true;
+    return ING_OK;
+}
+
+static void force_static(const ing_gate_fact *f, value *v) {
+    ing_gref ref = v->gref;
+    *v = (value){.gref = ref, .seen = (uint8_t)f->kind};
+    switch (f->kind) {
+    case ING_GATE_NONE: v->kind = V_NONE; break;
+    case ING_GATE_BOOL:
+        v->kind = V_BOOL;
+        v->i = f->i != 0;
+        break;
+    case ING_GATE_INT:
+        v->kind = V_INT;
+        v->dtype = (uint8_t)f->dtype;
+        v->i = f->i;
+        v->wide = f->wide;
+        break;
+    case ING_GATE_FLOAT:
+        v->kind = V_FLOAT;
+        v->dtype = (uint8_t)f->dtype;
+        v->f = f->f;
+        break;
+    case ING_GATE_STR:
+        v->kind = V_STR;
+        v->s = f->s;
+        v->n = f->n;
+        break;
+    case ING_GATE_DTYPE:
+        v->kind = V_DTYPE;
+        v->dtype = (uint8_t)f->dtype;
+        break;
+    case ING_GATE_FUNC:
+        v->kind = V_FUNC;
+        v->bound = f->bound;
+        break;
+    case ING_GATE_INTRINSIC:
+        v->kind = V_INTRINSIC;
+        v->tag = (uint16_t)f->id;
+        break;
+    default:
+        v->kind = V_SEEN;
+        v->n = f->len;
+        break;
+    }
+}
+
+ing_status ing_front_force(frame *fr, ing_node at, value *v) {
+    if (v->kind != V_THING) return ING_OK;
+    uint32_t known = ing_map_get(&fr->lo->args, (ing_hash128){v->gref, 1});
+    if (known) { /* it was looked at before; only the instruction is needed here */
+        ing_type t = fr->lo->mod->args.at[known - 1].type;
+        bool scalar = t < ING_DTYPE_N;
+        uint32_t inst =
+            ing_ir_emit(&fr->b, scalar ? ING_OP_ARG : ING_OP_ARRAY, t, known - 1, 0, 0);
+        *v = (value){.kind = scalar ? V_RT : V_ARRAY,
+                     .inst = inst,
+                     .type = t,
+                     .fixed = scalar,
+                     .gref = v->gref};
+        return ING_OK;
+    }
+    ing_gate_fact f = {0};
+    GATE(fr, at, look, v->gref, &f, fr->lo->e);
+    if (f.kind == ING_GATE_ARRAY) return force_array(fr, at, &f, v);
+    if (f.kind == ING_GATE_SCALAR) return force_scalar(fr, &f, v);
+    if (f.kind == ING_GATE_ABSENT)
+        return ing_front_fail_at(fr, at, ING_NAME, NULL, "there is nothing here");
+    force_static(&f, v);
+    return ING_OK;
+}
+
+ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p,
+                                 const value *v) {
+    if (v->kind != V_ARRAY)
+        return ing_front_fail_at(
+            fr, at, ING_TYPE,
+            "pass an array, or annotate the parameter as qd.template()",
+            "the parameter is annotated as an array; the argument is %s",
+            ing_front_describe(fr, v));
+    const ing_type_info *t = ing_ir_type(fr->lo->mod, v->type);
+    if (p->dtype && p->dtype != t->elem)
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "pass an array of that dtype, or leave the dtype out",
+            "the parameter is annotated as an array of %s; the argument is one of %s",
+            ing_dtype_name(p->dtype), ing_dtype_name((ing_dtype)t->elem));
+    if (p->ndim >= 0 && (uint32_t)p->ndim != t->rank)
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "pass an array with that many axes, or leave ndim out",
+            "the parameter is annotated as an array of %d axes; the argument has %u",
+            p->ndim, t->rank);
+    return ING_OK;
+}
+
+ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out) {
+    ing_gate_param *p = &fr->params[i];
+    if (!fr->params_known[i]) {
+        GATE(fr, at, param_info, i, p, fr->lo->e);
+        fr->params_known[i] = true;
+    }
+    ing_gref ref = 0;
+    GATE(fr, at, param, i, &ref, fr->lo->e);
+    *out = (value){.kind = V_THING, .gref = ref};
+    if (p->passing == ING_PASS_VALUE) {
+        ing_gate_fact f = {.kind = ING_GATE_SCALAR, .dtype = p->dtype};
+        ING_TRY(force_scalar(fr, &f, out));
+        out->arg = true;
+        return ING_OK;
+    }
+    if (p->passing != ING_PASS_ARRAY) return ING_OK;
+    ING_TRY(ing_front_force(fr, at, out));
+    return ing_front_check_array(fr, at, p, out);
+}
+
+/* ---- types ------------------------------------------------------------------------------------- */
+
+/* The reference: a float wins over an integer, the wider over the narrower; at equal
+ * width unsigned over signed, else the right one. u1 counts as an unsigned byte. */
+ing_dtype ing_front_promote(ing_dtype a, ing_dtype b) {
+    bool fa = ing_dtype_is_float(a), fb = ing_dtype_is_float(b);
+    if (fa != fb) return fa ? a : b;
+    uint32_t wa = ing_dtype_bytes(a), wb = ing_dtype_bytes(b);
+    if (wa != wb) return wa > wb ? a : b;
+    return !ing_dtype_is_signed(a) && ing_dtype_is_signed(b) ? a : b;
+}
+
+static bool int_fits(const value *v, ing_dtype t) {
+    if (t == ING_U1) return !v->wide && (v->i == 0 || v->i == 1);
+    uint32_t bits = ing_dtype_bits(t);
+    if (ing_dtype_is_signed(t)) {
+        int64_t max = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
+        return !v->wide && v->i <= max && v->i >= -max - 1;
+    }
+    if (!v->wide && v->i < 0) return false;
+    return bits == 64 || (uint64_t)v->i >> bits == 0;
+}
+
+static ing_status fail_range(frame *fr, ing_node at, const value *v, const char *what,
+                             ing_dtype t) {
+    const char *remedy = ing_arena_printf(
+        &fr->lo->arena,
+        "write qd.i64(...) or qd.u64(...) around it, or set default_ip in "
+        "qd.init()");
+    const char *text = ing_front_describe(fr, v);
+    if (strncmp(text, "the integer ", 12) == 0) text += 12;
+    return ing_front_fail_at(fr, at, ING_TYPE, remedy,
+                             "Integer literal %s exceeded the range of %s: %s", text,
+                             what, ing_dtype_name(t));
+}
+
+ing_status ing_front_literal_dtype(frame *fr, ing_node at, const value *v,
+                                   ing_dtype *out) {
+    if (v->kind == V_BOOL) {
+        *out = ING_U1;
+        return ING_OK;
+    }
+    if (v->dtype) {
+        *out = v->dtype;
+        return ING_OK;
+    }
+    int64_t t = 0;
+    bool is_int = v->kind == V_INT;
+    ING_TRY(ing_front_config_get(fr, at,
+                                 is_int ? ING_SET_default_ip : ING_SET_default_fp, &t));
+    *out = (ing_dtype)t;
+    if (is_int && !int_fits(v, *out)) return fail_range(fr, at, v, "default_ip", *out);
+    return ING_OK;
+}
+
+/* ---- scalars as instructions ---------------------------------------------------------------------- */
+
+static uint32_t const_of(frame *fr, const value *v, ing_dtype t) {
+    if (ing_dtype_is_float(t)) {
+        double d = v->kind == V_FLOAT ? v->f
+                   : v->wide          ? (double)(uint64_t)v->i
+                                      : (double)v->i;
+        return ing_ir_const_float(&fr->b, t, d);
+    }
+    return ing_ir_const_int(&fr->b, t, v->i);
+}
+
+static ing_status fail_number(frame *fr, ing_node at, const value *v) {
+    const char *remedy = NULL;
+    if (v->kind == V_ARRAY)
+        remedy = "read an element of it: a[i], or a[()] when it has no axes";
+    if (v->kind == V_TUPLE || v->kind == V_LIST) remedy = "pick an item: t[0]";
+    if (v->kind == V_STR) remedy = "strings exist only as compile-time values";
+    if (v->kind == V_FUNC || v->kind == V_INTRINSIC) remedy = "call it";
+    if (v->kind == V_DTYPE) remedy = "call it to convert a number: qd.f32(x)";
+    return ing_front_fail_at(fr, at, ING_TYPE, remedy,
+                             "a number is needed here; this is %s",
+                             ing_front_describe(fr, v));
+}
+
+ing_status ing_front_load(frame *fr, ing_node at, const value *given, value *out) {
+    value v = *given;
+    ING_TRY(ing_front_force(fr, at, &v));
+    if (v.kind == V_SEEN && v.seen == ING_GATE_ENUM) {
+        ING_TRY(ing_front_thing_attr(fr, at, v.gref, "value", &v));
+        ING_TRY(ing_front_force(fr, at, &v));
+    }
+    if (v.kind == V_RT) {
+        *out = v;
+        return ING_OK;
+    }
+    if (v.kind == V_REF) {
+        *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, v.type, v.inst, 0, 0),
+                            v.type);
+        return ING_OK;
+    }
+    if (v.kind != V_BOOL && v.kind != V_INT && v.kind != V_FLOAT)
+        return fail_number(fr, at, &v);
+    ing_dtype t = ING_VOID;
+    ING_TRY(ing_front_literal_dtype(fr, at, &v, &t));
+    *out = ing_front_rt(const_of(fr, &v, t), t);
+    return ING_OK;
+}
+
+uint32_t ing_front_emit_cast(frame *fr, uint32_t inst, ing_dtype from, ing_dtype to) {
+    if (from == to) return inst;
+    if (to != ING_U1) return ing_ir_emit(&fr->b, ING_OP_CAST, to, inst, 0, 0);
+    uint32_t zero = ing_dtype_is_float(from) ? ing_ir_const_float(&fr->b, from, 0)
+                                             : ing_ir_const_int(&fr->b, from, 0);
+    return ing_ir_emit(&fr->b, ING_OP_NE, ING_U1, inst, zero, 0);
+}
+
+/* A literal takes its default dtype first, as in the reference (0.1 stored in an f64 array
+ * is the f32 number), unless it is an integer that only fits the target. */
+ing_status ing_front_convert(frame *fr, ing_node at, const value *given, ing_dtype to,
+                             uint32_t *inst) {
+    value v = *given;
+    ING_TRY(ing_front_force(fr, at, &v));
+    if (v.kind == V_INT && !v.dtype && to != ING_U1) {
+        bool direct = !ing_dtype_is_float(to) && int_fits(&v, to);
+        if (!direct) {
+            ing_dtype t = ING_VOID;
+            ING_TRY(ing_front_literal_dtype(fr, at, &v, &t));
+        }
+        *inst = const_of(fr, &v, to);
+        return ING_OK;
+    }
+    ING_TRY(ing_front_load(fr, at, &v, &v));
+    if (v.type >= ING_DTYPE_N)
+        return ing_front_fail_at(fr, at, ING_TYPE, NULL,
+                                 "a number is needed here; this is %s",
+                                 ing_front_describe(fr, &v));
+    *inst = ing_front_emit_cast(fr, v.inst, v_type(&v), to);
+    return ING_OK;
+}
+
+ing_status ing_front_condition(frame *fr, ing_node at, const value *v, const char *what,
+                               uint32_t *inst) {
+    value x;
+    ING_TRY(ing_front_load(fr, at, v, &x));
+    if (ing_dtype_is_float(v_type(&x)))
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "compare it: `x != 0`",
+            "`%s` conditions must be an integer; found %s. Consider using "
+            "`%s x != 0` instead of `%s x` for float values.",
+            what, ing_dtype_name(v_type(&x)), what, what);
+    *inst = ing_front_emit_cast(fr, x.inst, v_type(&x), ING_U1);
+    return ING_OK;
+}
+
+ing_status ing_front_truth(frame *fr, ing_node at, const value *v, bool *out) {
+    switch ((value_kind)v->kind) {
+    case V_NONE: *out = false; return ING_OK;
+    case V_BOOL:
+    case V_INT: *out = v->i != 0; return ING_OK;
+    case V_FLOAT: *out = v->f != 0; return ING_OK;
+    case V_STR:
+    case V_TUPLE:
+    case V_LIST: *out = v->n != 0; return ING_OK;
+    case V_SEEN:
+        if (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST ||
+            v->seen == ING_GATE_DICT)
+            *out = v->n != 0;
+        else if (v->seen == ING_GATE_ENUM) {
+            value x;
+            ING_TRY(ing_front_thing_attr(fr, at, v->gref, "value", &x));
+            ING_TRY(ing_front_force(fr, at, &x));
+            if (x.kind == V_SEEN)
+                *out = true;
+            else
+                return ing_front_truth(fr, at, &x, out);
+        } else
+            *out = true;
+        return ING_OK;
+    case V_DTYPE:
+    case V_FUNC:
+    case V_INTRINSIC: *out = true; return ING_OK;
+    default:
+        return ing_front_fail_at(
+            fr, at, ING_COMPILE,
+            "what qd.static is given must not depend on run-time values",
+            "a compile-time value is needed here; this is %s",
+            ing_front_describe(fr, v));
+    }
+}
+
+/* ---- sequences ---------------------------------------------------------------------------------------- */
+
+enum { MAX_ITEMS = 1 << 16 };
+
+static ing_status range_items(frame *fr, ing_node at, const value *v, value **items,
+                              uint32_t *n, bool *ok) {
+    int64_t part[3] = {0, 0, 1};
+    for (uint32_t i = 0; i < v->n; i++) {
+        if (v->items[i].kind != V_INT) {
+            *ok = false;
+            return ING_OK;
+        }
+        part[v->n == 1 ? 1 : i] = v->items[i].i;
+    }
+    if (part[2] == 0)
+        return ing_front_fail_at(fr, at, ING_VALUE, NULL,
+                                 "range() with a step of zero");
+    __int128 span = (__int128)part[1] - part[0], step = part[2];
+    __int128 count = (span + step + (step > 0 ? -1 : 1)) / step;
+    if (count < 0) count = 0;
+    if (count > MAX_ITEMS)
+        return ing_front_fail_at(
+            fr, at, ING_VALUE, "leave out qd.static: a run-time loop has no limit",
+            "a compile-time sequence of more than %d items", MAX_ITEMS);
+    *n = (uint32_t)count;
+    *items = ING_NEW_ARRAY(&fr->lo->arena, *n + 1, value);
+    for (uint32_t i = 0; *items && i < *n; i++)
+        (*items)[i] = ing_front_int(part[0] + (int64_t)i * part[2]);
+    return ING_OK;
+}
+
+static ing_status seen_items(frame *fr, ing_node at, const value *v, value **items,
+                             uint32_t *n) {
+    if (v->n > MAX_ITEMS)
+        return ing_front_fail_at(fr, at, ING_VALUE, "pass the numbers as an array",
+                                 "a compile-time sequence of more than %d items",
+                                 MAX_ITEMS);
+    *n = v->n;
+    *items = ING_NEW_ARRAY(&fr->lo->arena, v->n + 1, value);
+    for (uint32_t i = 0; *items && i < v->n; i++) {
+        ing_gate_key k = {.i = i};
+        ING_TRY(ing_front_thing_item(fr, at, v->gref, &k, &(*items)[i]));
+    }
+    return ING_OK;
+}
+
+/* enumerate(seq[, start]) and zip(a, b, ...): tuples of their items. */
+static ing_status rows_items(frame *fr, ing_node at, const value *v, value **items,
+                             uint32_t *n, bool *ok) {
+    bool count = v->tag == ING_IN_PY_ENUMERATE;
+    uint32_t width = count ? 2 : v->n, len = UINT32_MAX;
+    value **cols = ING_NEW_ARRAY(&fr->lo->arena, v->n + 1, value *);
+    if (!cols) return ING_OK;
+    for (uint32_t c = 0; c < (count ? 1 : v->n); c++) {
+        uint32_t m = 0;
+        ING_TRY(ing_front_items(fr, at, &v->items[c], &cols[c], &m, ok));
+        if (!*ok) return ING_OK;
+        if (m < len) len = m;
+    }
+    *n = v->n ? len : 0;
+    *items = ING_NEW_ARRAY(&fr->lo->arena, *n + 1, value);
+    int64_t start = count && v->n > 1 ? v->items[1].i : 0;
+    for (uint32_t r = 0; *items && r < *n; r++) {
+        value *row = ING_NEW_ARRAY(&fr->lo->arena, width, value);
+        if (!row) break;
+        for (uint32_t c = 0; c < width; c++)
+            row[c] = !count   ? cols[c][r]
+                     : c == 0 ? ing_front_int(start + r)
+                              : cols[0][r];
+        (*items)[r] = ing_front_seq(V_TUPLE, row, width);
+    }
+    return ING_OK;
+}
+
+ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items,
+                           uint32_t *n, bool *ok) {
+    *ok = true;
+    *n = 0;
+    *items = NULL;
+    if (v->kind == V_TUPLE || v->kind == V_LIST) {
+        *items = v->items;
+        *n = v->n;
+    } else if (v->kind == V_SEEN &&
+               (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST)) {
+        ING_TRY(seen_items(fr, at, v, items, n));
+    } else if (v->kind == V_SHAPE) {
+        *n = v->n;
+        *items = ING_NEW_ARRAY(&fr->lo->arena, v->n + 1, value);
+        for (uint32_t i = 0; *items && i < v->n; i++)
+            (*items)[i] = ing_front_rt(
+                ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, v->inst, i, 0), ING_I32);
+    } else if (v->kind == V_ITER && v->tag == ING_IN_PY_RANGE) {
+        return range_items(fr, at, v, items, n, ok);
+    } else if (v->kind == V_ITER &&
+               (v->tag == ING_IN_PY_ENUMERATE || v->tag == ING_IN_PY_ZIP)) {
+        return rows_items(fr, at, v, items, n, ok);
+    } else {
+        *ok = false;
+    }
+    if (*ok && *n && !*items) {
+        *n = 0;
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    }
+    return ING_OK;
+}
+
+ing_status ing_front_dtype(frame *fr, ing_node at, value *v, ing_dtype *out) {
+    ING_TRY(ing_front_force(fr, at, v));
+    int64_t t = 0;
+    if (v->kind == V_DTYPE) {
+        *out = v->dtype;
+        return ING_OK;
+    }
+    if (v->kind == V_INTRINSIC && v->tag == ING_IN_PY_BOOL) {
+        *out = ING_U1;
+        return ING_OK;
+    }
+    if (v->kind == V_INTRINSIC &&
+        (v->tag == ING_IN_PY_INT || v->tag == ING_IN_PY_FLOAT)) {
+        ING_TRY(ing_front_config_get(
+            fr, at, v->tag == ING_IN_PY_INT ? ING_SET_default_ip : ING_SET_default_fp,
+            &t));
+        *out = (ing_dtype)t;
+        return ING_OK;
+    }
+    return ing_front_fail_at(
+        fr, at, ING_TYPE, "use qd.i32, qd.f32, ..., or int, float, bool",
+        "a dtype is needed here; this is %s", ing_front_describe(fr, v));
+}
+
+/* ---- signatures ----------------------------------------------------------------------------------------- */
+
+ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hasher *h) {
+    ing_hasher_u64(h, 1, v->kind);
+    switch ((value_kind)v->kind) {
+    case V_BOOL:
+    case V_INT:
+    case V_FLOAT:
+        ing_hasher_u64(h, 2, (uint64_t)v->dtype << 1 | v->wide);
+        ing_hasher_u64(h, 3, (uint64_t)v->i); /* the bits of f share the place */
+        break;
+    case V_STR: ing_hasher_item(h, 3, v->s, v->n); break;
+    case V_DTYPE: ing_hasher_u64(h, 3, v->dtype); break;
+    case V_INTRINSIC: ing_hasher_u64(h, 3, v->tag); break;
+    case V_TUPLE:
+    case V_LIST:
+        ing_hasher_u64(h, 4, v->n);
+        for (uint32_t i = 0; i < v->n; i++)
+            ING_TRY(ing_front_value_key(fr, at, &v->items[i], h));
+        break;
+    case V_RT:
+    case V_ARRAY: ing_hasher_u64(h, 5, v->type); break;
+    case V_REF: ing_hasher_u64(h, 5, (uint64_t)v->type << 1 | v->shared); break;
+    case V_SEEN:
+    case V_FUNC: {
+        ing_hash128 key;
+        GATE(fr, at, memo_key, v->gref, &key, fr->lo->e);
+        ing_hasher_digest(h, 6, key);
+        break;
+    }
+    default: break;
+    }
+    return ING_OK;
+}
