@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -78,8 +79,23 @@ static void leave_job(ing_rt *rt, job *j) {
     if (atomic_load(&rt->waiters)) futex_wake(&rt->done_seq, INT32_MAX);
 }
 
+/* The kernel may wake a worker on the CPU of the thread that woke it and leave it there,
+ * where the two only take turns. Leaving that CPU out for a moment moves this thread;
+ * the mask it had is then put back, so nothing stays pinned. */
+static void step_aside(int cpu) {
+    cpu_set_t mine, rest;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() != cpu) return;
+    if (sched_getaffinity(0, sizeof mine, &mine) != 0 || CPU_COUNT(&mine) < 2) return;
+    rest = mine;
+    CPU_CLR(cpu, &rest);
+    if (sched_setaffinity(0, sizeof rest, &rest) == 0) {
+        sched_setaffinity(0, sizeof mine, &mine);
+    }
+}
+
 static void help(ing_rt *rt, job *j) {
     seat s;
+    step_aside(j->cpu);
     fp_state mine = fp_get();
     fp_set(j->run->fp_task & ~FP_FLAGS);
     ing_rt_seat_init(&s, j->run, false);
@@ -141,6 +157,7 @@ void ing_rt_job_list(job *j) {
     uint32_t workers = j->threads - 1;
     if (j->pieces < workers) workers = (uint32_t)j->pieces;
     j->run->launch->ran_inline = false;
+    j->cpu = sched_getcpu();
     pthread_mutex_lock(&rt->lock);
     start_workers(rt, workers);
     j->room = workers;

@@ -147,6 +147,7 @@ typedef struct job {
     bool probe;             /* cost unknown: share only what proves long */
     bool listed;            /* in the pool's list; launcher only */
     uint32_t generation;    /* of the pool when listed (0: never); differs after fork */
+    int cpu;                /* where the launcher ran when listing, -1 = unknown */
     uint32_t room;          /* workers that may still join; under the pool's lock */
     struct job *prev, *next;
     _Alignas(64) atomic_uint_fast64_t taken; /* next piece */
