@@ -1,0 +1,9 @@
+"""`import quadrants` for interpreters that have this folder on their path: Ingot under that name."""
+
+import sys
+
+from ingot import compat
+from ingot.compat import quadrants
+
+compat.install("quadrants")
+sys.modules["quadrants"] = quadrants

@@ -1,0 +1,80 @@
+"""`import quadrants` on Ingot: its public names, plus thin aliases for what programs reach inside.
+
+Everything that works is Ingot's own; a name of the reference that Ingot lacks is a stand-in that
+says so when it is used. `dir()` lists what is provided.
+"""
+
+import ingot as _ingot
+from ingot import _options
+from ingot.compat.missing import fill as _fill
+from ingot.compat.missing import provided as _provided
+
+globals().update({k: v for k, v in vars(_ingot).items() if not k.startswith(("_", "Ingot"))})
+
+__version__ = _options.REFERENCE
+__version_str__ = ".".join(map(str, __version__))
+
+from ingot.compat.quadrants import (  # noqa: E402
+    _lib,
+    _logging,
+    ad,
+    algorithms,
+    experimental,
+    graph,
+    interop,
+    linalg,
+    math,
+    profiler,
+    simt,
+    sparse,
+    tools,
+    types,
+)
+from ingot.compat.quadrants._lib import core as _qd_core  # noqa: E402
+from ingot.compat.quadrants._lib.core import DeviceCapability  # noqa: E402
+from ingot.compat.quadrants._lib.core import Extension as extension  # noqa: E402
+from ingot.compat.quadrants._logging import (  # noqa: E402
+    CRITICAL,
+    DEBUG,
+    ERROR,
+    INFO,
+    TRACE,
+    WARN,
+    is_logging_effective,
+    set_logging_level,
+)
+from ingot.compat.quadrants._init import init, reset  # noqa: E402
+from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc  # noqa: E402
+from ingot.compat.quadrants.lang.exception import (  # noqa: E402
+    QuadrantsAssertionError,
+    QuadrantsCompilationError,
+    QuadrantsNameError,
+    QuadrantsRuntimeError,
+    QuadrantsRuntimeTypeError,
+    QuadrantsSyntaxError,
+    QuadrantsTypeError,
+)
+from ingot.compat.quadrants.lang.misc import is_extension_enabled  # noqa: E402
+from ingot.compat.quadrants.types.enums import Layout  # noqa: E402
+from ingot.compat.quadrants import _test_tools, lang  # noqa: E402
+
+_fill(
+    globals(),
+    "Backend BitpackedFields BufferView Event Field FieldsBuilder Format GraphStatus Layout Matrix "
+    "MatrixField MatrixNdarray MatrixTensor Mesh MeshInstance SNode ScalarField Stream Struct "
+    "StructField Tensor Vector VectorNdarray VectorTensor activate append assume_in_range axes "
+    "bit_shr block_local cache_read_only checkpoint clock_counter clock_freq_hz create_event "
+    "create_stream dataclass deactivate deactivate_all_snodes dump_compile_config eig field frexp "
+    "get_addr global_thread_idx graph_do_while graph_parallel graph_parallel_context i ij ijk ijkl "
+    "ijl ik ikl il is_active is_extension_enabled j jk jkl jl k kl l length make_spd mesh_local "
+    "mesh_patch_idx no_activate one outer perf_dispatch polar_decompose ref rescale_index root "
+    "solve sparse_matrix_builder stop_grad stream_parallel svd sym_eig tensor volatile_load wrap "
+    "zero",
+)
+_Tensor, _VectorTensor, _MatrixTensor, _wrap = Tensor, VectorTensor, MatrixTensor, wrap  # noqa: F821
+
+_OWN = frozenset("DType cfg from_dlpack interp trunc".split())
+
+
+def __dir__():
+    return [name for name in _provided(globals()) if name not in _OWN]

@@ -1,0 +1,15 @@
+"""Facts about the platform."""
+
+import platform
+
+
+def get_os_name():
+    """'linux', 'osx' or 'win'."""
+    return {"Darwin": "osx", "Windows": "win"}.get(platform.system(), "linux")
+
+
+def import_qd_python_core():
+    """The module that stands for the native part."""
+    from ingot.compat.quadrants._lib import core
+
+    return core

@@ -1,0 +1,17 @@
+"""Parallel algorithms."""
+
+from ingot.compat.missing import adopt as _adopt
+from ingot.compat.missing import provided as _provided
+
+_adopt(
+    globals(),
+    "algorithms",
+    "PrefixSumExecutor exclusive_scan_add exclusive_scan_max exclusive_scan_min "
+    "exclusive_scan_scratch_slots parallel_sort reduce_add reduce_by_key_add "
+    "reduce_by_key_scratch_slots reduce_max reduce_min reduce_scratch_slots select "
+    "select_scratch_slots sort sort_scratch_slots",
+)
+
+
+def __dir__():
+    return _provided(globals())

@@ -1,0 +1,5 @@
+"""Names that were experimental once."""
+
+from ingot import real_func
+
+__all__ = ["real_func"]

@@ -1,0 +1,10 @@
+"""Graph kernels."""
+
+from ingot.compat.missing import adopt as _adopt
+from ingot.compat.missing import provided as _provided
+
+_adopt(globals(), "graph", "do_while parallel parallel_context")
+
+
+def __dir__():
+    return _provided(globals())

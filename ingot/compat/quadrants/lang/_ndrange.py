@@ -1,0 +1,7 @@
+"""`qd.ndrange`."""
+
+from ingot import ndrange
+
+_Ndrange = ndrange
+
+__all__ = ["ndrange"]

@@ -1,0 +1,1 @@
+"""Exists because programs import it; arguments are mapped by Ingot's own launch plans."""

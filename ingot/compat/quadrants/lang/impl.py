@@ -1,0 +1,113 @@
+"""The runtime and its program, as far as programs reach them."""
+
+import ingot
+from ingot import _core
+from ingot.compat.quadrants.lang.exception import QuadrantsSyntaxError
+
+__all__ = [
+    "Kernel", "Program", "PyQuadrants", "QuadrantsSyntaxError", "current_cfg",
+    "get_cuda_compute_capability", "get_max_shared_memory_bytes", "get_runtime",
+    "is_python_backend", "pyquadrants",
+]
+
+Kernel = _core.Kernel
+
+
+class Program:
+    """`get_runtime().prog`."""
+
+    def config(self):
+        """The options in force."""
+        return ingot.cfg
+
+    def synchronize(self):
+        """Waits for kernels to finish."""
+        ingot.sync()
+
+    def finalize(self):
+        """Nothing is left to end: `qd.reset` did."""
+
+    def get_device_caps(self):
+        """The capabilities of a GPU device: none."""
+        return _NoCapabilities()
+
+
+class _NoCapabilities:
+    def get(self, capability):
+        """0: the CPU has no capabilities of that kind."""
+        return 0
+
+
+class PyQuadrants:
+    """The reference's runtime object. Programs replace its methods by wrappers around them."""
+
+    def __init__(self):
+        self._prog = Program()
+        self.began()
+
+    def began(self):
+        """Notes that `qd.init` or `qd.reset` dropped all compiled code."""
+        self._variants = _core.counters()["variants"]
+
+    @property
+    def prog(self):
+        return self._prog
+
+    @property
+    def default_fp(self):
+        return ingot.cfg.default_fp
+
+    @property
+    def default_ip(self):
+        return ingot.cfg.default_ip
+
+    def set_default_fp(self, dtype):
+        """`default_fp` of `qd.init`."""
+        ingot.cfg.default_fp = dtype
+
+    def set_default_ip(self, dtype):
+        """`default_ip` of `qd.init`."""
+        ingot.cfg.default_ip = dtype
+
+    def materialize(self):
+        """Arrays are made when they are declared: nothing to do."""
+
+    def clear(self):
+        """What `qd.reset` calls first."""
+
+    def sync(self):
+        """Waits for kernels to finish."""
+        self.materialize()
+        self.prog.synchronize()
+
+    def get_num_compiled_functions(self):
+        """How many variants of kernels were made since `qd.init`."""
+        return _core.counters()["variants"] - self._variants
+
+
+pyquadrants = PyQuadrants()
+
+
+def get_runtime():
+    """The one runtime object."""
+    return pyquadrants
+
+
+def current_cfg():
+    """The options in force."""
+    return ingot.cfg
+
+
+def is_python_backend():
+    """Whether kernels run as plain Python."""
+    return ingot.cfg.arch is ingot.python
+
+
+def get_cuda_compute_capability():
+    """0: there is no CUDA device."""
+    return 0
+
+
+def get_max_shared_memory_bytes(*, is_lowerbound_ok=False):
+    """Shared memory is a thing of GPUs."""
+    raise RuntimeError(f"arch {ingot.cfg.arch.name} has no shared memory")

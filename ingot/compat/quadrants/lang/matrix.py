@@ -1,0 +1,8 @@
+"""Matrices and vectors."""
+
+import ingot as _ingot
+from ingot.compat.missing import fill as _fill
+
+_NAMES = "Matrix MatrixField MatrixNdarray MatrixType Vector VectorNdarray VectorType"
+globals().update({n: getattr(_ingot, n) for n in _NAMES.split() if hasattr(_ingot, n)})
+_fill(globals(), _NAMES)

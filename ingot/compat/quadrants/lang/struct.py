@@ -1,0 +1,8 @@
+"""Structs."""
+
+import ingot as _ingot
+from ingot.compat.missing import fill as _fill
+
+_NAMES = "Struct StructField StructType"
+globals().update({n: getattr(_ingot, n) for n in _NAMES.split() if hasattr(_ingot, n)})
+_fill(globals(), _NAMES)

@@ -1,0 +1,32 @@
+"""Enumerations that programs name."""
+
+import enum
+
+
+class Layout(enum.Enum):
+    """How the members of compound elements lie in memory."""
+
+    AOS = 1
+    SOA = 2
+    NULL = 3
+
+
+class AutodiffMode(enum.Enum):
+    """What a kernel is compiled for."""
+
+    NONE = 0
+    VALIDATION = 1
+    FORWARD = 2
+    REVERSE = 3
+
+
+class SNodeGradType(enum.Enum):
+    """What a field holds."""
+
+    PRIMAL = 0
+    ADJOINT = 1
+    DUAL = 2
+    ADJOINT_CHECKBIT = 3
+
+
+__all__ = ["AutodiffMode", "Layout", "SNodeGradType"]
