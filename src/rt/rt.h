@@ -14,7 +14,7 @@ typedef struct ing_rt ing_rt; /* the pool; one per process, made lazily, fork-aw
 
 /* What the embedding program does around work and while waiting. Any may be NULL. */
 typedef struct ing_rt_host {
-    void *(*release)(void *self);            /* before long work (drop the GIL) */
+    void *(*release)(void *self);             /* before long work (drop the GIL) */
     void (*acquire)(void *self, void *token); /* after it */
     /* Called every 50 ms from the launching thread while work runs, without the GIL held;
      * non-zero = cancel the launch (Ctrl-C). */
@@ -22,15 +22,22 @@ typedef struct ing_rt_host {
     void *self;
 } ing_rt_host;
 
+/* Where a bound of a range task is found. */
+typedef enum ing_rt_bound_at {
+    ING_RT_CONST,
+    ING_RT_BUFFER, /* an int64 in the launch buffer */
+    ING_RT_WORD,   /* an argument word */
+} ing_rt_bound_at;
+
 typedef struct ing_rt_task {
-    ing_task_fn fn;       /* native code, or NULL: interp is called */
+    ing_task_fn fn; /* native code, or NULL: interp is called */
     int32_t (*interp)(void *self, ing_ctx *ctx, int64_t begin, int64_t end);
     void *interp_self;
-    bool range;           /* else serial: called once with [0, 1) */
-    bool may_run_long;    /* release the GIL whatever the trip count */
-    uint32_t cost;        /* per iteration, from ing_ir_task */
-    bool begin_in_buffer, end_in_buffer;
-    int64_t begin, end;   /* constant, or byte offset of an int64 in the launch buffer */
+    bool range;               /* else serial: called once with [0, 1) */
+    bool may_run_long;        /* release the GIL whatever the trip count */
+    uint32_t cost;            /* per iteration, from ing_ir_task */
+    uint8_t begin_at, end_at; /* ing_rt_bound_at */
+    int64_t begin, end;       /* constant, byte offset in the buffer, or word number */
 } ing_rt_task;
 
 typedef struct ing_rt_launch {
@@ -46,7 +53,8 @@ typedef struct ing_rt_launch {
     bool ran_inline;      /* out: nothing left the calling thread */
 } ing_rt_launch;
 
-ing_rt *ing_rt_new(uint32_t threads); /* 0 = one per usable core; starts no thread yet */
+ing_rt *ing_rt_new(
+    uint32_t threads); /* 0 = one per usable core; starts no thread yet */
 void ing_rt_free(ing_rt *rt);
 uint32_t ing_rt_threads(const ing_rt *rt);
 /* Runs the tasks in order. 0 = done; else launch->error says why (code). Safe from any

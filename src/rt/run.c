@@ -195,8 +195,9 @@ static uint64_t saturating_mul(uint64_t a, uint64_t b) {
     return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
 }
 
-static int64_t bound(const ing_rt_launch *l, bool in_buffer, int64_t v) {
-    if (in_buffer) memcpy(&v, l->buffer + v, sizeof v);
+static int64_t bound(const ing_rt_launch *l, uint8_t at, int64_t v) {
+    if (at == ING_RT_BUFFER) memcpy(&v, l->buffer + v, sizeof v);
+    if (at == ING_RT_WORD) v = (int64_t)l->args[v];
     return v;
 }
 
@@ -226,8 +227,8 @@ __attribute__((noinline)) static void run_long(run *r, seat *s, const ing_rt_tas
 }
 
 static void run_range(run *r, seat *s, const ing_rt_task *t, uint64_t each) {
-    int64_t begin = bound(r->launch, t->begin_in_buffer, t->begin);
-    int64_t end = bound(r->launch, t->end_in_buffer, t->end);
+    int64_t begin = bound(r->launch, t->begin_at, t->begin);
+    int64_t end = bound(r->launch, t->end_at, t->end);
     if (begin >= end) return;
     uint64_t trips = (uint64_t)end - (uint64_t)begin;
     uint64_t units = saturating_mul(trips, each);
