@@ -77,14 +77,13 @@ static ing_reach open_below(int at, const char *name, bool create, int *fd) {
     return open_dir(at, name, fd);
 }
 
-/* Opened anew each time (three openat, about 3 us): a cache that is deleted while the
- * program runs is simply made again. */
-ing_reach ing_store_open_fan(const ing_store *s, char letter, const char hex[33],
+/* Opened anew each time (openat of each level, about 1 us each): a cache that is deleted
+ * while the program runs is simply made again. */
+static ing_reach open_levels(const ing_store *s, const char (*part)[3], int levels,
                              bool create, int *fd) {
-    const char part[2][3] = {{letter, 0, 0}, {hex[0], hex[1], 0}};
     int at = -1;
     ing_reach r = open_top(s->dir, create, &at);
-    for (int i = 0; i < 2 && r == ING_REACH_OK; i++) {
+    for (int i = 0; i < levels && r == ING_REACH_OK; i++) {
         int next = -1;
         r = open_below(at, part[i], create, &next);
         int saved = errno;
@@ -94,6 +93,17 @@ ing_reach ing_store_open_fan(const ing_store *s, char letter, const char hex[33]
     }
     *fd = at;
     return r;
+}
+
+ing_reach ing_store_open_fan(const ing_store *s, char letter, const char hex[33],
+                             bool create, int *fd) {
+    const char part[2][3] = {{letter, 0, 0}, {hex[0], hex[1], 0}};
+    return open_levels(s, part, 2, create, fd);
+}
+
+ing_reach ing_store_open_kind(const ing_store *s, char letter, bool create, int *fd) {
+    const char part[1][3] = {{letter, 0, 0}};
+    return open_levels(s, part, 1, create, fd);
 }
 
 /* Says which rule of R20 the directory breaks. Looks again, for the text only. */

@@ -12,33 +12,31 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-static char kind_letter(ing_entry_kind kind) {
+char ing_store_letter(ing_entry_kind kind) {
     switch (kind) {
     case ING_ENTRY_IMAGE: return 'i';
     case ING_ENTRY_VARIANT: return 'v';
     case ING_ENTRY_INDEX: return 'x';
+    case ING_ENTRY_VALUE: return 'd';
     }
     return 0;
 }
 
-/* The one way out that is neither a hit nor a publication. */
-static ing_status declined(const ing_store *s, ing_reach r) {
-    if (s->counters && r == ING_REACH_FOREIGN)
-        ing_count(s->counters, ING_COUNT_STORE_FOREIGN);
-    if (s->counters && r == ING_REACH_FAILED)
-        ing_count(s->counters, ING_COUNT_STORE_IO_ERRORS);
+ing_status ing_store_declined(const ing_store *s, ing_reach r) {
+    if (r == ING_REACH_FOREIGN) ing_store_count(s, ING_COUNT_STORE_FOREIGN);
+    if (r == ING_REACH_FAILED) ing_store_count(s, ING_COUNT_STORE_IO_ERRORS);
     return ING_DECLINED;
 }
 
 static ing_status bad_entry(const ing_store *s) {
-    if (s->counters) ing_count(s->counters, ING_COUNT_STORE_BAD_ENTRY);
+    ing_store_count(s, ING_COUNT_STORE_BAD_ENTRY);
     return ING_DECLINED;
 }
 
 /* ---- get ------------------------------------------------------------------------- */
 
 /* O_NONBLOCK: a FIFO in place of an entry must not stop the program. */
-static ing_reach open_entry(int dir, const char *name, int *fd, size_t *size) {
+ing_reach ing_store_open_file(int dir, const char *name, int *fd, size_t *size) {
     *fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0 && errno == ENOENT) return ING_REACH_MISSING;
     if (*fd < 0) return errno == ELOOP ? ING_REACH_FOREIGN : ING_REACH_FAILED;
@@ -52,7 +50,7 @@ static ing_status map_entry(const ing_store *s, int fd, size_t size,
         return bad_entry(s);
     /* The checksum reads every page, so all are brought in at once. */
     void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-    if (map == MAP_FAILED) return declined(s, ING_REACH_FAILED);
+    if (map == MAP_FAILED) return ing_store_declined(s, ING_REACH_FAILED);
     if (!ing_store_check(map, size, kind, key)) {
         munmap(map, size);
         return bad_entry(s);
@@ -65,20 +63,64 @@ static ing_status map_entry(const ing_store *s, int fd, size_t size,
     return ING_OK;
 }
 
-ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                         ing_entry *out) {
-    char hex[33], letter = kind_letter(kind);
-    int dir = -1, fd = -1;
-    size_t size = 0;
-    *out = (ing_entry){.fd = -1};
-    if (!letter) return ING_DECLINED;
+/* The entry's file, open and checked, and its size. */
+static ing_reach open_key(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                          int *fd, size_t *size) {
+    char hex[33], letter = ing_store_letter(kind);
+    int dir = -1;
+    if (!letter) return ING_REACH_MISSING;
     ing_hash_hex(key, hex);
     ing_reach r = ing_store_open_fan(s, letter, hex, false, &dir);
-    if (r == ING_REACH_OK) r = open_entry(dir, hex, &fd, &size);
-    ing_status status =
-        r == ING_REACH_OK ? map_entry(s, fd, size, kind, key, out) : declined(s, r);
+    if (r == ING_REACH_OK) r = ing_store_open_file(dir, hex, fd, size);
     if (dir >= 0) close(dir);
+    return r;
+}
+
+ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                         ing_entry *out) {
+    int fd = -1;
+    size_t size = 0;
+    *out = (ing_entry){.fd = -1};
+    ing_reach r = open_key(s, kind, key, &fd, &size);
+    ing_status status = r == ING_REACH_OK ? map_entry(s, fd, size, kind, key, out)
+                                          : ing_store_declined(s, r);
     if (fd >= 0 && status != ING_OK) close(fd);
+    return status;
+}
+
+/* `size` bytes, or as many as there are; false: the disk failed. */
+static bool read_up_to(int fd, size_t size, ing_bytes *out) {
+    while (out->len < size) {
+        ssize_t n = read(fd, out->at + out->len, size - out->len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n == 0;
+        out->len += (size_t)n;
+    }
+    return true;
+}
+
+static ing_status read_entry(const ing_store *s, int fd, size_t size,
+                             ing_entry_kind kind, ing_hash128 key, ing_bytes *out) {
+    if (size < ING_STORE_TRAILER || size - ING_STORE_TRAILER > ING_STORE_MAX_ENTRY)
+        return bad_entry(s);
+    if (!ing_bytes_reserve(out, size) || !read_up_to(fd, size, out))
+        return ing_store_declined(s, ING_REACH_FAILED);
+    if (!ing_store_check(out->at, out->len, kind, key)) return bad_entry(s);
+    out->len -= ING_STORE_TRAILER;
+    out->at[out->len] = 0;
+    return ING_OK;
+}
+
+ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                          ing_bytes *out) {
+    int fd = -1;
+    size_t size = 0;
+    ing_bytes_clear(out);
+    ing_reach r = open_key(s, kind, key, &fd, &size);
+    ing_status status = r == ING_REACH_OK ? read_entry(s, fd, size, kind, key, out)
+                                          : ing_store_declined(s, r);
+    if (fd >= 0) close(fd);
+    if (status != ING_OK) ing_bytes_clear(out);
     return status;
 }
 
@@ -127,19 +169,19 @@ static bool publish(int dir, const char *hex, const void *p, size_t n,
 
 ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                          const void *p, size_t n) {
-    char hex[33], letter = kind_letter(kind);
+    char hex[33], letter = ing_store_letter(kind);
     uint8_t trailer[ING_STORE_TRAILER];
     int dir = -1;
     if (!letter) return ING_DECLINED;
-    if (n > ING_STORE_MAX_ENTRY) return declined(s, ING_REACH_FAILED);
+    if (n > ING_STORE_MAX_ENTRY) return ing_store_declined(s, ING_REACH_FAILED);
     ing_hash_hex(key, hex);
     ing_reach r = ing_store_open_fan(s, letter, hex, true, &dir);
     if (r == ING_REACH_MISSING) r = ING_REACH_FAILED; /* deleted as we made it */
-    if (r != ING_REACH_OK) return declined(s, r);
+    if (r != ING_REACH_OK) return ing_store_declined(s, r);
     ing_store_trailer(trailer, kind, key, p, n);
     bool ok = publish(dir, hex, p, n, trailer);
     close(dir);
-    if (!ok) return declined(s, ING_REACH_FAILED);
-    if (s->counters) ing_count(s->counters, ING_COUNT_STORE_PUBLISHED);
+    if (!ok) return ing_store_declined(s, ING_REACH_FAILED);
+    ing_store_count(s, ING_COUNT_STORE_PUBLISHED);
     return ING_OK;
 }

@@ -1,11 +1,11 @@
 /* store: immutable, checksummed entries on disk (R17, R20, R21). One layer for now: the
- * user's own directory, read-write.
+ * user's own directory, read-write. docs/internals/store.md tells the whole.
  *
  * An entry is its payload, then a 64-byte trailer (little-endian):
  *   0  8  magic "INGOTENT"      8  4  kind      12  4  format version
  *  16 16  key (lo, hi)         32  8  payload length    40 16  XXH3-128 of bytes
  *  [0, length) and of trailer [0, 40)          56  8  zero
- * File name: <dir>/<kind letter: i, v, x>/<first 2 hex of key>/<key hex>. Published by
+ * File name: <dir>/<kind letter: i, v, x, d>/<first 2 hex of key>/<key hex>. Published by
  * writing a temporary file (.tmp) in the same directory and renaming it; readers take no
  * lock; a hit writes nothing. Anything wrong is a miss plus a counter, never an error. */
 #ifndef ING_STORE_H
@@ -13,7 +13,12 @@
 
 #include "base/base.h"
 
-typedef enum ing_entry_kind { ING_ENTRY_IMAGE = 1, ING_ENTRY_VARIANT = 2, ING_ENTRY_INDEX = 3 } ing_entry_kind;
+typedef enum ing_entry_kind {
+    ING_ENTRY_IMAGE = 1,
+    ING_ENTRY_VARIANT = 2,
+    ING_ENTRY_INDEX = 3,
+    ING_ENTRY_VALUE = 4, /* any value that src/py/codec.c writes */
+} ing_entry_kind;
 enum { ING_STORE_TRAILER = 64, ING_STORE_MAX_ENTRY = 256 << 20 };
 
 typedef struct ing_store ing_store;
@@ -42,5 +47,77 @@ ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key, ing
 void ing_entry_fini(ing_entry *e);
 /* Publishes; ING_DECLINED (and a counter) when the disk says no. */
 ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key, const void *p, size_t n);
+
+/* As get, but read instead of mapped: a failing disk or a file cut short by somebody is a
+ * miss, where a mapping would end the process. `out` is cleared first and is the payload
+ * alone after ING_OK. For values, which are copied out anyway. */
+ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                          ing_bytes *out);
+
+/* ---- all entries of a kind (scan.c) ----------------------------------------------- */
+
+typedef struct ing_store_item {
+    ing_hash128 key;
+    uint64_t bytes;     /* of the file */
+    uint64_t published; /* mtime, nanoseconds since 1970 */
+    uint64_t used;      /* the later of atime and mtime: what eviction goes by */
+} ing_store_item;
+
+/* Calls `see` for each entry, in no order, until it returns false. Entries that come or
+ * go meanwhile may or may not be seen. */
+ing_status ing_store_each(ing_store *s, ing_entry_kind kind,
+                          bool (*see)(void *ctx, const ing_store_item *item), void *ctx);
+
+typedef enum ing_store_health {
+    ING_STORE_GOOD,
+    ING_STORE_MISSING,
+    ING_STORE_DAMAGED,    /* read whole, and not what was written */
+    ING_STORE_UNREADABLE, /* the disk or the rights: says nothing about the entry */
+} ing_store_health;
+/* Reads the entry whole. `heal` removes it when it is damaged, and only then. */
+ing_store_health ing_store_verify(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                                  bool heal);
+/* Whether there was one and it is gone. */
+bool ing_store_remove(ing_store *s, ing_entry_kind kind, ing_hash128 key);
+
+/* ---- bounds (total.c, evict.c) ------------------------------------------------------ */
+
+typedef struct ing_store_totals {
+    uint64_t entries, bytes;
+} ing_store_totals;
+
+/* From the counters file, O(1); counted anew when that is lost. */
+ing_status ing_store_totals_get(ing_store *s, ing_entry_kind kind,
+                                ing_store_totals *out);
+/* Publishes and keeps the totals; what is above `bounds` (0 = no bound) is then evicted,
+ * the least recently used first. An entry that is above them alone is declined. */
+ing_status ing_store_put_within(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                                const void *p, size_t n, ing_store_totals bounds);
+/* Evicts to nine tenths of the bounds where they are exceeded, removes what crashed
+ * writers left, and counts anew. ING_DECLINED: another process is at it. */
+ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals bounds,
+                           ing_store_totals *removed);
+
+/* ---- leases (lease.c): one of many computes, the others wait -------------------------- */
+
+typedef struct ing_lease {
+    int dir, fd;
+    int64_t owner; /* pid: a forked child must not give it back */
+    char name[40];
+} ing_lease;
+
+typedef enum ing_lease_state {
+    ING_LEASE_HELD,       /* ours; release it */
+    ING_LEASE_BUSY,       /* somebody who lives holds it */
+    ING_LEASE_IMPOSSIBLE, /* the disk says no: work without */
+} ing_lease_state;
+
+/* A lease whose holder is gone, whose time is over or which is from another boot is taken
+ * away first. Held at most `ns` nanoseconds: then others may take it. */
+ing_lease_state ing_lease_take(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                               uint64_t ns, ing_lease *out);
+void ing_lease_release(ing_lease *l);
+/* Sleeps until the lease is gone or dead (true), at most `ns` nanoseconds (false). */
+bool ing_lease_wait(ing_store *s, ing_entry_kind kind, ing_hash128 key, uint64_t ns);
 
 #endif

@@ -33,4 +33,59 @@ void ing_store_trailer(uint8_t out[ING_STORE_TRAILER], ing_entry_kind kind,
 bool ing_store_check(const uint8_t *p, size_t size, ing_entry_kind kind,
                      ing_hash128 key);
 
+/* The directory of a kind; 0 for a kind that there is not. */
+char ing_store_letter(ing_entry_kind kind);
+/* Opens `name` for reading, without following links, and checks it (R20). */
+ing_reach ing_store_open_file(int dir, const char *name, int *fd, size_t *size);
+/* The top directory of a kind and below it one fan-out directory, made if asked for. */
+ing_reach ing_store_open_kind(const ing_store *s, char letter, bool create, int *fd);
+/* The one way out that is neither a hit nor a publication: counts, ING_DECLINED. */
+ing_status ing_store_declined(const ing_store *s, ing_reach r);
+static inline void ing_store_count(const ing_store *s, ing_counter which) {
+    if (s->counters) ing_count(s->counters, which);
+}
+
+/* Little-endian numbers of our small files. */
+static inline void ing_store_put64(uint8_t *p, uint64_t v) {
+    for (int i = 0; i < 8; i++) p[i] = (uint8_t)(v >> 8 * i);
+}
+static inline uint64_t ing_store_get64(const uint8_t *p) {
+    uint64_t v = 0;
+    for (int i = 0; i < 8; i++) v |= (uint64_t)p[i] << 8 * i;
+    return v;
+}
+uint64_t ing_store_wall_ns(void); /* as file times are: since 1970 */
+
+/* ---- scan.c -------------------------------------------------------------------------- */
+
+/* What lies in a fan-out directory beside entries. */
+typedef enum ing_found { ING_FOUND_ENTRY, ING_FOUND_TEMP, ING_FOUND_LEASE } ing_found;
+struct stat;
+typedef bool ing_scan_see(void *ctx, int dir, const char *name, ing_found what,
+                          const struct stat *st, ing_hash128 key);
+ing_status ing_store_scan(const ing_store *s, ing_entry_kind kind, ing_scan_see *see,
+                          void *ctx);
+ing_store_item ing_store_item_of(const struct stat *st, ing_hash128 key);
+bool ing_store_size(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                    uint64_t *bytes);
+
+/* ---- total.c: the counters file and its two locks ---------------------------------------- */
+
+typedef enum ing_total_lock { ING_TOTAL_NUMBERS, ING_TOTAL_SWEEP } ing_total_lock;
+/* Open, or -1. Closing it gives back its locks. */
+int ing_total_open(const ing_store *s, ing_entry_kind kind, bool create);
+/* Tries for `ms` milliseconds: a stopped process must not stop the others. */
+bool ing_total_take(int fd, ing_total_lock which, int ms);
+bool ing_total_read(int fd, ing_entry_kind kind, ing_store_totals *out);
+bool ing_total_write(int fd, ing_entry_kind kind, const ing_store_totals *t);
+/* Adds what changed; *now are the totals after. False: they are not known. */
+bool ing_total_add(const ing_store *s, ing_entry_kind kind, int64_t entries,
+                   int64_t bytes, ing_store_totals *now);
+bool ing_total_count(const ing_store *s, ing_entry_kind kind, ing_store_totals *out);
+
+/* ---- lease.c --------------------------------------------------------------------------- */
+
+/* Removes a lease that nobody alive holds. False: it is held, or cannot be removed. */
+bool ing_lease_heal(const ing_store *s, int dir, const char *name);
+
 #endif

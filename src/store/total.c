@@ -1,0 +1,124 @@
+/* How much a kind takes on disk, kept in one small file so that a put need not walk the
+ * directories. Called by put, remove and sweep. The numbers are a help, never the truth:
+ * a crash between a rename and its addition makes them drift, every sweep counts anew,
+ * and when the file is lost or damaged the next one who asks counts.
+ *
+ * File <dir>/<kind letter>/total, 64 bytes, little-endian:
+ *   0  8  magic "INGOTTOT"     8  8  kind    16  8  entries    24  8  bytes
+ *  32 16  zero                48 16  XXH3-128 of [0, 48)
+ * Byte 0 is locked to change the numbers, byte 1 by the one process that sweeps. */
+#include "store/store_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SIZE = 64, SUMMED = 48 };
+
+int ing_total_open(const ing_store *s, ing_entry_kind kind, bool create) {
+    int dir = -1, flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    char letter = ing_store_letter(kind);
+    if (!letter || ing_store_open_kind(s, letter, create, &dir) != ING_REACH_OK)
+        return -1;
+    int fd = openat(dir, "total", create ? flags | O_CREAT : flags, 0600);
+    close(dir);
+    if (fd >= 0 && !ing_store_is_ours(fd, false, NULL)) {
+        ing_store_declined(s, ING_REACH_FOREIGN);
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+bool ing_total_take(int fd, ing_total_lock which, int ms) {
+    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)which, .l_len = 1};
+    for (int i = 0;; i++) {
+        if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return true;
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR) return false;
+        if (i >= ms) return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+static void give_back(int fd, ing_total_lock which) {
+    struct flock lock = {.l_type = F_UNLCK, .l_start = (off_t)which, .l_len = 1};
+    fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+static void fill(uint8_t out[SIZE], ing_entry_kind kind, const ing_store_totals *t) {
+    memset(out, 0, SIZE);
+    memcpy(out, "INGOTTOT", 8);
+    ing_store_put64(out + 8, (uint64_t)kind);
+    ing_store_put64(out + 16, t->entries);
+    ing_store_put64(out + 24, t->bytes);
+    ing_hash128 sum = ing_hash(out, SUMMED);
+    ing_store_put64(out + SUMMED, sum.lo);
+    ing_store_put64(out + SUMMED + 8, sum.hi);
+}
+
+bool ing_total_read(int fd, ing_entry_kind kind, ing_store_totals *out) {
+    uint8_t got[SIZE], want[SIZE];
+    if (pread(fd, got, SIZE, 0) != SIZE) return false;
+    ing_store_totals t = {.entries = ing_store_get64(got + 16),
+                          .bytes = ing_store_get64(got + 24)};
+    fill(want, kind, &t);
+    if (memcmp(got, want, SIZE) != 0) return false;
+    *out = t;
+    return true;
+}
+
+bool ing_total_write(int fd, ing_entry_kind kind, const ing_store_totals *t) {
+    uint8_t bytes[SIZE];
+    fill(bytes, kind, t);
+    return pwrite(fd, bytes, SIZE, 0) == SIZE;
+}
+
+/* ---- counting ---------------------------------------------------------------------------- */
+
+static bool count_one(void *ctx, const ing_store_item *item) {
+    ing_store_totals *t = ctx;
+    t->entries++;
+    t->bytes += item->bytes;
+    return true;
+}
+
+bool ing_total_count(const ing_store *s, ing_entry_kind kind, ing_store_totals *out) {
+    ing_store look = *s;
+    *out = (ing_store_totals){0, 0};
+    return ing_store_each(&look, kind, count_one, out) == ING_OK;
+}
+
+static uint64_t moved(uint64_t v, int64_t by) {
+    if (by >= 0) return v + (uint64_t)by;
+    return v > (uint64_t)-by ? v - (uint64_t)-by : 0;
+}
+
+bool ing_total_add(const ing_store *s, ing_entry_kind kind, int64_t entries,
+                   int64_t bytes, ing_store_totals *now) {
+    int fd = ing_total_open(s, kind, true);
+    if (fd < 0) return false;
+    ing_store_totals t = {0, 0};
+    bool ok = ing_total_take(fd, ING_TOTAL_NUMBERS, 100);
+    if (ok && ing_total_read(fd, kind, &t)) {
+        t = (ing_store_totals){moved(t.entries, entries), moved(t.bytes, bytes)};
+    } else if (ok) {
+        ok = ing_total_count(s, kind, &t); /* what changed is there to be seen */
+    }
+    ok = ok && ing_total_write(fd, kind, &t);
+    if (ok) give_back(fd, ING_TOTAL_NUMBERS);
+    close(fd);
+    if (ok && now) *now = t;
+    return ok;
+}
+
+ing_status ing_store_totals_get(ing_store *s, ing_entry_kind kind,
+                                ing_store_totals *out) {
+    int fd = ing_total_open(s, kind, false);
+    bool ok = fd >= 0 && ing_total_read(fd, kind, out);
+    if (fd >= 0) close(fd);
+    if (!ok) ok = ing_total_count(s, kind, out);
+    return ok ? ING_OK : ING_DECLINED;
+}

@@ -1,0 +1,332 @@
+/* store: bounds. Totals are kept and come back when lost; the least recently used go
+ * first, off the way of a hit; what crashed writers left goes; verification removes what
+ * is damaged and nothing else. */
+#include "store/store.h"
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/ingot_test_evict_XXXXXX";
+static const ing_store_totals NO_BOUNDS = {0, 0};
+
+typedef struct fixture {
+    char dir[128];
+    ing_counters n;
+    ing_store *s;
+} fixture;
+
+static void begin(fixture *f, const char *name) {
+    memset(f, 0, sizeof *f);
+    snprintf(f->dir, sizeof f->dir, "%s/%s", root, name);
+    CHECK(ing_store_open(f->dir, &f->n, &f->s, NULL) == ING_OK);
+    if (!f->s) abort();
+}
+
+static void end(fixture *f) {
+    ing_store_close(f->s);
+}
+
+static ing_hash128 key_of(uint32_t k) {
+    return (ing_hash128){k, (uint64_t)k << 56};
+}
+
+static void path_of(char out[256], const fixture *f, uint32_t k, const char *tail) {
+    char hex[33];
+    ing_hash_hex(key_of(k), hex);
+    snprintf(out, 256, "%s/d/%.2s/%s%s", f->dir, hex, hex, tail);
+}
+
+static bool put(fixture *f, uint32_t k, size_t n, ing_store_totals bounds) {
+    static uint8_t payload[8192];
+    return ing_store_put_within(f->s, ING_ENTRY_VALUE, key_of(k), payload, n, bounds) ==
+           ING_OK;
+}
+
+static bool has(fixture *f, uint32_t k) {
+    ing_bytes got;
+    ing_bytes_init(&got);
+    ing_status s = ing_store_read(f->s, ING_ENTRY_VALUE, key_of(k), &got);
+    ing_bytes_fini(&got);
+    return s == ING_OK;
+}
+
+static bool totals_are(fixture *f, uint64_t entries, uint64_t bytes) {
+    ing_store_totals t = {99, 99};
+    CHECK(ing_store_totals_get(f->s, ING_ENTRY_VALUE, &t) == ING_OK);
+    return t.entries == entries && t.bytes == bytes;
+}
+
+/* Last use and publishing, in seconds since 1970. */
+static void set_times(const char *path, time_t used, time_t published) {
+    struct timespec t[2] = {{.tv_sec = used}, {.tv_sec = published}};
+    CHECK(utimensat(AT_FDCWD, path, t, 0) == 0);
+}
+
+static void write_file(const char *path, const void *p, size_t n) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && ing_os_write_all(fd, p, n));
+    if (fd >= 0) close(fd);
+}
+
+static bool exists(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+/* ---- totals ----------------------------------------------------------------------------- */
+
+static void test_totals(void) {
+    fixture f;
+    begin(&f, "totals");
+    CHECK(totals_are(&f, 0, 0));
+    CHECK(put(&f, 1, 100, NO_BOUNDS) && totals_are(&f, 1, 164));
+    CHECK(put(&f, 2, 36, NO_BOUNDS) && totals_are(&f, 2, 264));
+    CHECK(put(&f, 1, 0, NO_BOUNDS) && totals_are(&f, 2, 164)); /* replaced */
+    CHECK(ing_store_remove(f.s, ING_ENTRY_VALUE, key_of(1)));
+    CHECK(!ing_store_remove(f.s, ING_ENTRY_VALUE, key_of(1)));
+    CHECK(totals_are(&f, 1, 100));
+    char path[256];
+    snprintf(path, sizeof path, "%s/d/total", f.dir);
+    CHECK(unlink(path) == 0 && totals_are(&f, 1, 100)); /* counted */
+    CHECK(put(&f, 3, 36, NO_BOUNDS) && totals_are(&f, 2, 200) && exists(path));
+    uint8_t bytes[64];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && read(fd, bytes, 64) == 64);
+    if (fd >= 0) close(fd);
+    for (size_t n = 0; n < 64; n++) {
+        write_file(path, bytes, n);
+        CHECK(totals_are(&f, 2, 200));
+    }
+    for (int bit = 0; bit < 512; bit++) {
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        write_file(path, bytes, 64);
+        CHECK(totals_are(&f, 2, 200));
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    CHECK(put(&f, 4, 36, NO_BOUNDS) && totals_are(&f, 3, 300)); /* written anew */
+    CHECK(unlink(path) == 0 && symlink("/dev/null", path) == 0);
+    CHECK(put(&f, 5, 36, NO_BOUNDS) && totals_are(&f, 4, 400) && has(&f, 5));
+    end(&f);
+}
+
+/* ---- eviction ----------------------------------------------------------------------------- */
+
+static void test_order(void) {
+    fixture f;
+    char path[256];
+    begin(&f, "order");
+    for (uint32_t k = 0; k < 10; k++)
+        CHECK(put(&f, k, 936, NO_BOUNDS)); /* 1,000 each */
+    time_t old = 1500000000;
+    for (uint32_t k = 0; k < 10; k++) {
+        path_of(path, &f, k, "");
+        /* 3 was published first and used last; 7 is on a mount without access times. */
+        if (k == 3)
+            set_times(path, old + 100, old - 100);
+        else if (k == 7)
+            set_times(path, old - 1000, old + 90);
+        else
+            set_times(path, old + k, old + k);
+    }
+    ing_store_totals bounds = {.bytes = 5000}, removed;
+    CHECK(ing_store_sweep(f.s, ING_ENTRY_VALUE, bounds, &removed) == ING_OK);
+    CHECK(removed.entries == 6 && removed.bytes == 6000 && totals_are(&f, 4, 4000));
+    for (uint32_t k = 0; k < 10; k++) CHECK(has(&f, k) == (k == 3 || k >= 7));
+    CHECK(f.n.at[ING_COUNT_STORE_EVICTED] == 6);
+    CHECK(ing_store_sweep(f.s, ING_ENTRY_VALUE, bounds, &removed) == ING_OK);
+    CHECK(removed.entries == 0);
+    bounds = (ing_store_totals){.entries = 3};
+    CHECK(ing_store_sweep(f.s, ING_ENTRY_VALUE, bounds, &removed) == ING_OK);
+    CHECK(removed.entries == 1 && totals_are(&f, 3, 3000));
+    end(&f);
+}
+
+static void test_bounded_puts(void) {
+    fixture f;
+    ing_store_totals t, bounds = {.bytes = 20000, .entries = 0};
+    begin(&f, "bounded");
+    for (uint32_t k = 0; k < 200; k++) {
+        CHECK(put(&f, k, 936, bounds) && has(&f, k)); /* the newest stays */
+        CHECK(ing_store_totals_get(f.s, ING_ENTRY_VALUE, &t) == ING_OK);
+        CHECK(t.bytes <= 20000);
+    }
+    CHECK(f.n.at[ING_COUNT_STORE_EVICTED] >= 180);
+    CHECK(!put(&f, 1000, 20001 - 64, bounds)); /* never fits: not even tried */
+    CHECK(f.n.at[ING_COUNT_STORE_TOO_LARGE] == 1 && !has(&f, 1000));
+    bounds = (ing_store_totals){.entries = 5};
+    CHECK(put(&f, 2000, 8, bounds));
+    CHECK(ing_store_totals_get(f.s, ING_ENTRY_VALUE, &t) == ING_OK && t.entries <= 5);
+    end(&f);
+}
+
+/* A hit neither evicts nor writes, however full the cache is. */
+static void test_hits_do_nothing(void) {
+    fixture f;
+    struct stat before, after;
+    char path[256];
+    begin(&f, "hits");
+    for (uint32_t k = 0; k < 5; k++) CHECK(put(&f, k, 100, NO_BOUNDS));
+    snprintf(path, sizeof path, "%s/d/total", f.dir);
+    CHECK(stat(path, &before) == 0);
+    for (uint32_t k = 0; k < 5; k++) CHECK(has(&f, k));
+    CHECK(stat(path, &after) == 0);
+    CHECK(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec &&
+          before.st_mtim.tv_sec == after.st_mtim.tv_sec);
+    end(&f);
+}
+
+static void test_left_overs(void) {
+    fixture f;
+    char young[256], old[256], odd[256], lease[256];
+    begin(&f, "left");
+    CHECK(put(&f, 1, 10, NO_BOUNDS));
+    path_of(young, &f, 1, ".0123456789abcdef.tmp");
+    path_of(old, &f, 1, ".fedcba9876543210.tmp");
+    path_of(odd, &f, 1, ".notes");
+    path_of(lease, &f, 1, ".lease");
+    write_file(young, "x", 1);
+    write_file(old, "x", 1);
+    write_file(odd, "x", 1);
+    write_file(lease, "x", 1);
+    time_t now = time(NULL);
+    set_times(young, now - 600, now - 600);
+    set_times(old, now - 7200, now - 7200);
+    set_times(odd, now - 7200, now - 7200);
+    set_times(lease, now - 7200, now - 7200);
+    CHECK(ing_store_sweep(f.s, ING_ENTRY_VALUE, NO_BOUNDS, NULL) == ING_OK);
+    CHECK(exists(young) && !exists(old) && exists(odd) && !exists(lease) && has(&f, 1));
+    CHECK(f.n.at[ING_COUNT_LEASES_HEALED] == 1);
+    end(&f);
+}
+
+static void test_no_memory(void) {
+    fixture f;
+    begin(&f, "memory");
+    for (uint32_t k = 0; k < 10; k++) CHECK(put(&f, k, 100, NO_BOUNDS));
+    for (uint64_t n = 1;; n++) {
+        ing_alloc_fail_at(n);
+        ing_status s = ing_store_sweep(f.s, ING_ENTRY_VALUE, NO_BOUNDS, NULL);
+        bool all = ing_alloc_fail_left() != 0;
+        ing_alloc_fail_at(0);
+        CHECK(s == (all ? ING_OK : ING_MEMORY));
+        if (all) break;
+    }
+    ing_alloc_fail_at(1);
+    CHECK(!has(&f, 1)); /* a miss */
+    ing_alloc_fail_at(0);
+    CHECK(has(&f, 1) && totals_are(&f, 10, 1640));
+    end(&f);
+}
+
+/* ---- verification -------------------------------------------------------------------------- */
+
+typedef struct seen {
+    uint32_t entries;
+    uint64_t bytes;
+} seen;
+
+static bool see(void *ctx, const ing_store_item *item) {
+    seen *s = ctx;
+    s->entries++;
+    s->bytes += item->bytes;
+    CHECK(item->used >= item->published && item->published > 0);
+    return s->entries < 7;
+}
+
+static ing_store_health health(fixture *f, uint32_t k, bool heal) {
+    return ing_store_verify(f->s, ING_ENTRY_VALUE, key_of(k), heal);
+}
+
+static void test_verify(void) {
+    fixture f;
+    char path[256];
+    begin(&f, "verify");
+    for (uint32_t k = 0; k < 9; k++) CHECK(put(&f, k, 36, NO_BOUNDS));
+    seen s = {0, 0};
+    CHECK(ing_store_each(f.s, ING_ENTRY_VALUE, see, &s) == ING_OK);
+    CHECK(s.entries == 7 && s.bytes == 700); /* it said enough */
+    CHECK(health(&f, 1, true) == ING_STORE_GOOD);
+    CHECK(health(&f, 77, true) == ING_STORE_MISSING);
+    path_of(path, &f, 2, "");
+    CHECK(truncate(path, 50) == 0);
+    CHECK(health(&f, 2, false) == ING_STORE_DAMAGED && exists(path));
+    CHECK(health(&f, 2, true) == ING_STORE_DAMAGED && !exists(path));
+    CHECK(health(&f, 2, true) == ING_STORE_MISSING);
+    path_of(path, &f, 3, "");
+    CHECK(chmod(path, 0666) == 0); /* not to be trusted, and not ours to judge */
+    CHECK(health(&f, 3, true) == ING_STORE_UNREADABLE && exists(path));
+    CHECK(chmod(path, 0600) == 0 && health(&f, 3, true) == ING_STORE_GOOD);
+    CHECK(f.n.at[ING_COUNT_STORE_BAD_ENTRY] == 0); /* looking is not a miss */
+    end(&f);
+}
+
+/* ---- many at once ---------------------------------------------------------------------------- */
+
+enum { WRITERS = 4, PUTS = 150 };
+
+static void test_processes(void) {
+    pid_t child[WRITERS];
+    fflush(NULL);
+    for (uint32_t i = 0; i < WRITERS; i++) {
+        child[i] = fork();
+        if (child[i]) continue;
+        fixture f;
+        check_failed = 0;
+        begin(&f, "together");
+        for (uint32_t k = 0; k < PUTS; k++)
+            CHECK(put(&f, i * PUTS + k, 936, (ing_store_totals){.bytes = 100000}));
+        fflush(NULL);
+        _exit(check_failed ? 1 : 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        int status = -1;
+        CHECK(child[i] > 0 && waitpid(child[i], &status, 0) == child[i]);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    fixture f;
+    seen s = {0, 0};
+    ing_store_totals t;
+    begin(&f, "together");
+    CHECK(put(&f, 9999, 936, (ing_store_totals){.bytes = 100000}));
+    CHECK(ing_store_sweep(f.s, ING_ENTRY_VALUE, (ing_store_totals){.bytes = 100000},
+                          NULL) == ING_OK);
+    CHECK(ing_store_totals_get(f.s, ING_ENTRY_VALUE, &t) == ING_OK);
+    CHECK(t.bytes <= 100000 && t.bytes > 50000 && t.bytes == t.entries * 1000);
+    CHECK(ing_store_each(f.s, ING_ENTRY_VALUE, see, &s) == ING_OK && s.entries == 7);
+    end(&f);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *at) {
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+static int open_descriptors(void) {
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++) n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+int main(void) {
+    umask(022);
+    if (!mkdtemp(root)) abort();
+    int descriptors = open_descriptors();
+    test_totals();
+    test_order();
+    test_bounded_puts();
+    test_hits_do_nothing();
+    test_left_overs();
+    test_no_memory();
+    test_verify();
+    test_processes();
+    CHECK(open_descriptors() == descriptors);
+    nftw(root, remove_one, 8, FTW_PHYS | FTW_DEPTH);
+    return CHECK_DONE();
+}
