@@ -183,8 +183,8 @@ static void test_buffer_and_interp(void) {
                          .interp_self = &interp_calls,
                          .range = true,
                          .cost = 1,
-                         .begin_in_buffer = true,
-                         .end_in_buffer = true,
+                         .begin_at = ING_RT_BUFFER,
+                         .end_at = ING_RT_BUFFER,
                          .begin = 8,
                          .end = 16}};
     ing_rt_launch l = {
