@@ -151,10 +151,16 @@ typedef enum ing_ir_task_kind {
     ING_IR_TASK_RANGE
 } ing_ir_task_kind;
 
-typedef struct ing_ir_bound { /* of a range task: a constant or a buffer slot (i64) */
-    bool in_buffer;
-    int64_t value;   /* constant */
-    uint32_t offset; /* byte offset in the launch buffer */
+typedef enum ing_ir_bound_at {
+    ING_IR_BOUND_CONST,  /* value */
+    ING_IR_BOUND_BUFFER, /* an i64 at byte `offset` of the launch buffer */
+    ING_IR_BOUND_WORD,   /* argument word number `offset`: an extent or an integer */
+} ing_ir_bound_at;
+
+typedef struct ing_ir_bound { /* of a range task */
+    uint8_t at;               /* ing_ir_bound_at */
+    int64_t value;
+    uint32_t offset;
 } ing_ir_bound;
 
 typedef struct ing_ir_task {

@@ -418,10 +418,11 @@ static ing_status parse_bound(parser *p, const char *word, ing_ir_bound *b) {
         return ing_ir_lex_fail(&p->x, "expected '%s'", word);
     }
     LEX(p);
-    if (!ing_ir_tok_is(&p->x.tok, "buffer")) return parse_i64(p, &b->value);
+    bool arg = ing_ir_tok_is(&p->x.tok, "word");
+    if (!arg && !ing_ir_tok_is(&p->x.tok, "buffer")) return parse_i64(p, &b->value);
     LEX(p);
-    b->in_buffer = true;
-    return parse_u32(p, ING_TOK_NUMBER, "an offset", &b->offset);
+    b->at = arg ? ING_IR_BOUND_WORD : ING_IR_BOUND_BUFFER;
+    return parse_u32(p, ING_TOK_NUMBER, arg ? "a word" : "an offset", &b->offset);
 }
 
 static ing_status parse_run(parser *p) {

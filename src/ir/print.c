@@ -268,8 +268,10 @@ static void put_func(printer *p, uint32_t n) {
 }
 
 static void put_bound(ing_bytes *out, const char *name, const ing_ir_bound *b) {
-    if (b->in_buffer) {
+    if (b->at == ING_IR_BOUND_BUFFER) {
         ing_bytes_printf(out, " %s buffer %u", name, b->offset);
+    } else if (b->at == ING_IR_BOUND_WORD) {
+        ing_bytes_printf(out, " %s word %u", name, b->offset);
     } else {
         ing_bytes_printf(out, " %s %lld", name, (long long)b->value);
     }

@@ -389,7 +389,11 @@ static uint32_t count_parallel(const ing_ir_func *f) {
 }
 
 static ing_status check_bound(verifier *v, const ing_ir_bound *b) {
-    if (!b->in_buffer) return ING_OK;
+    if (b->at == ING_IR_BOUND_CONST) return ING_OK;
+    if (b->at == ING_IR_BOUND_WORD) {
+        RULE(b->offset < v->m->n_words, "a bound is outside the arguments");
+        return ING_OK;
+    }
     RULE((uint64_t)b->offset + 8 <= v->m->buffer_bytes,
          "a bound is outside the buffer");
     RULE(b->offset % 8 == 0, "a bound is not aligned");

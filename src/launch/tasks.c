@@ -8,8 +8,14 @@ static int32_t run_interp(void *self, ing_ctx *ctx, int64_t begin, int64_t end) 
     return ing_ir_interp(t->mod, t->task, ctx, begin, end);
 }
 
+static const uint8_t bound_at[] = {
+    [ING_IR_BOUND_CONST] = ING_RT_CONST,
+    [ING_IR_BOUND_BUFFER] = ING_RT_BUFFER,
+    [ING_IR_BOUND_WORD] = ING_RT_WORD,
+};
+
 static int64_t bound_of(const ing_ir_bound *b) {
-    return b->in_buffer ? (int64_t)b->offset : b->value;
+    return b->at == ING_IR_BOUND_CONST ? b->value : (int64_t)b->offset;
 }
 
 static void task_init(ing_rt_task *to, const ing_code_task *from) {
@@ -18,8 +24,8 @@ static void task_init(ing_rt_task *to, const ing_code_task *from) {
     to->range = i->kind == ING_IR_TASK_RANGE;
     to->may_run_long = i->may_run_long;
     to->cost = i->cost;
-    to->begin_in_buffer = i->begin.in_buffer;
-    to->end_in_buffer = i->end.in_buffer;
+    to->begin_at = bound_at[i->begin.at];
+    to->end_at = bound_at[i->end.at];
     to->begin = bound_of(&i->begin);
     to->end = bound_of(&i->end);
 }

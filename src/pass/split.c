@@ -179,14 +179,34 @@ static uint32_t bound_home(const ing_split *s, uint32_t seg, const ing_ir_inst *
     return b > home ? b : home;
 }
 
+/* A bound that a launch can read by itself: a constant, the extent of an array, or an
+ * integer argument. False: some task must compute it. */
+static bool plain_bound(const ing_split *s, uint32_t id, ing_ir_bound *b) {
+    const ing_ir_inst *i = at(s, id);
+    *b = (ing_ir_bound){0};
+    if (i->op == ING_OP_CONST) {
+        b->value = (int64_t)ing_ir_const_bits(i);
+        return true;
+    }
+    const ing_ir_inst *a = i->op == ING_OP_DIM ? at(s, i->a) : i;
+    b->at = ING_IR_BOUND_WORD;
+    if (i->op == ING_OP_DIM && a->op == ING_OP_ARRAY) {
+        b->offset = s->m->args.at[a->a].word + 1 + i->b;
+        return true;
+    }
+    /* A word holds an integer argument extended to 64 bits; u64 could read as negative. */
+    if (i->op != ING_OP_ARG || !ing_dtype_is_int((ing_dtype)i->type) ||
+        i->type == ING_U64)
+        return false;
+    b->offset = s->m->args.at[i->a].word;
+    return true;
+}
+
 static void plan_bound(ing_split *s, uint32_t id, uint32_t home, bool in_buffer,
                        ing_ir_bound *b) {
     ing_split_value *v = &s->val[id];
-    if (!in_buffer) {
-        b->value = (int64_t)ing_ir_const_bits(at(s, id));
-        return;
-    }
-    b->in_buffer = true;
+    if (!in_buffer) return;
+    *b = (ing_ir_bound){.at = ING_IR_BOUND_BUFFER};
     if (v->bound_seg != home + 1) {
         ing_split_bound store = {.seg = home, .id = id, .slot = (uint32_t)s->buffer};
         v->bound_seg = home + 1;
@@ -202,8 +222,8 @@ static void plan_bound(ing_split *s, uint32_t id, uint32_t home, bool in_buffer,
 static void plan_loop(ing_split *s, uint32_t seg, uint32_t id) {
     const ing_ir_inst *i = at(s, id);
     bool late = s->first_return < seg; /* S4 */
-    bool a = late || at(s, i->a)->op != ING_OP_CONST;
-    bool b = late || at(s, i->b)->op != ING_OP_CONST;
+    bool a = !plain_bound(s, i->a, &s->segs.at[seg].begin) || late;
+    bool b = !plain_bound(s, i->b, &s->segs.at[seg].end) || late;
     uint32_t home = a || b ? bound_home(s, seg, i) : 0;
     s->segs.at[seg].needed = true;
     plan_bound(s, i->a, home, a, &s->segs.at[seg].begin);

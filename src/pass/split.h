@@ -8,8 +8,9 @@
  *     loaded by each user.
  *  S2 an ALLOCA that several segments use lives in the launch buffer, which the runtime
  *     zeroes, as ALLOCA does.
- *  S3 bounds of parallel loops that are not constants are stored as i64 by the nearest
- *     serial segment before the loop that has an effect or defines them, else by segment 0.
+ *  S3 bounds of parallel loops that are no constants, extents or integer arguments are
+ *     stored as i64 by the nearest serial segment before the loop that has an effect or
+ *     defines them, else by segment 0.
  *  S4 a RETURN inside a serial segment sets a flag in the buffer; later serial tasks look
  *     at it first. Bounds of later loops all go through the buffer: a segment that
  *     returned early, or never ran, left them 0 and 0.

@@ -54,11 +54,12 @@ static int take_names(ing_py_def *d) {
     d->n_posonly = (uint32_t)code->co_posonlyargcount;
     d->n_kwonly = (uint32_t)code->co_kwonlyargcount;
     d->n_params = (uint32_t)(code->co_argcount + code->co_kwonlyargcount);
-    PyObject *all = PyObject_GetAttrString((PyObject *)code, "co_varnames");
+    PyObject *all = ing_py_attr((PyObject *)code, "co_varnames");
     if (!all) return -1;
     d->names = PyTuple_GetSlice(all, 0, (Py_ssize_t)d->n_params);
     Py_DECREF(all);
-    return d->names ? 0 : -1;
+    d->free_names = ing_py_attr((PyObject *)code, "co_freevars");
+    return d->names && d->free_names ? 0 : -1;
 }
 
 static int take_defaults(ing_py_def *d) {
@@ -102,6 +103,7 @@ void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->text);
     Py_CLEAR(d->why);
     Py_CLEAR(d->names);
+    Py_CLEAR(d->free_names);
     Py_CLEAR(d->defaults);
     ing_front_tree_free(d->tree);
     d->tree = NULL;
@@ -208,14 +210,11 @@ static PyObject *resolve_string(const ing_py_def *d, PyObject *text) {
     PyObject *locals = s ? PyDict_New() : NULL;
     if (!locals) return NULL;
     PyObject *cells = PyFunction_GetClosure(d->fn);
-    PyObject *free_names =
-        PyObject_GetAttrString((PyObject *)code_of(d->fn), "co_freevars");
-    for (Py_ssize_t i = 0; free_names && cells && i < PyTuple_GET_SIZE(cells); i++) {
+    for (Py_ssize_t i = 0; cells && i < PyTuple_GET_SIZE(cells); i++) {
         PyObject *v = PyCell_GET(PyTuple_GET_ITEM(cells, i));
-        if (v && PyDict_SetItem(locals, PyTuple_GET_ITEM(free_names, i), v) < 0)
+        if (v && PyDict_SetItem(locals, PyTuple_GET_ITEM(d->free_names, i), v) < 0)
             PyErr_Clear();
     }
-    Py_XDECREF(free_names);
     PyObject *v = PyRun_String(s, Py_eval_input, PyFunction_GET_GLOBALS(d->fn), locals);
     Py_DECREF(locals);
     return v;
@@ -231,7 +230,7 @@ static PyObject *annotation_of(const ing_py_def *d, PyObject *annotations,
 
 /* Annotations other than dtypes say what they are in the attribute `_ingot_passing`. */
 static ing_status passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out) {
-    PyObject *p = PyObject_GetAttrString(a, "_ingot_passing");
+    PyObject *p = ing_py_attr(a, "_ingot_passing");
     if (!p) {
         PyErr_Clear();
         return ING_DECLINED;
@@ -245,8 +244,8 @@ static ing_status passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
     if (array) {
         out->passing = ING_PASS_ARRAY;
         out->ndim = -1;
-        PyObject *t = PyObject_GetAttrString(a, "dtype");
-        PyObject *n = t ? PyObject_GetAttrString(a, "ndim") : NULL;
+        PyObject *t = ing_py_attr(a, "dtype");
+        PyObject *n = t ? ing_py_attr(a, "ndim") : NULL;
         if (t && t != Py_None) out->dtype = ing_py_dtype_from(st, t);
         if (n && PyLong_Check(n)) out->ndim = (int32_t)PyLong_AsLong(n);
         Py_XDECREF(t);
@@ -312,7 +311,7 @@ static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
     if (PyTuple_Check(a) || PyList_Check(a)) {
         items = PySequence_Tuple(a);
     } else if (ing_py_dtype_from(st, a) == ING_VOID) {
-        items = PyObject_GetAttrString(a, "__args__");
+        items = ing_py_attr(a, "__args__");
         if (!items || !PyTuple_Check(items)) {
             PyErr_Clear();
             Py_CLEAR(items);
@@ -334,7 +333,7 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         return ing_fail(e, ING_SYNTAX, "%s has %u parameters; at most %d are supported",
                         ing_py_def_name(d), d->n_params, ING_PY_MAX_PARAMS);
     ing_gate_param *p = ing_calloc(d->n_params + 1, sizeof *p);
-    PyObject *annotations = PyObject_GetAttrString(d->fn, "__annotations__");
+    PyObject *annotations = ing_py_attr(d->fn, "__annotations__");
     PyObject *ret_name = PyUnicode_InternFromString("return");
     ing_status s = p && ret_name && annotations ? ING_OK : ING_PYTHON;
     if (s != ING_OK && !PyErr_Occurred()) PyErr_NoMemory();

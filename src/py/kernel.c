@@ -107,7 +107,7 @@ static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs)
 /* ---- what both types show ------------------------------------------------------------------ */
 
 static PyObject *def_attr(ing_py_def *d, const char *name) {
-    return PyObject_GetAttrString(d->fn, name);
+    return ing_py_attr(d->fn, name);
 }
 
 static PyObject *bind_method(PyObject *self, PyObject *obj, PyObject *type) {

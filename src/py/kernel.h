@@ -57,8 +57,9 @@ typedef struct ing_py_def {
     ing_front_tree *tree; /* NULL until parsed */
     uint32_t n_params;    /* positional ones and keyword-only ones */
     uint32_t n_posonly, n_kwonly;
-    PyObject *names;    /* tuple of parameter names */
-    PyObject *defaults; /* tuple parallel to names, NULL items where there is none */
+    PyObject *names;      /* tuple of parameter names */
+    PyObject *free_names; /* tuple parallel to the cells of the closure */
+    PyObject *defaults;   /* tuple parallel to names, NULL items where there is none */
     ing_gate_param *params;   /* meanings of the annotations; NULL until asked */
     ing_gate_returns returns; /* valid when params is set */
 } ing_py_def;

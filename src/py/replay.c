@@ -24,17 +24,14 @@ static ing_status dict_item(PyObject *dict, PyObject *key, PyObject **out) {
     return ING_OK;
 }
 
-static ing_status closure_item(PyObject *fn, PyObject *name, PyObject **out) {
-    PyObject *cells = PyFunction_GetClosure(fn);
-    PyObject *names = PyObject_GetAttrString(PyFunction_GET_CODE(fn), "co_freevars");
-    if (!names) return ING_PYTHON;
+static void closure_item(const ing_py_def *d, PyObject *name, PyObject **out) {
+    PyObject *cells = PyFunction_GetClosure(d->fn);
     for (Py_ssize_t i = 0; cells && i < PyTuple_GET_SIZE(cells); i++) {
-        if (PyUnicode_Compare(PyTuple_GET_ITEM(names, i), name) != 0) continue;
+        PyObject *have = PyTuple_GET_ITEM(d->free_names, i);
+        if (have != name && PyUnicode_Compare(have, name) != 0) continue;
         *out = Py_XNewRef(PyCell_GET(PyTuple_GET_ITEM(cells, i)));
-        break;
+        return;
     }
-    Py_DECREF(names);
-    return ING_OK;
 }
 
 static ing_status attr_item(PyObject *from, PyObject *name, PyObject **out) {
@@ -63,7 +60,10 @@ static ing_status named_step(ing_py_state *st, PyObject *from, ing_step step,
     if (!d) return ING_OK; /* not a function any more: absent */
     if (step == ING_STEP_GLOBAL)
         return dict_item(PyFunction_GET_GLOBALS(d->fn), name, out);
-    if (step == ING_STEP_CLOSURE) return closure_item(d->fn, name, out);
+    if (step == ING_STEP_CLOSURE) {
+        closure_item(d, name, out);
+        return ING_OK;
+    }
     PyObject *builtins = PyEval_GetBuiltins();
     return builtins ? dict_item(builtins, name, out) : ING_OK;
 }

@@ -19,7 +19,7 @@ static PyObject *enum_class(ing_py_state *st) {
     if (!st->host->enum_class) {
         PyObject *mods = PyImport_GetModuleDict();
         PyObject *mod = mods ? PyDict_GetItemString(mods, "enum") : NULL;
-        st->host->enum_class = mod ? PyObject_GetAttrString(mod, "Enum") : NULL;
+        st->host->enum_class = mod ? ing_py_attr(mod, "Enum") : NULL;
         if (!st->host->enum_class) PyErr_Clear();
     }
     return st->host->enum_class;
@@ -69,7 +69,7 @@ static ing_status see_str(PyObject *obj, ing_gate_fact *f) {
 
 static ing_status see_enum(PyObject *obj, ing_gate_fact *f, ing_err *e) {
     if (PyLong_Check(obj)) ING_TRY(see_int(obj, f, e));
-    PyObject *name = PyObject_GetAttrString(obj, "_name_");
+    PyObject *name = ing_py_attr(obj, "_name_");
     if (!name || !PyUnicode_Check(name)) {
         PyErr_Clear();
         Py_XDECREF(name);

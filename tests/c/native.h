@@ -84,7 +84,8 @@ static void side_fini(side *s) {
 
 static int64_t bound(const side *s, const ing_ir_bound *b) {
     int64_t v = b->value;
-    if (b->in_buffer) memcpy(&v, s->buffer + b->offset, sizeof v);
+    if (b->at == ING_IR_BOUND_WORD) return (int64_t)s->words[b->offset];
+    if (b->at == ING_IR_BOUND_BUFFER) memcpy(&v, s->buffer + b->offset, sizeof v);
     return v;
 }
 

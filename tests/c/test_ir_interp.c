@@ -43,7 +43,8 @@ static void launch_init(launch *l) {
 
 static int64_t bound(const launch *l, const ing_ir_bound *b) {
     int64_t v = b->value;
-    if (b->in_buffer) memcpy(&v, l->buffer + b->offset, 8);
+    if (b->at == ING_IR_BOUND_WORD) return (int64_t)l->args[b->offset];
+    if (b->at == ING_IR_BOUND_BUFFER) memcpy(&v, l->buffer + b->offset, 8);
     return v;
 }
 
