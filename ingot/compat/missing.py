@@ -26,6 +26,10 @@ class Missing:
     def __init__(self, name, *_):
         self._name = name
 
+    @property
+    def __name__(self):
+        return self._name.rpartition(".")[2]
+
     def __repr__(self):
         return f"<{self._name}: not provided by Ingot>"
 

@@ -9,7 +9,13 @@ from ingot import _options
 from ingot.compat.missing import fill as _fill
 from ingot.compat.missing import provided as _provided
 
-globals().update({k: v for k, v in vars(_ingot).items() if not k.startswith(("_", "Ingot"))})
+globals().update(
+    {
+        name: value
+        for name, value in vars(_ingot).items()
+        if not name.startswith(("_", "Ingot")) and not isinstance(value, type(_ingot))
+    }
+)
 
 __version__ = _options.REFERENCE
 __version_str__ = ".".join(map(str, __version__))
@@ -17,6 +23,7 @@ __version_str__ = ".".join(map(str, __version__))
 from ingot.compat.quadrants import (  # noqa: E402
     _lib,
     _logging,
+    _private,
     ad,
     algorithms,
     experimental,
@@ -71,6 +78,7 @@ _fill(
     "solve sparse_matrix_builder stop_grad stream_parallel svd sym_eig tensor volatile_load wrap "
     "zero",
 )
+_private.register(__name__)
 _Tensor, _VectorTensor, _MatrixTensor, _wrap = Tensor, VectorTensor, MatrixTensor, wrap  # noqa: F821
 
 _OWN = frozenset("DType cfg from_dlpack interp trunc".split())

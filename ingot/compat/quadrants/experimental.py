@@ -1,5 +1,13 @@
 """Names that were experimental once."""
 
-from ingot import real_func
+import ingot
 
 __all__ = ["real_func"]
+
+
+def real_func(fn):
+    """`qd.real_func` by its old name."""
+    import warnings
+
+    warnings.warn("qd.experimental.real_func is qd.real_func now", DeprecationWarning, 2)
+    return ingot.real_func(fn)

@@ -27,3 +27,9 @@ def is_arch_supported(arch):
 def is_extension_enabled(ext):
     """Whether the target in use has the extension."""
     return is_extension_supported(ingot.cfg.arch, ext)
+
+
+@ingot.func
+def loop_unique(val, covers: ingot.template() = None):
+    """The value itself: what it promises of the loop, Ingot does not need."""
+    return val
