@@ -213,18 +213,21 @@ def test_methods():
 
 
 def repeat_and_compare(action, *watched, n=400):
-    """No reference is lost or left behind by `action`."""
-    for _ in range(20):
+    """No reference is lost or left behind by `action`. Blocks are counted over three rounds,
+    because caches of the interpreter fill up now and then: the best round must be flat."""
+    for _ in range(n // 4):
         action()
     gc.collect()
     before = [sys.getrefcount(w) for w in watched]
-    blocks = sys.getallocatedblocks()
-    for _ in range(n):
-        action()
-    gc.collect()
-    after = [sys.getrefcount(w) for w in watched]
-    assert after == before
-    assert sys.getallocatedblocks() - blocks < n // 4
+    growth = []
+    for _ in range(3):
+        blocks = sys.getallocatedblocks()
+        for _ in range(n):
+            action()
+        gc.collect()
+        growth.append(sys.getallocatedblocks() - blocks)
+    assert [sys.getrefcount(w) for w in watched] == before
+    assert min(growth) < n // 4, growth
 
 
 def test_references_of_launches():
@@ -257,7 +260,7 @@ def test_references_of_decorating_and_compiling():
         k(x, 3)
 
     x = qd.ndarray(qd.f32, 4)
-    repeat_and_compare(go, x, n=40)
+    repeat_and_compare(go, x, n=200)
 
 
 def test_decorating_is_cheap():
