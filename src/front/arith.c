@@ -182,8 +182,7 @@ static ing_status compare(frame *fr, ing_node at, ing_front_op op, const value *
                           const value *r, value *out) {
     bool result = false, done = false;
     bool identity = op == ING_AST_Is || op == ING_AST_IsNot;
-    if (identity && (!ing_front_is_static(l) || !ing_front_is_static(r)) &&
-        !(l->kind == V_NONE || r->kind == V_NONE))
+    if (identity && (ing_front_is_runtime(l) || ing_front_is_runtime(r)))
         return ing_front_fail_at(fr, at, ING_SYNTAX, "compare values with `==`",
                                  "Operator \"%s\" in Quadrants scope is not supported.",
                                  ing_front_op_text(op));
@@ -246,9 +245,9 @@ static ing_status lower_side(frame *fr, ing_node n, side *s) {
     s->slot = ing_ir_emit(&fr->b, ING_OP_ALLOCA, guess, 0, 0, 0);
     ing_ir_block_begin(&fr->b);
     uint32_t mark = ing_front_scope_open(fr);
-    fr->control++;
     value v = {0};
-    ing_status st = ing_front_expr_forced(fr, n, &v);
+    ing_status st = ing_front_nest(fr, n);
+    if (st == ING_OK) st = ing_front_expr_forced(fr, n, &v);
     if (st == ING_OK) st = ing_front_load(fr, n, &v, &v);
     if (st == ING_OK) ing_ir_emit(&fr->b, ING_OP_STORE, 0, s->slot, v.inst, 0);
     fr->control--;

@@ -57,8 +57,9 @@ ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom,
         ING_TRY(ing_front_items(fr, at, &v, &items, &n, &ok));
         v = ing_front_seq(V_TUPLE, items, n);
     }
-    ING_TRY(freeze(fr, at, &v, &v));
-    return ing_front_scope_add(fr, atom, &v);
+    value copy;
+    ING_TRY(freeze(fr, at, &v, &copy));
+    return ing_front_scope_add(fr, atom, &copy);
 }
 
 /* ---- stores -------------------------------------------------------------------------------- */
@@ -75,17 +76,18 @@ static ing_status warn_precision(frame *fr, ing_node at, const char *what, ing_d
     return ING_OK;
 }
 
-static ing_status store(frame *fr, ing_node at, const value *ref, const value *v) {
+static ing_status store(frame *fr, ing_node at, ing_node from, const value *ref,
+                        const value *v) {
     ing_dtype to = v_type(ref);
     uint32_t inst = 0;
     if (ing_front_is_runtime(v))
         ING_TRY(warn_precision(fr, at, "Assign", to, v_type(v)));
     else if (v->kind == V_FLOAT && !ing_dtype_is_float(to)) {
-        ing_dtype from = ING_F32;
-        ING_TRY(ing_front_literal_dtype(fr, at, v, &from));
-        ING_TRY(warn_precision(fr, at, "Assign", to, from));
+        ing_dtype t = ING_F32;
+        ING_TRY(ing_front_literal_dtype(fr, from, v, &t));
+        ING_TRY(warn_precision(fr, at, "Assign", to, t));
     }
-    ING_TRY(ing_front_convert(fr, at, v, to, &inst));
+    ING_TRY(ing_front_convert(fr, from, v, to, &inst));
     fr->b.loc = at;
     ing_ir_emit(&fr->b, ING_OP_STORE, 0, ref->inst, inst, 0);
     return ING_OK;
@@ -109,22 +111,23 @@ static ing_status fail_fixed(frame *fr, ing_node at, const char *name, const val
         name, ing_front_describe(fr, v));
 }
 
-static ing_status assign_name(frame *fr, ing_node at, const value *v, bool is_static) {
+static ing_status assign_name(frame *fr, ing_node at, ing_node from, const value *v,
+                              bool is_static) {
     uint32_t slot = NF(fr->t, at, NAME)->id;
     const value *old = ing_front_scope_find(fr, slot - 1);
     bool is_arg = old && (old->arg || old->kind == V_PARAM);
     if (is_arg || (old && !is_static && (old->fixed || old->kind == V_ARRAY)))
         return fail_fixed(fr, at, ing_front_atom_text(fr, slot), old);
     if (is_static) return ing_front_scope_add(fr, slot - 1, v);
-    if (!old) return ing_front_declare(fr, at, slot - 1, v);
+    if (!old) return ing_front_declare(fr, from, slot - 1, v);
     if (old->kind != V_REF)
         return fail_fixed(fr, at, ing_front_atom_text(fr, slot), old);
     value ref = *old;
-    return store(fr, at, &ref, v);
+    return store(fr, at, from, &ref, v);
 }
 
-static ing_status assign_unpack(frame *fr, ing_node target, const value *v,
-                                bool is_static) {
+static ing_status assign_unpack(frame *fr, ing_node target, ing_node from,
+                                const value *v, bool is_static) {
     uint32_t elts = NF(fr->t, target, TUPLE)->elts, n = 0, m = list_len(fr->t, elts);
     value *items;
     bool ok = false;
@@ -141,7 +144,8 @@ static ing_status assign_unpack(frame *fr, ing_node target, const value *v,
     for (uint32_t i = 0; i < n; i++) {
         value item = items[i];
         ING_TRY(ing_front_force(fr, target, &item));
-        ING_TRY(ing_front_assign_to(fr, list_at(fr->t, elts, i), &item, is_static));
+        ING_TRY(
+            ing_front_assign_to(fr, list_at(fr->t, elts, i), from, &item, is_static));
     }
     return ING_OK;
 }
@@ -155,20 +159,20 @@ static ing_status target_ref(frame *fr, ing_node target, value *out) {
                              "items of compile-time values cannot be assigned");
 }
 
-ing_status ing_front_assign_to(frame *fr, ing_node target, const value *v,
-                               bool is_static) {
+ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
+                               const value *v, bool is_static) {
     value ref;
     switch (fr->t->nodes.at[target].kind) {
-    case ING_NODE_NAME: return assign_name(fr, target, v, is_static);
+    case ING_NODE_NAME: return assign_name(fr, target, from, v, is_static);
     case ING_NODE_TUPLE:
-    case ING_NODE_LIST: return assign_unpack(fr, target, v, is_static);
+    case ING_NODE_LIST: return assign_unpack(fr, target, from, v, is_static);
     case ING_NODE_SUBSCRIPT:
         if (is_static)
             return ing_front_fail_at(
                 fr, target, ING_SYNTAX, "leave out qd.static",
                 "Static assign cannot be used on elements in arrays");
         ING_TRY(target_ref(fr, target, &ref));
-        return store(fr, target, &ref, v);
+        return store(fr, target, from, &ref, v);
     case ING_NODE_ATTRIBUTE:
         return ing_front_fail_at(
             fr, target, ING_SYNTAX,
@@ -214,8 +218,8 @@ ing_status ing_front_stmt_assign(frame *fr, ing_node n, flow *out) {
     ING_TRY(ing_front_expr_forced(fr, f->value, &v));
     ING_TRY(read_items(fr, f->value, &v));
     for (uint32_t i = 0; i < list_len(fr->t, f->targets); i++)
-        ING_TRY(
-            ing_front_assign_to(fr, list_at(fr->t, f->targets, i), &v, v.from_static));
+        ING_TRY(ing_front_assign_to(fr, list_at(fr->t, f->targets, i), f->value, &v,
+                                    v.from_static));
     return ING_OK;
 }
 
@@ -247,7 +251,7 @@ ing_status ing_front_stmt_annassign(frame *fr, ing_node n, flow *out) {
             ing_front_atom_text(fr, slot), ing_dtype_name(v_type(old)));
     ING_TRY(ing_front_convert(fr, f->value, &v, t, &inst));
     v = ing_front_rt(inst, t);
-    return assign_name(fr, f->target, &v, false);
+    return assign_name(fr, f->target, f->value, &v, false);
 }
 
 static const struct {
@@ -349,12 +353,12 @@ ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
         return ing_front_atomic_op(fr, n, &ref, &v, atomic, &old);
     ING_TRY(ing_front_load(fr, f->target, &ref, &old));
     ING_TRY(ing_front_binary(fr, n, (ing_front_op)f->op, &old, &v, &v));
-    return store(fr, n, &ref, &v);
+    return store(fr, n, n, &ref, &v);
 }
 
 ing_status ing_front_expr_named(frame *fr, ing_node n, value *out) {
     const struct nf_NAMEDEXPR *f = NF(fr->t, n, NAMEDEXPR);
     ING_TRY(ing_front_expr_forced(fr, f->value, out));
-    ING_TRY(ing_front_assign_to(fr, f->target, out, out->from_static));
+    ING_TRY(ing_front_assign_to(fr, f->target, f->value, out, out->from_static));
     return ing_front_expr_forced(fr, f->target, out);
 }

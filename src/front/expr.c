@@ -146,6 +146,11 @@ static ing_status index_inst(frame *fr, ing_node at, uint32_t axis, const value 
         return ing_front_fail_at(
             fr, at, ING_SYNTAX, "count from the end with a.shape[k] - 1",
             "Negative indices are not supported in Quadrants kernels.");
+    if (v->kind == V_INT && !v->dtype && !v->wide) { /* whatever default_ip is */
+        *type = v->i <= INT32_MAX ? ING_I32 : ING_I64;
+        *inst = ing_ir_const_int(&fr->b, *type, v->i);
+        return ING_OK;
+    }
     value x;
     if (!ing_front_is_scalar(v))
         return ing_front_fail_at(fr, at, ING_TYPE, NULL,
@@ -356,7 +361,7 @@ static ing_status comprehend(frame *fr, const struct nf_LISTCOMP *f, uint32_t g,
 static ing_status comprehend_one(frame *fr, const struct nf_LISTCOMP *f, uint32_t g,
                                  const struct nf_COMPREHENSION *c, const value *item,
                                  value_vec *out) {
-    ING_TRY(ing_front_assign_to(fr, c->target, item, true));
+    ING_TRY(ing_front_assign_to(fr, c->target, c->iter, item, true));
     for (uint32_t i = 0; i < list_len(fr->t, c->ifs); i++) {
         ing_node test = list_at(fr->t, c->ifs, i);
         value v;

@@ -52,6 +52,13 @@ ing_status ing_front_deeper(frame *fr, ing_node at) {
                           ING_FRONT_MAX_DEPTH, top->name, fr->name);
 }
 
+ing_status ing_front_nest(frame *fr, ing_node at) {
+    if (++fr->control <= MAX_NESTING) return ING_OK;
+    return ing_front_fail_at(fr, at, ING_SYNTAX, "move the inner part into a @qd.func",
+                             "loops and branches nested more than %d deep",
+                             MAX_NESTING);
+}
+
 /* ---- frames ------------------------------------------------------------------------------ */
 
 static void count_target(frame *fr, ing_node n) {
@@ -222,7 +229,7 @@ static uint32_t edit_distance(const char *a, const char *b) {
 
 static ing_status fail_name(frame *fr, ing_node at, uint32_t atom) {
     const char *name = ing_atoms_text(&fr->t->atoms, atom), *near = NULL;
-    uint32_t best = strlen(name) > 3 ? 3 : 2;
+    uint32_t best = strlen(name) > 5 ? 3 : strlen(name) > 2 ? 2 : 0;
     for (uint32_t i = 0; i < fr->names.len; i++) {
         const char *other = ing_atoms_text(&fr->t->atoms, fr->names.at[i].atom);
         uint32_t d = edit_distance(name, other);

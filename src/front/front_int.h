@@ -189,6 +189,9 @@ typedef enum flow {
     FLOW_CONTINUE, /* of the unrolled loop */
 } flow;
 
+/* Run-time blocks around code, in one function; the IR allows a few more (I7). */
+enum { MAX_NESTING = 200 };
+
 /* ---- frame.c --------------------------------------------------------------------------------- */
 
 ing_status ing_front_fail_at(frame *fr, ing_node at, ing_status s, const char *remedy,
@@ -202,6 +205,8 @@ ing_status ing_front_fail_gate(frame *fr, ing_node at, ing_status s);
         ing_status gate_s_ = gate_->ops->op(gate_->self, __VA_ARGS__);          \
         if (gate_s_ != ING_OK) return ing_front_fail_gate((fr), (at), gate_s_); \
     } while (0)
+/* Enters a run-time block: control++, refused when too deep. */
+ing_status ing_front_nest(frame *fr, ing_node at);
 ing_status ing_front_deeper(frame *fr, ing_node at); /* counts; undone by lo->depth-- */
 ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
                                 const ing_front_tree *t);
@@ -325,8 +330,9 @@ ing_status ing_front_stmt_annassign(frame *fr, ing_node n, flow *out);
 ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out);
 ing_status ing_front_expr_named(frame *fr, ing_node n, value *out);
 ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom, const value *v);
-ing_status ing_front_assign_to(frame *fr, ing_node target, const value *v,
-                               bool is_static);
+/* `from` is the expression that v came from, for messages about it. */
+ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
+                               const value *v, bool is_static);
 ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const value *v,
                                ing_ir_atomic op, value *old);
 /* Says which construct is not in the language and what to write instead. */

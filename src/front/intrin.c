@@ -588,6 +588,6 @@ ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
                                  "%s has no parameter '%s'", name,
                                  ing_front_atom_text(fr, a->kw_name[0]));
     ING_TRY(in->fn(fr, n, in, a, out));
-    if (out->kind == V_ITER) out->tag = (uint16_t)id;
+    if (out->kind == V_ITER && !out->tag) out->tag = (uint16_t)id;
     return ING_OK;
 }

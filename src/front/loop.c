@@ -93,10 +93,11 @@ static ing_status loop_body(frame *fr, const run *r, const uint32_t *stride,
     uint32_t mark = ing_front_scope_open(fr);
     value parts[ING_MAX_NDIM];
     fr->in_parallel |= parallel;
-    l.control = ++fr->control;
+    ing_status s = ing_front_nest(fr, r->node);
+    l.control = fr->control;
     fr->loops = &l;
     split_index(fr, r, stride, index, parts);
-    ing_status s = bind_indices(fr, r, parts);
+    if (s == ING_OK) s = bind_indices(fr, r, parts);
     flow inner = FLOW_NEXT;
     if (s == ING_OK) s = ing_front_block(fr, r->body, &inner);
     fr->loops = l.outer;
@@ -318,7 +319,7 @@ static ing_status unroll_one(frame *fr, const struct nf_FOR *f, value *item,
                              flow *out) {
     ING_TRY(ing_front_force(fr, f->iter, item));
     /* Targets are new names in a scope of their own, whatever is outside. */
-    ING_TRY(ing_front_assign_to(fr, f->target, item, true));
+    ING_TRY(ing_front_assign_to(fr, f->target, f->iter, item, true));
     return ing_front_block(fr, f->body, out);
 }
 

@@ -82,7 +82,12 @@ ing_status ing_front_lower(const ing_front_tree *tree, const ing_gate *gate,
     ing_map_init(&lo.func_map);
     lo.mod = out->mod = ing_ir_mod_new();
     ing_status s = lo.mod ? lower_kernel(&lo, tree) : ING_MEMORY;
-    if (s == ING_OK && (!ing_ir_ok(lo.mod) || lo.arena.failed)) s = ING_MEMORY;
+    /* A lost instruction or value may have led to some other complaint. */
+    if (s != ING_PYTHON && lo.mod && (!ing_ir_ok(lo.mod) || lo.arena.failed))
+        s = ING_MEMORY;
+    if (s == ING_MEMORY && lo.mod && lo.mod->bad_type)
+        s = ing_fail(e, ING_COMPILE, "%s: a tuple in this kernel is too large",
+                     tree->name ? tree->name : "kernel");
     if (s == ING_MEMORY) ing_fail(e, s, "no memory while compiling a kernel");
     ing_map_fini(&lo.args);
     ing_map_fini(&lo.steps);

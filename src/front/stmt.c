@@ -71,8 +71,8 @@ ing_status ing_front_unsupported(frame *fr, ing_node n) {
 
 static ing_status branch(frame *fr, uint32_t list, uint32_t *block_id, flow *out) {
     ing_ir_block_begin(&fr->b);
-    fr->control++;
-    ing_status s = ing_front_block(fr, list, out);
+    ing_status s = ing_front_nest(fr, list_at(fr->t, list, 0));
+    if (s == ING_OK) s = ing_front_block(fr, list, out);
     fr->control--;
     *block_id = ing_ir_block_end(&fr->b);
     return s;
@@ -136,12 +136,12 @@ static ing_status stmt_while(frame *fr, ing_node n, flow *out) {
             "'else' clause for 'while' not supported in Quadrants kernels");
     loop l = {.outer = fr->loops};
     ing_ir_block_begin(&fr->b);
-    fr->control++;
+    ing_status s = ing_front_nest(fr, n);
     l.control = fr->control;
     fr->loops = &l;
     uint32_t mark = ing_front_scope_open(fr);
     flow inner = FLOW_NEXT;
-    ing_status s = while_test(fr, n, f->test, &l);
+    if (s == ING_OK) s = while_test(fr, n, f->test, &l);
     if (s == ING_OK && !ing_ir_block_ended(&fr->b))
         s = ing_front_block(fr, f->body, &inner);
     ing_front_scope_close(fr, mark);
