@@ -281,18 +281,16 @@ static void reverse_work(reader *r, uint32_t from) {
 }
 
 static ing_status read_node(reader *r, const work *w) {
-    if (w->depth > ING_FRONT_MAX_DEPTH)
-        return ing_fail(
-            r->e, ING_SYNTAX,
-            "%s:%u: the syntax of this function is nested more than %d deep\n"
-            "help: split long expressions into several statements",
-            r->t->file, r->t->first_line, ING_FRONT_MAX_DEPTH);
     known *k = NULL;
     ING_TRY(known_get(r, Py_TYPE(w->obj), &k));
     ing_front_node n = {0};
     ING_TRY(read_position(r, w->obj, &n));
     ING_TRY(new_node(r, k->kind, &n));
     ing_node id = r->t->nodes.len - 1;
+    if (w->depth > ING_FRONT_MAX_DEPTH)
+        return ing_front_diag(
+            r->t, id, ING_SYNTAX, "split long expressions into several statements",
+            r->e, "the syntax is nested more than %d deep here", ING_FRONT_MAX_DEPTH);
     if (w->slot)
         r->t->slots.at[w->slot] = id;
     else
