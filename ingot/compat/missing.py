@@ -14,7 +14,7 @@ import ingot
 # Made at import time by many programs: types and decorated functions, which do no work yet.
 _INERT = frozenset(
     "types.vector types.matrix types.struct types.quant types.argpack types.buffer_view "
-    "perf_dispatch dataclass pyfunc axes".split()
+    "dataclass pyfunc axes".split()
 )
 
 

@@ -52,6 +52,7 @@ from ingot.compat.quadrants._logging import (  # noqa: E402
 )
 from ingot.compat.quadrants._init import init, reset  # noqa: E402
 from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc  # noqa: E402
+from ingot.compat.quadrants.lang._perf_dispatch import perf_dispatch  # noqa: E402
 from ingot.compat.quadrants.lang.exception import (  # noqa: E402
     QuadrantsAssertionError,
     QuadrantsCompilationError,
@@ -74,7 +75,7 @@ _fill(
     "create_stream dataclass deactivate deactivate_all_snodes dump_compile_config eig field frexp "
     "get_addr global_thread_idx graph_do_while graph_parallel graph_parallel_context i ij ijk ijkl "
     "ijl ik ikl il is_active is_extension_enabled j jk jkl jl k kl l length make_spd mesh_local "
-    "mesh_patch_idx no_activate one outer perf_dispatch polar_decompose ref rescale_index root "
+    "mesh_patch_idx no_activate one outer polar_decompose ref rescale_index root "
     "solve sparse_matrix_builder stop_grad stream_parallel svd sym_eig tensor volatile_load wrap "
     "zero",
 )

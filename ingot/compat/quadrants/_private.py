@@ -23,9 +23,6 @@ MODULES = {
     "lang._fast_caching.function_hasher": "",
     "lang._fast_caching.src_hasher": "",
     "lang._func_base": "_frozen_dc_plans _get_frozen_dc_plan",
-    "lang._perf_dispatch": (
-        "DEFAULT_REPEAT_AFTER_COUNT NUM_FIRST_WARMUP PerformanceDispatcher _parse_force_map"
-    ),
     "lang._py_tensor": "PyTensor create_tensor",
     "lang._template_mapper_hotpath": "_extract_arg",
     "lang._wrap_inspect": "get_source_info_and_src",

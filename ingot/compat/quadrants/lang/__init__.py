@@ -4,6 +4,7 @@ from ingot.compat.quadrants import simt  # noqa: F401
 from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc
 from ingot.compat.quadrants.lang import (
     _ndrange,
+    _perf_dispatch,
     _template_mapper,
     exception,
     field,
