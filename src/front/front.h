@@ -22,8 +22,14 @@ typedef enum ing_front_kind {
 } ing_front_kind;
 
 typedef enum ing_front_field_kind {
-    ING_FIELD_NODE, ING_FIELD_LIST, ING_FIELD_ATOM, ING_FIELD_ATOMS, ING_FIELD_OP,
-    ING_FIELD_OPS, ING_FIELD_INT, ING_FIELD_CONST,
+    ING_FIELD_NODE,
+    ING_FIELD_LIST,
+    ING_FIELD_ATOM,
+    ING_FIELD_ATOMS,
+    ING_FIELD_OP,
+    ING_FIELD_OPS,
+    ING_FIELD_INT,
+    ING_FIELD_CONST,
 } ing_front_field_kind;
 
 typedef struct ing_front_field {
@@ -42,13 +48,14 @@ ing_front_kind ing_front_kind_find(const char *ast_class); /* OTHER when unknown
 /* Operators by ast class name: Add Sub Mult Div FloorDiv Mod Pow LShift RShift BitOr
  * BitXor BitAnd MatMult / And Or / Not Invert UAdd USub / Eq NotEq Lt LtE Gt GtE Is IsNot
  * In NotIn. */
-#define ING_FRONT_OP_LIST(X) \
-    X(Add, "+") X(Sub, "-") X(Mult, "*") X(Div, "/") X(FloorDiv, "//") X(Mod, "%") \
-    X(Pow, "**") X(LShift, "<<") X(RShift, ">>") X(BitOr, "|") X(BitXor, "^") \
-    X(BitAnd, "&") X(MatMult, "@") X(And, "and") X(Or, "or") X(Not, "not") \
-    X(Invert, "~") X(UAdd, "+") X(USub, "-") X(Eq, "==") X(NotEq, "!=") X(Lt, "<") \
-    X(LtE, "<=") X(Gt, ">") X(GtE, ">=") X(Is, "is") X(IsNot, "is not") X(In, "in") \
-    X(NotIn, "not in")
+#define ING_FRONT_OP_LIST(X)                                                        \
+    X(Add, "+")                                                                     \
+    X(Sub, "-") X(Mult, "*") X(Div, "/") X(FloorDiv, "//") X(Mod, "%") X(Pow, "**") \
+        X(LShift, "<<") X(RShift, ">>") X(BitOr, "|") X(BitXor, "^") X(BitAnd, "&") \
+            X(MatMult, "@") X(And, "and") X(Or, "or") X(Not, "not") X(Invert, "~")  \
+                X(UAdd, "+") X(USub, "-") X(Eq, "==") X(NotEq, "!=") X(Lt, "<")     \
+                    X(LtE, "<=") X(Gt, ">") X(GtE, ">=") X(Is, "is")                \
+                        X(IsNot, "is not") X(In, "in") X(NotIn, "not in")
 typedef enum ing_front_op {
     ING_AST_NONE,
 #define X(name, text) ING_AST_##name,
@@ -59,12 +66,20 @@ typedef enum ing_front_op {
 ing_front_op ing_front_op_find(const char *ast_class);
 const char *ing_front_op_text(ing_front_op op);
 
-typedef uint32_t ing_node; /* index in tree->nodes = node ordinal in tree order; 0 = none */
+typedef uint32_t
+    ing_node; /* index in tree->nodes = node ordinal in tree order; 0 = none */
 
 typedef enum ing_const_kind {
-    ING_CONST_NONE, ING_CONST_FALSE, ING_CONST_TRUE, ING_CONST_INT /* i */,
-    ING_CONST_UINT /* (uint64_t)i */, ING_CONST_BIGINT /* text */, ING_CONST_FLOAT /* f */,
-    ING_CONST_STR /* atom */, ING_CONST_BYTES /* atom */, ING_CONST_ELLIPSIS,
+    ING_CONST_NONE,
+    ING_CONST_FALSE,
+    ING_CONST_TRUE,
+    ING_CONST_INT /* i */,
+    ING_CONST_UINT /* (uint64_t)i */,
+    ING_CONST_BIGINT /* text */,
+    ING_CONST_FLOAT /* f */,
+    ING_CONST_STR /* atom */,
+    ING_CONST_BYTES /* atom */,
+    ING_CONST_ELLIPSIS,
     ING_CONST_COMPLEX,
 } ing_const_kind;
 
@@ -76,26 +91,28 @@ typedef struct ing_front_const {
 } ing_front_const;
 
 typedef struct ing_front_node {
-    uint8_t kind;      /* ing_front_kind */
-    uint32_t slots;    /* first of its fields in tree->slots, in the order of node.def:
+    uint8_t kind;       /* ing_front_kind */
+    uint32_t slots;     /* first of its fields in tree->slots, in the order of node.def:
                           NODE -> ing_node; LIST, ATOMS, OPS -> offset in tree->slots of
                           count then items (0 = empty); ATOM -> atom + 1 (0 = None);
                           OP -> ing_front_op; INT -> the value; CONST -> index in consts */
-    uint32_t line, col;         /* line: 0-based from the def's first line; col: 0-based
+    uint32_t line, col; /* line: 0-based from the def's first line; col: 0-based
                                    UTF-8 byte offset */
     uint32_t end_line, end_col;
 } ing_front_node;
 
 typedef struct ing_front_tree {
     ing_atoms atoms;
-    ing_vec(ing_front_node) nodes; /* [0] unused; parents before children (tree order) */
-    ing_vec(uint32_t) slots;       /* [0] unused */
+    ing_vec(
+        ing_front_node) nodes; /* [0] unused; parents before children (tree order) */
+    ing_vec(uint32_t) slots;   /* [0] unused */
     ing_vec(ing_front_const) consts;
-    ing_node root;      /* a FUNCTION node */
-    char *name;         /* label: qualified name */
-    char *file;         /* label */
-    uint32_t first_line; /* 1-based line of the def's first line (decorators included) */
-    char *text;         /* the raw lines, for carets */
+    ing_node root; /* a FUNCTION node */
+    char *name;    /* label: qualified name */
+    char *file;    /* label */
+    uint32_t
+        first_line; /* 1-based line of the def's first line (decorators included) */
+    char *text;     /* the raw lines, for carets */
     size_t text_len;
     ing_hash128 digest; /* of the tree without positions, docstring, decorators (R9) */
 } ing_front_tree;
@@ -109,16 +126,17 @@ void ing_front_tree_print(const ing_front_tree *t, ing_bytes *out);
 
 /* What lowering a kernel yields, besides the module. */
 typedef struct ing_front_arg { /* IR argument k: what to bind there */
-    ing_gref ref;              /* a kernel parameter or something reached from outside */
-    ing_dtype dtype;           /* scalar: converted to this; array: VOID */
+    ing_gref ref;    /* a kernel parameter or something reached from outside */
+    ing_dtype dtype; /* scalar: converted to this; array: VOID */
 } ing_front_arg;
 
 typedef struct ing_front_result {
     ing_ir_mod *mod;             /* owned by the caller; kernel is func 0 */
     ing_vec(ing_front_arg) args; /* parallel to mod->args */
-    ing_vec(const ing_front_tree *) trees; /* func ordinal -> tree, for run-time errors */
-    ing_vec(char *) messages;    /* of CHECKs with code >= ING_ABI_USER */
-    bool returns_tuple;          /* several results, or an explicit 1-tuple */
+    ing_vec(
+        const ing_front_tree *) trees; /* func ordinal -> tree, for run-time errors */
+    ing_vec(char *) messages;          /* of CHECKs with code >= ING_ABI_USER */
+    bool returns_tuple;                /* several results, or an explicit 1-tuple */
 } ing_front_result;
 
 void ing_front_result_init(ing_front_result *r);
