@@ -106,3 +106,25 @@ ScalarNdarray = Ndarray
 """The reference's name for arrays whose elements are scalars."""
 
 __version__ = "0.1.0"
+
+# Names that come with their first use, so that importing Ingot stays light.
+_LAZY = {
+    "CacheMismatchError": "ingot._steps",
+    "CachedStep": "ingot._steps",
+    "FileCache": "ingot._filecache",
+    "MemoryCache": "ingot._steps",
+}
+
+
+def __getattr__(name):
+    home = _LAZY.get(name)
+    if home is None:
+        raise AttributeError(f"module 'ingot' has no attribute {name!r}")
+    import importlib
+
+    value = globals()[name] = getattr(importlib.import_module(home), name)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY})

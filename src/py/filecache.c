@@ -67,14 +67,15 @@ static PyObject *decode(const ing_bytes *b, PyObject *loads) {
     return NULL;
 }
 
-/* get(digest, default, loads): the value, or default. */
+/* get(digest, default, loads, counted): the value, or default. Who looks a second time
+ * for the same call does not count it. */
 static PyObject *core_get(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     core *c = as_core(self);
     ing_hash128 key;
     ing_bytes b;
     ing_status s;
     PyObject *v = NULL;
-    if (check_args("get", n, 3) < 0 || get_digest(args[0], &key) < 0) return NULL;
+    if (check_args("get", n, 4) < 0 || get_digest(args[0], &key) < 0) return NULL;
     ing_bytes_init(&b);
     PyThreadState *gil = PyEval_SaveThread();
     s = ing_store_read(c->store, ING_ENTRY_VALUE, key, &b);
@@ -88,7 +89,8 @@ static PyObject *core_get(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL; /* Ctrl-C */
         PyErr_Clear();
     }
-    ing_count(&c->counters, v ? ING_COUNT_STORE_HITS : ING_COUNT_STORE_MISSES);
+    if (args[3] == Py_True)
+        ing_count(&c->counters, v ? ING_COUNT_STORE_HITS : ING_COUNT_STORE_MISSES);
     return v ? v : Py_NewRef(args[1]);
 }
 
@@ -354,7 +356,7 @@ static PyObject *core_path(PyObject *self, void *unused) {
 
 #define FAST(f) (PyCFunction)(void (*)(void)) f, METH_FASTCALL
 static const PyMethodDef methods[] = {
-    {"get", FAST(core_get), "get(digest, default, loads)"},
+    {"get", FAST(core_get), "get(digest, default, loads, counted)"},
     {"put", FAST(core_put), "put(digest, value, dumps): whether it is stored."},
     {"take", FAST(core_take), "take(digest, seconds): a lease, None (busy), False."},
     {"release", core_release, METH_O, "release(lease)"},
