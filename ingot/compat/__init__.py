@@ -59,7 +59,7 @@ def install(name="quadrants"):
     if any(isinstance(f, _Finder) and f.name == name for f in sys.meta_path):
         return
     loaded = sys.modules.get(name)
-    if loaded is not None and loaded.__name__ == name:
+    if loaded is not None and loaded is not sys.modules.get(_PACKAGES[name]):
         folder = os.path.dirname(getattr(loaded, "__file__", None) or "")
         if folder != os.path.join(search_path(name), name):
             raise RuntimeError(f"{name} is imported already, from '{folder}'")

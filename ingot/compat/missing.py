@@ -82,3 +82,5 @@ def adopt(namespace, module, names):
         real = importlib.import_module("ingot." + module)
         namespace.update({k: v for k, v in vars(real).items() if not k.startswith("_")})
     fill(namespace, names, module + ".")
+    if "__path__" not in namespace:  # a package still needs its name to find its modules
+        namespace["__name__"] = "quadrants." + module

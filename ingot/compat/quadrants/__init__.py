@@ -52,7 +52,7 @@ from ingot.compat.quadrants._logging import (  # noqa: E402
 )
 from ingot.compat.quadrants._init import init, reset  # noqa: E402
 from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc  # noqa: E402
-from ingot.compat.quadrants.lang._perf_dispatch import perf_dispatch  # noqa: E402
+from ingot.compat.quadrants._dispatch import perf_dispatch  # noqa: E402
 from ingot.compat.quadrants.lang.exception import (  # noqa: E402
     QuadrantsAssertionError,
     QuadrantsCompilationError,
@@ -81,6 +81,8 @@ _fill(
 )
 _private.register(__name__)
 _Tensor, _VectorTensor, _MatrixTensor, _wrap = Tensor, VectorTensor, MatrixTensor, wrap  # noqa: F821
+
+__name__ = "quadrants"  # what messages and tests call it
 
 _OWN = frozenset("DType cfg from_dlpack interp trunc".split())
 

@@ -3,6 +3,7 @@
 import weakref
 
 import ingot
+from ingot.compat.quadrants._dispatch import DispatchImpl
 
 
 class SrcLlCacheObservations:
@@ -32,17 +33,18 @@ class _Primal:
         return range(self._kernel()._variants)
 
 
-def _observed(kernel):
-    kernel._primal = _Primal(kernel)
-    return kernel
-
-
 def kernel(_fn=None, **options):
     """`ingot.kernel`, the kernel having `_primal`."""
-    if _fn is not None:
-        return _observed(ingot.kernel(_fn, **options))
-    decorate = ingot.kernel(**options)
-    return lambda fn: _observed(decorate(fn))
+    if _fn is None:
+        return lambda fn: kernel(fn, **options)
+    if isinstance(_fn, DispatchImpl):
+        raise ingot.IngotSyntaxError(
+            f"{_fn.__name__}: @qd.kernel goes below @register of a perf_dispatch function "
+            "[err_code=KERNEL_ANNOTATION_ORDER]"
+        )
+    made = ingot.kernel(_fn, **options)
+    made._primal = _Primal(made)
+    return made
 
 
 func = ingot.func

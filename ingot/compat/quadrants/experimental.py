@@ -9,5 +9,10 @@ def real_func(fn):
     """`qd.real_func` by its old name."""
     import warnings
 
-    warnings.warn("qd.experimental.real_func is qd.real_func now", DeprecationWarning, 2)
+    warnings.warn(
+        "qd.experimental.real_func is deprecated because it is no longer experimental. "
+        "Use qd.real_func instead.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
     return ingot.real_func(fn)

@@ -1,6 +1,6 @@
 """The reference's inner package: the submodules that programs reach, and the targets."""
 
-from ingot.compat.quadrants import simt  # noqa: F401
+from ingot.compat.quadrants import graph, simt
 from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc
 from ingot.compat.quadrants.lang import (
     _ndrange,
