@@ -111,8 +111,17 @@ __version__ = "0.1.0"
 _LAZY = {
     "CacheMismatchError": "ingot._steps",
     "CachedStep": "ingot._steps",
+    "Content": "ingot.fingerprint",
     "FileCache": "ingot._filecache",
+    "FingerprintError": "ingot.fingerprint",
+    "Fingerprinter": "ingot.fingerprint",
+    "Identity": "ingot.fingerprint",
     "MemoryCache": "ingot._steps",
+    "Ordered": "ingot.fingerprint",
+    "Pieces": "ingot.fingerprint",
+    "explain": "ingot.fingerprint",
+    "fingerprint": "ingot.fingerprint",
+    "trace": "ingot.fingerprint",
 }
 
 

@@ -1,6 +1,8 @@
 /* The extension module ingot._core: its state, its parts in order, its settings. Multi-
  * phase initialisation, so each interpreter that imports it has a state of its own. What
  * a part does is in its file; this one must know nothing but the table. */
+#include "py/filecache.h"
+#include "py/fingerprint.h"
 #include "py/kernel.h"
 
 #include <string.h>
@@ -19,6 +21,9 @@ static const ing_py_part parts[] = {
     {ing_py_array_add, ing_py_array_traverse, ing_py_array_clear, ing_py_array_fini},
     {ing_py_host_add, ing_py_host_traverse, ing_py_host_clear, ing_py_host_fini},
     {ing_py_kernel_add, NULL, NULL, NULL},
+    {ing_py_fingerprint_add, ing_py_fingerprint_traverse, ing_py_fingerprint_clear,
+     ing_py_fingerprint_fini},
+    {ing_py_filecache_add, NULL, NULL, NULL},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 

@@ -76,6 +76,9 @@ typedef struct ing_py_state {
     ing_vec(ing_py_spec *) specs;
     uint64_t generations; /* the last one given out */
 
+    /* fingerprint_show.c: plans and names of fingerprints; see fingerprint_int.h */
+    struct ing_py_fp *fp;
+
     /* host.c: engine, runtime and what kernels share; see kernel.h */
     struct ing_py_host *host;
 } ing_py_state;

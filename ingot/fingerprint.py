@@ -1,0 +1,404 @@
+"""Fingerprints: digests of Python values that are a function of the value alone.
+
+    ingot.fingerprint(obj)                    32 hexadecimal digits, the same in every process
+    ingot.Fingerprinter(overrides={...})      the same with rules of your own
+    ingot.explain(a, b)                       where two values differ for the fingerprint
+    ingot.trace(obj)                          what is hashed, as text
+
+docs/fingerprint.md says what is hashed for each kind of object. The engine is C
+(src/py/fingerprint*.c); this module has the wrappers, explain and trace. The module itself
+can be called, so `ingot.fingerprint(obj)` works whether or not somebody imported
+`ingot.fingerprint`.
+"""
+
+import itertools
+import os
+import struct
+import sys
+import types
+import weakref
+
+from ingot import _core
+from ingot._core import FingerprintError
+
+__all__ = [
+    "Content", "FingerprintError", "Fingerprinter", "Identity", "Key", "Ordered", "Pieces",
+    "explain", "fingerprint", "trace",
+]
+
+
+class Pieces:
+    """What an override returns: a tag, the children, and whether their order counts."""
+
+    __slots__ = ("children", "ordered", "tag")
+
+    def __init__(self, tag, children=(), ordered=True):
+        if not isinstance(tag, str):
+            raise TypeError(f"Pieces: the tag must be a str, not {type(tag).__name__}")
+        self.tag = str(tag)
+        self.children = tuple(children)
+        self.ordered = bool(ordered)
+
+    def __repr__(self):
+        return f"Pieces({self.tag!r}, {self.children!r}, ordered={self.ordered})"
+
+
+class _Token:
+    """Keeps an object alive under a number that is never given twice."""
+
+    __slots__ = ("__weakref__", "nonce", "obj", "serial")
+
+    def __init__(self, obj, serial):
+        self.obj = obj
+        self.serial = serial
+        self.nonce = _process()
+
+
+_tokens = weakref.WeakValueDictionary()  # id(obj) -> _Token; a live token pins the id
+_serials = itertools.count(1)
+_nonce = None  # (process id, random text): another process never has equal identities
+
+
+def _process():
+    global _nonce
+    if _nonce is None or _nonce[0] != os.getpid():
+        _nonce = (os.getpid(), os.urandom(16).hex())
+    return _nonce[1]
+
+
+class Identity:
+    """Stands for an object by identity: O(1), whatever it holds.
+
+    The fingerprint is valid in this process only. It keeps the object alive for as long as
+    the returned key lives, so that no other object can get its identity.
+    """
+
+    __slots__ = ("token",)
+
+    def __init__(self, obj):
+        token = _tokens.get(id(obj))
+        if token is None or token.obj is not obj or token.nonce != _process():
+            token = _tokens[id(obj)] = _Token(obj, next(_serials))
+        self.token = token
+
+    @property
+    def obj(self):
+        return self.token.obj
+
+    def __repr__(self):
+        return f"Identity({self.token.obj!r})"
+
+
+class _Wrapper:
+    __slots__ = ("obj",)
+
+    def __init__(self, obj):
+        self.obj = obj
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.obj!r})"
+
+
+class Ordered(_Wrapper):
+    """A mapping whose order counts, because iterating it is part of the product."""
+
+    __slots__ = ()
+
+
+class Content(_Wrapper):
+    """An Ingot array by what it holds now."""
+
+    __slots__ = ()
+
+
+class Key(str):
+    """A fingerprint that holds objects which it knows by identity."""
+
+    __slots__ = ("_held",)
+
+
+_core._fingerprint_register(Pieces, Identity, Ordered, Content)
+
+
+# ---- rules ----------------------------------------------------------------------------------
+
+
+class Fingerprinter:
+    """Fingerprints with rules of one's own.
+
+    overrides   {type: f}, f(obj) -> Pieces or NotImplemented; looked up along the MRO of
+                the object's type, so a rule for a class is also one for its subclasses
+    skip        types whose instances do not count, and pairs (type, "field")
+    fallback    f(obj) -> Pieces or NotImplemented, for what would be refused
+    variant     "strict" or "lenient"
+    """
+
+    __slots__ = ("_config", "variant")
+
+    def __init__(self, overrides=None, skip=(), fallback=None, variant="strict"):
+        if variant not in ("strict", "lenient"):
+            raise ValueError(f"variant must be 'strict' or 'lenient', not {variant!r}")
+        rules = tuple((overrides or {}).items())
+        for cls, rule in rules:
+            if not isinstance(cls, type) or not callable(rule):
+                raise TypeError(f"overrides: expected {{type: function}}, got {cls!r}: {rule!r}")
+        skipped = tuple(_skip_rule(s) for s in skip)
+        if fallback is not None and not callable(fallback):
+            raise TypeError(f"fallback must be a function, not {fallback!r}")
+        self.variant = variant
+        self._config = (variant == "lenient", rules, skipped, fallback, None)
+
+    def __call__(self, obj, *, path="obj"):
+        """The digest of obj; `path` is its name in messages."""
+        return _digest(obj, (*self._config[:4], path))
+
+    fingerprint = __call__
+
+
+def _skip_rule(rule):
+    if isinstance(rule, type):
+        return rule
+    if isinstance(rule, tuple) and len(rule) == 2 and isinstance(rule[0], type):
+        return (rule[0], str(rule[1]))
+    raise TypeError(f"skip: expected a type or (type, field name), got {rule!r}")
+
+
+_CONFIGS = {"strict": None, "lenient": (True, (), (), None, None)}
+
+
+def _digest(obj, config):
+    digest = _core._fingerprint(obj, config)
+    if type(digest) is str:
+        return digest
+    key = Key(digest[0])
+    key._held = tuple(digest[1])
+    return key
+
+
+def _config(variant, overrides, skip, fallback):
+    if overrides or skip or fallback:
+        return Fingerprinter(overrides, skip, fallback, variant)._config
+    if variant not in _CONFIGS:
+        raise ValueError(f"variant must be 'strict' or 'lenient', not {variant!r}")
+    return _CONFIGS[variant]
+
+
+def fingerprint(obj, *, variant="strict", overrides=None, skip=(), fallback=None):
+    """The fingerprint of a value: 32 hexadecimal digits.
+
+    Equal values have equal fingerprints in every process, on every Python from 3.10 on.
+    What cannot be hashed so is refused with a FingerprintError that names the path to it.
+    """
+    return _digest(obj, _config(variant, overrides, skip, fallback))
+
+
+# ---- where code comes from (called by the engine) ----------------------------------------------
+
+
+def _origin(module):
+    """"" for the standard library, "name==version" for an installed distribution, None for
+    the user's own code, whose text is hashed instead."""
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names or top in sys.builtin_module_names:
+        return ""
+    if top == "ingot":
+        import ingot
+
+        return f"ingot=={ingot.__version__}"
+    loaded = sys.modules.get(top)
+    file = getattr(loaded, "__file__", None) or next(iter(getattr(loaded, "__path__", ())), "")
+    parts = os.path.normpath(file).split(os.sep)
+    if "site-packages" not in parts and "dist-packages" not in parts:
+        return None
+    return _installed(top)
+
+
+def _installed(top):
+    from importlib import metadata
+
+    try:
+        return f"{top}=={metadata.version(top)}"
+    except metadata.PackageNotFoundError:
+        pass
+    names = sorted(metadata.packages_distributions().get(top, ()))
+    return ",".join(f"{n}=={metadata.version(n)}" for n in names) or None
+
+
+# ---- what is hashed, as text ------------------------------------------------------------------
+
+_TEXT = {"s": 1, "t": 2, "u": 4, "b": 0, "a": 0, "j": 0, "d": 0}
+_LONG = "S24BAJD"
+_WORDS = {
+    "N": "None", "T": "True", "F": "False", "E": "Ellipsis", "M": "NotImplemented",
+    "x": "<unset>", "-": "<skipped>", "@": "<self>",
+}
+_DIGESTS = {"r": "ref", "k": "class", "n": "name", "C": "child"}
+
+
+def _decode(data):
+    """The encodings in `data`, as text."""
+    out, at = [], 0
+    while at < len(data):
+        text, size = _decode_one(data, at)
+        out.append(text)
+        at += size
+    return out
+
+
+def _decode_one(data, at):
+    tag = chr(data[at])
+    if tag in _WORDS:
+        return _WORDS[tag], 1
+    if tag == "i":
+        return f"int {struct.unpack_from('<q', data, at + 1)[0]}", 9
+    if tag == "f":
+        return f"float {struct.unpack_from('<d', data, at + 1)[0]!r}", 9
+    if tag == "c":
+        return f"complex {complex(*struct.unpack_from('<2d', data, at + 1))!r}", 17
+    if tag in _TEXT:
+        size = data[at + 1]
+        return _short(tag, bytes(data[at + 2 : at + 2 + size])), 2 + size
+    low, high = struct.unpack_from("<2Q", data, at + (9 if tag in _LONG else 1))
+    if tag in _LONG:
+        size = struct.unpack_from("<Q", data, at + 1)[0]
+        kind = {"B": "bytes", "A": "bytearray", "J": "int", "D": "data"}.get(tag, "str")
+        return f"{kind} of {size} bytes {high:016x}{low:016x}", 25
+    return f"{_DIGESTS[tag]} {high:016x}{low:016x}", 17
+
+
+def _short(tag, raw):
+    width = _TEXT[tag]
+    if width:
+        coding = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}[width]
+        return f"str {raw.decode(coding, 'surrogatepass')!r}"
+    if tag == "j":
+        return f"int {raw.decode()}"
+    return f"{ {'b': 'bytes', 'a': 'bytearray', 'd': 'data'}[tag] } {raw!r}"
+
+
+def _mark_key(obj):
+    """Identity of a child: engine marks are made anew each time, what they show is not."""
+    return (id(obj.obj), repr(obj)) if type(obj) is _core.FingerprintMark else (id(obj), "")
+
+
+def trace(obj, *, variant="strict", overrides=None, skip=(), fallback=None):
+    """What is hashed, as text: one line per value, children below their parent."""
+    config = _config(variant, overrides, skip, fallback)
+    lines, seen, keep = [], {}, []
+    stack = [("obj", obj, 0)]
+    while stack:
+        label, value, depth = stack.pop()
+        pad = "  " * depth
+        level = _core._fingerprint_level(value, config)
+        if level[0] is None:
+            lines.append(f"{pad}{label}: {', '.join(_decode(level[1]))}")
+            continue
+        kind, head, ordered, size, children = level
+        if _mark_key(value) in seen:
+            lines.append(f"{pad}{label}: {kind}, as in line {seen[_mark_key(value)]}")
+            continue
+        seen[_mark_key(value)] = len(lines) + 1
+        keep.append((value, children))
+        rest = (len(children) - ordered) // size
+        counts = f"{ordered} in order" * bool(ordered) + " and " * bool(ordered and rest)
+        counts += f"{rest} in any order" * bool(rest)
+        lines.append(f"{pad}{label}: " + ", ".join(filter(None, [kind, counts, *_decode(head)])))
+        stack.extend((name, child, depth + 1) for name, child in reversed(children))
+    return "\n".join(lines)
+
+
+# ---- where two values differ ------------------------------------------------------------------
+
+
+def explain(a, b, *, variant="strict", overrides=None, skip=(), fallback=None, limit=10):
+    """The first paths at which two values differ for the fingerprint, as a list of strings;
+    empty when their fingerprints are equal."""
+    config = _config(variant, overrides, skip, fallback)
+    if _core._fingerprint(a, config) == _core._fingerprint(b, config):
+        return []
+    found, seen, keep = [], set(), []
+    stack = [("obj", a, b)]
+    while stack and len(found) < limit:
+        path, left, right = stack.pop()
+        pair = (_mark_key(left), _mark_key(right))
+        if pair in seen:
+            continue
+        one, two = (_core._fingerprint_level(v, config) for v in (left, right))
+        if one[0] is not None:
+            seen.add(pair)
+        keep.append((left, right, one, two))
+        stack.extend(reversed(_differences(path, one, two, left, right, config, found)))
+    return found or ["obj: the values unfold differently"]
+
+
+def _differences(path, one, two, left, right, config, found):
+    """Adds what differs at this level; returns the pairs of children to look into."""
+    if one[0] is None or two[0] is None or one[0] != two[0]:
+        if one[:2] != two[:2]:
+            found.append(f"{path}: {_brief(one)} != {_brief(two)}")
+        return []
+    if one[1] != two[1]:
+        found.append(f"{path}: {_brief(one, left)} != {_brief(two, right)}")
+        return []
+    ordered = (one[2], two[2])
+    pairs = [
+        (path + name, x, y)
+        for (name, x), (_, y) in zip(one[4][: ordered[0]], two[4][: ordered[1]])
+    ]
+    if ordered[0] != ordered[1]:
+        found.append(f"{path}: {ordered[0]} != {ordered[1]} items in order")
+    return pairs + _unordered(path, one, two, config, found)
+
+
+def _unordered(path, one, two, config, found):
+    """Groups are matched by the digest of their first child: the key, the name, the item."""
+    groups = [_groups(level, config) for level in (one, two)]
+    pairs = []
+    for digest in groups[0].keys() | groups[1].keys():
+        mine, theirs = groups[0].get(digest, ()), groups[1].get(digest, ())
+        if len(mine) != len(theirs):
+            label, child = (mine or theirs)[0][-1]
+            where = "only in the first" if mine and not theirs else (
+                "only in the second" if theirs and not mine else "not equally often")
+            found.append(f"{path}{label}: {where}: {_brief_value(child, config)}")
+            continue
+        for group, other in zip(mine, theirs):
+            if len(group) == 2:
+                pairs.append((path + group[1][0], group[1][1], other[1][1]))
+    return sorted(pairs, key=lambda p: p[0])
+
+
+def _groups(level, config):
+    out, size = {}, level[3]
+    rest = level[4][level[2] :]
+    for at in range(0, len(rest), size):
+        group = rest[at : at + size]
+        out.setdefault(_core._fingerprint(group[0][1], config), []).append(group)
+    return out
+
+
+def _brief(level, value=None):
+    head = ", ".join(_decode(level[1]))
+    if level[0] is None:
+        return head
+    if value is not None and type(value) is not _core.FingerprintMark:
+        return f"{level[0]} ({type(value).__name__}: {head})"
+    return f"{level[0]} ({head})" if head else level[0]
+
+
+def _brief_value(value, config):
+    return _brief(_core._fingerprint_level(value, config), value)
+
+
+# ---- the module can be called -------------------------------------------------------------------
+
+
+class _Module(types.ModuleType):
+    """`ingot.fingerprint` is this module as soon as it is imported, and the function before:
+    both can be called."""
+
+    def __call__(self, obj, **options):
+        return fingerprint(obj, **options)
+
+
+sys.modules[__name__].__class__ = _Module

@@ -1,0 +1,589 @@
+/* One level of each kind of data: instances with attributes, subclasses of builtins, enum
+ * members, views, wrappers and whatever has a reducer. Each function opens one frame whose
+ * children the walk visits. Code (functions, classes, modules) is in fingerprint_code.c,
+ * arrays are in fingerprint_array.c. */
+#include "py/fingerprint_int.h"
+
+/* ---- classes of instances ------------------------------------------------------------------ */
+
+PyObject *ing_fp_as_new(fp_walk *w, PyObject *obj, fp_how how) {
+    fp_as *as = PyObject_GC_New(fp_as, w->fp->as_type);
+    if (!as) return NULL;
+    as->obj = Py_NewRef(obj);
+    as->how = how;
+    PyObject_GC_Track(as);
+    return (PyObject *)as;
+}
+
+/* An importable class counts by its name, written before the children; a local one by its
+ * content, which is the first child. */
+int ing_fp_push_instance(fp_walk *w, PyObject *obj, fp_plan *p, fp_kind kind,
+                         PyObject *kids, uint32_t ordered, bool pairs, Py_ssize_t own) {
+    if (!kids) return -1;
+    if (ing_fp_plan_verify(w, p) < 0) {
+        Py_DECREF(kids);
+        return -1;
+    }
+    bool named = p->named;
+    ing_hash128 name = p->name;
+    if (!named) {
+        PyObject *marker = ing_fp_as_new(w, (PyObject *)p->type, FP_AS_TYPE);
+        PyObject *list = marker ? PySequence_List(kids) : NULL;
+        int rc = list ? PyList_Insert(list, 0, marker) : -1;
+        Py_XDECREF(marker);
+        Py_SETREF(kids, list);
+        if (rc < 0) {
+            Py_XDECREF(kids);
+            return -1;
+        }
+        ordered++;
+    }
+    Py_ssize_t n = PyTuple_Check(kids) ? PyTuple_GET_SIZE(kids) : PyList_GET_SIZE(kids);
+    uint32_t groups = (uint32_t)(n - ordered) / (pairs ? 2u : 1u);
+    if (ing_fp_push(w, obj, FP_AS_ITSELF, kind, kids, ordered, groups, own) < 0)
+        return -1;
+    ing_fp_top(w)->pairs = pairs;
+    return named ? ing_fp_put_digest(w, FP_CLASS, name) : 0;
+}
+
+/* ---- instances -------------------------------------------------------------------------------
+ * State is the declared fields in order, then all other attributes as unordered pairs.
+ *
+ * Since 3.11 an object keeps its attributes without a dict until somebody asks for one,
+ * and asking costs each object a dict for good. So a plan learns the attribute names of
+ * the last instance in order; the next one is read by name, and the garbage collector's
+ * view of it (tp_traverse) proves that it holds exactly those values and nothing else.
+ * If it does not, the dict is made and read. */
+
+typedef struct seen {
+    PyObject *at[FP_LEARNED_MAX + 2];
+    Py_ssize_t n;
+} seen;
+
+static int collect(PyObject *o, void *arg) {
+    seen *s = arg;
+    if (s->n >= FP_LEARNED_MAX + 2) return 1;
+    s->at[s->n++] = o;
+    return 0;
+}
+
+static bool holds_exactly(PyObject *obj, PyObject *const *got, Py_ssize_t n) {
+    seen s = {.n = 0};
+    PyTypeObject *t = Py_TYPE(obj);
+    if (!t->tp_traverse || t->tp_traverse(obj, collect, &s) != 0) return false;
+    if (s.n && s.at[s.n - 1] == (PyObject *)t) s.n--; /* instances own their class */
+    if (s.n != n || (n == 1 && PyDict_Check(s.at[0]))) return false;
+    return memcmp(s.at, got, (size_t)n * sizeof *got) == 0;
+}
+
+/* The children by learned names; NULL without exception: does not apply. */
+static PyObject *learned_kids(PyObject *obj, const fp_plan *p) {
+    Py_ssize_t n = PyTuple_GET_SIZE(p->learned), fields = PyTuple_GET_SIZE(p->fields);
+    PyObject *got[FP_LEARNED_MAX], *kids = NULL;
+    Py_ssize_t have = 0;
+    for (; have < n; have++) {
+        got[have] = PyObject_GenericGetAttr(obj, PyTuple_GET_ITEM(p->learned, have));
+        if (!got[have]) {
+            PyErr_Clear();
+            break;
+        }
+    }
+    if (have == n && holds_exactly(obj, got, n))
+        kids = PyTuple_New(fields + 2 * (Py_ssize_t)p->extras);
+    for (Py_ssize_t i = 0; i < have; i++) {
+        uint8_t to = p->place[i];
+        if (!kids || to == FP_NOWHERE) {
+            Py_DECREF(got[i]);
+            continue;
+        }
+        PyTuple_SET_ITEM(kids, to, got[i]);
+        if (to >= fields)
+            PyTuple_SET_ITEM(kids, to - 1, Py_NewRef(PyTuple_GET_ITEM(p->learned, i)));
+    }
+    PyErr_Clear();
+    return kids;
+}
+
+static Py_ssize_t find_name(PyObject *tuple, PyObject *name) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
+        PyObject *have = PyTuple_GET_ITEM(tuple, i);
+        if (have == name ||
+            (PyUnicode_CheckExact(name) && PyUnicode_Compare(have, name) == 0))
+            return i;
+    }
+    return -1;
+}
+
+/* Remembers how this instance's dict is laid out, if the next one can be read by it. */
+static int learn(fp_plan *p, PyObject *dict) {
+    Py_ssize_t pos = 0, n = PyDict_GET_SIZE(dict), i = 0;
+    Py_ssize_t fields = PyTuple_GET_SIZE(p->fields), found = 0;
+    PyObject *name, *value;
+    if (n > FP_LEARNED_MAX || fields + 2 * n > FP_NOWHERE) return 0;
+    PyObject *names = PyTuple_New(n);
+    if (!names) return -1;
+    uint8_t place[FP_LEARNED_MAX];
+    uint32_t extras = 0;
+    for (; i < n && PyDict_Next(dict, &pos, &name, &value); i++) {
+        if (!PyUnicode_CheckExact(name)) break;
+        PyTuple_SET_ITEM(names, i, Py_NewRef(name));
+        Py_ssize_t f = find_name(p->fields, name);
+        if (f >= 0) {
+            place[i] = (uint8_t)f;
+            found++;
+        } else if (p->skip && PySet_Contains(p->skip, name) == 1) {
+            place[i] = FP_NOWHERE;
+        } else {
+            place[i] = (uint8_t)(fields + 2 * extras++ + 1);
+        }
+    }
+    if (i == n && found == fields) {
+        memcpy(p->place, place, sizeof place);
+        p->extras = extras;
+        Py_SETREF(p->learned, names);
+        return 0;
+    }
+    Py_DECREF(names);
+    return 0;
+}
+
+static int append_extra(fp_walk *w, fp_plan *p, PyObject *list, PyObject *name,
+                        PyObject *value) {
+    if (find_name(p->fields, name) >= 0) return 0;
+    if (p->skip && PyUnicode_CheckExact(name)) {
+        int skip = PySet_Contains(p->skip, name);
+        if (skip) return skip < 0 ? -1 : 0;
+    }
+    if (w->skip_names && ing_fp_skipped_name(w, p->type, name)) return 0;
+    return PyList_Append(list, name) < 0 || PyList_Append(list, value) < 0 ? -1 : 0;
+}
+
+/* Of a declared field: from the dict, or from a slot; a missing one is UNSET. */
+static int append_field(fp_walk *w, fp_plan *p, PyObject *list, PyObject *obj,
+                        PyObject *dict, PyObject *name) {
+    PyObject *value = NULL;
+    if (w->skip_names && ing_fp_skipped_name(w, p->type, name))
+        return PyList_Append(list, w->fp->unset);
+    if (dict) value = Py_XNewRef(PyDict_GetItemWithError(dict, name));
+    if (!value && PyErr_Occurred()) return -1;
+    if (!value) {
+        PyObject *d = ing_fp_type_attr(p->type, name);
+        if (d && Py_TYPE(d)->tp_descr_set) { /* a slot, or a property */
+            value = PyObject_GenericGetAttr(obj, name);
+            if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+            PyErr_Clear();
+        }
+    }
+    int rc = PyList_Append(list, value ? value : w->fp->unset);
+    Py_XDECREF(value);
+    return rc;
+}
+
+static PyObject *dict_kids(fp_walk *w, PyObject *obj, fp_plan *p) {
+    PyObject *dict = p->has_dict ? PyObject_GenericGetDict(obj, NULL) : NULL;
+    PyObject *list = dict || !p->has_dict ? PyList_New(0) : NULL, *name, *value;
+    int rc = list ? 0 : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(p->fields); i++)
+        rc = append_field(w, p, list, obj, dict, PyTuple_GET_ITEM(p->fields, i));
+    Py_ssize_t pos = 0;
+    while (rc == 0 && dict && PyDict_Next(dict, &pos, &name, &value))
+        rc = append_extra(w, p, list, name, value);
+    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(p->slots); i++) {
+        name = PyTuple_GET_ITEM(p->slots, i);
+        value = PyObject_GenericGetAttr(obj, name);
+        if (value)
+            rc = append_extra(w, p, list, name, value);
+        else if (PyErr_ExceptionMatches(PyExc_AttributeError))
+            PyErr_Clear();
+        else
+            rc = -1;
+        Py_XDECREF(value);
+    }
+    if (rc == 0 && dict && !p->has_slots) rc = learn(p, dict);
+    Py_XDECREF(dict);
+    if (rc < 0) Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *instance_kids(fp_walk *w, PyObject *obj, fp_plan *p) {
+    PyObject *kids = NULL;
+#if PY_VERSION_HEX >= 0x030B0000
+    if (p->has_dict && !p->has_slots && !w->skip_names &&
+        Py_TYPE(obj)->tp_flags & Py_TPFLAGS_MANAGED_DICT)
+        kids = learned_kids(obj, p);
+#endif
+    return kids ? kids : dict_kids(w, obj, p);
+}
+
+static int visit_instance(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
+    bool stored = p->stored;
+    uint32_t fields = (uint32_t)PyTuple_GET_SIZE(p->fields);
+    PyObject *kids = instance_kids(w, obj, p);
+    if (ing_fp_push_instance(w, obj, p, FP_INSTANCE_KIND, kids, fields, true, own) < 0)
+        return -1;
+    ing_fp_top(w)->stored = stored;
+    return 0;
+}
+
+/* ---- subclasses of builtins ------------------------------------------------------------------ */
+
+/* What stands for the instance's own attributes: UNSET when it has none. */
+static PyObject *state_marker(fp_walk *w, PyObject *obj, fp_plan *p) {
+    bool any = p->has_slots || PyTuple_GET_SIZE(p->fields);
+    if (p->has_dict && !any) {
+        PyObject *dict = PyObject_GenericGetDict(obj, NULL);
+        if (!dict) return NULL;
+        any = PyDict_GET_SIZE(dict) != 0;
+        Py_DECREF(dict);
+    }
+    return any ? ing_fp_as_new(w, obj, FP_AS_STATE) : Py_NewRef(w->fp->unset);
+}
+
+/* defaultdict has its factory beside its items. */
+static int append_factory(fp_walk *w, PyObject *obj, PyObject *kids) {
+    PyObject *cls = ing_fp_loaded_attr("collections", "defaultdict");
+    int rc = 0;
+    if (cls && PyType_Check(cls) && PyObject_TypeCheck(obj, (PyTypeObject *)cls)) {
+        PyObject *factory = PyObject_GenericGetAttr(obj, w->fp->n.default_factory_);
+        rc = factory ? PyList_Append(kids, factory) : -1;
+        Py_XDECREF(factory);
+    }
+    Py_XDECREF(cls);
+    return rc;
+}
+
+static int visit_sub(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
+    PyObject *state = state_marker(w, obj, p);
+    PyObject *base = state ? ing_fp_as_new(w, obj, FP_AS_BASE) : NULL;
+    PyObject *kids = base ? PyList_New(0) : NULL;
+    int rc = kids ? 0 : -1;
+    if (rc == 0) rc = PyList_Append(kids, state);
+    if (rc == 0) rc = PyList_Append(kids, base);
+    if (rc == 0 && p->base_type == &PyDict_Type) rc = append_factory(w, obj, kids);
+    Py_XDECREF(state);
+    Py_XDECREF(base);
+    if (rc < 0) Py_CLEAR(kids);
+    uint32_t n = kids ? (uint32_t)PyList_GET_SIZE(kids) : 0;
+    return ing_fp_push_instance(w, obj, p, FP_SUB_KIND, kids, n, false, own);
+}
+
+/* An OrderedDict's own order is not that of its table, so its own iterator is used. */
+static int visit_odict(fp_walk *w, PyObject *obj, fp_how how) {
+    PyObject *items = PyObject_CallMethod((PyObject *)&PyODict_Type, "items", "O", obj);
+    PyObject *list = items ? PySequence_List(items) : NULL;
+    Py_XDECREF(items);
+    if (!list) return -1;
+    uint32_t n = (uint32_t)PyList_GET_SIZE(list);
+    return ing_fp_push(w, obj, how, FP_ODICT_KIND, list, n, 0, 0);
+}
+
+static int visit_as_base(fp_walk *w, PyObject *obj) {
+    if (PyUnicode_Check(obj)) return ing_fp_put_str(w, obj);
+    if (PyLong_Check(obj)) return ing_fp_put_int(w, obj);
+    if (PyFloat_Check(obj)) return ing_fp_put_double(w, PyFloat_AS_DOUBLE(obj));
+    if (PyComplex_Check(obj)) return ing_fp_put_complex(w, obj);
+    if (PyBytes_Check(obj))
+        return ing_fp_put_text(w, FP_BYTES, FP_BYTES_LONG, PyBytes_AS_STRING(obj),
+                               (size_t)PyBytes_GET_SIZE(obj));
+    if (PyByteArray_Check(obj))
+        return ing_fp_put_text(w, FP_BYTEARRAY, FP_BYTEARRAY_LONG,
+                               PyByteArray_AS_STRING(obj),
+                               (size_t)PyByteArray_GET_SIZE(obj));
+    if (PyODict_Check(obj)) return visit_odict(w, obj, FP_AS_BASE);
+    PyTypeObject *base = PyTuple_Check(obj)       ? &PyTuple_Type
+                         : PyList_Check(obj)      ? &PyList_Type
+                         : PyDict_Check(obj)      ? &PyDict_Type
+                         : PyFrozenSet_Check(obj) ? &PyFrozenSet_Type
+                                                  : &PySet_Type;
+    return ing_fp_visit_base(w, obj, base, FP_AS_BASE, 0);
+}
+
+static int visit_as_state(fp_walk *w, PyObject *obj) {
+    fp_plan *p = ing_fp_plan_get(w, Py_TYPE(obj));
+    PyObject *kids = p ? dict_kids(w, obj, p) : NULL;
+    if (!kids) return -1;
+    uint32_t fields = (uint32_t)PyTuple_GET_SIZE(p->fields);
+    uint32_t groups = ((uint32_t)PyList_GET_SIZE(kids) - fields) / 2;
+    if (ing_fp_push(w, obj, FP_AS_STATE, FP_STATE_KIND, kids, fields, groups, 0) < 0)
+        return -1;
+    ing_fp_top(w)->pairs = 1;
+    return 0;
+}
+
+int ing_fp_visit_as(fp_walk *w, fp_as *as) {
+    if (as->how == FP_AS_UNSET) return ing_fp_put_tag(w, FP_UNSET);
+    if (as->how == FP_AS_SELF) return ing_fp_put_tag(w, FP_SELF);
+    if (as->how == FP_AS_TYPE) {
+        fp_plan *p = ing_fp_plan_get(w, (PyTypeObject *)as->obj);
+        if (!p || ing_fp_plan_verify(w, p) < 0) return -1;
+        if (p->named) return ing_fp_put_digest(w, FP_CLASS, p->name);
+    }
+    int rc = ing_fp_known(w, as->obj, as->how);
+    if (rc) return rc < 0 ? -1 : 0;
+    switch (as->how) {
+    case FP_AS_TYPE: return ing_fp_class_content(w, (PyTypeObject *)as->obj);
+    case FP_AS_STATE: return visit_as_state(w, as->obj);
+    case FP_AS_BASE: return visit_as_base(w, as->obj);
+    default: return ing_fp_function(w, as->obj, FP_AS_CODE, 0);
+    }
+}
+
+/* ---- containers that are not builtins ------------------------------------------------------------ */
+
+static int visit_deque(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
+    PyObject *cls = ing_fp_loaded_attr("collections", "deque");
+    PyObject *it = cls ? ((PyTypeObject *)cls)->tp_iter(obj) : NULL;
+    PyObject *kids = it ? PySequence_List(it) : NULL;
+    PyObject *maxlen = kids ? PyObject_GetAttr(obj, w->fp->n.maxlen_) : NULL;
+    PyObject *state = maxlen ? state_marker(w, obj, p) : NULL;
+    int rc = state ? PyList_Insert(kids, 0, state) : -1;
+    if (rc == 0) rc = PyList_Insert(kids, 1, maxlen);
+    Py_XDECREF(cls);
+    Py_XDECREF(it);
+    Py_XDECREF(maxlen);
+    Py_XDECREF(state);
+    if (rc < 0) Py_CLEAR(kids);
+    uint32_t n = kids ? (uint32_t)PyList_GET_SIZE(kids) : 0;
+    return ing_fp_push_instance(w, obj, p, FP_DEQUE_KIND, kids, n, false, own);
+}
+
+static int visit_proxy(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    PyObject *copy = PyObject_CallMethodNoArgs(obj, w->fp->n.copy_);
+    PyObject *kids = copy ? PyTuple_Pack(1, copy) : NULL;
+    Py_XDECREF(copy);
+    if (!kids) return ing_fp_refuse(w, obj, "its mapping cannot be copied", NULL);
+    return ing_fp_push(w, obj, FP_AS_ITSELF, FP_PROXY_KIND, kids, 1, 0, own);
+}
+
+static int visit_view(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    PyObject *proxy = PyObject_GetAttr(obj, w->fp->n.mapping_);
+    PyObject *copy = proxy ? PyObject_CallMethodNoArgs(proxy, w->fp->n.copy_) : NULL;
+    Py_XDECREF(proxy);
+    if (!copy || !PyDict_Check(copy)) {
+        Py_XDECREF(copy);
+        return ing_fp_refuse(w, obj, "its mapping cannot be copied", NULL);
+    }
+    uint32_t n = (uint32_t)PyDict_GET_SIZE(copy);
+    if (PyType_IsSubtype(Py_TYPE(obj), &PyDictItems_Type)) {
+        if (ing_fp_push(w, obj, FP_AS_ITSELF, FP_ITEMS_KIND, copy, 0, n, own) < 0)
+            return -1;
+        ing_fp_top(w)->dict = ing_fp_top(w)->pairs = 1;
+        return 0;
+    }
+    bool keys = PyType_IsSubtype(Py_TYPE(obj), &PyDictKeys_Type);
+    PyObject *kids = keys ? PyDict_Keys(copy) : PyDict_Values(copy);
+    Py_DECREF(copy);
+    if (!kids) return -1;
+    return ing_fp_push(w, obj, FP_AS_ITSELF, keys ? FP_KEYS_KIND : FP_VALUES_KIND, kids,
+                       0, n, own);
+}
+
+/* ---- our wrappers ------------------------------------------------------------------------------------ */
+
+static int visit_ordered(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    PyObject *mapping = PyObject_GetAttr(obj, w->fp->n.obj_);
+    PyObject *items = mapping ? PyMapping_Items(mapping) : NULL;
+    Py_XDECREF(mapping);
+    if (!items) return ing_fp_refuse(w, obj, "its items cannot be listed", NULL);
+    uint32_t n = (uint32_t)PyList_GET_SIZE(items);
+    return ing_fp_push(w, obj, FP_AS_ITSELF, FP_ORDERED_KIND, items, n, 0, own);
+}
+
+static int visit_content(fp_walk *w, PyObject *obj) {
+    PyObject *inner = PyObject_GetAttr(obj, w->fp->n.obj_);
+    if (!inner) return -1;
+    fp_plan *p = ing_fp_plan_get(w, Py_TYPE(inner));
+    int rc = !p                                    ? -1
+             : Py_TYPE(inner) == w->st->array_type ? ing_fp_buffer(w, inner, p, 0)
+                                                   : ing_fp_visit(w, inner, 1);
+    Py_DECREF(inner);
+    return rc;
+}
+
+/* The token keeps the object alive and goes into the key: see ingot.Identity. */
+static int visit_identity(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    PyObject *token = PyObject_GetAttr(obj, w->fp->n.token_);
+    PyObject *nonce = token ? PyObject_GetAttr(token, w->fp->n.nonce_) : NULL;
+    PyObject *serial = nonce ? PyObject_GetAttr(token, w->fp->n.serial_) : NULL;
+    PyObject *kids = serial ? PyTuple_Pack(2, nonce, serial) : NULL;
+    if (kids && !w->held) w->held = PyList_New(0);
+    if (kids && (!w->held || PyList_Append(w->held, token) < 0)) Py_CLEAR(kids);
+    Py_XDECREF(token);
+    Py_XDECREF(nonce);
+    Py_XDECREF(serial);
+    if (!kids) return -1;
+    return ing_fp_push(w, obj, FP_AS_ITSELF, FP_IDENTITY_KIND, kids, 2, 0, own);
+}
+
+/* ---- enum members -------------------------------------------------------------------------------------- */
+
+/* A composite flag has a made-up name, another one in each Python: only a name that its
+ * class lists counts. */
+static PyObject *member_name(fp_walk *w, PyObject *obj) {
+    PyObject *name = ing_fp_attr(obj, w->fp->n._name_);
+    PyObject *map = ing_fp_attr((PyObject *)Py_TYPE(obj), w->fp->n._member_map_);
+    PyObject *found = NULL;
+    if (name && PyUnicode_CheckExact(name) && map && PyDict_Check(map))
+        found = PyDict_GetItemWithError(map, name);
+    if (found != obj) Py_XSETREF(name, Py_NewRef(Py_None));
+    Py_XDECREF(map);
+    PyErr_Clear();
+    return name ? name : Py_NewRef(Py_None);
+}
+
+static int visit_enum(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
+    PyObject *name = member_name(w, obj);
+    PyObject *value = PyObject_GetAttr(obj, w->fp->n._value_);
+    PyObject *kids = value ? PyTuple_Pack(2, name, value) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(value);
+    if (!kids) return ing_fp_refuse(w, obj, "an enum member without a value", NULL);
+    return ing_fp_push_instance(w, obj, p, FP_ENUM_KIND, kids, 2, false, own);
+}
+
+/* ---- reducers -------------------------------------------------------------------------------------------- */
+
+/* The class itself, among what a reducer gives, counts as the class of an instance. */
+static int append_reduced(fp_walk *w, PyObject *list, PyObject *v, bool is_class) {
+    if (!is_class) return PyList_Append(list, v);
+    PyObject *marker = ing_fp_as_new(w, v, FP_AS_TYPE);
+    int rc = marker ? PyList_Append(list, marker) : -1;
+    Py_XDECREF(marker);
+    return rc;
+}
+
+/* (callable, args, state, list items, dict items, state setter) as one flat list. */
+static PyObject *reduced_kids(fp_walk *w, PyObject *obj, PyObject *r) {
+    PyObject *kids = PyList_New(0);
+    PyObject *callable = PyTuple_GET_ITEM(r, 0), *cls = (PyObject *)Py_TYPE(obj);
+    int rc = kids ? append_reduced(w, kids, callable, PyType_Check(callable)) : -1;
+    PyObject *args = PyTuple_GET_ITEM(r, 1);
+    if (rc == 0 && !PyTuple_Check(args)) {
+        PyErr_SetString(PyExc_TypeError, "a reducer gave no tuple of arguments");
+        rc = -1;
+    }
+    PyObject *n = rc == 0 ? PyLong_FromSsize_t(PyTuple_GET_SIZE(args)) : NULL;
+    if (rc == 0) rc = n ? PyList_Append(kids, n) : -1;
+    Py_XDECREF(n);
+    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(args); i++)
+        rc = append_reduced(w, kids, PyTuple_GET_ITEM(args, i),
+                            PyTuple_GET_ITEM(args, i) == cls);
+    for (Py_ssize_t i = 2; rc == 0 && i < 6; i++) {
+        PyObject *v = i < PyTuple_GET_SIZE(r) ? PyTuple_GET_ITEM(r, i) : Py_None;
+        PyObject *flat = NULL;
+        if ((i == 3 || i == 4) && v != Py_None) flat = PySequence_List(v);
+        if ((i == 3 || i == 4) && v != Py_None && !flat)
+            rc = -1;
+        else
+            rc = PyList_Append(kids, flat ? flat : v);
+        Py_XDECREF(flat);
+    }
+    if (rc < 0) Py_CLEAR(kids);
+    return kids;
+}
+
+static PyObject *call_reducer(fp_walk *w, PyObject *obj) {
+    PyObject *table = ing_fp_loaded_attr("copyreg", "dispatch_table");
+    PyObject *f = table && PyDict_Check(table)
+                      ? PyDict_GetItemWithError(table, (PyObject *)Py_TYPE(obj))
+                      : NULL;
+    Py_XINCREF(f);
+    Py_XDECREF(table);
+    PyErr_Clear();
+    PyObject *r = f ? PyObject_CallOneArg(f, obj)
+                    : PyObject_CallMethod(obj, "__reduce_ex__", "i", 2);
+    (void)w;
+    Py_XDECREF(f);
+    return r;
+}
+
+int ing_fp_reduce(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    PyObject *r = call_reducer(w, obj);
+    if (!r) return ing_fp_refuse(w, obj, "it cannot be taken apart", NULL);
+    int rc;
+    if (PyUnicode_Check(r)) {
+        PyObject *module = ing_fp_attr(obj, w->fp->n.__module__);
+        rc = ing_fp_named(w, obj, module ? module : Py_None, r, own);
+        Py_XDECREF(module);
+    } else if (!PyTuple_Check(r) || PyTuple_GET_SIZE(r) < 2 ||
+               PyTuple_GET_SIZE(r) > 6) {
+        rc = ing_fp_refuse(w, obj, "its reducer gave neither a name nor a tuple", NULL);
+    } else {
+        PyObject *kids = reduced_kids(w, obj, r);
+        uint32_t n = kids ? (uint32_t)PyList_GET_SIZE(kids) : 0;
+        rc = kids ? ing_fp_push(w, obj, FP_AS_ITSELF, FP_REDUCE_KIND, kids, n, 0, own)
+                  : ing_fp_refuse(w, obj, "its reducer gave something unusable", NULL);
+    }
+    Py_DECREF(r);
+    return rc;
+}
+
+/* ---- by plan ------------------------------------------------------------------------------------------------ */
+
+static int visit_method(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    PyObject *kids =
+        PyTuple_Pack(2, PyMethod_GET_FUNCTION(obj), PyMethod_GET_SELF(obj));
+    if (!kids) return -1;
+    return ing_fp_push(w, obj, FP_AS_ITSELF, FP_METHOD_KIND, kids, 2, 0, own);
+}
+
+static int visit_builtin(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    PyObject *self = PyCFunction_GET_SELF(obj);
+    PyObject *name = PyObject_GetAttr(obj, w->fp->n.__qualname__);
+    PyObject *module = name ? ing_fp_attr(obj, w->fp->n.__module__) : NULL;
+    int rc = -1;
+    if (name && (!self || PyModule_Check(self))) {
+        rc = ing_fp_named(w, obj, module ? module : Py_None, name, own);
+    } else if (name) {
+        PyObject *kids = PyTuple_Pack(2, name, self);
+        if (kids)
+            rc = ing_fp_push(w, obj, FP_AS_ITSELF, FP_METHOD_KIND, kids, 2, 0, own);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    return rc;
+}
+
+static int visit_ufunc(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    PyObject *name = ing_fp_attr(obj, w->fp->n.__name__);
+    PyObject *module = PyUnicode_FromString("numpy");
+    int rc = module && name ? ing_fp_named(w, obj, module, name, own) : -1;
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    return rc;
+}
+
+int ing_fp_visit_planned(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    fp_plan *p = ing_fp_plan_get(w, Py_TYPE(obj));
+    if (!p) return -1;
+    switch ((fp_rule)p->rule) {
+    case FP_RULE_INSTANCE: return visit_instance(w, obj, p, own);
+    case FP_RULE_SUB: return visit_sub(w, obj, p, own);
+    case FP_RULE_REDUCE: return ing_fp_reduce(w, obj, own);
+    case FP_RULE_ENUM: return visit_enum(w, obj, p, own);
+    case FP_RULE_CLASS: return ing_fp_class_value(w, (PyTypeObject *)obj, own);
+    case FP_RULE_FUNCTION: return ing_fp_function(w, obj, FP_AS_ITSELF, own);
+    case FP_RULE_METHOD: return visit_method(w, obj, own);
+    case FP_RULE_BUILTIN: return visit_builtin(w, obj, own);
+    case FP_RULE_MODULE: return ing_fp_module(w, obj, own);
+    case FP_RULE_CODE: return ing_fp_code(w, obj, own);
+    case FP_RULE_PROXY: return visit_proxy(w, obj, own);
+    case FP_RULE_VIEW: return visit_view(w, obj, own);
+    case FP_RULE_DEQUE: return visit_deque(w, obj, p, own);
+    case FP_RULE_ARRAY: return ing_fp_array(w, obj, p, own);
+    case FP_RULE_SCALAR: return ing_fp_scalar(w, obj, p, own);
+    case FP_RULE_DTYPE: return ing_fp_dtype(w, obj, own);
+    case FP_RULE_UFUNC: return visit_ufunc(w, obj, own);
+    case FP_RULE_BUFFER: return ing_fp_buffer(w, obj, p, own);
+    case FP_RULE_IDENTITY: return visit_identity(w, obj, own);
+    case FP_RULE_ORDERED: return visit_ordered(w, obj, own);
+    case FP_RULE_CONTENT: return visit_content(w, obj);
+    case FP_RULE_KERNEL: return ing_fp_kernel(w, obj, own);
+    case FP_RULE_ING_DTYPE:
+        return ing_fp_put_text(w, FP_DATA, FP_DATA_LONG,
+                               ing_dtype_name(((ing_py_dtype *)obj)->id),
+                               strlen(ing_dtype_name(((ing_py_dtype *)obj)->id)));
+    case FP_RULE_REFUSE: return ing_fp_refuse(w, obj, p->why, p->remedy);
+    }
+    return -1;
+}

@@ -1,0 +1,384 @@
+/* The text of a function as far as its meaning goes: Python's own parser reads it, one
+ * loop walks the syntax tree and hashes class names, fields and constants, without
+ * positions, comments, docstrings and the function's own decorators. Empty fields are
+ * left out, so a tree is the same in every Python from 3.10 on unless the syntax is newer.
+ * Unlike src/py/read_ast.c this takes all of Python, not the kernel language.
+ *
+ * On the way the dotted names are collected that the text reads. Results are kept for the
+ * life of the code object: a file that is edited while the program runs does not change
+ * what is running. Never recurses. */
+#include "py/fingerprint_int.h"
+#include "py/kernel.h"
+
+typedef struct work {
+    PyObject *obj; /* owned; NULL: a mark */
+    uint8_t mark;  /* '(' ... : end of a node or list */
+    uint8_t inner; /* part of a dotted name that is already collected */
+    uint8_t root;
+} work;
+
+typedef struct reader {
+    fp_walk bytes; /* only its output: atoms are written as the walk writes them */
+    ing_vec(work) stack;
+    PyObject *dotted; /* set of str */
+    PyObject *fields; /* "_fields" */
+} reader;
+
+static int push(reader *r, PyObject *obj, uint8_t mark, bool inner, bool root) {
+    work x = {Py_XNewRef(obj), mark, inner, root};
+    if (ing_vec_push(&r->stack, x)) return 0;
+    Py_XDECREF(obj);
+    return ing_fp_no_memory();
+}
+
+static int put_chars(reader *r, const char *s) {
+    return ing_fp_put_text(&r->bytes, FP_STR1, FP_STR1_LONG, s, strlen(s));
+}
+
+static const char *class_name(PyObject *node) {
+    const char *name = Py_TYPE(node)->tp_name, *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+static bool is_class(PyObject *node, const char *name) {
+    return strcmp(class_name(node), name) == 0;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* a.b.c as one str when it is a chain that begins with a name; NULL: it is not. */
+static PyObject *dotted_name(PyObject *node) {
+    PyObject *text = NULL, *at = Py_NewRef(node);
+    while (at && is_class(at, "Attribute")) {
+        PyObject *attr = PyObject_GetAttrString(at, "attr");
+        PyObject *next = attr ? PyObject_GetAttrString(at, "value") : NULL;
+        PyObject *joined = !attr  ? NULL
+                           : text ? PyUnicode_FromFormat("%U.%U", attr, text)
+                                  : Py_NewRef(attr);
+        Py_XDECREF(attr);
+        Py_XSETREF(text, joined);
+        Py_SETREF(at, next);
+    }
+    PyObject *id = at && is_class(at, "Name") ? PyObject_GetAttrString(at, "id") : NULL;
+    PyObject *out =
+        id && text ? PyUnicode_FromFormat("%U.%U", id, text) : Py_XNewRef(id);
+    Py_XDECREF(id);
+    Py_XDECREF(text);
+    Py_XDECREF(at);
+    return out;
+}
+
+static int collect(reader *r, PyObject *node) {
+    PyObject *name = dotted_name(node);
+    int rc = name ? PySet_Add(r->dotted, name) : 0;
+    Py_XDECREF(name);
+    return PyErr_Occurred() ? -1 : rc;
+}
+
+/* ---- one node ----------------------------------------------------------------------------------- */
+
+static bool is_docstring(PyObject *body) {
+    if (!PyList_Check(body) || !PyList_GET_SIZE(body)) return false;
+    PyObject *first = PyList_GET_ITEM(body, 0);
+    if (!is_class(first, "Expr")) return false;
+    PyObject *value = PyObject_GetAttrString(first, "value");
+    PyObject *text = value && is_class(value, "Constant")
+                         ? PyObject_GetAttrString(value, "value")
+                         : NULL;
+    bool yes = text && PyUnicode_Check(text);
+    Py_XDECREF(value);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    return yes;
+}
+
+static bool is_def(PyObject *node) {
+    return is_class(node, "FunctionDef") || is_class(node, "AsyncFunctionDef") ||
+           is_class(node, "ClassDef");
+}
+
+static bool is_ignored(PyObject *node, const char *field, bool root) {
+    return strcmp(field, "ctx") == 0 || strcmp(field, "type_comment") == 0 ||
+           strcmp(field, "type_ignores") == 0 ||
+           (strcmp(field, "kind") == 0 && is_class(node, "Constant")) ||
+           (root && strcmp(field, "decorator_list") == 0 && is_def(node));
+}
+
+static int read_list(reader *r, PyObject *list, bool skip_first) {
+    Py_ssize_t n = PyList_GET_SIZE(list);
+    if (push(r, NULL, ']', false, false) < 0) return -1;
+    for (Py_ssize_t i = n; i-- > (skip_first ? 1 : 0);)
+        if (push(r, PyList_GET_ITEM(list, i), 0, false, false) < 0) return -1;
+    return put_chars(r, "[");
+}
+
+/* One field: its name goes first, when it says anything. Fields are pushed in reverse, so
+ * the name is pushed as a str after its value. */
+static int read_field(reader *r, PyObject *node, PyObject *field, const work *w,
+                      bool chain) {
+    const char *name = PyUnicode_AsUTF8(field);
+    if (!name) return -1;
+    if (is_ignored(node, name, w->root)) return 0;
+    PyObject *v = PyObject_GetAttr(node, field);
+    if (!v) {
+        PyErr_Clear();
+        return 0;
+    }
+    bool constant = is_class(node, "Constant");
+    bool empty =
+        (v == Py_None && !constant) || (PyList_Check(v) && PyList_GET_SIZE(v) == 0);
+    int rc = 0;
+    if (!empty) {
+        bool inner = chain && strcmp(name, "value") == 0;
+        rc = push(r, v,
+                  PyList_Check(v) && strcmp(name, "body") == 0 && is_def(node) &&
+                          is_docstring(v)
+                      ? 'd'
+                      : 0,
+                  inner, false);
+        if (rc == 0) rc = push(r, field, 0, false, false);
+    }
+    Py_DECREF(v);
+    return rc;
+}
+
+static int read_node(reader *r, const work *w) {
+    PyObject *node = w->obj;
+    bool name = is_class(node, "Name"), attr = is_class(node, "Attribute");
+    if ((name || attr) && !w->inner && collect(r, node) < 0) return -1;
+    PyObject *fields = PyObject_GetAttr(node, r->fields);
+    if (!fields || !PyTuple_Check(fields)) {
+        Py_XDECREF(fields);
+        return -1;
+    }
+    int rc = put_chars(r, "(");
+    if (rc == 0) rc = put_chars(r, class_name(node));
+    if (rc == 0) rc = push(r, NULL, ')', false, false);
+    bool chain =
+        attr; /* the value of an attribute is part of its chain, if there is one */
+    PyObject *dotted = attr ? dotted_name(node) : NULL;
+    chain = dotted != NULL;
+    Py_XDECREF(dotted);
+    for (Py_ssize_t i = PyTuple_GET_SIZE(fields); rc == 0 && i-- > 0;)
+        rc = read_field(r, node, PyTuple_GET_ITEM(fields, i), w, chain);
+    Py_DECREF(fields);
+    return rc;
+}
+
+static int read_work(reader *r, const work *w) {
+    if (!w->obj) return put_chars(r, w->mark == ')' ? ")" : "]");
+    if (PyList_Check(w->obj)) return read_list(r, w->obj, w->mark == 'd');
+    int rc = ing_fp_put_atom(&r->bytes,
+                             w->obj); /* names of fields, identifiers, constants */
+    if (rc) return rc < 0 ? -1 : 0;
+    return read_node(r, w);
+}
+
+static int read_tree(reader *r, PyObject *root) {
+    int rc = push(r, root, 0, false, true);
+    while (rc == 0 && r->stack.len) {
+        work w = r->stack.at[--r->stack.len];
+        rc = read_work(r, &w);
+        Py_XDECREF(w.obj);
+    }
+    return rc;
+}
+
+static void reader_fini(reader *r) {
+    while (r->stack.len) Py_XDECREF(r->stack.at[--r->stack.len].obj);
+    ing_vec_fini(&r->stack);
+    ing_free(r->bytes.out);
+    Py_XDECREF(r->dotted);
+    Py_XDECREF(r->fields);
+}
+
+static int reader_init(reader *r) {
+    memset(r, 0, sizeof *r);
+    r->dotted = PySet_New(NULL);
+    r->fields = PyUnicode_InternFromString("_fields");
+    return r->dotted && r->fields ? 0 : -1;
+}
+
+static PyObject *digest_bytes(const reader *r) {
+    ing_hash128 d = ing_hash(r->bytes.out, r->bytes.len);
+    uint8_t le[16];
+    ing_fp_put64(le, d.lo);
+    ing_fp_put64(le + 8, d.hi);
+    return PyBytes_FromStringAndSize((const char *)le, 16);
+}
+
+/* ---- from text to tree ------------------------------------------------------------------------------ */
+
+/* An indented def is put under an `if 1:`, so that the text of strings stays what it is. */
+static PyObject *parse(const char *text, size_t n, bool *shifted) {
+    *shifted = n && (text[0] == ' ' || text[0] == '\t');
+    if (memchr(text, 0, n)) return NULL;
+    PyObject *source = PyBytes_FromFormat("%s%s\n", *shifted ? "if 1:\n" : "", "");
+    PyObject *body = source ? PyBytes_FromStringAndSize(text, (Py_ssize_t)n) : NULL;
+    if (!body) {
+        Py_XDECREF(source);
+        return NULL;
+    }
+    if (*shifted)
+        PyBytes_Concat(&source, body);
+    else
+        Py_SETREF(source, Py_NewRef(body));
+    Py_DECREF(body);
+    if (!source) return NULL;
+    PyObject *file = PyUnicode_FromString("<fingerprint>");
+    PyCompilerFlags flags = {.cf_flags = PyCF_ONLY_AST | PyCF_IGNORE_COOKIE,
+                             .cf_feature_version = PY_MINOR_VERSION};
+    PyObject *tree = file ? Py_CompileStringObject(PyBytes_AS_STRING(source), file,
+                                                   Py_file_input, &flags, -1)
+                          : NULL;
+    Py_XDECREF(file);
+    Py_DECREF(source);
+    return tree;
+}
+
+static PyObject *first_statement(PyObject *node) {
+    PyObject *body = node ? PyObject_GetAttrString(node, "body") : NULL;
+    PyObject *first = body && PyList_Check(body) && PyList_GET_SIZE(body)
+                          ? PyList_GET_ITEM(body, 0)
+                          : NULL;
+    Py_XINCREF(first);
+    Py_XDECREF(body);
+    return first;
+}
+
+/* The def in the text, if it is the one that is running: same name. */
+static PyObject *find_def(PyObject *tree, bool shifted, PyObject *code) {
+    PyObject *def = first_statement(tree);
+    if (def && shifted) Py_SETREF(def, first_statement(def));
+    PyObject *name = def && is_def(def) ? PyObject_GetAttrString(def, "name") : NULL;
+    PyObject *want = PyObject_GetAttrString(code, "co_name");
+    bool same = name && want && PyUnicode_Compare(name, want) == 0;
+    Py_XDECREF(name);
+    Py_XDECREF(want);
+    if (!same) Py_CLEAR(def);
+    PyErr_Clear();
+    return def;
+}
+
+/* Names that are read from outside: those that the code object knows as such. */
+static PyObject *outside_names(reader *r, PyObject *code) {
+    PyObject *known = PySet_New(NULL), *out = PyList_New(0);
+    PyObject *all = PySequence_List(r->dotted), *dot = PyUnicode_FromString(".");
+    int rc = known && out && all && dot ? ing_fp_code_names(code, known) : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(all); i++) {
+        PyObject *name = PyList_GET_ITEM(all, i);
+        PyObject *parts = PyUnicode_Split(name, dot, 1);
+        int has = parts ? PySet_Contains(known, PyList_GET_ITEM(parts, 0)) : -1;
+        Py_XDECREF(parts);
+        rc = has < 0 ? -1 : has ? PyList_Append(out, name) : 0;
+    }
+    PyObject *tuple = rc == 0 ? PyList_AsTuple(out) : NULL;
+    Py_XDECREF(known);
+    Py_XDECREF(out);
+    Py_XDECREF(all);
+    Py_XDECREF(dot);
+    return tuple;
+}
+
+static PyObject *read_def(PyObject *def, PyObject *code) {
+    reader r;
+    PyObject *digest = NULL, *names = NULL, *out = NULL;
+    if (reader_init(&r) == 0 && read_tree(&r, def) == 0) {
+        digest = digest_bytes(&r);
+        names = digest ? outside_names(&r, code) : NULL;
+        out = names ? PyTuple_Pack(2, digest, names) : NULL;
+    }
+    Py_XDECREF(digest);
+    Py_XDECREF(names);
+    reader_fini(&r);
+    return out;
+}
+
+/* The lines of the function in its file; NULL without exception: there are none. */
+static PyObject *def_text(fp_walk *w, PyObject *fn) {
+    PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(fn);
+    PyObject *why = NULL, *text = NULL;
+    PyObject *whole = ing_py_source_file(w->st, fn, code->co_filename, &why);
+    Py_XDECREF(why);
+    size_t start, len;
+    if (whole && code->co_firstlineno > 0 &&
+        ing_py_source_block(PyBytes_AS_STRING(whole), (size_t)PyBytes_GET_SIZE(whole),
+                            (uint32_t)code->co_firstlineno, &start, &len))
+        text = PyBytes_FromStringAndSize(PyBytes_AS_STRING(whole) + start,
+                                         (Py_ssize_t)len);
+    Py_XDECREF(whole);
+    PyErr_Clear();
+    return text;
+}
+
+static PyObject *make_source(fp_walk *w, PyObject *fn, PyObject *given) {
+    PyObject *code = PyFunction_GET_CODE(fn);
+    PyObject *text = given ? Py_NewRef(given) : def_text(w, fn);
+    bool shifted = false;
+    PyObject *tree =
+        text ? parse(PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text), &shifted)
+             : NULL;
+    PyErr_Clear(); /* text that does not parse is no text of this function */
+    PyObject *def = tree ? find_def(tree, shifted, code) : NULL;
+    PyObject *out = def ? read_def(def, code) : Py_NewRef(Py_None);
+    Py_XDECREF(def);
+    Py_XDECREF(tree);
+    Py_XDECREF(text);
+    return out;
+}
+
+/* ---- kept results -------------------------------------------------------------------------------------- */
+
+/* The entry for this very code object, new reference; NULL without exception. */
+static PyObject *kept(fp_walk *w, PyObject *key, PyObject *code) {
+    PyObject *entry = PyDict_GetItemWithError(w->fp->texts, key);
+    if (!entry) return NULL;
+    PyObject *ref = PyTuple_GET_ITEM(entry, 0), *alive = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+    if (PyWeakref_GetRef(ref, &alive) < 0) PyErr_Clear();
+#else
+    alive = Py_XNewRef(PyWeakref_GetObject(ref));
+#endif
+    bool same = alive == code;
+    Py_XDECREF(alive);
+    return same ? Py_NewRef(PyTuple_GET_ITEM(entry, 1)) : NULL;
+}
+
+PyObject *ing_fp_source(fp_walk *w, PyObject *fn, PyObject *text) {
+    PyObject *code = PyFunction_GET_CODE(fn);
+    PyObject *key = PyLong_FromVoidPtr(code);
+    PyObject *out = key ? kept(w, key, code) : NULL;
+    if (key && !out && !PyErr_Occurred()) {
+        out = make_source(w, fn, text);
+        PyObject *ref = out ? PyWeakref_NewRef(code, NULL) : NULL;
+        PyObject *entry = ref ? PyTuple_Pack(2, ref, out) : NULL;
+        if (!entry || PyDict_SetItem(w->fp->texts, key, entry) < 0) Py_CLEAR(out);
+        Py_XDECREF(ref);
+        Py_XDECREF(entry);
+    }
+    Py_XDECREF(key);
+    return out;
+}
+
+PyObject *ing_fp_module_source(fp_walk *w, PyObject *file) {
+    (void)w;
+    const char *path = PyUnicode_AsUTF8(file);
+    ing_bytes b;
+    ing_bytes_init(&b);
+    reader r;
+    PyObject *out = NULL, *tree = NULL;
+    bool shifted;
+    if (path && reader_init(&r) == 0) {
+        if (ing_os_read(path, 64 << 20, &b, NULL) == ING_OK && b.at)
+            tree = parse((const char *)b.at, b.len, &shifted);
+        PyErr_Clear();
+        if (!tree)
+            out = Py_NewRef(Py_None);
+        else if (read_tree(&r, tree) == 0)
+            out = digest_bytes(&r);
+        reader_fini(&r);
+    }
+    Py_XDECREF(tree);
+    ing_bytes_fini(&b);
+    return out;
+}
