@@ -14,6 +14,7 @@ import importlib.util
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -31,6 +32,11 @@ atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
 os.environ["INGOT_CACHE_DIR"] = os.path.join(_scratch, "cache")
 for _name in [n for n in os.environ if n.startswith("QD_")]:
     del os.environ[_name]  # settings of the person who runs the tests
+
+# A background job of a shell, as CI may be, starts with SIGINT ignored, and so would the
+# processes that the tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _not_run = {}  # reason -> how many tests
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
@@ -210,7 +211,10 @@ def test_ctrl_c(tmp_path, cache_dir, size):
         time.sleep(0.5)
         sent = time.time()
         p.send_signal(signal.SIGINT)
+        late = threading.Timer(60, p.kill)  # a kernel that goes on is a failure, not a hang
+        late.start()
         word, when = p.stdout.readline().split()
+        late.cancel()
         assert word == "stopped"
         print(f"stopped after {(float(when) - sent) * 1000:.0f} ms")
         assert p.stdout.readline().strip() == "7"
