@@ -45,6 +45,7 @@ typedef struct ing_gate_fact {
     ing_dtype dtype;
     bool wide;
     bool bound;      /* FUNC: a bound method; parameter 0 is attr "__self__" */
+    bool requires_top_level; /* FUNC: only calls at the top level of a kernel are allowed */
     int64_t i;
     double f;
     const char *s;   /* STR: text; else a name for messages; lives as long as the gate */

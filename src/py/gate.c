@@ -301,7 +301,6 @@ static ing_status gate_leave(void *self, uint32_t *out, ing_err *e) {
         return no_memory(e);
     }
     *out = g->subs.len - 1;
-    ing_count(&g->kernel->st->counters, ING_COUNT_FUNC_LOWERED);
     return ING_OK;
 }
 
@@ -310,7 +309,8 @@ static ing_status gate_splice(void *self, uint32_t which, ing_gref fn,
     ing_py_gate *g = self;
     if (which >= g->subs.len) return ing_fail(e, ING_INTERNAL, "no such sub-trace");
     subtrace *sub = &g->subs.at[which];
-    if (sub->used) ing_count(&g->kernel->st->counters, ING_COUNT_FUNC_SHARED);
+    ing_count(&g->kernel->st->counters,
+              sub->used ? ING_COUNT_FUNC_SHARED : ING_COUNT_FUNC_LOWERED);
     sub->used = true;
     ing_path paths[ING_PY_MAX_PARAMS + 1] = {0};
     for (uint32_t i = 0; i < n && i < ING_PY_MAX_PARAMS; i++)

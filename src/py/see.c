@@ -164,6 +164,12 @@ static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     else
         return false;
     f->bound = fn != obj;
+    if (f->kind == ING_GATE_FUNC) {
+        PyObject *options = ((ing_py_func *)fn)->options;
+        PyObject *v =
+            options ? PyDict_GetItemString(options, "requires_top_level") : NULL;
+        f->requires_top_level = v == Py_True;
+    }
     f->s = ing_py_def_name(ing_py_def_of(st, fn));
     return true;
 }
@@ -253,7 +259,9 @@ enum { TAG_KIND = 1, TAG_TYPE, TAG_INT, TAG_FLOAT, TAG_TEXT, TAG_LEN, TAG_SPEC }
 ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
     ing_hasher h;
     ing_hasher_init(&h);
-    ing_hasher_u64(&h, TAG_KIND, (uint64_t)f->kind | (uint64_t)f->bound << 8);
+    ing_hasher_u64(&h, TAG_KIND,
+                   (uint64_t)f->kind | (uint64_t)f->bound << 8 |
+                       (uint64_t)f->requires_top_level << 9);
     switch (f->kind) {
     case ING_GATE_BOOL:
     case ING_GATE_INT:
