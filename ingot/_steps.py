@@ -16,6 +16,7 @@ from typing import Any
 from ingot._core import IngotRuntimeError, step_key
 from ingot._filecache import FileCache
 from ingot._flight import MISS, single_flight
+from ingot.fingerprint import Fingerprinter, FingerprintError
 
 _STEP = "1" + "0" * 31  # the domain of steps' halves, apart from keys given to a FileCache
 _CALL = "call"  # the domain of inputs that are not one positional argument
@@ -149,10 +150,8 @@ class CachedStep:
             from ingot import __version__
 
             salt = "ingot " + __version__
-        from ingot.fingerprint import FingerprintError
-
         try:
-            return step_key(_STEP, (salt, self.step))
+            return step_key(_STEP, (salt, Fingerprinter()(self.step, path="step")))
         except FingerprintError as e:
             if self._on_disk:
                 raise FingerprintError(f"a step on disk must be known by its value: {e}") from None

@@ -7,6 +7,18 @@
 
 #include <string.h>
 
+PyObject *ing_codec_call(PyObject *of, const char *name, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    PyObject *args = Py_VaBuildValue(format, ap);
+    va_end(ap);
+    PyObject *f = args ? ing_py_attr(of, name) : NULL;
+    PyObject *result = f ? PyObject_CallObject(f, args) : NULL;
+    Py_XDECREF(f);
+    Py_XDECREF(args);
+    return result;
+}
+
 /* ---- encode: atoms -------------------------------------------------------------------- */
 
 static void put_tag(ing_bytes *out, ing_codec_tag tag) {
@@ -27,14 +39,14 @@ static void put_double(ing_bytes *out, double v) {
 
 /* Bytes of the magnitude, by int's own method: public on every version of Python. */
 static PyObject *magnitude(PyObject *value) {
-    PyObject *size = PyObject_CallMethod(value, "bit_length", NULL);
+    PyObject *size = ing_codec_call(value, "bit_length", "()");
     size_t bits = size ? PyLong_AsSize_t(size) : (size_t)-1;
     Py_XDECREF(size);
     if (bits == (size_t)-1) return NULL;
     PyObject *positive = PyNumber_Absolute(value);
     if (!positive) return NULL;
-    PyObject *bytes = PyObject_CallMethod(positive, "to_bytes", "ns",
-                                          (Py_ssize_t)(bits / 8 + 1), "little");
+    PyObject *bytes = ing_codec_call(positive, "to_bytes", "(ns)",
+                                     (Py_ssize_t)(bits / 8 + 1), "little");
     Py_DECREF(positive);
     return bytes;
 }
@@ -305,8 +317,8 @@ static PyObject *get_big(decoder *d) {
     const uint8_t *at = sign ? take_run(d, &n) : NULL;
     if (!at) return NULL;
     if (*sign > 1) return bad("stored value: an int with an odd sign");
-    PyObject *v = PyObject_CallMethod((PyObject *)&PyLong_Type, "from_bytes", "y#s",
-                                      (const char *)at, n, "little");
+    PyObject *v = ing_codec_call((PyObject *)&PyLong_Type, "from_bytes", "(y#s)",
+                                 (const char *)at, n, "little");
     if (v && *sign) Py_SETREF(v, PyNumber_Negative(v));
     return v;
 }

@@ -14,6 +14,10 @@ int ing_py_encode(PyObject *value, size_t max, ing_bytes *out);
  * taken is bounded by a multiple of `n`, whatever the bytes say. */
 PyObject *ing_py_decode(const uint8_t *p, size_t n);
 
+/* A method or function by name, interned for the reason of ing_py_attr; arguments as
+ * Py_BuildValue has them, which must be a tuple. */
+PyObject *ing_codec_call(PyObject *of, const char *name, const char *format, ...);
+
 /* codec_numpy.c. `put`: 1 = written, 0 = not NumPy's, -1 = raised. */
 int ing_py_encode_numpy(PyObject *value, size_t max, ing_bytes *out);
 /* Reads what follows the tag; *used is how much. */

@@ -115,7 +115,7 @@ static int check_size(PyObject *v, size_t max) {
 }
 
 static int put_elements(PyObject *v, bool fortran, ing_bytes *out) {
-    PyObject *bytes = PyObject_CallMethod(v, "tobytes", "s", fortran ? "F" : "C");
+    PyObject *bytes = ing_codec_call(v, "tobytes", "(s)", fortran ? "F" : "C");
     if (!bytes || !PyBytes_Check(bytes)) {
         Py_XDECREF(bytes);
         return -1;
@@ -194,8 +194,8 @@ static PyObject *get_shape(const record *r, size_t itemsize) {
 }
 
 static PyObject *get_dtype(const record *r, PyObject *np, size_t *itemsize) {
-    PyObject *dtype = PyObject_CallMethod(np, "dtype", "s#", (const char *)r->dtype,
-                                          (Py_ssize_t)r->dtype_len);
+    PyObject *dtype = ing_codec_call(np, "dtype", "(s#)", (const char *)r->dtype,
+                                     (Py_ssize_t)r->dtype_len);
     PyObject *size = dtype ? ing_py_attr(dtype, "itemsize") : NULL;
     *itemsize = size ? PyLong_AsSize_t(size) : 0;
     Py_XDECREF(size);
@@ -209,8 +209,8 @@ static PyObject *make_array(const record *r, PyObject *np, PyObject *dtype,
     PyObject *data =
         PyByteArray_FromStringAndSize((const char *)r->data, (Py_ssize_t)r->size);
     PyObject *array =
-        data ? PyObject_CallMethod(np, "ndarray", "OOOiOs", shape, dtype, data, 0,
-                                   Py_None, r->flags & FORTRAN ? "F" : "C")
+        data ? ing_codec_call(np, "ndarray", "(OOOiOs)", shape, dtype, data, 0, Py_None,
+                              r->flags & FORTRAN ? "F" : "C")
              : NULL;
     Py_XDECREF(data);
     if (array && r->flags & SCALAR) {

@@ -7,7 +7,7 @@
  * A payload is one byte, 'V' (codec.h) or 'P' (pickle), and what that codec wrote. */
 #include "py/filecache.h"
 #include "py/codec.h"
-#include "py/fingerprint.h"
+#include "py/fingerprint_int.h"
 #include "store/store.h"
 
 static const char LEASE[] = "ingot._core.lease"; /* name of the capsules */
@@ -25,7 +25,12 @@ static core *as_core(PyObject *self) {
 static int get_digest(PyObject *hex, ing_hash128 *out) {
     Py_ssize_t n = 0;
     const char *text = PyUnicode_Check(hex) ? PyUnicode_AsUTF8AndSize(hex, &n) : NULL;
-    if (text && n == 32 && ing_hash_unhex(text, out)) return 0;
+    if (text && n == 32 && ing_hash_unhex(text, out) && PyUnicode_CheckExact(hex))
+        return 0;
+    if (text && PyUnicode_Check(hex) && !PyUnicode_CheckExact(hex))
+        PyErr_SetString(PyExc_TypeError,
+                        "a key that knows objects by identity is good in "
+                        "this process only: it cannot be used on disk");
     if (!PyErr_Occurred())
         PyErr_Format(PyExc_ValueError, "%.100R is not a digest of 32 hex digits", hex);
     return -1;
@@ -411,18 +416,38 @@ static PyObject *decode_value(PyObject *module, PyObject *bytes) {
                          (size_t)PyBytes_GET_SIZE(bytes));
 }
 
-/* step_key(half, input): the digest of a step's half of the key and its input. Both
- * halves have their tag, so that nothing can move from one to the other. */
-static PyObject *step_key(PyObject *module, PyObject *const *args, Py_ssize_t n) {
-    ing_hash128 half, input;
+static PyObject *join_halves(ing_hash128 half, ing_hash128 input) {
     ing_hasher h;
-    if (check_args("step_key", n, 2) < 0 || get_digest(args[0], &half) < 0) return NULL;
-    if (ing_py_fingerprint(ing_py_state_in(module), args[1], NULL, &input) < 0)
-        return NULL;
     ing_hasher_init(&h);
-    ing_hasher_digest(&h, 'S', half);
+    ing_hasher_digest(&h, 'S', half); /* tagged: nothing can move between them */
     ing_hasher_digest(&h, 'I', input);
     return digest_text(ing_hasher_done(&h));
+}
+
+/* A Key keeps alive what it knows by identity; it is no exact str, so that get_digest
+ * refuses it for the disk. Steals text. */
+static PyObject *holding_key(PyObject *text, PyObject *held) {
+    PyObject *type = text ? ing_py_import("ingot.fingerprint", "Key") : NULL;
+    PyObject *key = type ? PyObject_CallOneArg(type, text) : NULL;
+    if (key && PyObject_SetAttrString(key, "_held", held) < 0) Py_CLEAR(key);
+    Py_XDECREF(type);
+    Py_XDECREF(text);
+    return key;
+}
+
+/* step_key(half, input): the digest of a step's half of the key and of its input. */
+static PyObject *step_key(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    ing_hash128 half, input;
+    fp_walk w;
+    if (check_args("step_key", n, 2) < 0 || get_digest(args[0], &half) < 0) return NULL;
+    fp_walk_init(&w, ing_py_state_in(module));
+    PyObject *key = NULL;
+    if (fp_configure(&w, Py_None) == 0 && fp_run(&w, args[1], &input) == 0) {
+        key = join_halves(half, input);
+        if (w.held) key = holding_key(key, w.held);
+    }
+    fp_walk_fini(&w);
+    return key;
 }
 
 static const PyMethodDef functions[] = {
