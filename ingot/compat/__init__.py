@@ -60,9 +60,8 @@ def install(name="quadrants"):
         return
     loaded = sys.modules.get(name)
     if loaded is not None and loaded is not sys.modules.get(_PACKAGES[name]):
-        folder = os.path.dirname(getattr(loaded, "__file__", None) or "")
-        if folder != os.path.join(search_path(name), name):
-            raise RuntimeError(f"{name} is imported already, from '{folder}'")
+        where = getattr(loaded, "__file__", None) or "a folder without code"
+        raise RuntimeError(f"{name} is imported already, from {where}")
     sys.meta_path.insert(0, _Finder(name))
 
 

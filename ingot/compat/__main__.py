@@ -16,7 +16,9 @@ or a .pth file of a virtual environment.
 
 
 def _share(folder):
-    """Python processes that the program starts find the name through PYTHONPATH."""
+    """Python processes that the program starts find the name on their path: PYTHONPATH makes it,
+    but for those of multiprocessing, which take over ours."""
+    sys.path.append(folder)
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if folder not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, paths)])

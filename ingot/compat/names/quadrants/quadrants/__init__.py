@@ -5,5 +5,5 @@ import sys
 from ingot import compat
 from ingot.compat import quadrants
 
-compat.install("quadrants")
 sys.modules["quadrants"] = quadrants
+compat.install("quadrants")

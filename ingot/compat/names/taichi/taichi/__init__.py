@@ -5,5 +5,5 @@ import sys
 from ingot import compat
 from ingot.compat import taichi
 
-compat.install("taichi")
 sys.modules["taichi"] = taichi
+compat.install("taichi")

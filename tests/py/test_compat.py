@@ -1,0 +1,416 @@
+"""Programs that say `import quadrants` or `import taichi`, on Ingot: the command line, the
+finder, the aliases, and what a name does that Ingot lacks."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import ingot
+from ingot import compat
+from ingot.compat import quadrants as qd
+from ingot.compat.missing import Missing
+from ingot.compat.quadrants._test_tools import load_kernel_string, textwrap2
+
+PROGRAM = """
+import sys
+import {name} as qd
+
+qd.init(arch=qd.cpu)
+
+@qd.kernel
+def double(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        x[i] = 2 * x[i]
+
+x = qd.ndarray(qd.i32, 3)
+x.fill(21)
+double(x)
+print(x[2], sys.argv[1:], __name__)
+"""
+
+
+def python(*args, code=0, cwd=None, **env):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("QD_")}
+    done = subprocess.run(
+        [sys.executable, *map(str, args)], capture_output=True, text=True, timeout=120, cwd=cwd,
+        env={**clean, **env},
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stdout + done.stderr
+
+
+def on_ingot(*args, **more):
+    return python("-m", "ingot.compat", *args, **more)
+
+
+@pytest.fixture(autouse=True)
+def defaults():
+    qd.init(arch=qd.cpu)
+    yield
+    qd.reset()
+
+
+# ---- the command line ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options, name", [([], "quadrants"), (["--taichi"], "taichi")])
+def test_script(tmp_path, options, name):
+    path = tmp_path / "prog.py"
+    path.write_text(PROGRAM.format(name=name))
+    assert on_ingot(*options, path, "a", "-b") == "42 ['a', '-b'] __main__\n"
+
+
+def test_script_finds_its_neighbours(tmp_path):
+    (tmp_path / "neighbour.py").write_text("import quadrants\nvalue = 7\n")
+    (tmp_path / "prog.py").write_text("from neighbour import value\nprint(value)\n")
+    assert on_ingot(tmp_path / "prog.py", cwd="/") == "7\n"
+
+
+def test_module(tmp_path):
+    (tmp_path / "prog.py").write_text(PROGRAM.format(name="quadrants"))
+    assert on_ingot("-m", "prog", "a", cwd=tmp_path) == "42 ['a'] __main__\n"
+
+
+def test_code():
+    assert on_ingot("-c", PROGRAM.format(name="quadrants"), "a") == "42 ['a'] __main__\n"
+
+
+def test_exit_status_and_traceback(tmp_path):
+    assert on_ingot("-c", "import sys; sys.exit(3)", code=3) == ""
+    path = tmp_path / "prog.py"
+    path.write_text("import quadrants\nraise KeyError('here')\n")
+    assert "KeyError: 'here'" in on_ingot(path, code=1)
+
+
+@pytest.mark.parametrize("args", [[], ["-m"], ["-c"], ["--taichi"], ["--colour", "x.py"]])
+def test_usage(args):
+    assert "usage: python -m ingot.compat" in on_ingot(*args, code=2)
+
+
+def test_help():
+    assert "usage: python -m ingot.compat" in on_ingot("--help")
+
+
+def test_child_processes(tmp_path):
+    path = tmp_path / "prog.py"
+    path.write_text(textwrap.dedent("""
+        import multiprocessing, subprocess, sys
+        import quadrants
+
+        def answer(_):
+            import quadrants
+            return quadrants.__version__
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(pool.map(answer, [0]) == [quadrants.__version__])
+            code = "import quadrants.lang.impl as impl; print(impl.__name__)"
+            subprocess.run([sys.executable, "-c", code], check=True)
+    """))
+    assert on_ingot(path) == "True\ningot.compat.quadrants.lang.impl\n"
+
+
+@pytest.mark.parametrize("name", ["quadrants", "taichi"])
+def test_name_through_the_path(name):
+    folder = on_ingot(*(["--taichi"] if name == "taichi" else []), "--path").strip()
+    others = os.environ.get("PYTHONPATH", "")
+    code = (
+        f"import {name}, {name}.lang.exception as e, ingot; "
+        f"print({name}.kernel is not None, {name}.Ndarray is ingot.Ndarray, "
+        "e.QuadrantsTypeError is ingot.IngotTypeError)"
+    )
+    path = os.pathsep.join(filter(None, [folder, others]))
+    assert python("-c", code, PYTHONPATH=path) == "True True True\n"
+
+
+# ---- the finder ----------------------------------------------------------------------------
+
+
+def test_importing_compat_binds_nothing(tmp_path):
+    code = "import sys, ingot.compat.quadrants; print('quadrants' in sys.modules)"
+    assert python("-c", code) == "False\n"
+
+
+def test_one_module_under_two_names():
+    code = """
+        from ingot import compat
+        compat.install(); compat.install()
+        import sys
+        before = len(sys.meta_path)
+        import quadrants, quadrants.lang.impl, ingot.compat.quadrants as real
+        from quadrants.types import primitive_types
+        print(quadrants is real, quadrants.lang.impl is real.lang.impl,
+              primitive_types.f32 is real.f32, len(sys.meta_path) == before)
+        try:
+            import quadrants.no_such_module
+        except ModuleNotFoundError as error:
+            print(error.name)
+    """
+    out = python("-c", textwrap.dedent(code))
+    assert out == "True True True True\nquadrants.no_such_module\n"
+
+
+def test_install_refuses():
+    with pytest.raises(ValueError, match="knows 'quadrants' and 'taichi'"):
+        compat.install("numba")
+    code = """
+        import sys, types
+        sys.modules["taichi"] = types.ModuleType("taichi")
+        from ingot import compat
+        try:
+            compat.install("taichi")
+        except RuntimeError as error:
+            print(error)
+    """
+    assert "taichi is imported already" in python("-c", textwrap.dedent(code))
+
+
+# ---- aliases -------------------------------------------------------------------------------
+
+
+def test_errors():
+    assert issubclass(qd.QuadrantsSyntaxError, (SyntaxError, qd.QuadrantsCompilationError))
+    assert issubclass(qd.QuadrantsNameError, NameError)
+    assert issubclass(qd.QuadrantsTypeError, TypeError)
+    assert issubclass(qd.QuadrantsRuntimeError, RuntimeError)
+    assert issubclass(qd.QuadrantsAssertionError, AssertionError)
+    assert issubclass(qd.QuadrantsRuntimeTypeError, (TypeError, qd.QuadrantsRuntimeError))
+    assert qd.lang.exception.QuadrantsIndexError is ingot.IngotIndexError
+
+
+def test_an_error_of_a_kernel_is_caught_by_its_name():
+    @qd.kernel
+    def wrong():
+        undefined_name()  # noqa: F821
+
+    with pytest.raises(qd.QuadrantsNameError):
+        wrong()
+
+
+def test_targets_and_extensions():
+    core = qd._lib.core
+    assert core.arch_from_name("x64") is qd.x64
+    assert core.host_arch() is qd.cpu and qd.lang.misc.get_host_arch_list() == [qd.cpu]
+    assert core.is_extension_supported(qd.cpu, qd.extension.data64)
+    assert not core.is_extension_supported(qd.cuda, qd.extension.data64)
+    assert qd.lang.misc.is_extension_enabled(qd.extension.assertion)
+    assert not qd.lang.misc.is_arch_supported(qd.vulkan)
+    assert qd.__version_str__ == core.get_version_string()
+
+
+def test_init_and_runtime():
+    assert qd.init(arch=qd.cpu) is None
+    cfg = qd.init(arch=qd.cpu, _test_mode=True, default_fp=qd.f64, log_level="warn")
+    runtime = qd.lang.impl.get_runtime()
+    assert cfg.log_level == "warn" and not qd.is_logging_effective("info")
+    assert runtime.default_fp is qd.f64 and runtime.default_ip is qd.i32
+    assert runtime.prog.config() is qd.lang.impl.current_cfg() is ingot.cfg
+    qd.reset()
+    assert runtime.default_fp is qd.f32
+
+
+def test_methods_of_the_runtime_can_be_replaced(monkeypatch):
+    """Genesis wraps them and calls through."""
+    calls = []
+    original = qd.lang.impl.PyQuadrants.clear
+
+    def clear(self):
+        calls.append("clear")
+        self.prog.synchronize()
+        original(self)
+
+    monkeypatch.setattr(qd.lang.impl.PyQuadrants, "clear", clear)
+    qd.reset()
+    assert calls == ["clear"]
+
+
+def test_compiled_functions_are_counted():
+    @qd.kernel
+    def fill(x: qd.types.ndarray(), value: qd.i32):
+        for i in range(x.shape[0]):
+            x[i] = value
+
+    runtime = qd.lang.impl.get_runtime()
+    for dtype, count in ((qd.i32, 1), (qd.i32, 1), (qd.f32, 2)):
+        fill(qd.ndarray(dtype, 3), 1)
+        assert runtime.get_num_compiled_functions() == count
+    assert len(fill._primal.materialized_kernels) == 2
+    qd.reset()
+    assert runtime.get_num_compiled_functions() == 0
+
+
+def test_a_variable_that_replaces_code_is_refused(monkeypatch):
+    monkeypatch.setenv("QD_LOAD_IR", "1")
+    with pytest.raises(ValueError, match="QD_LOAD_IR"):
+        qd.init(arch=qd.cpu)
+    qd.init(arch=qd.cpu, offline_cache=False, src_ll_cache=False)
+
+
+def test_printing_code_that_comes_from_a_cache_warns():
+    with pytest.warns(UserWarning, match="DUMP_IR_CACHE_MISMATCH"):
+        qd.init(arch=qd.cpu, print_ir=True)
+
+
+def test_log(caplog):
+    qd.set_logging_level(qd.WARN)
+    qd._logging.info("{}", 1)
+    qd._logging.warn("a {} of {x}", 2, x=3)
+    assert [r.getMessage() for r in caplog.records] == ["a 2 of 3"]
+    with pytest.raises(ValueError, match="log level 'loud'"):
+        qd.set_logging_level("loud")
+
+
+def test_kernel_from_text():
+    text = textwrap2.dedent(8, """
+        import ingot.compat.quadrants as qd
+
+        @qd.kernel
+        def seven() -> qd.i32:
+            return 7
+    """)
+    with load_kernel_string.load_kernel_from_string(text, "seven") as seven:
+        assert seven() == 7
+        assert "seven" in sys.modules
+    assert "seven" not in sys.modules
+
+
+def test_dtypes():
+    assert qd.lang.util.to_numpy_type(qd.u1).__name__.startswith("bool")
+    for dtype in qd.types.primitive_types.all_types:
+        if isinstance(dtype, qd.DType):
+            assert qd.lang.util.to_quadrants_type(qd.lang.util.to_numpy_type(dtype)) is dtype
+    assert qd.types.is_signed(qd.i8) and not qd.types.is_signed(qd.u8)
+    assert qd.types.is_real(qd.f16) and qd.types.is_integral(qd.u1)
+
+
+def test_experimental_real_func_warns():
+    with pytest.warns(DeprecationWarning, match="Use qd.real_func instead"):
+        qd.experimental.real_func(lambda: 1)
+
+
+# ---- names that Ingot lacks ----------------------------------------------------------------
+
+
+def test_a_missing_name_fails_where_it_is_used():
+    thing = Missing("thing")
+    assert repr(thing) == "<thing: not provided by Ingot>"
+    assert thing.part.__name__ == "part"
+    assert not isinstance(1, thing) and not issubclass(int, thing)
+    assert (thing | None) is thing and (int | thing) is thing
+
+    class Sub(thing):
+        pass
+
+    assert Sub.__mro__ == (Sub, object)
+    with pytest.raises(NotImplementedError, match=r"qd\.thing\.part is not provided by Ingot"):
+        thing.part(1)
+    with pytest.raises(AttributeError):
+        thing.__len__
+
+
+def test_types_and_decorators_that_are_missing_can_be_written_down():
+    vector = Missing("types.vector")(3, qd.f32)
+    assert isinstance(vector, Missing)
+    assert isinstance(qd.types.ndarray(vector, 2), Missing)
+    with pytest.raises(NotImplementedError):
+        vector(1, 2, 3)
+
+    @Missing("dataclass")
+    class Particle:
+        pass
+
+    assert isinstance(Particle, Missing)
+
+
+def test_a_bad_annotation_is_still_an_error():
+    with pytest.raises(ValueError, match="ndim"):
+        qd.types.ndarray(qd.f32, 99)
+
+
+@pytest.mark.parametrize("module", ["", "ad", "algorithms", "graph", "math", "simt", "sparse"])
+def test_dir_lists_what_is_provided(module):
+    namespace = getattr(qd, module) if module else qd
+    for name in dir(namespace):
+        assert not isinstance(getattr(namespace, name), Missing), name
+    assert "kernel" in dir(qd) and "sin" in dir(qd.math)
+
+
+def test_private_modules_can_be_imported():
+    from ingot.compat.quadrants import _private
+
+    for path in _private.MODULES:
+        assert f"ingot.compat.quadrants.{path}" in sys.modules
+    from ingot.compat.quadrants.lang._func_base import anything
+
+    assert isinstance(anything, Missing)
+
+
+# ---- perf_dispatch -------------------------------------------------------------------------
+
+
+def make_race(**options):
+    calls = []
+
+    @qd.perf_dispatch(get_geometry_hash=lambda x: x > 0, **options)
+    def race(x): ...
+
+    @race.register
+    def slow(x):
+        import time
+
+        calls.append("slow")
+        time.sleep(0.02)
+        return x
+
+    @race.register(is_compatible=lambda x: x < 100)
+    def fast(x):
+        calls.append("fast")
+        return x
+
+    return race, calls
+
+
+def test_perf_dispatch_keeps_the_fastest():
+    race, calls = make_race()
+    assert [race(1) for _ in range(7)] == [1] * 7
+    assert calls == ["slow", "fast"] * 2 + ["fast"] * 3
+
+
+def test_perf_dispatch_looks_again():
+    race, calls = make_race(repeat_after_count=2)
+    for _ in range(7):
+        race(1)
+    assert calls == ["slow", "fast"] * 2 + ["fast"] + ["slow", "fast"]
+
+
+def test_perf_dispatch_per_geometry_and_compatibility():
+    race, calls = make_race()
+    race(200)
+    race(200)
+    assert calls == ["slow", "slow"]
+    race(-1)
+    race(-1)
+    assert calls[2:] == ["slow", "fast"]
+
+
+def test_perf_dispatch_errors():
+    race, _ = make_race()
+    with pytest.raises(qd.QuadrantsSyntaxError, match="PERFDISPATCH_ANNOTATION_SEQUENCE_MISMATCH"):
+
+        @race.register
+        def other(y): ...
+
+    with pytest.raises(qd.QuadrantsSyntaxError, match="KERNEL_ANNOTATION_ORDER"):
+
+        @qd.kernel
+        @race.register
+        def wrong_order(x): ...
+
+    @qd.perf_dispatch(get_geometry_hash=lambda: 0)
+    def nothing(): ...
+
+    with pytest.raises(qd.QuadrantsRuntimeError, match="no implementation of nothing"):
+        nothing()
