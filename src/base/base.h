@@ -25,6 +25,7 @@
     X(INTERNAL, "IngotRuntimeError")    /* a bug in Ingot */ \
     X(SYNTAX, "IngotSyntaxError")       /* not in the kernel language */ \
     X(TYPE, "IngotTypeError")           /* wrong type */ \
+    X(ARGUMENT, "IngotArgumentError")   /* an argument that its parameter cannot take */ \
     X(NAME, "IngotNameError")           /* undefined name or attribute */ \
     X(VALUE, "IngotCompilationError")   /* right type, impossible value */ \
     X(COMPILE, "IngotCompilationError") /* any other refusal to compile */ \
@@ -154,6 +155,24 @@ void ing_bytes_u64(ing_bytes *b, uint64_t v);
 /* Takes the buffer (malloc'ed, NUL-terminated; free with ing_free); b is empty after. */
 char *ing_bytes_take(ing_bytes *b);
 
+/* Reading what such a buffer holds: past the end everything reads as 0 and `failed` stays
+ * set, so a decoder checks once, and before it trusts a count. */
+typedef struct ing_reader {
+    const uint8_t *at, *end;
+    bool failed;
+} ing_reader;
+
+static inline ing_reader ing_reader_of(const void *p, size_t n) {
+    return (ing_reader){(const uint8_t *)p, (const uint8_t *)p + n, false};
+}
+/* n bytes, borrowed; NULL when there are fewer. */
+const uint8_t *ing_reader_take(ing_reader *r, size_t n);
+uint8_t ing_reader_u8(ing_reader *r);
+uint32_t ing_reader_u32(ing_reader *r);
+uint64_t ing_reader_u64(ing_reader *r);
+/* A count of things of at least `size` bytes each; fails when they cannot all be there. */
+uint32_t ing_reader_count(ing_reader *r, size_t size);
+
 /* ---- hash: XXH3-128, seed 0 -------------------------------------------------------- */
 
 typedef struct ing_hash128 {
@@ -230,6 +249,9 @@ size_t ing_os_page(void);
     X(FUNC_SHARED, "func_shared")          /* uses of an existing specialisation */ \
     X(VARIANTS, "variants")                /* variants made */ \
     X(VARIANT_HITS, "variant_hits")        /* launches served by the tree, not the plan */ \
+    X(KERNEL_DISK_HITS, "kernel_disk_hits") /* variants restored from the store */ \
+    X(KERNEL_STORED, "kernel_stored")       /* variants published */ \
+    X(SOURCE_ALIAS_HITS, "source_alias_hits") /* texts known without parsing */ \
     X(IMAGE_COMPILES, "image_compiles")    /* tasks compiled by a helper */ \
     X(IMAGE_DISK_HITS, "image_disk_hits")  /* images mapped from the store */ \
     X(IMAGE_MEMORY_HITS, "image_memory_hits") \
@@ -320,6 +342,7 @@ uint16_t ing_f64_to_f16(double d);
     X(cpu_max_num_threads, I, 0, 0, "threads a launch may use; 0 = all cores") \
     X(num_compile_threads, I, 0, 0, "helper processes; 0 = one per core") \
     X(offline_cache, B, 1, 0, "keep compiled code on disk") \
+    X(src_ll_cache, B, 1, 0, "keep whole kernels on disk, not only their code") \
     X(random_seed, I, 0, 0, "seed of qd.random") \
     X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")
 

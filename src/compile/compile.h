@@ -39,6 +39,7 @@ typedef struct ing_engine ing_engine;
 typedef struct ing_code_task {
     ing_ir_task info;
     ing_image *image; /* referenced; NULL when interpreted */
+    ing_hash128 key;  /* of the image (R18) */
     uint32_t *trees;  /* function ordinal in the image -> ing_ir_func.tree (R19) */
     uint32_t n_trees;
 } ing_code_task;
@@ -53,11 +54,21 @@ typedef struct ing_code { /* the compiled tasks of one variant */
 /* `revision`: the back-end revision (R10), copied. */
 ing_engine *ing_engine_new(const char *revision, ing_counters *counters);
 void ing_engine_free(ing_engine *g);
-/* Takes both; `store` NULL = no disk. Waits until no build uses the previous ones. */
-void ing_engine_set_services(ing_engine *g, ing_helpers *helpers, ing_store *store);
+/* Both take what they are given (`store` NULL = no disk) and wait until nobody uses the
+ * previous one. */
+void ing_engine_set_helpers(ing_engine *g, ing_helpers *helpers);
+void ing_engine_set_store(ing_engine *g, ing_store *store);
 void ing_engine_before_fork(ing_engine *g);
 void ing_engine_parent_after_fork(ing_engine *g);
 void ing_engine_after_fork(ing_engine *g); /* in the child */
+
+/* The image of a key, from memory or the store; ING_DECLINED: it must be compiled. */
+ing_status ing_engine_image(ing_engine *g, ing_hash128 key, ing_image **out,
+                            ing_err *e);
+/* The store in use, borrowed for as long as the caller is between begin and end; NULL: no
+ * disk. While somebody is, ing_engine_set_store waits. */
+ing_store *ing_engine_begin(ing_engine *g);
+void ing_engine_end(ing_engine *g);
 
 /* Passes over `mod` (taken, also on failure), then an image per task: memory, store, or
  * helper + link + publish; tasks compile in parallel. Needs no GIL and holds no lock while

@@ -32,7 +32,7 @@ typedef struct image_slot {
 struct ing_engine {
     pthread_mutex_t lock; /* guards all below; innermost, held briefly */
     pthread_cond_t built; /* an image was built, or a build ended */
-    uint32_t active;      /* builds under way: helpers and store may not change */
+    uint32_t active;      /* users of helpers and store: these may not change */
     ing_map map;          /* key -> slot + 1 */
     ing_vec(image_slot) slots;
     ing_helpers *helpers;
@@ -73,16 +73,22 @@ void ing_engine_free(ing_engine *g) {
     ing_free(g);
 }
 
-void ing_engine_set_services(ing_engine *g, ing_helpers *helpers, ing_store *store) {
+void ing_engine_set_helpers(ing_engine *g, ing_helpers *helpers) {
     pthread_mutex_lock(&g->lock);
     while (g->active) pthread_cond_wait(&g->built, &g->lock);
-    ing_helpers *old_helpers = g->helpers;
-    ing_store *old_store = g->store;
+    ing_helpers *old = g->helpers;
     g->helpers = helpers;
+    pthread_mutex_unlock(&g->lock);
+    ing_helpers_free(old);
+}
+
+void ing_engine_set_store(ing_engine *g, ing_store *store) {
+    pthread_mutex_lock(&g->lock);
+    while (g->active) pthread_cond_wait(&g->built, &g->lock);
+    ing_store *old = g->store;
     g->store = store;
     pthread_mutex_unlock(&g->lock);
-    ing_helpers_free(old_helpers);
-    ing_store_close(old_store);
+    ing_store_close(old);
 }
 
 /* Around fork: the lock is taken before and released in the parent, so that the child
@@ -250,16 +256,26 @@ static ing_status image_get(ing_engine *g, const image_job *job, ing_code_task *
                             ing_err *e) {
     ing_ir_mod *task = NULL;
     ING_TRY(ing_ir_extract_task(job->mod, job->task, &task, e));
-    ing_hash128 key;
     uint32_t slot = 0;
     ing_status s = note_trees(task, out, e);
-    if (s == ING_OK) s = image_key(g, task, job->gen, &key, e);
-    if (s == ING_OK) s = slot_claim(g, key, &slot, &out->image, e);
+    if (s == ING_OK) s = image_key(g, task, job->gen, &out->key, e);
+    if (s == ING_OK) s = slot_claim(g, out->key, &slot, &out->image, e);
     if (s == ING_DECLINED) {
-        s = image_build(g, key, task, job, &out->image, e);
+        s = image_build(g, out->key, task, job, &out->image, e);
         slot_finish(g, slot, s == ING_OK ? out->image : NULL);
     }
     ing_ir_mod_free(task);
+    return s;
+}
+
+ing_status ing_engine_image(ing_engine *g, ing_hash128 key, ing_image **out,
+                            ing_err *e) {
+    uint32_t slot = 0;
+    *out = NULL;
+    ing_status s = slot_claim(g, key, &slot, out, e);
+    if (s != ING_DECLINED) return s;
+    s = image_from_store(g, key, out);
+    slot_finish(g, slot, s == ING_OK ? *out : NULL);
     return s;
 }
 
@@ -353,17 +369,27 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
     return batch_run(g, &common, threads ? threads : ing_os_cpus(), out, e);
 }
 
-ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
-                            ing_err *e) {
-    memset(out, 0, sizeof *out);
+ing_store *ing_engine_begin(ing_engine *g) {
     pthread_mutex_lock(&g->lock);
     g->active++;
+    ing_store *store = g->store;
     pthread_mutex_unlock(&g->lock);
-    ing_status s = build(g, job, out, e);
+    return store;
+}
+
+void ing_engine_end(ing_engine *g) {
     pthread_mutex_lock(&g->lock);
     g->active--;
     pthread_cond_broadcast(&g->built);
     pthread_mutex_unlock(&g->lock);
+}
+
+ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
+                            ing_err *e) {
+    memset(out, 0, sizeof *out);
+    ing_engine_begin(g);
+    ing_status s = build(g, job, out, e);
+    ing_engine_end(g);
     if (out->mod != job->mod) ing_ir_mod_free(job->mod);
     if (s != ING_OK) ing_code_fini(out);
     return s;

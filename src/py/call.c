@@ -122,23 +122,32 @@ static ing_status give_warnings(const ing_py_variant *v) {
     return ING_OK;
 }
 
+/* Makes the variant a leaf of the tree: of the slot that the trace leads to, or of a new
+ * one. The kernel takes a reference. */
+static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 key,
+                               ing_err *e) {
+    ing_py_slot slot = {key, v};
+    if (!ing_vec_push(&k->slots, slot))
+        return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
+    ing_status s = ing_tree_insert(k->tree, &v->trace, k->slots.len - 1, e);
+    if (s == ING_OK)
+        v->refs++;
+    else
+        k->slots.len--;
+    return s;
+}
+
 static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
                               ing_py_variant **out, ing_err *e) {
     ing_py_variant *v = NULL;
     uint64_t epoch = k->epoch;
+    ing_hash128 key = {0, 0};
     set_busy(k, PyThread_get_thread_ident());
     ing_status s = ing_py_compile(k, args, &v, e);
     /* qd.init ran meanwhile: this launch uses what it asked for, nobody keeps it. */
-    if (s == ING_OK && k->epoch == epoch) {
-        if (!ing_vec_push(&k->variants, v))
-            s = ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
-        else
-            s = ing_tree_insert(k->tree, &v->trace, k->variants.len - 1, e);
-        if (s == ING_OK)
-            v->refs++;
-        else if (k->variants.len && k->variants.at[k->variants.len - 1] == v)
-            k->variants.len--;
-    }
+    bool keep = s == ING_OK && k->epoch == epoch && k->epoch == k->host->epoch;
+    if (keep) s = ing_py_disk_publish(k, v, &key, e);
+    if (keep && s == ING_OK) s = keep_variant(k, v, key, e);
     set_busy(k, 0);
     if (s == ING_OK) s = give_warnings(v);
     if (s != ING_OK)
@@ -146,6 +155,29 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     else
         *out = v;
     return s;
+}
+
+/* The variant at a leaf, loaded from disk if it is not in memory. ING_DECLINED: the leaf
+ * has lost its entry. */
+static ing_status take_slot(ing_py_kernel *k, PyObject *const *args, uint32_t slot,
+                            ing_py_variant **out, ing_err *e) {
+    if (slot >= k->slots.len) return ING_DECLINED;
+    if (!k->slots.at[slot].variant) {
+        ing_py_variant *v = NULL;
+        ING_TRY(ing_py_disk_load(k, args, slot, &v, e));
+        if (slot >= k->slots.len || k->slots.at[slot].variant) {
+            ing_py_variant_unref(v); /* Python ran meanwhile: look again */
+            return ING_OK;
+        }
+        k->slots.at[slot].variant = v;
+        *out = v;
+        v->refs++;
+        return give_warnings(v);
+    }
+    ing_count(&k->st->counters, ING_COUNT_VARIANT_HITS);
+    *out = k->slots.at[slot].variant;
+    (*out)->refs++;
+    return ING_OK;
 }
 
 /* Options that change what a kernel means are refused until they are built. */
@@ -161,18 +193,20 @@ ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
                                  ing_py_variant **out, ing_err *e) {
     ING_TRY(check_options(k, e));
     ING_TRY(ing_py_check_args(k, args, e));
+    ING_TRY(ing_py_disk_open(k, e));
     for (;;) {
         asker a = {k, args};
         uint32_t found;
         ing_question q;
+        *out = NULL;
+        uint64_t epoch = k->epoch;
         ing_status s = ing_tree_walk(k->tree, ask_again, &a, &found, &q, e);
-        if (s == ING_OK && found < k->variants.len) {
-            ing_count(&k->st->counters, ING_COUNT_VARIANT_HITS);
-            *out = k->variants.at[found];
-            (*out)->refs++;
-            return ING_OK;
-        }
+        /* Asking runs Python, and qd.init may have emptied the tree under the walk. */
+        if (k->epoch != epoch && (s == ING_OK || s == ING_DECLINED)) continue;
+        if (s == ING_OK) s = take_slot(k, args, found, out, e);
+        if (s == ING_OK && *out) return ING_OK;
         if (s != ING_OK && s != ING_DECLINED) return s;
+        if (s == ING_OK) continue;
         s = wait_for_other(k, e);
         if (s == ING_DECLINED) return compile_new(k, args, out, e);
         if (s != ING_OK) return s;
@@ -196,16 +230,17 @@ static PyObject *result_of(const ing_py_variant *v, const uint64_t *rets) {
 }
 
 static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
-                               const ing_error_slot *slot) {
+                               PyObject *const *args, const ing_error_slot *slot) {
     /* Ctrl-C: the signal handler has set its exception already. */
     if (PyErr_Occurred()) return NULL;
     ing_err e;
     ing_err_init(&e);
-    ing_py_launch_error(v, slot, &e);
+    ing_py_launch_error(k, v, args, slot, &e);
     return ing_py_raise(k->st, &e);
 }
 
-static PyObject *run(ing_py_kernel *k, ing_py_variant *v, uint64_t *words) {
+static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
+                     uint64_t *words) {
     uint64_t rets[16] = {0};
     uint64_t on_stack[STACK_BUFFER / 8];
     uint8_t *buffer = (uint8_t *)on_stack;
@@ -228,7 +263,7 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, uint64_t *words) {
     ing_count(&k->st->counters, ING_COUNT_LAUNCHES);
     if (l.ran_inline) ing_count(&k->st->counters, ING_COUNT_LAUNCH_INLINE);
     if (bytes > STACK_BUFFER) ing_free(buffer);
-    if (failed) return launch_failed(k, v, &l.error);
+    if (failed) return launch_failed(k, v, args, &l.error);
     return result_of(v, rets);
 }
 
@@ -251,12 +286,19 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     views.n = 0;
     if (!words) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
     if (s == ING_OK) s = ing_py_bind_all(k, v, args, held, words, &views, e);
-    if (s == ING_OK) *result = run(k, v, words);
+    if (s == ING_OK) *result = run(k, v, args, words);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
     for (uint32_t i = 0; i < v->n_captured; i++) Py_XDECREF(held[i]);
     if (words != on_stack) ing_free(words);
     ing_py_variant_unref(v);
     return s;
+}
+
+/* `last` is borrowed from the slots: qd.init may have dropped the variant meanwhile. */
+static bool is_kept(const ing_py_kernel *k, const ing_py_variant *v) {
+    for (uint32_t i = k->slots.len; i-- > 0;)
+        if (k->slots.at[i].variant == v) return true;
+    return false;
 }
 
 static PyObject *launch(ing_py_kernel *k, PyObject *const *args) {
@@ -271,8 +313,7 @@ static PyObject *launch(ing_py_kernel *k, PyObject *const *args) {
         s = ing_py_kernel_variant(k, args, &v, &e);
         if (s != ING_OK) break;
         s = try_variant(k, v, args, &result, &e);
-        /* Held by the kernel too, unless qd.init dropped it meanwhile. */
-        if (s == ING_OK && k->epoch == k->host->epoch && v->refs > 1) k->last = v;
+        if (s == ING_OK && is_kept(k, v)) k->last = v;
         ing_py_variant_unref(v);
     }
     if (s == ING_OK) return result;

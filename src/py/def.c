@@ -160,9 +160,28 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
             ing_front_tree_free(t);
             return s;
         }
+        /* Parsing is Python: another thread may have done the same meanwhile. */
+        if (d->tree) {
+            ing_front_tree_free(t);
+            *out = d->tree;
+            return ING_OK;
+        }
         d->tree = t;
+        if (!d->digest_known) ing_py_disk_alias_put(st, d, t->digest);
+        d->digest = t->digest;
+        d->digest_known = true;
     }
     *out = d->tree;
+    return ING_OK;
+}
+
+ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
+                             ing_err *e) {
+    const ing_front_tree *t;
+    if (!d->digest_known && ing_py_disk_alias_get(st, d, &d->digest) == ING_OK)
+        d->digest_known = true;
+    if (!d->digest_known) ING_TRY(ing_py_def_tree(st, d, &t, e));
+    *out = d->digest;
     return ING_OK;
 }
 
@@ -246,10 +265,13 @@ static ing_status passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         out->ndim = -1;
         PyObject *t = ing_py_attr(a, "dtype");
         PyObject *n = t ? ing_py_attr(a, "ndim") : NULL;
+        PyObject *g = n ? ing_py_attr(a, "needs_grad") : NULL;
         if (t && t != Py_None) out->dtype = ing_py_dtype_from(st, t);
         if (n && PyLong_Check(n)) out->ndim = (int32_t)PyLong_AsLong(n);
+        out->needs_grad = g == Py_True;
         Py_XDECREF(t);
         Py_XDECREF(n);
+        Py_XDECREF(g);
         if (PyErr_Occurred()) PyErr_Clear();
     }
     return template_ || array ? ING_OK : ING_DECLINED;
@@ -289,23 +311,29 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
         Py_TYPE(a)->tp_name);
 }
 
-static ing_status add_return(ing_py_state *st, ing_py_def *d, PyObject *a, ing_err *e) {
+static ing_status bad_return(ing_py_state *st, ing_py_def *d, PyObject *a, ing_err *e) {
+    if (ing_py_dtype_from(st, a) != ING_VOID)
+        return ing_py_def_fail(st, d, UINT32_MAX, ING_SYNTAX,
+                               "write the results to an array", e,
+                               "a kernel can return at most 16 values");
+    return ing_py_def_fail(st, d, UINT32_MAX, ING_SYNTAX,
+                           "annotate with a dtype, a tuple of dtypes, or None", e,
+                           "the return annotation (%.80s) is no return type",
+                           Py_TYPE(a)->tp_name);
+}
+
+static ing_status add_return(ing_py_state *st, ing_py_def *d, PyObject *a,
+                             ing_gate_returns *out, ing_err *e) {
     ing_dtype t = ing_py_dtype_from(st, a);
-    if (t == ING_VOID || d->returns.n == 16)
-        return ing_fail(
-            e, ING_SYNTAX,
-            "%s: the return annotation must be a dtype or a tuple of at most 16 "
-            "dtypes, got %.80s",
-            ing_py_def_name(d), Py_TYPE(a)->tp_name);
-    d->returns.dtypes[d->returns.n++] = t;
+    if (t == ING_VOID || out->n == 16) return bad_return(st, d, a, e);
+    out->dtypes[out->n++] = t;
     return ING_OK;
 }
 
 /* `-> qd.f32`, `-> (qd.i32, qd.f32)`, `-> tuple[int, float]`, `-> None`. */
 static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
-                                 ing_err *e) {
-    memset(&d->returns, 0, sizeof d->returns);
-    d->returns.given = a != NULL;
+                                 ing_gate_returns *out, ing_err *e) {
+    out->given = a != NULL;
     if (!a || a == Py_None) return ING_OK;
     PyObject *items = NULL;
     if (PyTuple_Check(a) || PyList_Check(a)) {
@@ -317,11 +345,11 @@ static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
             Py_CLEAR(items);
         }
     }
-    if (!items) return add_return(st, d, a, e);
+    if (!items) return add_return(st, d, a, out, e);
     ing_status s = ING_OK;
-    d->returns.tuple = true;
+    out->tuple = true;
     for (Py_ssize_t i = 0; s == ING_OK && i < PyTuple_GET_SIZE(items); i++)
-        s = add_return(st, d, PyTuple_GET_ITEM(items, i), e);
+        s = add_return(st, d, PyTuple_GET_ITEM(items, i), out, e);
     Py_DECREF(items);
     return s;
 }
@@ -333,6 +361,7 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         return ing_fail(e, ING_SYNTAX, "%s has %u parameters; at most %d are supported",
                         ing_py_def_name(d), d->n_params, ING_PY_MAX_PARAMS);
     ing_gate_param *p = ing_calloc(d->n_params + 1, sizeof *p);
+    ing_gate_returns returns = {0};
     PyObject *annotations = ing_py_attr(d->fn, "__annotations__");
     PyObject *ret_name = PyUnicode_InternFromString("return");
     ing_status s = p && ret_name && annotations ? ING_OK : ING_PYTHON;
@@ -344,16 +373,19 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         if (!a && PyErr_Occurred())
             s = ING_PYTHON;
         else if (is_ret)
-            s = return_meaning(st, d, a, e);
+            s = return_meaning(st, d, a, &returns, e);
         else
             s = one_meaning(st, d, i, a, kernel, &p[i], e);
         Py_XDECREF(a);
     }
     Py_XDECREF(ret_name);
     Py_XDECREF(annotations);
-    if (s == ING_OK)
+    /* Annotations are Python: another thread may have resolved them meanwhile. */
+    if (s == ING_OK && !d->params) {
         d->params = p;
-    else
+        d->returns = returns;
+    } else {
         ing_free(p);
+    }
     return s;
 }

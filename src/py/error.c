@@ -2,40 +2,63 @@
  * ordinal and a node (R19); the variant knows which trees those are. */
 #include "py/kernel.h"
 
-static const ing_front_tree *tree_of(const ing_py_variant *v, const ing_error_slot *s) {
-    if (s->task >= v->code.n_tasks) return NULL;
-    const ing_code_task *t = &v->code.tasks[s->task];
-    if (s->func >= t->n_trees) return NULL;
-    uint32_t i = t->trees[s->func];
-    return i < v->trees.len ? v->trees.at[i] : NULL;
+typedef struct at { /* where an error happened */
+    ing_py_kernel *kernel;
+    const ing_py_variant *variant;
+    PyObject *const *args;
+    const ing_error_slot *slot;
+} at;
+
+/* The tree of the function where it happened, found again by its path and parsed now if
+ * the variant came from the cache; positions are those of today's text (R19). */
+static const ing_front_tree *tree_of(const at *a, PyObject **owner) {
+    const ing_py_variant *v = a->variant;
+    if (a->slot->task >= v->code.n_tasks) return NULL;
+    const ing_code_task *t = &v->code.tasks[a->slot->task];
+    if (a->slot->func >= t->n_trees || t->trees[a->slot->func] >= v->trees.len)
+        return NULL;
+    ing_path path = v->trees.at[t->trees[a->slot->func]];
+    ing_err ignored;
+    ing_err_init(&ignored);
+    const ing_front_tree *tree = NULL;
+    ing_status s = ing_py_resolve(a->kernel, a->args, path, owner, &ignored);
+    ing_py_def *d = s == ING_OK ? ing_py_def_of(a->kernel->st, *owner) : NULL;
+    if (d) s = ing_py_def_tree(a->kernel->st, d, &tree, &ignored);
+    ing_err_fini(&ignored);
+    if (s != ING_OK) PyErr_Clear();
+    return s == ING_OK ? tree : NULL;
 }
 
-static ing_status at_node(const ing_py_variant *v, const ing_error_slot *slot,
-                          ing_status s, const char *remedy, ing_err *e,
+static ing_status at_node(const at *a, ing_status s, const char *remedy, ing_err *e,
                           const char *text) {
-    const ing_front_tree *t = tree_of(v, slot);
-    if (!t || slot->node >= t->nodes.len) return ing_fail(e, s, "%s", text);
-    return ing_front_diag(t, slot->node ? slot->node : t->root, s, remedy, e, "%s",
-                          text);
+    PyObject *owner = NULL; /* of the tree */
+    const ing_front_tree *t = tree_of(a, &owner);
+    uint32_t node = a->slot->node;
+    if (!t || node >= t->nodes.len)
+        s = ing_fail(e, s, "%s", text);
+    else
+        s = ing_front_diag(t, node ? node : t->root, s, remedy, e, "%s", text);
+    Py_XDECREF(owner);
+    return s;
 }
 
-ing_status ing_py_launch_error(const ing_py_variant *v, const ing_error_slot *slot,
+ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
+                               PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e) {
+    at a = {k, v, args, slot};
     char text[256];
     switch (slot->code) {
     case ING_ABI_CANCELLED:
         return ing_fail(e, ING_CANCELLED, "the launch was interrupted");
-    case ING_ABI_ASSERT:
-        return at_node(v, slot, ING_ASSERT, NULL, e, "assertion failed");
-    case ING_ABI_OVERFLOW:
-        return at_node(v, slot, ING_RUNTIME, NULL, e, "integer overflow");
+    case ING_ABI_ASSERT: return at_node(&a, ING_ASSERT, NULL, e, "assertion failed");
+    case ING_ABI_OVERFLOW: return at_node(&a, ING_RUNTIME, NULL, e, "integer overflow");
     case ING_ABI_BOUNDS:
         snprintf(text, sizeof text, "index out of bounds");
-        return at_node(v, slot, ING_INDEX, NULL, e, text);
+        return at_node(&a, ING_INDEX, NULL, e, text);
     default: break;
     }
     uint32_t message = (uint32_t)slot->code - ING_ABI_USER;
     if (slot->code >= ING_ABI_USER && message < v->messages.len)
-        return at_node(v, slot, ING_ASSERT, NULL, e, v->messages.at[message]);
+        return at_node(&a, ING_ASSERT, NULL, e, v->messages.at[message]);
     return ing_fail(e, ING_RUNTIME, "the kernel stopped with code %d", slot->code);
 }

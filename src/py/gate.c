@@ -29,15 +29,20 @@ typedef struct subtrace {
     bool used; /* spliced before: a further use of one specialisation */
 } subtrace;
 
+typedef struct tree_place {
+    const ing_front_tree *tree;
+    ing_path root;
+} tree_place;
+
 struct ing_py_gate {
     ing_gate face;
     ing_py_kernel *kernel;
     PyObject *const *args; /* borrowed, one per kernel parameter */
     ing_vec(thing) things; /* [0] unused */
     ing_vec(frame) frames;
-    ing_vec(subtrace) subs; /* of frames that were left */
-    PyObject *defs;         /* list: kernels and funcs whose trees were used */
-    PyObject *warnings;     /* list of (category, text) */
+    ing_vec(subtrace) subs;    /* of frames that were left */
+    ing_vec(tree_place) trees; /* where each tree that was used is found */
+    PyObject *warnings;        /* list of (category, text) */
 };
 
 enum { MAX_STEPS = 200, MAX_FRAMES = 1000 };
@@ -229,8 +234,8 @@ static ing_status gate_def(void *self, ing_gref fn, const ing_front_tree **out,
     ing_py_def *d = ing_py_def_of(g->kernel->st, t.obj);
     if (!d) return ing_fail(e, ING_INTERNAL, "not a function of the language");
     ING_TRY(ing_py_def_tree(g->kernel->st, d, out, e));
-    PyObject *owner = PyMethod_Check(t.obj) ? PyMethod_GET_FUNCTION(t.obj) : t.obj;
-    if (PyList_Append(g->defs, owner) < 0) return ING_PYTHON;
+    tree_place place = {*out, t.root};
+    if (!ing_vec_push(&g->trees, place)) return no_memory(e);
     return record(g, t.path, ING_ASK_SOURCE, (*out)->digest, e);
 }
 
@@ -380,9 +385,8 @@ static const ing_gate_ops gate_ops = {
 };
 
 static ing_status gate_open(ing_py_gate *g, ing_err *e) {
-    g->defs = PyList_New(0);
     g->warnings = PyList_New(0);
-    if (!g->defs || !g->warnings) return ING_PYTHON;
+    if (!g->warnings) return ING_PYTHON;
     if (!ing_vec_push(&g->things, (thing){0})) return no_memory(e);
     ing_path root = ing_path_add(&g->kernel->paths, 0, ING_STEP_KERNEL, NULL, 0);
     if (!root) return no_memory(e);
@@ -419,7 +423,7 @@ void ing_py_gate_free(ing_py_gate *g) {
     ing_vec_fini(&g->frames);
     ing_vec_fini(&g->subs);
     ing_vec_fini(&g->things);
-    Py_XDECREF(g->defs);
+    ing_vec_fini(&g->trees);
     Py_XDECREF(g->warnings);
     ing_free(g);
 }
@@ -440,8 +444,10 @@ PyObject *ing_py_gate_object(const ing_py_gate *g, ing_gref r) {
     return r < g->things.len ? g->things.at[r].obj : NULL;
 }
 
-PyObject *ing_py_gate_keep(const ing_py_gate *g) {
-    return PyList_AsTuple(g->defs);
+ing_path ing_py_gate_tree_path(const ing_py_gate *g, const ing_front_tree *t) {
+    for (uint32_t i = 0; i < g->trees.len; i++)
+        if (g->trees.at[i].tree == t) return g->trees.at[i].root;
+    return 0;
 }
 
 PyObject *ing_py_gate_warnings(const ing_py_gate *g) {

@@ -77,7 +77,6 @@ static int install_fork_handlers(void) {
 static int configured(ing_py_state *st) {
     ing_py_host *h = st->host;
     h->epoch++;
-    h->prepared = false;
     return 0;
 }
 
@@ -208,18 +207,23 @@ static ing_status open_store(ing_py_host *h, ing_store **out, ing_err *e) {
     return s;
 }
 
-ing_status ing_py_host_prepare(ing_py_host *h, ing_err *e) {
-    if (h->prepared) return ING_OK;
-    ing_helpers *helpers = NULL;
+/* Both release the GIL: users of the previous store or helpers may need it to finish. */
+ing_status ing_py_host_store(ing_py_host *h, ing_err *e) {
+    if (h->store_epoch == h->epoch) return ING_OK;
     ing_store *store = NULL;
+    uint64_t epoch = h->epoch;
+    ING_TRY(open_store(h, &store, e));
+    Py_BEGIN_ALLOW_THREADS ing_engine_set_store(h->engine, store);
+    Py_END_ALLOW_THREADS h->store_epoch = epoch;
+    return ING_OK;
+}
+
+ing_status ing_py_host_helpers(ing_py_host *h, ing_err *e) {
+    if (h->helpers_epoch == h->epoch) return ING_OK;
+    ing_helpers *helpers = NULL;
+    uint64_t epoch = h->epoch;
     ING_TRY(make_helpers(h, &helpers, e));
-    ing_status s = open_store(h, &store, e);
-    if (s != ING_OK) {
-        ing_helpers_free(helpers);
-        return s;
-    }
-    /* Compiles under way in other threads use the old ones until they end. */
-    Py_BEGIN_ALLOW_THREADS ing_engine_set_services(h->engine, helpers, store);
-    Py_END_ALLOW_THREADS h->prepared = true;
+    Py_BEGIN_ALLOW_THREADS ing_engine_set_helpers(h->engine, helpers);
+    Py_END_ALLOW_THREADS h->helpers_epoch = epoch;
     return ING_OK;
 }

@@ -11,28 +11,25 @@
 
 static void drop_variants(ing_py_kernel *k) {
     k->last = NULL;
-    uint32_t n = k->variants.len;
-    k->variants.len = 0;
-    for (uint32_t i = 0; i < n; i++) ing_py_variant_unref(k->variants.at[i]);
+    uint32_t n = k->slots.len;
+    k->slots.len = 0;
+    for (uint32_t i = 0; i < n; i++) ing_py_variant_unref(k->slots.at[i].variant);
 }
 
 void ing_py_kernel_reset(ing_py_kernel *k) {
-    ing_tree *fresh = ing_tree_new();
     k->epoch = k->host->epoch;
+    k->observed = (ing_py_observed){0};
     drop_variants(k);
-    if (!fresh) return; /* the old tree would point at variants that are gone */
-    ing_tree_free(k->tree);
-    k->tree = fresh;
+    ing_tree_clear(k->tree); /* never freed here: another thread may be walking it */
 }
 
 static int kernel_traverse(ing_py_kernel *k, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(k));
     Py_VISIT(k->options);
     Py_VISIT(k->dict);
-    for (uint32_t i = 0; i < k->variants.len; i++) {
-        ing_py_variant *v = k->variants.at[i];
-        if (v->refs != 1) continue; /* a launch is using it */
-        Py_VISIT(v->keep);
+    for (uint32_t i = 0; i < k->slots.len; i++) {
+        ing_py_variant *v = k->slots.at[i].variant;
+        if (!v || v->refs != 1) continue; /* a launch is using it */
         for (uint32_t j = 0; j < v->guards.len; j++) Py_VISIT(v->guards.at[j].expect);
         for (uint32_t j = 0; j < v->marks.len; j++) Py_VISIT(v->marks.at[j].dict);
     }
@@ -52,7 +49,7 @@ static void kernel_dealloc(ing_py_kernel *k) {
     PyObject_GC_UnTrack(k);
     if (k->weakrefs) PyObject_ClearWeakRefs((PyObject *)k);
     kernel_clear(k);
-    ing_vec_fini(&k->variants);
+    ing_vec_fini(&k->slots);
     for (uint32_t i = 0; i < k->names.len; i++) Py_XDECREF(k->names.at[i]);
     ing_vec_fini(&k->names);
     ing_paths_fini(&k->paths);
@@ -144,7 +141,22 @@ static PyObject *kernel_variants(PyObject *self, void *unused) {
     (void)unused;
     ing_py_kernel *k = (ing_py_kernel *)self;
     if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
-    return PyLong_FromUnsignedLong(k->variants.len);
+    unsigned long n = 0;
+    for (uint32_t i = 0; i < k->slots.len; i++) n += k->slots.at[i].variant != NULL;
+    return PyLong_FromUnsignedLong(n);
+}
+
+/* What the reference calls src_ll_cache_observations; R14: since the last qd.init. */
+static PyObject *kernel_observed(PyObject *self, void *unused) {
+    (void)unused;
+    ing_py_kernel *k = (ing_py_kernel *)self;
+    if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
+    const ing_py_observed *o = &k->observed;
+    return Py_BuildValue("{s:O,s:O,s:O,s:O}", "cache_key_generated",
+                         o->key_generated ? Py_True : Py_False, "cache_validated",
+                         o->validated ? Py_True : Py_False, "cache_loaded",
+                         o->loaded ? Py_True : Py_False, "cache_stored",
+                         o->stored ? Py_True : Py_False);
 }
 
 static PyObject *kernel_repr(PyObject *self) {
@@ -227,6 +239,8 @@ static PyGetSetDef kernel_getset[] = {
     {"__module__", kernel_module, NULL, NULL, NULL},
     {"__wrapped__", kernel_wrapped, NULL, "the Python function", NULL},
     {"_variants", kernel_variants, NULL, "how many variants are in memory", NULL},
+    {"_cache_observed", kernel_observed, NULL, "what the cache did, since qd.init",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

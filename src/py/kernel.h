@@ -13,6 +13,7 @@
 #include "front/front.h"
 #include "gate/gate.h"
 #include "launch/launch.h"
+#include "launch/record.h"
 #include "rt/rt.h"
 #include "trace/trace.h"
 
@@ -24,9 +25,9 @@ typedef struct ing_py_host {
     ing_py_state *st;
     ing_engine *engine;
     ing_rt *rt;
-    uint64_t epoch;    /* grows with every qd.init / qd.reset (R14) */
-    uint64_t forks;    /* grows in every forked child */
-    bool prepared;     /* store and helpers are as the settings say */
+    uint64_t epoch;                      /* grows with every qd.init / qd.reset (R14) */
+    uint64_t forks;                      /* grows in every forked child */
+    uint64_t store_epoch, helpers_epoch; /* for which they were made */
     PyObject *sources; /* dict: file name -> bytes, each file read once */
     PyTypeObject *kernel_type;
     PyTypeObject *func_type;
@@ -41,12 +42,13 @@ int ing_py_host_add(PyObject *module, ing_py_state *st); /* creates st->host */
 int ing_py_host_traverse(ing_py_state *st, visitproc visit, void *arg);
 void ing_py_host_clear(ing_py_state *st);
 void ing_py_host_fini(ing_py_state *st);
-/* The store and the helpers as configured; made at the first compile (lazily). */
-ing_status ing_py_host_prepare(ing_py_host *h, ing_err *e);
+/* Opens the store / makes the helpers as configured, once per qd.init. */
+ing_status ing_py_host_store(ing_py_host *h, ing_err *e);
+ing_status ing_py_host_helpers(ing_py_host *h, ing_err *e);
 
 /* ---- definitions: what Kernel and Func share (def.c, source.c) ------------------------------- */
 
-enum { ING_PY_MAX_PARAMS = 255, ING_PY_MAX_CAPTURED = 64 };
+enum { ING_PY_MAX_PARAMS = 512, ING_PY_MAX_CAPTURED = 64 };
 
 typedef struct ing_py_def {
     PyObject *fn; /* the Python function */
@@ -55,7 +57,9 @@ typedef struct ing_py_def {
     PyObject *why;
     uint32_t first_line;
     ing_front_tree *tree; /* NULL until parsed */
-    uint32_t n_params;    /* positional ones and keyword-only ones */
+    ing_hash128 digest; /* of the tree, once known: parsed, or told by an alias (R9) */
+    bool digest_known;
+    uint32_t n_params; /* positional ones and keyword-only ones */
     uint32_t n_posonly, n_kwonly;
     PyObject *names;      /* tuple of parameter names */
     PyObject *free_names; /* tuple parallel to the cells of the closure */
@@ -70,6 +74,9 @@ int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg);
 /* Parses on first use. */
 ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
                            ing_err *e);
+/* The tree's digest, without parsing when the store knows this text. */
+ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
+                             ing_err *e);
 /* Resolves the annotations on first use; errors carry the place of the parameter. */
 ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
                                ing_err *e);
@@ -146,11 +153,20 @@ typedef struct ing_py_variant {
     uint8_t rets[16]; /* ing_dtype */
     bool returns_tuple;
     bool flush_denormals;
-    ing_vec(const ing_front_tree *) trees; /* borrowed: owned by the defs in `keep` */
-    ing_vec(char *) messages;              /* of assertions */
-    PyObject *keep;     /* tuple: funcs whose trees are above (not the kernel itself) */
-    PyObject *warnings; /* list of (category, text), R16 */
+    ing_vec(ing_path) trees;  /* where the definition of each function is found */
+    ing_vec(char *) messages; /* of assertions */
+    PyObject *warnings;       /* list of (category, text), R16 */
 } ing_py_variant;
+
+typedef struct ing_py_slot { /* a leaf of the tree */
+    ing_hash128 key;         /* of its entry on disk */
+    ing_py_variant *variant; /* NULL: not loaded yet */
+} ing_py_slot;
+
+/* What the reference reports of its cache, per kernel since qd.init. */
+typedef struct ing_py_observed {
+    bool key_generated, validated, loaded, stored;
+} ing_py_observed;
 
 typedef struct ing_py_kernel {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -163,7 +179,9 @@ typedef struct ing_py_kernel {
     ing_paths paths;
     ing_vec(PyObject *) names; /* atoms of the paths as str, made when needed */
     ing_tree *tree;
-    ing_vec(ing_py_variant *) variants;
+    ing_vec(ing_py_slot) slots;
+    uint64_t disk_epoch; /* when the index on disk was read */
+    ing_py_observed observed;
     ing_py_variant *last; /* the one that served the previous launch; borrowed */
     unsigned long busy;   /* thread that compiles, 0 = none */
     uint64_t busy_fork;   /* host->forks when busy was set */
@@ -180,8 +198,6 @@ void ing_py_variant_unref(ing_py_variant *v);
 ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *out, ing_err *e);
 ing_hash128 ing_py_fact_digest(const ing_gate_fact *f);
 ing_ask ing_py_fact_ask(const ing_gate_fact *f);
-/* The spec of a foreign array (buffer protocol); ING_DECLINED: not an array at all. */
-ing_status ing_py_see_buffer(const Py_buffer *view, ing_py_spec *out, ing_err *e);
 /* The func or kernel definition behind an object (bound methods included), or NULL. */
 ing_py_def *ing_py_def_of(ing_py_state *st, PyObject *obj);
 bool ing_py_is_atom(ing_py_state *st, PyObject *obj); /* a guard may own it (R13) */
@@ -207,7 +223,7 @@ const ing_gate *ing_py_gate_face(const ing_py_gate *g);
 ing_trace *ing_py_gate_trace(ing_py_gate *g); /* of frame 0 */
 ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r);
 PyObject *ing_py_gate_object(const ing_py_gate *g, ing_gref r); /* borrowed */
-PyObject *ing_py_gate_keep(const ing_py_gate *g);     /* new tuple of defs used */
+ing_path ing_py_gate_tree_path(const ing_py_gate *g, const ing_front_tree *t);
 PyObject *ing_py_gate_warnings(const ing_py_gate *g); /* borrowed list */
 
 /* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
@@ -224,6 +240,25 @@ ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
 /* A new variant for these arguments (lowers with the GIL, builds without it). */
 ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_variant **out,
                           ing_err *e);
+/* An empty variant with one reference; NULL: no memory. */
+ing_py_variant *ing_py_variant_new(void);
+/* The kernel level of the cache (disk.c). Never fails a launch: what cannot be read or
+ * written is a miss. */
+ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e); /* reads the index once */
+ing_status ing_py_disk_load(ing_py_kernel *k, PyObject *const *args, uint32_t slot,
+                            ing_py_variant **out,
+                            ing_err *e); /* ING_DECLINED: a miss */
+ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
+                               ing_hash128 *key, ing_err *e);
+/* Alias of a text (R9): the digest of its tree, and telling it to the next process. */
+ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *tree);
+void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree);
+/* Digest of a code object without positions (codehash.c); false: it holds a constant that
+ * has no stable digest. */
+bool ing_py_code_digest(PyObject *code, ing_hash128 *out);
+/* Digest of a def's raw lines, decorators cut, dedented (source.c). */
+ing_hash128 ing_py_source_digest(const char *text, size_t n);
+
 PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames);
 /* The variant for these arguments, compiled if need be; new reference. */
@@ -242,7 +277,8 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
                            PyObject *const *args, PyObject *const *held,
                            uint64_t *words, ing_py_views *views, ing_err *e);
 /* The launch failed: the error in the user's terms. */
-ing_status ing_py_launch_error(const ing_py_variant *v, const ing_error_slot *slot,
+ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
+                               PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e);
 /* Trace and IR of a lowering with these arguments, as text (str, str); compiles nothing. */
 PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args);

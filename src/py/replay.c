@@ -138,10 +138,7 @@ static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *ou
     ing_py_def *d = ing_py_def_of(st, obj);
     *out = (ing_hash128){0, 0}; /* no function there: matches no tree */
     if (!d) return ING_OK;
-    const ing_front_tree *t;
-    ING_TRY(ing_py_def_tree(st, d, &t, e));
-    *out = t->digest;
-    return ING_OK;
+    return ing_py_def_digest(st, d, out, e);
 }
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p) {

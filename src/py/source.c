@@ -108,6 +108,25 @@ bool ing_py_source_block(const char *text, size_t n, uint32_t first_line, size_t
     return last > begin;
 }
 
+ing_hash128 ing_py_source_digest(const char *text, size_t n) {
+    scan s = {text, text + n, 0};
+    while (s.p < s.end && (is_blank(s.p, s.end) || *first_char(s.p, s.end) == '@'))
+        skip_logical_line(&s);
+    const char *def = s.p;
+    size_t indent = (size_t)(first_char(def, s.end) - def);
+    ing_hasher h;
+    ing_hasher_init(&h);
+    while (s.p < s.end) {
+        const char *nl = memchr(s.p, '\n', (size_t)(s.end - s.p));
+        const char *end = nl ? nl : s.end, *from = s.p;
+        while (from < end && (size_t)(from - s.p) < indent && *from == def[from - s.p])
+            from++;
+        ing_hasher_item(&h, 1, from, (size_t)(end - from));
+        s.p = nl ? nl + 1 : s.end;
+    }
+    return ing_hasher_done(&h);
+}
+
 /* ---- the text of a file -------------------------------------------------------------------- */
 
 /* The lines that linecache holds for this name, joined; NULL without an exception. */

@@ -6,6 +6,14 @@
 
 /* ---- life ----------------------------------------------------------------------------- */
 
+ing_py_variant *ing_py_variant_new(void) {
+    ing_py_variant *v = ing_calloc(1, sizeof *v);
+    if (!v) return NULL;
+    v->refs = 1;
+    ing_trace_init(&v->trace);
+    return v;
+}
+
 void ing_py_variant_unref(ing_py_variant *v) {
     if (!v || --v->refs) return;
     ing_launch_tasks_fini(&v->tasks);
@@ -19,7 +27,6 @@ void ing_py_variant_unref(ing_py_variant *v) {
     ing_vec_fini(&v->marks);
     ing_vec_fini(&v->trees);
     ing_vec_fini(&v->messages);
-    Py_XDECREF(v->keep);
     Py_XDECREF(v->warnings);
     ing_free(v);
 }
@@ -101,10 +108,12 @@ static ing_status take_results(const ing_front_result *r, ing_py_variant *v,
     return ING_OK;
 }
 
-static ing_status take_trees(ing_front_result *r, ing_py_variant *v, ing_err *e) {
+static ing_status take_trees(const ing_py_gate *g, ing_front_result *r,
+                             ing_py_variant *v, ing_err *e) {
     for (uint32_t i = 0; i < r->mod->funcs.len; i++) r->mod->funcs.at[i]->tree = i;
     for (uint32_t i = 0; i < r->trees.len; i++)
-        if (!ing_vec_push(&v->trees, r->trees.at[i])) return no_memory(e);
+        if (!ing_vec_push(&v->trees, ing_py_gate_tree_path(g, r->trees.at[i])))
+            return no_memory(e);
     for (uint32_t i = 0; i < r->messages.len; i++) {
         if (!ing_vec_push(&v->messages, r->messages.at[i])) return no_memory(e);
         r->messages.at[i] = NULL;
@@ -112,28 +121,12 @@ static ing_status take_trees(ing_front_result *r, ing_py_variant *v, ing_err *e)
     return ING_OK;
 }
 
-/* The funcs of the gate's list without the kernel itself, which owns the variant. */
-static PyObject *kept_funcs(ing_py_kernel *k, PyObject *all) {
-    if (!all) return NULL;
-    PyObject *list = PyList_New(0);
-    for (Py_ssize_t i = 0; list && i < PyTuple_GET_SIZE(all); i++) {
-        PyObject *o = PyTuple_GET_ITEM(all, i);
-        if (o != (PyObject *)k && PyList_Append(list, o) < 0) Py_CLEAR(list);
-    }
-    Py_DECREF(all);
-    PyObject *tuple = list ? PyList_AsTuple(list) : NULL;
-    Py_XDECREF(list);
-    return tuple;
-}
-
 /* Everything of a variant but its code. */
 static ing_status fill(ing_py_kernel *k, ing_py_gate *g, ing_front_result *r,
                        ing_py_variant *v, PyObject *const *args, ing_err *e) {
     ING_TRY(take_results(r, v, e));
-    ING_TRY(take_trees(r, v, e));
+    ING_TRY(take_trees(g, r, v, e));
     ING_TRY(make_binds(k, g, r, v, e));
-    v->keep = kept_funcs(k, ing_py_gate_keep(g));
-    if (!v->keep) return ING_PYTHON;
     v->warnings = Py_NewRef(ing_py_gate_warnings(g));
     ing_trace_fini(&v->trace);
     v->trace = *ing_py_gate_trace(g);
@@ -164,14 +157,12 @@ static ing_status lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **g
 
 ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_variant **out,
                           ing_err *e) {
-    ING_TRY(ing_py_host_prepare(k->host, e));
+    ING_TRY(ing_py_host_helpers(k->host, e));
     ing_front_result r;
     ing_front_result_init(&r);
     ing_py_gate *gate = NULL;
-    ing_py_variant *v = ing_calloc(1, sizeof *v);
+    ing_py_variant *v = ing_py_variant_new();
     if (!v) return no_memory(e);
-    v->refs = 1;
-    ing_trace_init(&v->trace);
     ing_status s = lower(k, args, &gate, &r, e);
     if (s == ING_OK) s = fill(k, gate, &r, v, args, e);
     if (s == ING_OK) {

@@ -18,6 +18,7 @@ char ing_store_letter(ing_entry_kind kind) {
     case ING_ENTRY_VARIANT: return 'v';
     case ING_ENTRY_INDEX: return 'x';
     case ING_ENTRY_VALUE: return 'd';
+    case ING_ENTRY_ALIAS: return 'a';
     }
     return 0;
 }

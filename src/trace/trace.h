@@ -87,6 +87,8 @@ void ing_trace_print(const ing_trace *t, const ing_paths *p, ing_bytes *out);
 typedef struct ing_tree ing_tree;
 ing_tree *ing_tree_new(void);
 void ing_tree_free(ing_tree *t);
+/* Empties it. A walk under way stays safe; where it ends means nothing. */
+void ing_tree_clear(ing_tree *t);
 ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant,
                            ing_err *e);
 /* Asks down the tree. ING_OK: *variant. ING_DECLINED: *question is the first one whose
@@ -95,5 +97,23 @@ typedef ing_status (*ing_tree_ask)(void *self, ing_path path, ing_ask ask,
                                    ing_hash128 *answer, ing_err *e);
 ing_status ing_tree_walk(const ing_tree *t, ing_tree_ask ask, void *self,
                          uint32_t *variant, ing_question *question, ing_err *e);
+
+/* ---- as bytes (index.c) -------------------------------------------------------------- */
+
+typedef ing_vec(ing_path) ing_path_map; /* number in an entry -> path here */
+
+void ing_paths_write(const ing_paths *p, ing_bytes *out);
+/* All readers: ING_DECLINED for anything that is not as written, or without memory. */
+ing_status ing_paths_read(ing_reader *r, ing_paths *p, ing_path_map *map);
+ing_path ing_path_copy(const ing_paths *from, ing_path path,
+                       ing_paths *to); /* 0: no memory */
+void ing_trace_write(const ing_trace *t, ing_bytes *out);
+ing_status ing_trace_read(ing_reader *r, const ing_path_map *map, ing_trace *t);
+ing_status ing_trace_copy(const ing_trace *t, const ing_paths *from, ing_paths *to,
+                          ing_trace *out, ing_err *e);
+void ing_tree_write(const ing_tree *t, ing_bytes *out);
+/* Into a new, empty tree. Leaves name variants below n_variants. */
+ing_status ing_tree_read(ing_reader *r, const ing_path_map *map, uint32_t n_variants,
+                         ing_tree *t);
 
 #endif

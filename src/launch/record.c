@@ -1,0 +1,296 @@
+/* Variants as bytes. Everything read is checked against what it must be for the launch to
+ * be safe (words inside the argument block, bounds inside the buffer, trees that exist):
+ * a checksum precedes this, but nothing here relies on it. Little-endian; version 1:
+ *
+ *   u32 version
+ *   paths, trace                              as in src/trace/index.c
+ *   u32 words, u32 buffer bytes, u8 returns tuple, u8 flush denormals,
+ *   u32 results, u8 dtype each
+ *   u32 binds, each u8 kind, dtype, written, 0; u32 arg, word, path; u8 element dtype,
+ *       ndim, grad, element rank; u32 element shape [2]; 12 bytes of layout
+ *   u32 trees, u32 path each
+ *   u32 tasks, each u8 kind, u8 long, u32 cost, bounds begin and end (u8 at, u64 value,
+ *       u32 offset), u64 lo, u64 hi of the image key, u32 functions, u32 tree each
+ *   u32 messages, u32 warnings, texts as u32 length + bytes (a warning is two) */
+#include "launch/record.h"
+
+#include <string.h>
+
+enum { VERSION = 1, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+
+void ing_record_init(ing_record *r) {
+    memset(r, 0, sizeof *r);
+    ing_trace_init(&r->trace);
+}
+
+void ing_record_fini(ing_record *r) {
+    ing_trace_fini(&r->trace);
+    for (uint32_t i = 0; i < r->tasks.len; i++) ing_free(r->tasks.at[i].trees);
+    for (uint32_t i = 0; i < r->messages.len; i++) ing_free(r->messages.at[i].text);
+    for (uint32_t i = 0; i < r->warnings.len; i++) {
+        ing_free(r->warnings.at[i].category);
+        ing_free(r->warnings.at[i].text);
+    }
+    ing_vec_fini(&r->binds);
+    ing_vec_fini(&r->tasks);
+    ing_vec_fini(&r->trees);
+    ing_vec_fini(&r->messages);
+    ing_vec_fini(&r->warnings);
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+static void put_text(ing_bytes *out, const char *s) {
+    size_t n = s ? strlen(s) : 0;
+    if (n > MAX_TEXT) n = MAX_TEXT;
+    ing_bytes_u32(out, (uint32_t)n);
+    ing_bytes_put(out, s, n);
+}
+
+static void put_bind(ing_bytes *out, const ing_record_bind *b, ing_path path) {
+    const uint8_t head[4] = {b->kind, b->dtype, b->written, 0};
+    const uint8_t spec[4] = {b->elem_dtype, b->ndim, b->grad, b->elem_rank};
+    ing_bytes_put(out, head, 4);
+    ing_bytes_u32(out, b->arg);
+    ing_bytes_u32(out, b->word);
+    ing_bytes_u32(out, path);
+    ing_bytes_put(out, spec, 4);
+    ing_bytes_u32(out, b->elem_shape[0]);
+    ing_bytes_u32(out, b->elem_shape[1]);
+    ing_bytes_put(out, b->layout, sizeof b->layout);
+}
+
+static void put_bound(ing_bytes *out, const ing_ir_bound *b) {
+    ing_bytes_u8(out, b->at);
+    ing_bytes_u64(out, (uint64_t)b->value);
+    ing_bytes_u32(out, b->offset);
+}
+
+static void put_task(ing_bytes *out, const ing_record_task *t) {
+    ing_bytes_u8(out, t->info.kind);
+    ing_bytes_u8(out, t->info.may_run_long);
+    ing_bytes_u32(out, t->info.cost);
+    put_bound(out, &t->info.begin);
+    put_bound(out, &t->info.end);
+    ing_bytes_u64(out, t->image.lo);
+    ing_bytes_u64(out, t->image.hi);
+    ing_bytes_u32(out, t->n_trees);
+    for (uint32_t i = 0; i < t->n_trees; i++) ing_bytes_u32(out, t->trees[i]);
+}
+
+/* Only the paths that this record needs, numbered by first use. */
+static ing_status own_paths(const ing_record *r, const ing_paths *from, ing_paths *own,
+                            ing_trace *trace, ing_path *binds, ing_path *trees,
+                            ing_err *e) {
+    ING_TRY(ing_trace_copy(&r->trace, from, own, trace, e));
+    bool ok = true;
+    for (uint32_t i = 0; i < r->binds.len; i++) {
+        ing_path p = r->binds.at[i].path;
+        binds[i] = p ? ing_path_copy(from, p, own) : 0;
+        ok = ok && (!p || binds[i]);
+    }
+    for (uint32_t i = 0; i < r->trees.len; i++) {
+        trees[i] = ing_path_copy(from, r->trees.at[i], own);
+        ok = ok && trees[i];
+    }
+    return ok ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for a variant's entry");
+}
+
+static void put_all(const ing_record *r, const ing_paths *own, const ing_trace *trace,
+                    const ing_path *binds, const ing_path *trees, ing_bytes *out) {
+    ing_bytes_u32(out, VERSION);
+    ing_paths_write(own, out);
+    ing_trace_write(trace, out);
+    ing_bytes_u32(out, r->n_words);
+    ing_bytes_u32(out, r->buffer_bytes);
+    ing_bytes_u8(out, r->returns_tuple);
+    ing_bytes_u8(out, r->flush_denormals);
+    ing_bytes_u32(out, r->n_rets);
+    ing_bytes_put(out, r->rets, r->n_rets);
+    ing_bytes_u32(out, r->binds.len);
+    for (uint32_t i = 0; i < r->binds.len; i++)
+        put_bind(out, &r->binds.at[i], binds[i]);
+    ing_bytes_u32(out, r->trees.len);
+    for (uint32_t i = 0; i < r->trees.len; i++) ing_bytes_u32(out, trees[i]);
+    ing_bytes_u32(out, r->tasks.len);
+    for (uint32_t i = 0; i < r->tasks.len; i++) put_task(out, &r->tasks.at[i]);
+    ing_bytes_u32(out, r->messages.len);
+    ing_bytes_u32(out, r->warnings.len);
+    for (uint32_t i = 0; i < r->messages.len; i++)
+        put_text(out, r->messages.at[i].text);
+    for (uint32_t i = 0; i < r->warnings.len; i++) {
+        put_text(out, r->warnings.at[i].category);
+        put_text(out, r->warnings.at[i].text);
+    }
+}
+
+ing_status ing_record_write(const ing_record *r, const ing_paths *paths, ing_bytes *out,
+                            ing_err *e) {
+    ing_paths own;
+    ing_trace trace;
+    ing_paths_init(&own);
+    ing_trace_init(&trace);
+    ing_path *ids = ing_calloc((size_t)r->binds.len + r->trees.len + 1, sizeof *ids);
+    ing_status s =
+        ids ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for a variant's entry");
+    if (s == ING_OK) s = own_paths(r, paths, &own, &trace, ids, ids + r->binds.len, e);
+    if (s == ING_OK) put_all(r, &own, &trace, ids, ids + r->binds.len, out);
+    if (s == ING_OK && out->failed)
+        s = ing_fail(e, ING_MEMORY, "no memory for an entry");
+    ing_free(ids);
+    ing_paths_fini(&own);
+    ing_trace_fini(&trace);
+    return s;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static char *get_text(ing_reader *r) {
+    uint32_t n = ing_reader_count(r, 1);
+    const uint8_t *p = n <= MAX_TEXT ? ing_reader_take(r, n) : NULL;
+    char *s = p ? ing_malloc((size_t)n + 1) : NULL;
+    if (!s) {
+        r->failed = true;
+        return NULL;
+    }
+    memcpy(s, p, n);
+    s[n] = 0;
+    return s;
+}
+
+static ing_path get_path(ing_reader *r, const ing_path_map *map) {
+    uint32_t id = ing_reader_u32(r);
+    if (id >= map->len) r->failed = true;
+    return r->failed ? 0 : map->at[id];
+}
+
+static void get_bytes(ing_reader *r, void *to, size_t n) {
+    const uint8_t *p = ing_reader_take(r, n);
+    if (p) memcpy(to, p, n);
+}
+
+/* The words of a bind must lie inside the argument block. */
+static bool bind_fits(const ing_record_bind *b, uint32_t n_words) {
+    uint32_t need = b->ndim ? 1u + b->ndim + (b->grad != 0) : 1u + (b->grad != 0);
+    return b->dtype < ING_DTYPE_N && b->elem_dtype < ING_DTYPE_N &&
+           b->ndim <= ING_MAX_NDIM && b->elem_rank <= 2 && b->grad <= 1 &&
+           b->word < n_words && need <= n_words - b->word;
+}
+
+static ing_status get_binds(ing_reader *r, const ing_path_map *map, ing_record *out) {
+    uint32_t n = ing_reader_count(r, 40);
+    if (!ing_vec_reserve(&out->binds, n)) return ING_DECLINED;
+    for (uint32_t i = 0; i < n; i++) {
+        ing_record_bind b = {0};
+        uint8_t head[4] = {0}, spec[4] = {0};
+        get_bytes(r, head, 4);
+        uint32_t arg = ing_reader_u32(r);
+        b.word = ing_reader_u32(r);
+        b.path = get_path(r, map);
+        get_bytes(r, spec, 4);
+        b.elem_shape[0] = ing_reader_u32(r);
+        b.elem_shape[1] = ing_reader_u32(r);
+        get_bytes(r, b.layout, sizeof b.layout);
+        b.kind = head[0], b.dtype = head[1], b.written = head[2];
+        b.elem_dtype = spec[0], b.ndim = spec[1], b.grad = spec[2],
+        b.elem_rank = spec[3];
+        b.arg = (uint16_t)arg;
+        if (r->failed || arg > UINT16_MAX || !bind_fits(&b, out->n_words))
+            return ING_DECLINED;
+        out->binds.at[out->binds.len++] = b;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
+static bool get_bound(ing_reader *r, const ing_record *out, ing_ir_bound *b) {
+    b->at = ing_reader_u8(r);
+    b->value = (int64_t)ing_reader_u64(r);
+    b->offset = ing_reader_u32(r);
+    if (b->at == ING_IR_BOUND_BUFFER)
+        return (uint64_t)b->offset + 8 <= out->buffer_bytes;
+    if (b->at == ING_IR_BOUND_WORD) return b->offset < out->n_words;
+    return b->at == ING_IR_BOUND_CONST;
+}
+
+static ing_status get_task(ing_reader *r, ing_record *out) {
+    ing_record_task t = {0};
+    t.info.kind = ing_reader_u8(r);
+    t.info.may_run_long = ing_reader_u8(r);
+    t.info.cost = ing_reader_u32(r);
+    bool ok = get_bound(r, out, &t.info.begin) && get_bound(r, out, &t.info.end) &&
+              t.info.kind <= ING_IR_TASK_RANGE;
+    t.image.lo = ing_reader_u64(r);
+    t.image.hi = ing_reader_u64(r);
+    t.n_trees = ing_reader_count(r, 4);
+    if (!ok || r->failed) return ING_DECLINED;
+    t.trees = ing_calloc((size_t)t.n_trees + 1, sizeof *t.trees);
+    if (!t.trees || !ing_vec_push(&out->tasks, t)) {
+        ing_free(t.trees);
+        return ING_DECLINED;
+    }
+    for (uint32_t i = 0; i < t.n_trees; i++) {
+        t.trees[i] = ing_reader_u32(r);
+        if (t.trees[i] >= out->trees.len) return ING_DECLINED;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
+static ing_status get_texts(ing_reader *r, ing_record *out) {
+    uint32_t messages = ing_reader_count(r, 4), warnings = ing_reader_count(r, 8);
+    for (uint32_t i = 0; i < messages + warnings && !r->failed; i++) {
+        bool warning = i >= messages;
+        ing_record_text t = {0};
+        if (warning) t.category = get_text(r);
+        t.text = get_text(r);
+        bool ok = !r->failed && (warning ? ing_vec_push(&out->warnings, t)
+                                         : ing_vec_push(&out->messages, t));
+        if (ok) continue;
+        ing_free(t.category);
+        ing_free(t.text);
+        return ING_DECLINED;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
+static ing_status get_head(ing_reader *r, ing_record *out) {
+    out->n_words = ing_reader_u32(r);
+    out->buffer_bytes = ing_reader_u32(r);
+    out->returns_tuple = ing_reader_u8(r) != 0;
+    out->flush_denormals = ing_reader_u8(r) != 0;
+    out->n_rets = ing_reader_count(r, 1);
+    if (r->failed || out->n_rets > 16 || out->n_words > MAX_WORDS ||
+        out->buffer_bytes > MAX_BUFFER)
+        return ING_DECLINED;
+    get_bytes(r, out->rets, out->n_rets);
+    for (uint32_t i = 0; i < out->n_rets; i++)
+        if (out->rets[i] == ING_VOID || out->rets[i] >= ING_DTYPE_N)
+            return ING_DECLINED;
+    return ING_OK;
+}
+
+static ing_status get_rest(ing_reader *r, const ing_path_map *map, ing_record *out) {
+    ING_TRY(ing_trace_read(r, map, &out->trace));
+    ING_TRY(get_head(r, out));
+    ING_TRY(get_binds(r, map, out));
+    uint32_t n = ing_reader_count(r, 4);
+    for (uint32_t i = 0; i < n; i++)
+        if (!ing_vec_push(&out->trees, get_path(r, map)) || r->failed)
+            return ING_DECLINED;
+    n = ing_reader_count(r, 40);
+    for (uint32_t i = 0; i < n; i++) ING_TRY(get_task(r, out));
+    ING_TRY(get_texts(r, out));
+    return !r->failed && r->at == r->end ? ING_OK : ING_DECLINED;
+}
+
+ing_status ing_record_read(const uint8_t *p, size_t n, ing_paths *paths,
+                           ing_record *out) {
+    ing_reader r = ing_reader_of(p, n);
+    ing_path_map map = {0};
+    ing_record_init(out);
+    ing_status s = ing_reader_u32(&r) == VERSION ? ING_OK : ING_DECLINED;
+    if (s == ING_OK) s = ing_paths_read(&r, paths, &map);
+    if (s == ING_OK) s = get_rest(&r, &map, out);
+    ing_vec_fini(&map);
+    if (s != ING_OK) ing_record_fini(out);
+    return s;
+}

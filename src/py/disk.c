@@ -1,0 +1,461 @@
+/* The kernel level of the cache: finished variants in the store, found again by replaying
+ * what their compile read (DESIGN sections 1 and 2). Three kinds of entries:
+ *   alias    (revision, Python, lines, code) -> digest of the syntax tree (R9)
+ *   index    address of a kernel -> its decision tree, leaves naming variants (R17)
+ *   variant  everything a launch needs but the images, which have entries of their own
+ * Nothing here fails a launch: what is missing, damaged or cannot be written is a miss.
+ *
+ * The index is derived: it is read, extended and replaced by rename. Two processes that
+ * extend it at once may lose one leaf; its variant is then lowered once more (the images
+ * are there) and added again. */
+#include "py/kernel.h"
+
+#include "ing_revision.h"
+
+#include <string.h>
+
+enum { INDEX_VERSION = 1, MAX_VARIANTS = 1 << 20 };
+enum {
+    TAG_REVISION = 1,
+    TAG_PYTHON,
+    TAG_LINES,
+    TAG_CODE,
+    TAG_TREE,
+    TAG_ADDRESS,
+    TAG_TRACE
+};
+
+static bool disk_is_on(const ing_py_state *st) {
+    return st->settings.at[ING_SET_src_ll_cache] && !st->settings.at[ING_SET_interp];
+}
+
+/* The store while the kernel level is on; NULL with nothing held when it is not. Between
+ * begin and end no Python runs and nothing here begins again: whoever changes the store
+ * waits for the end. */
+static ing_store *disk_begin(ing_py_state *st) {
+    ing_py_host *h = st->host;
+    ing_err ignored;
+    ing_err_init(&ignored);
+    ing_status s = disk_is_on(st) ? ing_py_host_store(h, &ignored) : ING_DECLINED;
+    ing_err_fini(&ignored);
+    if (s == ING_PYTHON) PyErr_Clear();
+    if (s != ING_OK) return NULL;
+    ing_store *store = ing_engine_begin(h->engine);
+    if (!store) ing_engine_end(h->engine);
+    return store;
+}
+
+static void disk_end(ing_py_state *st) {
+    ing_engine_end(st->host->engine);
+}
+
+/* ---- aliases -------------------------------------------------------------------------------- */
+
+static bool alias_key(ing_py_def *d, ing_hash128 *out) {
+    ing_hash128 code;
+    if (!d->text || !ing_py_code_digest(PyFunction_GET_CODE(d->fn), &code))
+        return false;
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_str(&h, TAG_REVISION, ING_FRONT_REVISION);
+    ing_hasher_u64(&h, TAG_PYTHON, (PY_MAJOR_VERSION << 8) | PY_MINOR_VERSION);
+    ing_hasher_digest(&h, TAG_LINES,
+                      ing_py_source_digest(PyBytes_AS_STRING(d->text),
+                                           (size_t)PyBytes_GET_SIZE(d->text)));
+    ing_hasher_digest(&h, TAG_CODE, code);
+    *out = ing_hasher_done(&h);
+    return true;
+}
+
+ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *tree) {
+    ing_hash128 key;
+    if (!alias_key(d, &key)) return ING_DECLINED;
+    ing_store *store = disk_begin(st);
+    if (!store) return ING_DECLINED;
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_status s = ing_store_read(store, ING_ENTRY_ALIAS, key, &b);
+    disk_end(st);
+    ing_reader r = ing_reader_of(b.at, b.len);
+    tree->lo = ing_reader_u64(&r);
+    tree->hi = ing_reader_u64(&r);
+    if (s == ING_OK && (r.failed || r.at != r.end)) s = ING_DECLINED;
+    ing_bytes_fini(&b);
+    if (s == ING_OK) ing_count(&st->counters, ING_COUNT_SOURCE_ALIAS_HITS);
+    return s;
+}
+
+void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree) {
+    ing_hash128 key;
+    if (!alias_key(d, &key)) return;
+    ing_store *store = disk_begin(st);
+    if (!store) return;
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_bytes_u64(&b, tree.lo);
+    ing_bytes_u64(&b, tree.hi);
+    if (!b.failed) (void)ing_store_put(store, ING_ENTRY_ALIAS, key, b.at, b.len);
+    ing_bytes_fini(&b);
+    disk_end(st);
+}
+
+/* ---- the index --------------------------------------------------------------------------------- */
+
+static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
+    ing_hash128 tree;
+    ING_TRY(ing_py_def_digest(k->st, &k->def, &tree, e));
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_str(&h, TAG_REVISION, ING_FRONT_REVISION);
+    ing_hasher_digest(&h, TAG_TREE, tree);
+    *out = ing_hasher_done(&h);
+    return ING_OK;
+}
+
+typedef ing_vec(ing_hash128) key_list;
+
+/* Reads an index into a new tree; ING_DECLINED when there is none that can be used. */
+static ing_status index_read(ing_store *store, ing_hash128 address, ing_paths *paths,
+                             ing_tree *tree, key_list *keys) {
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_path_map map = {0};
+    ing_status s = ing_store_read(store, ING_ENTRY_INDEX, address, &b);
+    ing_reader r = ing_reader_of(b.at, b.len);
+    if (s == ING_OK && ing_reader_u32(&r) != INDEX_VERSION) s = ING_DECLINED;
+    if (s == ING_OK) s = ing_paths_read(&r, paths, &map);
+    uint32_t n = s == ING_OK ? ing_reader_count(&r, 16) : 0;
+    if (n > MAX_VARIANTS) s = ING_DECLINED;
+    for (uint32_t i = 0; s == ING_OK && i < n; i++) {
+        ing_hash128 key = {ing_reader_u64(&r), 0};
+        key.hi = ing_reader_u64(&r);
+        if (!ing_vec_push(keys, key)) s = ING_DECLINED;
+    }
+    if (s == ING_OK) s = ing_tree_read(&r, &map, n, tree);
+    if (s == ING_OK && r.at != r.end) s = ING_DECLINED;
+    ing_vec_fini(&map);
+    ing_bytes_fini(&b);
+    return s;
+}
+
+static void index_write(const ing_paths *paths, const ing_tree *tree,
+                        const key_list *keys, ing_bytes *out) {
+    ing_bytes_u32(out, INDEX_VERSION);
+    ing_paths_write(paths, out);
+    ing_bytes_u32(out, keys->len);
+    for (uint32_t i = 0; i < keys->len; i++) {
+        ing_bytes_u64(out, keys->at[i].lo);
+        ing_bytes_u64(out, keys->at[i].hi);
+    }
+    ing_tree_write(tree, out);
+}
+
+/* The kernel's tree becomes the one on disk, its leaves not loaded yet. */
+static ing_status adopt_index(ing_py_kernel *k, ing_store *store, ing_hash128 address,
+                              ing_err *e) {
+    key_list keys = {0};
+    ing_tree *tree = ing_tree_new();
+    if (!tree)
+        return ing_fail(e, ING_MEMORY, "no memory for the kernel's decision tree");
+    ing_status s = index_read(store, address, &k->paths, tree, &keys);
+    if (s == ING_OK && ing_vec_reserve(&k->slots, keys.len)) {
+        for (uint32_t i = 0; i < keys.len; i++)
+            k->slots.at[k->slots.len++] = (ing_py_slot){keys.at[i], NULL};
+        ing_tree *old = k->tree;
+        k->tree = tree;
+        tree = old;
+    }
+    ing_tree_free(tree);
+    ing_vec_fini(&keys);
+    return ING_OK;
+}
+
+ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e) {
+    if (k->disk_epoch == k->epoch) return ING_OK;
+    k->disk_epoch = k->epoch;
+    if (k->slots.len) return ING_OK;
+    if (!disk_is_on(k->st)) return ING_OK;
+    ing_hash128 address;
+    ING_TRY(address_of(k, &address, e));
+    ing_store *store = disk_begin(k->st);
+    if (!store) return ING_OK;
+    k->observed.key_generated = true;
+    ing_status s = adopt_index(k, store, address, e);
+    disk_end(k->st);
+    return s;
+}
+
+/* ---- variants ------------------------------------------------------------------------------------ */
+
+static bool record_bind_of(const ing_py_bind *b, ing_record_bind *out) {
+    *out = (ing_record_bind){.kind = b->kind,
+                             .dtype = b->dtype,
+                             .written = b->written,
+                             .arg = b->arg,
+                             .word = b->word,
+                             .path = b->path};
+    const ing_py_spec *s = b->spec;
+    if (!s) return b->kind == ING_BIND_SCALAR;
+    out->elem_dtype = s->dtype;
+    out->ndim = s->ndim;
+    out->grad = s->grad;
+    out->elem_rank = s->elem_rank;
+    memcpy(out->elem_shape, s->elem_shape, sizeof out->elem_shape);
+    memcpy(out->layout, s->layout, sizeof out->layout);
+    return true;
+}
+
+static char *copy_text(const char *s) {
+    size_t n = s ? strlen(s) + 1 : 0;
+    char *copy = n ? ing_malloc(n) : NULL;
+    if (copy) memcpy(copy, s, n);
+    return copy;
+}
+
+static bool record_texts(const ing_py_variant *v, ing_record *r) {
+    for (uint32_t i = 0; i < v->messages.len; i++) {
+        ing_record_text t = {NULL, copy_text(v->messages.at[i])};
+        if (!t.text || !ing_vec_push(&r->messages, t)) return false;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(v->warnings); i++) {
+        PyObject *w = PyList_GET_ITEM(v->warnings, i);
+        const char *a = PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 0));
+        const char *b = a ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 1)) : NULL;
+        ing_record_text t = {copy_text(a), copy_text(b)};
+        if (!t.category || !t.text || !ing_vec_push(&r->warnings, t)) return false;
+    }
+    return true;
+}
+
+static bool record_tasks(const ing_py_variant *v, ing_record *r) {
+    for (uint32_t i = 0; i < v->code.n_tasks; i++) {
+        const ing_code_task *from = &v->code.tasks[i];
+        ing_record_task t = {
+            .info = from->info, .image = from->key, .n_trees = from->n_trees};
+        t.trees = ing_calloc((size_t)t.n_trees + 1, sizeof *t.trees);
+        if (!t.trees || !ing_vec_push(&r->tasks, t)) {
+            ing_free(t.trees);
+            return false;
+        }
+        memcpy(t.trees, from->trees, t.n_trees * sizeof *t.trees);
+    }
+    return true;
+}
+
+static bool record_of(const ing_py_variant *v, ing_record *r) {
+    for (uint32_t i = 0; i < v->trace.list.len; i++) {
+        const ing_question *q = &v->trace.list.at[i];
+        if (!ing_trace_add(&r->trace, q->path, (ing_ask)q->ask, q->answer))
+            return false;
+    }
+    for (uint32_t i = 0; i < v->binds.len; i++) {
+        ing_record_bind b;
+        if (!record_bind_of(&v->binds.at[i], &b) || !ing_vec_push(&r->binds, b))
+            return false;
+    }
+    for (uint32_t i = 0; i < v->trees.len; i++)
+        if (!v->trees.at[i] || !ing_vec_push(&r->trees, v->trees.at[i])) return false;
+    r->buffer_bytes = v->code.buffer_bytes;
+    r->n_words = v->code.n_words;
+    r->n_rets = v->n_rets;
+    memcpy(r->rets, v->rets, sizeof r->rets);
+    r->returns_tuple = v->returns_tuple;
+    r->flush_denormals = v->flush_denormals;
+    return record_tasks(v, r) && record_texts(v, r);
+}
+
+/* Reads what is there now, adds this trace, and puts the result in its place. */
+static ing_status index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address,
+                               const ing_py_variant *v, ing_hash128 key, ing_err *e) {
+    ing_paths paths;
+    ing_trace trace;
+    key_list keys = {0};
+    ing_bytes out;
+    ing_paths_init(&paths);
+    ing_trace_init(&trace);
+    ing_bytes_init(&out);
+    ing_tree *tree = ing_tree_new();
+    ing_status s = tree ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for an index");
+    if (s == ING_OK && index_read(store, address, &paths, tree, &keys) != ING_OK) {
+        ing_tree_free(tree); /* none, or one that cannot be used: start afresh */
+        tree = ing_tree_new();
+        keys.len = 0;
+        if (!tree) s = ing_fail(e, ING_MEMORY, "no memory for an index");
+    }
+    if (s == ING_OK) s = ing_trace_copy(&v->trace, &k->paths, &paths, &trace, e);
+    if (s == ING_OK && !ing_vec_push(&keys, key))
+        s = ing_fail(e, ING_MEMORY, "no memory");
+    if (s == ING_OK) s = ing_tree_insert(tree, &trace, keys.len - 1, e);
+    if (s == ING_OK) {
+        index_write(&paths, tree, &keys, &out);
+        if (!out.failed)
+            (void)ing_store_put(store, ING_ENTRY_INDEX, address, out.at, out.len);
+    }
+    ing_bytes_fini(&out);
+    ing_vec_fini(&keys);
+    ing_tree_free(tree);
+    ing_trace_fini(&trace);
+    ing_paths_fini(&paths);
+    return s;
+}
+
+static ing_hash128 variant_key(ing_hash128 address, const ing_bytes *trace) {
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_digest(&h, TAG_ADDRESS, address);
+    ing_hasher_item(&h, TAG_TRACE, trace->at, trace->len);
+    return ing_hasher_done(&h);
+}
+
+static ing_status publish(ing_py_kernel *k, ing_store *store, const ing_record *r,
+                          const ing_py_variant *v, ing_hash128 address,
+                          ing_hash128 *key, ing_err *e) {
+    ing_bytes b, trace;
+    ing_bytes_init(&b);
+    ing_bytes_init(&trace);
+    ing_trace_print(&v->trace, &k->paths, &trace);
+    ing_status s =
+        trace.failed ? ing_fail(e, ING_MEMORY, "no memory for a trace") : ING_OK;
+    if (s == ING_OK) s = ing_record_write(r, &k->paths, &b, e);
+    if (s == ING_OK) {
+        *key = variant_key(address, &trace);
+        if (ing_store_put(store, ING_ENTRY_VARIANT, *key, b.at, b.len) == ING_OK) {
+            s = index_extend(k, store, address, v, *key, e);
+            k->observed.stored = s == ING_OK;
+            if (s == ING_OK) ing_count(&k->st->counters, ING_COUNT_KERNEL_STORED);
+        }
+    }
+    ing_bytes_fini(&b);
+    ing_bytes_fini(&trace);
+    return s;
+}
+
+ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
+                               ing_hash128 *key, ing_err *e) {
+    ing_hash128 address;
+    ING_TRY(address_of(k, &address, e));
+    ing_store *store = disk_begin(k->st);
+    if (!store) return ING_OK;
+    ing_record r;
+    ing_record_init(&r);
+    ing_status s = ING_OK;
+    if (record_of(v, &r)) s = publish(k, store, &r, v, address, key, e);
+    ing_record_fini(&r);
+    disk_end(k->st);
+    return s;
+}
+
+/* ---- loading --------------------------------------------------------------------------------------- */
+
+static ing_status load_binds(ing_py_kernel *k, const ing_record *r, ing_py_variant *v) {
+    for (uint32_t i = 0; i < r->binds.len; i++) {
+        const ing_record_bind *from = &r->binds.at[i];
+        ing_py_bind b = {.kind = from->kind,
+                         .dtype = from->dtype,
+                         .written = from->written,
+                         .arg = from->arg,
+                         .word = from->word,
+                         .path = from->path};
+        bool captured = b.kind == ING_BIND_CAPTURED;
+        if (b.kind > ING_BIND_CAPTURED || (captured && !b.path) ||
+            (!captured && b.arg >= k->def.n_params))
+            return ING_DECLINED;
+        if (captured) {
+            if (v->n_captured == ING_PY_MAX_CAPTURED) return ING_DECLINED;
+            v->captured[v->n_captured++] = v->binds.len;
+        }
+        if (b.kind != ING_BIND_SCALAR) {
+            ing_py_spec s = {.dtype = from->elem_dtype,
+                             .ndim = from->ndim,
+                             .grad = from->grad,
+                             .elem_rank = from->elem_rank};
+            memcpy(s.elem_shape, from->elem_shape, sizeof s.elem_shape);
+            memcpy(s.layout, from->layout, sizeof s.layout);
+            b.spec = ing_py_spec_intern(k->st, &s);
+            if (!b.spec) return ING_PYTHON;
+        }
+        if (!ing_vec_push(&v->binds, b)) return ING_DECLINED;
+    }
+    return ING_OK;
+}
+
+static ing_status load_tasks(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
+                             ing_err *e) {
+    v->code.tasks = ing_calloc((size_t)r->tasks.len + 1, sizeof *v->code.tasks);
+    if (!v->code.tasks) return ING_DECLINED;
+    v->code.n_tasks = r->tasks.len;
+    v->code.buffer_bytes = r->buffer_bytes;
+    v->code.n_words = r->n_words;
+    for (uint32_t i = 0; i < r->tasks.len; i++) {
+        ing_code_task *t = &v->code.tasks[i];
+        t->info = r->tasks.at[i].info;
+        t->key = r->tasks.at[i].image;
+        t->trees = r->tasks.at[i].trees;
+        t->n_trees = r->tasks.at[i].n_trees;
+        r->tasks.at[i].trees = NULL;
+        ING_TRY(ing_engine_image(k->host->engine, t->key, &t->image, e));
+    }
+    return ing_launch_tasks_init(&v->tasks, &v->code, e);
+}
+
+static ing_status load_texts(ing_record *r, ing_py_variant *v) {
+    v->warnings = PyList_New(0);
+    if (!v->warnings) return ING_PYTHON;
+    for (uint32_t i = 0; i < r->messages.len; i++) {
+        if (!ing_vec_push(&v->messages, r->messages.at[i].text)) return ING_DECLINED;
+        r->messages.at[i].text = NULL;
+    }
+    for (uint32_t i = 0; i < r->warnings.len; i++) {
+        PyObject *w =
+            Py_BuildValue("(ss)", r->warnings.at[i].category, r->warnings.at[i].text);
+        int bad = w ? PyList_Append(v->warnings, w) : -1;
+        Py_XDECREF(w);
+        if (bad) return ING_PYTHON;
+    }
+    return ING_OK;
+}
+
+static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v, ing_err *e) {
+    ing_trace_fini(&v->trace);
+    v->trace = r->trace;
+    ing_trace_init(&r->trace);
+    v->n_rets = r->n_rets;
+    memcpy(v->rets, r->rets, sizeof v->rets);
+    v->returns_tuple = r->returns_tuple;
+    v->flush_denormals = r->flush_denormals;
+    for (uint32_t i = 0; i < r->trees.len; i++)
+        if (!ing_vec_push(&v->trees, r->trees.at[i])) return ING_DECLINED;
+    ING_TRY(load_binds(k, r, v));
+    ING_TRY(load_tasks(k, r, v, e));
+    return load_texts(r, v);
+}
+
+ing_status ing_py_disk_load(ing_py_kernel *k, PyObject *const *args, uint32_t slot,
+                            ing_py_variant **out, ing_err *e) {
+    ing_store *store = disk_begin(k->st);
+    if (!store) return ING_DECLINED;
+    k->observed.validated = true;
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_record r;
+    ing_py_variant *v = ing_py_variant_new();
+    ing_status s =
+        v ? ing_store_read(store, ING_ENTRY_VARIANT, k->slots.at[slot].key, &b)
+          : ING_DECLINED;
+    if (s == ING_OK) s = ing_record_read(b.at, b.len, &k->paths, &r);
+    if (s == ING_OK) {
+        s = fill(k, &r, v, e);
+        ing_record_fini(&r);
+    }
+    ing_bytes_fini(&b);
+    disk_end(k->st);
+    if (s == ING_OK) s = ing_py_guards_make(k, v, args, e);
+    if (s != ING_OK) {
+        ing_py_variant_unref(v);
+        return s;
+    }
+    k->observed.loaded = true;
+    ing_count(&k->st->counters, ING_COUNT_KERNEL_DISK_HITS);
+    *out = v;
+    return ING_OK;
+}

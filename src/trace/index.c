@@ -1,0 +1,197 @@
+/* Paths, traces and trees as bytes: parts of the entries that src/py publishes (R17).
+ * Every count, id and order is checked when read: a damaged or foreign entry declines,
+ * whatever it holds. Little-endian:
+ *
+ *   paths   u32 atoms, each u32 length + bytes; u32 nodes, each u32 parent (below its own
+ *           number), u32 step, u32 atom, u64 i. Numbers start at 1 for nodes, 0 for atoms.
+ *   trace   u32 questions, each u32 path, u32 ask, u64 lo, u64 hi of the answer
+ *   tree    u32 nodes, each u32 path, u32 ask, u32 variant; u32 edges sorted by (from,
+ *           answer), each u32 from, u32 to (above from), u64 lo, u64 hi; numbers from 1 */
+#include "trace/trace_int.h"
+
+#include <string.h>
+
+enum { MAX_ATOM = 1 << 16 };
+
+/* ---- paths ------------------------------------------------------------------------------ */
+
+void ing_paths_write(const ing_paths *p, ing_bytes *out) {
+    ing_bytes_u32(out, p->atoms.text.len);
+    for (uint32_t i = 0; i < p->atoms.text.len; i++) {
+        ing_bytes_u32(out, p->atoms.size.at[i]);
+        ing_bytes_put(out, p->atoms.text.at[i], p->atoms.size.at[i]);
+    }
+    ing_bytes_u32(out, p->nodes.len ? p->nodes.len - 1 : 0);
+    for (uint32_t i = 1; i < p->nodes.len; i++) {
+        const ing_path_node *n = &p->nodes.at[i];
+        ing_bytes_u32(out, n->parent);
+        ing_bytes_u32(out, n->step);
+        ing_bytes_u32(out, n->atom);
+        ing_bytes_u64(out, (uint64_t)n->i);
+    }
+}
+
+/* Atom texts of the entry, borrowed from it as NUL-terminated copies in an arena. */
+static ing_status read_atoms(ing_reader *r, ing_arena *a, const char ***out,
+                             uint32_t *n) {
+    *n = ing_reader_count(r, 4);
+    const char **at = ING_NEW_ARRAY(a, *n + 1, const char *);
+    for (uint32_t i = 0; at && i < *n && !r->failed; i++) {
+        uint32_t size = ing_reader_u32(r);
+        const uint8_t *text = size <= MAX_ATOM ? ing_reader_take(r, size) : NULL;
+        if (!text || memchr(text, 0, size)) return ING_DECLINED;
+        at[i] = ing_arena_strdup(a, (const char *)text, size);
+        if (!at[i]) return ING_DECLINED;
+    }
+    *out = at;
+    return at && !r->failed ? ING_OK : ING_DECLINED;
+}
+
+/* Adds the entry's paths to `p`; map[k] is the path that number k of the entry became. */
+static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const char **atoms,
+                                  uint32_t n_atoms, ing_path_map *map) {
+    uint32_t n = ing_reader_count(r, 20);
+    if (!ing_vec_reserve(map, n + 1)) return ING_DECLINED;
+    map->len = 0;
+    map->at[map->len++] = 0;
+    for (uint32_t i = 1; i <= n; i++) {
+        uint32_t parent = ing_reader_u32(r), step = ing_reader_u32(r);
+        uint32_t atom = ing_reader_u32(r);
+        int64_t value = (int64_t)ing_reader_u64(r);
+        if (r->failed || parent >= i || atom >= n_atoms || step == ING_STEP_NONE ||
+            step > ING_STEP_CONFIG)
+            return ING_DECLINED;
+        ing_path made = ing_path_add(p, map->at[parent], (ing_step)step,
+                                     atom ? atoms[atom] : NULL, value);
+        if (!made) return ING_DECLINED;
+        map->at[map->len++] = made;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
+ing_status ing_paths_read(ing_reader *r, ing_paths *p, ing_path_map *map) {
+    ing_arena arena;
+    ing_arena_init(&arena);
+    const char **atoms = NULL;
+    uint32_t n = 0;
+    ing_status s = read_atoms(r, &arena, &atoms, &n);
+    if (s == ING_OK) s = read_path_nodes(r, p, atoms, n, map);
+    ing_arena_fini(&arena);
+    return s;
+}
+
+static ing_path mapped(const ing_path_map *map, uint32_t id) {
+    return id < map->len ? map->at[id] : 0;
+}
+
+/* ---- traces -------------------------------------------------------------------------------- */
+
+ing_path ing_path_copy(const ing_paths *from, ing_path path, ing_paths *to) {
+    ing_path chain[256], made = 0;
+    uint32_t n = 0;
+    for (ing_path at = path; at; at = from->nodes.at[at].parent) {
+        if (n == 256) return 0;
+        chain[n++] = at;
+    }
+    while (n-- > 0) {
+        const ing_path_node *s = &from->nodes.at[chain[n]];
+        const char *name = s->atom ? ing_atoms_text(&from->atoms, s->atom) : NULL;
+        made = ing_path_add(to, made, (ing_step)s->step, name, s->i);
+        if (!made) return 0;
+    }
+    return made;
+}
+
+void ing_trace_write(const ing_trace *t, ing_bytes *out) {
+    ing_bytes_u32(out, t->list.len);
+    for (uint32_t i = 0; i < t->list.len; i++) {
+        const ing_question *q = &t->list.at[i];
+        ing_bytes_u32(out, q->path);
+        ing_bytes_u32(out, q->ask);
+        ing_bytes_u64(out, q->answer.lo);
+        ing_bytes_u64(out, q->answer.hi);
+    }
+}
+
+ing_status ing_trace_read(ing_reader *r, const ing_path_map *map, ing_trace *t) {
+    uint32_t n = ing_reader_count(r, 24);
+    for (uint32_t i = 0; i < n; i++) {
+        ing_path path = mapped(map, ing_reader_u32(r));
+        uint32_t ask = ing_reader_u32(r);
+        ing_hash128 answer = {ing_reader_u64(r), 0};
+        answer.hi = ing_reader_u64(r);
+        if (r->failed || !path || ask < ING_ASK_SPEC || ask > ING_ASK_IDENTITY ||
+            !ing_trace_add(t, path, (ing_ask)ask, answer))
+            return ING_DECLINED;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
+ing_status ing_trace_copy(const ing_trace *t, const ing_paths *from, ing_paths *to,
+                          ing_trace *out, ing_err *e) {
+    for (uint32_t i = 0; i < t->list.len; i++) {
+        const ing_question *q = &t->list.at[i];
+        ing_path path = ing_path_copy(from, q->path, to);
+        if (!path || !ing_trace_add(out, path, (ing_ask)q->ask, q->answer))
+            return ing_fail(e, ING_MEMORY, "no memory for a trace");
+    }
+    return ING_OK;
+}
+
+/* ---- trees ------------------------------------------------------------------------------------ */
+
+void ing_tree_write(const ing_tree *t, ing_bytes *out) {
+    ing_bytes_u32(out, t->nodes.len - 1);
+    for (uint32_t i = 1; i < t->nodes.len; i++) {
+        ing_bytes_u32(out, t->nodes.at[i].path);
+        ing_bytes_u32(out, t->nodes.at[i].ask);
+        ing_bytes_u32(out, t->nodes.at[i].variant);
+    }
+    ing_bytes_u32(out, t->edges.len);
+    for (uint32_t i = 0; i < t->edges.len; i++) {
+        const ing_tree_edge *d = &t->edges.at[i];
+        ing_bytes_u32(out, d->from);
+        ing_bytes_u32(out, d->to);
+        ing_bytes_u64(out, d->answer.lo);
+        ing_bytes_u64(out, d->answer.hi);
+    }
+}
+
+static ing_status read_nodes(ing_reader *r, const ing_path_map *map,
+                             uint32_t n_variants, ing_tree *t) {
+    uint32_t n = ing_reader_count(r, 12);
+    if (!ing_vec_reserve(&t->nodes, n + 1)) return ING_DECLINED;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t path = ing_reader_u32(r);
+        ing_tree_node node = {mapped(map, path), ing_reader_u32(r), ing_reader_u32(r)};
+        if (r->failed || (path && !node.path) || node.ask > ING_ASK_IDENTITY ||
+            (!path && node.variant >= n_variants))
+            return ING_DECLINED;
+        t->nodes.at[t->nodes.len++] = node;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
+static ing_status read_edges(ing_reader *r, ing_tree *t) {
+    uint32_t n = ing_reader_count(r, 24);
+    if (!ing_vec_reserve(&t->edges, n)) return ING_DECLINED;
+    for (uint32_t i = 0; i < n; i++) {
+        ing_tree_edge d = {.from = ing_reader_u32(r)};
+        d.to = ing_reader_u32(r);
+        d.answer.lo = ing_reader_u64(r);
+        d.answer.hi = ing_reader_u64(r);
+        bool sorted =
+            i == 0 || ing_tree_edge_order(&t->edges.at[i - 1], d.from, d.answer) < 0;
+        if (r->failed || !sorted || d.from == 0 || d.to <= d.from ||
+            d.to >= t->nodes.len)
+            return ING_DECLINED;
+        t->edges.at[t->edges.len++] = d;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
+ing_status ing_tree_read(ing_reader *r, const ing_path_map *map, uint32_t n_variants,
+                         ing_tree *t) {
+    ING_TRY(read_nodes(r, map, n_variants, t));
+    return read_edges(r, t);
+}
