@@ -231,7 +231,7 @@ static PyObject *func_call(PyObject *self, PyObject *args, PyObject *kwargs) {
 
 /* ---- the types ---------------------------------------------------------------------------------- */
 
-static PyGetSetDef kernel_getset[] = {
+static const PyGetSetDef kernel_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {"__name__", kernel_name, NULL, NULL, NULL},
     {"__qualname__", kernel_qualname, NULL, NULL, NULL},
@@ -244,7 +244,7 @@ static PyGetSetDef kernel_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyMemberDef kernel_members[] = {
+static const PyMemberDef kernel_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(ing_py_kernel, vectorcall), READONLY,
      NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_kernel, dict), READONLY, NULL},
@@ -253,31 +253,31 @@ static PyMemberDef kernel_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyMethodDef kernel_methods[] = {
+static const PyMethodDef kernel_methods[] = {
     {"lower", (PyCFunction)(void (*)(void))kernel_lower, METH_FASTCALL,
      "lower(*args) -> (trace, ir)\n\nWhat a compile for these arguments would ask and "
      "make."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot kernel_slots[] = {
-    {Py_tp_traverse, kernel_traverse}, {Py_tp_clear, kernel_clear},
-    {Py_tp_dealloc, kernel_dealloc},   {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_descr_get, bind_method},    {Py_tp_repr, kernel_repr},
-    {Py_tp_getset, kernel_getset},     {Py_tp_members, kernel_members},
-    {Py_tp_methods, kernel_methods},   {0, NULL},
+static const PyType_Slot kernel_slots[] = {
+    {Py_tp_traverse, kernel_traverse},       {Py_tp_clear, kernel_clear},
+    {Py_tp_dealloc, kernel_dealloc},         {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, bind_method},          {Py_tp_repr, kernel_repr},
+    {Py_tp_getset, (void *)kernel_getset},   {Py_tp_members, (void *)kernel_members},
+    {Py_tp_methods, (void *)kernel_methods}, {0, NULL},
 };
 
-static PyType_Spec kernel_spec = {
+static const PyType_Spec kernel_spec = {
     .name = "ingot.Kernel",
     .basicsize = sizeof(ing_py_kernel),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
              Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION |
              Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = kernel_slots,
+    .slots = (PyType_Slot *)kernel_slots,
 };
 
-static PyGetSetDef func_getset[] = {
+static const PyGetSetDef func_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {"__name__", func_name, NULL, NULL, NULL},
     {"__qualname__", func_qualname, NULL, NULL, NULL},
@@ -287,33 +287,33 @@ static PyGetSetDef func_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyMemberDef func_members[] = {
+static const PyMemberDef func_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_func, dict), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_func, weakrefs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
-static PyType_Slot func_slots[] = {
+static const PyType_Slot func_slots[] = {
     {Py_tp_traverse, func_traverse},
     {Py_tp_clear, func_clear},
     {Py_tp_dealloc, func_dealloc},
     {Py_tp_call, func_call},
     {Py_tp_descr_get, bind_method},
     {Py_tp_repr, func_repr},
-    {Py_tp_getset, func_getset},
-    {Py_tp_members, func_members},
+    {Py_tp_getset, (void *)func_getset},
+    {Py_tp_members, (void *)func_members},
     {0, NULL},
 };
 
-static PyType_Spec func_spec = {
+static const PyType_Spec func_spec = {
     .name = "ingot.Func",
     .basicsize = sizeof(ing_py_func),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_METHOD_DESCRIPTOR |
              Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = func_slots,
+    .slots = (PyType_Slot *)func_slots,
 };
 
-static PyMethodDef functions[] = {
+static const PyMethodDef functions[] = {
     {"kernel", (PyCFunction)(void (*)(void))kernel_make, METH_VARARGS | METH_KEYWORDS,
      "kernel(fn, *, source=None, **options) -> Kernel"},
     {"func", (PyCFunction)(void (*)(void))func_make, METH_VARARGS | METH_KEYWORDS,
@@ -325,5 +325,5 @@ int ing_py_kernel_add(PyObject *module, ing_py_state *st) {
     st->host->kernel_type = ing_py_add_type(module, &kernel_spec);
     st->host->func_type = ing_py_add_type(module, &func_spec);
     if (!st->host->kernel_type || !st->host->func_type) return -1;
-    return PyModule_AddFunctions(module, functions);
+    return PyModule_AddFunctions(module, (PyMethodDef *)functions);
 }
