@@ -1,0 +1,503 @@
+"""CachedStep: a step runs once per value of its input, wherever the cache is."""
+
+import dataclasses
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import CachedStep, FileCache
+from ingot.fingerprint import FingerprintError, Identity
+
+LOG = os.environ.get("INGOT_TEST_STEP_LOG", "")
+
+
+def log(x):
+    _calls.append(x)
+
+
+_calls = []
+
+
+def square(x):
+    note(x)
+    return x * x
+
+
+def note(x):
+    calls_of(os.environ.get("INGOT_TEST_NOTHING")).append(x)
+
+
+def calls_of(_):
+    return sys.modules[__name__]._calls
+
+
+def add(a, b=1):
+    note((a, b))
+    return a + b
+
+
+def array_sum(a):
+    note("sum")
+    return {"sum": a.sum(), "twice": a * 2}
+
+
+@dataclasses.dataclass
+class Scale:
+    factor: float
+    backend: str = dataclasses.field(default="a", metadata={"fingerprint": False})
+
+    def __call__(self, x):
+        note(x)
+        return x * self.factor
+
+
+@dataclasses.dataclass
+class Chain:
+    """A step made of steps, one of them cached."""
+
+    first: CachedStep
+    second: Scale
+
+    def __call__(self, x):
+        return self.second(self.first(x))
+
+
+@pytest.fixture(autouse=True)
+def calls(monkeypatch):
+    monkeypatch.delenv("INGOT_CACHE_SALT", raising=False)
+    _calls.clear()
+    return _calls
+
+
+def on_disk(step, tmp_path, **options):
+    return CachedStep(step, **options).persistent(tmp_path / "cache")
+
+
+# ---- in memory ------------------------------------------------------------------------------------
+
+
+def test_in_memory(calls):
+    step = CachedStep(square)
+    assert [step(3), step(3), step(3.0), step(4)] == [9, 9, 9.0, 16]
+    assert calls == [3, 3.0, 4] and type(step(3.0)) is float
+    assert step.in_memory()(3) == 9 and calls == [3, 3.0, 4, 3]
+
+
+def test_result_is_the_same_object(calls):
+    step = CachedStep(array_sum)
+    a = np.arange(4)
+    assert step(a) is step(a.copy()) and calls == ["sum"]
+    a[0] = 9
+    assert step(a)["sum"] == 15 and len(calls) == 2
+
+
+def test_arguments(calls):
+    step = CachedStep(add)
+    assert step(1) == 2 and step(1, 2) == 3 and step(1, b=2) == 3 and step(1, 2) == 3
+    assert calls == [(1, 1), (1, 2), (1, 2)]  # by position and by name are two inputs
+    assert step((1, 2), (3,)) == (1, 2, 3)
+    # No input can imitate another's form.
+    assert len({step.key(1), step.key((1,)), step.key(((1,), {})), step.key(1, 2), step.key()}) == 5
+
+
+def test_unstable_steps_work_in_memory(calls):
+    steps = [CachedStep(lambda x, k=k: note(x) or x + k) for k in range(3)]
+    assert [s(1) for s in steps] == [1, 2, 3] == [s(1) for s in steps] and calls == [1, 1, 1]
+    shared = {}
+    steps = [CachedStep(lambda x, k=k: x + k, cache=shared) for k in range(3)]
+    assert [s(1) for s in steps] == [1, 2, 3] and len(shared) == 3
+
+
+def test_any_mapping(calls):
+    shared = {}
+    one, two = CachedStep(square, cache=shared), CachedStep(square, cache=shared)
+    assert one(2) == two(2) == 4 and calls == [2] and list(shared) == [one.key(2)]
+    assert len(one.key(2)) == 32
+
+
+def test_least_recently_used_goes(calls):
+    step = CachedStep(square).in_memory(max_entries=2)
+    step(1), step(2), step(1), step(3), step(1)
+    assert calls == [1, 2, 3] and len(step.cache) == 2
+    step(2)
+    assert calls == [1, 2, 3, 2]
+    with pytest.raises(ValueError, match="max_entries"):
+        step.in_memory(0)
+
+
+def test_input_key(calls):
+    step = CachedStep(square, input_key=lambda x: int(x))
+    assert step(3) == 9 and step(3.9) == 9 and calls == [3]
+    with pytest.raises(FingerprintError):
+        CachedStep(square)(lambda: 0)
+    with pytest.raises(TypeError, match="input_key"):
+        CachedStep(square, input_key=5)
+    with pytest.raises(TypeError, match="callable"):
+        CachedStep(5)
+
+
+def test_identity_keys_hold_their_objects():
+    step = CachedStep(lambda x: len(x.obj), input_key=Identity)
+    step = CachedStep(len, input_key=Identity)
+    keys = set()
+    for n in range(50):
+        table = [0] * n
+        assert step(table) == n  # never another table's answer
+        keys.add(step.key(table))
+        del table
+        gc.collect()
+    assert len(keys) == 50
+
+
+def test_identity_is_refused_on_disk(tmp_path):
+    step = on_disk(square, tmp_path, input_key=Identity)
+    with pytest.raises(TypeError, match="this process only"):
+        step(5)
+
+
+def test_errors_are_not_remembered(calls):
+    step = CachedStep(square)
+    for _ in range(2):
+        with pytest.raises(TypeError):
+            step("x")
+    assert calls == ["x", "x"]
+
+
+def test_a_step_that_needs_itself():
+    steps = []
+    step = CachedStep(lambda x: steps[0](x))
+    steps.append(step)
+    with pytest.raises(RuntimeError, match="same input"):
+        step(1)
+    fib = CachedStep(lambda n: n if n < 2 else steps[1](n - 1) + steps[1](n - 2))
+    steps.append(fib)
+    assert fib(30) == 832040
+
+
+# ---- on disk ----------------------------------------------------------------------------------------
+
+
+def test_persistent(tmp_path, calls):
+    step = on_disk(square, tmp_path)
+    assert step(3) == step(3) == 9 and calls == [3]
+    again = on_disk(square, tmp_path)
+    assert again(3) == 9 and calls == [3]
+    a = np.arange(5)
+    arrays = on_disk(array_sum, tmp_path)
+    assert arrays(a)["sum"] == 10 == arrays(a)["sum"]
+    assert arrays(a) is not arrays(a) and type(arrays(a)["sum"]) is np.int64
+    assert calls == [3, "sum"]
+    assert arrays.cache.stats()["hits"] == 4
+
+
+def test_refused_at_construction(tmp_path):
+    def local(x):
+        return x
+
+    for bad in (lambda x: x, local, threading.Lock().acquire, Scale(lambda: 0)):
+        with pytest.raises(FingerprintError, match="step"):
+            on_disk(bad, tmp_path)
+        with pytest.raises(FingerprintError):
+            CachedStep(bad, FileCache(tmp_path / "cache"))
+    with pytest.raises(FingerprintError, match=r"step\.factor"):
+        on_disk(Scale(lambda: 0), tmp_path)
+
+
+def test_configuration_is_in_the_key(tmp_path, calls):
+    two, three, other = Scale(2.0), Scale(3.0), Scale(2.0, backend="b")
+    assert on_disk(two, tmp_path)(5) == 10 and on_disk(three, tmp_path)(5) == 15
+    assert on_disk(other, tmp_path)(5) == 10 and calls == [5, 5]
+
+
+def test_step_half_is_computed_once(tmp_path, calls):
+    scale = Scale(2.0)
+    step = on_disk(scale, tmp_path)
+    key = step.key(1)
+    scale.factor = 4.0
+    assert step.key(1) == key and on_disk(scale, tmp_path).key(1) != key
+
+
+def test_cache_and_key_function_are_not_configuration(tmp_path):
+    inner = [CachedStep(square), CachedStep(square, {}, abs), CachedStep(square, wait=1.0)]
+    inner.append(on_disk(square, tmp_path))
+    inner[0](5)
+    assert len({ingot.fingerprint(s) for s in inner}) == 1
+    chains = [CachedStep(Chain(s, Scale(2.0))) for s in inner]
+    assert len({c.key(1) for c in chains}) == 1
+    assert CachedStep(Chain(CachedStep(add), Scale(2.0))).key(1) != chains[0].key(1)
+    assert chains[3].persistent(tmp_path / "other")(3) == 18.0
+
+
+def test_salt(tmp_path, monkeypatch, calls):
+    keys = [CachedStep(square).key(1), CachedStep(square, salt="2").key(1)]
+    monkeypatch.setattr(ingot, "__version__", "99.0")
+    keys += [CachedStep(square).key(1)]
+    assert CachedStep(square, salt="2").key(1) == keys[1]
+    monkeypatch.setenv("INGOT_CACHE_SALT", "run 7")
+    keys += [CachedStep(square).key(1)]
+    assert CachedStep(square, salt="2").key(1) == keys[3]
+    assert len(set(keys)) == 4
+    monkeypatch.setenv("INGOT_CACHE_SALT", "")
+    assert CachedStep(square).key(1) == keys[2]
+    monkeypatch.setenv("GT4PY_CACHE_SALT", "x")  # other prefixes mean nothing
+    assert CachedStep(square).key(1) == keys[2]
+
+
+def test_what_cannot_be_stored(tmp_path, calls):
+    step = on_disk(len, tmp_path)
+    assert step("abc") == 3
+    with pytest.raises(TypeError, match=r"'set'.*codec=\"pickle\""):
+        on_disk(set, tmp_path)("abc")
+    assert CachedStep(set).persistent(tmp_path / "p", codec="pickle")("abc") == set("abc")
+
+
+def test_pickled_steps(tmp_path, calls):
+    step = on_disk(square, tmp_path, wait=7.0)
+    assert step(6) == 36
+    again = pickle.loads(pickle.dumps(step))
+    assert again(6) == 36 and calls == [6] and again.wait == 7.0
+    memory = pickle.loads(pickle.dumps(CachedStep(square).in_memory(5)))
+    assert memory.cache.max_entries == 5 and memory(2) == 4
+
+
+# ---- verify -------------------------------------------------------------------------------------------
+
+
+def test_verify_runs_twice(tmp_path, calls):
+    for step in (CachedStep(square, verify=True), on_disk(square, tmp_path, verify=True)):
+        calls.clear()
+        assert step(3) == 9 and calls == [3, 3]
+        assert step(3) == 9 and calls == [3, 3, 3]
+
+
+_state = iter(range(1000))
+
+
+def changing(x):
+    return x + next(sys.modules[__name__]._state)
+
+
+def test_verify_finds_what_changes(tmp_path):
+    for step in (CachedStep(changing, verify=True), on_disk(changing, tmp_path, verify=True)):
+        with pytest.raises(ingot.CacheMismatchError, match="two different results"):
+            step(1)
+    quiet = on_disk(changing, tmp_path)
+    quiet(1)
+    loud = on_disk(changing, tmp_path, verify=True)
+    with pytest.raises(ingot.CacheMismatchError):
+        loud(1)
+
+
+def test_verify_sees_equal_arrays(calls):
+    step = CachedStep(array_sum, verify=True)
+    a = np.array([1.0, np.nan])
+    step(a), step(a)
+    assert len(calls) == 3
+
+
+# ---- many at once ----------------------------------------------------------------------------------------
+
+
+def slow_square(x):
+    note(x)
+    time.sleep(0.01)
+    return x * x
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_threads_run_it_once(where, tmp_path, calls):
+    step = CachedStep(slow_square) if where == "memory" else on_disk(slow_square, tmp_path)
+    gate = threading.Barrier(8)
+    results = []
+
+    def work():
+        gate.wait()
+        results.append([step(k) for k in range(10)])
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert results == [[k * k for k in range(10)]] * 8 and sorted(calls) == [*range(10)]
+
+
+def test_waiting_is_bounded(tmp_path):
+    """A step that hangs holds up nobody for longer than `wait`."""
+    hanging, let_go = threading.Event(), threading.Event()
+
+    def hang(x):
+        if not hanging.is_set():
+            hanging.set()
+            let_go.wait(60)
+        return x
+
+    step = CachedStep(hang, wait=0.05)
+    first = threading.Thread(target=step, args=(1,))
+    first.start()
+    hanging.wait()
+    assert step(1) == 1
+    let_go.set()
+    first.join()
+
+
+MODULE = """
+    import os, sys, time
+    import ingot
+
+    def step(x):
+        with open(os.environ["INGOT_TEST_LOG"], "ab", buffering=0) as out:
+            out.write(b"%d\\n" % x)
+        time.sleep(float(os.environ.get("INGOT_TEST_SLEEP", "0.002")))
+        return {"x": x, "square": x * x}
+
+    def cached(path, **options):
+        return ingot.CachedStep(step, **options).persistent(path)
+"""
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Starts `code` in a process that can import the module above."""
+    (tmp_path / "stepmod.py").write_text(textwrap.dedent(MODULE))
+    log_path = tmp_path / "log"
+    log_path.touch()
+    monkeypatch.setenv("INGOT_TEST_LOG", str(log_path))
+
+    def start(code, **env):
+        code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport stepmod\n" + code
+        return subprocess.Popen(
+            [sys.executable, "-c", code], env={**os.environ, **env}, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )
+
+    def runs():
+        return sorted(map(int, log_path.read_text().split()))
+
+    start.runs = runs
+    start.path = str(tmp_path / "cache")
+    return start
+
+
+def finish(process):
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out
+
+
+def test_eight_processes_run_a_hundred_keys_once(program):
+    code = f"""
+import random, time
+step = stepmod.cached({program.path!r})
+keys = list(range(100))
+random.Random({{seed}}).shuffle(keys)
+while time.time() < {{start}}: time.sleep(0.001)
+for k in keys:
+    assert step(k) == {{{{"x": k, "square": k * k}}}}
+s = step.cache.stats()
+print(s["bad_entry"], s["io_errors"], s["foreign"])
+"""
+    begin = time.time() + 2.0
+    started = [program(code.format(seed=i // 2, start=begin)) for i in range(8)]
+    assert {finish(p) for p in started} == {"0 0 0\n"}
+    assert program.runs() == [*range(100)]
+    cache = FileCache(program.path)
+    assert len(cache) == 100 and cache.verify().good == 100
+    assert not [n for _, _, names in os.walk(program.path) for n in names if "." in n]
+
+
+def test_a_killed_process_leaves_no_trace(program):
+    code = f"stepmod.cached({program.path!r})(5)"
+    victim = program(code, INGOT_TEST_SLEEP="60")
+    while not program.runs():
+        time.sleep(0.01)
+    waiting = program(code + "\nprint('done')")
+    time.sleep(0.3)
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    assert finish(waiting) == "done\n" and program.runs() == [5, 5]
+
+
+def test_a_waiting_process_can_be_interrupted(program):
+    code = f"stepmod.cached({program.path!r})(5)"
+    holder = program(code, INGOT_TEST_SLEEP="60")
+    while not program.runs():
+        time.sleep(0.01)
+    waiting = program(
+        f"print('up', flush=True)\ntry: stepmod.cached({program.path!r})(5)\n"
+        "except KeyboardInterrupt: print('interrupted')"
+    )
+    assert waiting.stdout.readline() == "up\n"
+    time.sleep(0.5)
+    waiting.send_signal(signal.SIGINT)
+    assert finish(waiting) == "interrupted\n"
+    holder.kill()
+    holder.communicate()
+    assert program.runs() == [5]
+
+
+def test_a_process_waits_no_longer_than_it_may(program):
+    code = "step = stepmod.cached({!r}, wait={})\nprint(step(5)['square'])"
+    holder = program(code.format(program.path, 60), INGOT_TEST_SLEEP="60")
+    while not program.runs():
+        time.sleep(0.01)
+    assert finish(program(code.format(program.path, 0.2))) == "25\n"
+    holder.kill()
+    holder.communicate()
+    assert program.runs() == [5, 5]
+
+
+def test_fork_in_the_middle_of_a_step(program):
+    """The child starts with no flights and no leases of its parent's."""
+    code = f"""
+import os, threading
+import ingot
+inside, go = threading.Event(), threading.Event()
+def slow(x):
+    inside.set()
+    go.wait(60)
+    return x
+memory = ingot.CachedStep(slow)
+t = threading.Thread(target=memory, args=(1,))
+t.start()
+inside.wait()
+pid = os.fork()
+if pid == 0:
+    go.set()
+    os._exit(0 if memory(1) == 1 else 1)
+go.set()
+t.join()
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+print("ok")
+"""
+    assert finish(program(code)) == "ok\n"
+
+
+def test_edited_step_is_another_step(program, tmp_path):
+    code = f"print(stepmod.cached({program.path!r})(3)['square'])"
+    assert finish(program(code)) == "9\n" and finish(program(code)) == "9\n"
+    text = (tmp_path / "stepmod.py").read_text()
+    (tmp_path / "stepmod.py").write_text("# moved\n\n" + text.replace("x * x}", "x * x}  # as ever"))
+    assert finish(program(code)) == "9\n" and program.runs() == [3]
+    (tmp_path / "stepmod.py").write_text(text.replace("x * x", "x * x * x"))
+    assert finish(program(code)) == "27\n" and program.runs() == [3, 3]
+
+
+def test_import_stays_light():
+    code = "import sys, ingot; print([m for m in sys.modules if m.startswith('ingot._s') "
+    code += "or m in ('ingot._filecache', 'ingot._flight', 'pickle', 'uuid', 'numpy')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert {"CachedStep", "FileCache", "CacheMismatchError"} <= set(dir(ingot))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        ingot.nonsense
