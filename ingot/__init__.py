@@ -18,6 +18,7 @@ from ingot._annotations import Template, template
 from ingot._arch import amdgpu, arm64, cpu, cuda, gpu, interp, metal, python, vulkan, x64, x86_64
 from ingot._core import (
     DType,
+    IngotArgumentError,
     IngotAssertionError,
     IngotCompilationError,
     IngotError,

@@ -1,7 +1,7 @@
 """NumPy and torch conversions of arrays; the methods of the array type end here.
 
 Loaded by the first conversion, so that neither library is needed or imported before. A view
-shares memory through the buffer protocol, which keeps the array alive.
+shares memory through the buffer protocol or DLPack, which keeps the array alive.
 """
 
 
@@ -48,18 +48,32 @@ def to_torch(array, device=None, *, copy=True):
     if device is not None and torch.device(device).type != "cpu":
         if copy is False:
             raise ValueError(f"copy=False cannot move an array to device '{device}'")
-        return tensor.to(device)
-    return tensor.clone() if copy else tensor
+        return tensor.to(device, memory_format=torch.contiguous_format)
+    return tensor.clone(memory_format=torch.contiguous_format) if copy else tensor
 
 
 def from_torch(array, source):
     """Loads all elements from a torch tensor of equal shape, converting its numbers."""
     import torch
 
-    from ingot import _core
-
     if not isinstance(source, torch.Tensor):
         raise TypeError(f"from_torch: expected a torch.Tensor, got '{type(source).__name__}'")
+    if source.is_complex():
+        raise TypeError(f"from_torch: elements of dtype {source.dtype} are no real numbers")
     if tuple(source.shape) != array.shape:
         raise ValueError(f"from_torch: expected shape {array.shape}, got {tuple(source.shape)}")
-    array.copy_from(_core.from_dlpack(source.detach().cpu().contiguous()))
+    torch.from_dlpack(array).copy_(source.detach())
+
+
+def gradient(tensor):
+    """The gradient of a torch tensor that requires one; zeros are put there if it has none."""
+    import warnings
+
+    import torch
+
+    with warnings.catch_warnings():
+        # torch warns about reading it from a tensor that is no leaf, which is what is wanted.
+        warnings.simplefilter("ignore", UserWarning)
+        if tensor.grad is None:
+            tensor.grad = torch.zeros_like(tensor, memory_format=torch.contiguous_format)
+        return tensor.grad

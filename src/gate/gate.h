@@ -73,6 +73,7 @@ typedef struct ing_gate_param {
     ing_dtype dtype;
     int32_t ndim;
     bool has_default;
+    bool needs_grad; /* an array must come with a gradient */
 } ing_gate_param;
 
 /* What a `->` annotation says. n = 0: none or None. */

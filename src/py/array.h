@@ -62,6 +62,13 @@ void ing_py_array_end_export(ing_py_array *a);
 PyObject *ing_py_array_to_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *ing_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *ing_py_array_dlpack_device(PyObject *self, PyObject *unused);
+struct ing_dl_tensor;
+/* A capsule from an object with __dlpack__, of the CPU. NULL = raised. */
+PyObject *ing_py_dlpack_request(PyObject *x);
+/* What a capsule holds; it stays the capsule's. NULL = raised. */
+const struct ing_dl_tensor *ing_py_dlpack_peek(PyObject *capsule, bool *read_only);
+/* ING_VOID: no counterpart. */
+ing_dtype ing_py_dlpack_dtype(const struct ing_dl_tensor *t);
 PyObject *ing_py_from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs);
 
 #endif

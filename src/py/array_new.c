@@ -114,7 +114,7 @@ ing_py_array *ing_py_array_wrap(ing_py_state *st, const ing_py_spec *spec,
 
 static int bad_shape(ing_py_state *st, ing_py_exc exc, PyObject *shape,
                      const char *why) {
-    ing_py_fail(st, exc, "%.200R is not a valid shape for an ndarray: %s", shape, why);
+    ing_py_fail(st, exc, "%.200R is not a valid shape for ndarray: %s", shape, why);
     return -1;
 }
 
@@ -229,12 +229,13 @@ static PyObject *make_from(ing_py_state *st, PyObject *dtype, PyObject *shape,
     if (spec.dtype == ING_VOID)
         return ing_py_fail(
             st, ING_PY_EXC_RUNTIME_TYPE,
-            "%.200R is not supported as the element type of an ndarray: pass "
-            "a dtype such as qd.f32, or int, float or bool",
+            "%.200R is not supported as ndarray element type: pass a dtype such as "
+            "qd.f32, or int, float or bool",
             dtype);
     if (spec.grad && !ing_dtype_is_float((ing_dtype)spec.dtype))
         return ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
-                           "needs_grad=True wants a float dtype, not %s",
+                           "%s is not supported for ndarray with `needs_grad=True`: "
+                           "gradients are floats",
                            ing_dtype_name((ing_dtype)spec.dtype));
     if (ing_py_shape_parse(st, shape, layout, &spec, extents) < 0) return NULL;
     const ing_py_spec *interned = ing_py_spec_intern(st, &spec);

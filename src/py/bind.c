@@ -1,6 +1,8 @@
 /* Binding: the arguments of one call become the words that code reads (src/gen/abi.h).
  * On the hot path of every launch: no allocation, no Python frames for Ingot's own arrays
  * and for numbers. */
+#include "py/array.h"
+#include "py/foreign.h"
 #include "py/kernel.h"
 
 #include <string.h>
@@ -21,22 +23,29 @@ static void bind_ndarray(ing_py_state *st, const ing_py_bind *b, PyObject *obj,
     if (b->written) ing_py_array_touch(st, a);
 }
 
+/* What code depends on is equal. Arrays of others have scalar elements. */
+static bool same_spec(const ing_py_spec *a, const ing_py_spec *b) {
+    return a->dtype == b->dtype && a->ndim == b->ndim && a->grad == b->grad &&
+           b->elem_rank == 0 && memcmp(a->layout, b->layout, sizeof a->layout) == 0;
+}
+
+/* What cannot be read is declined too: the search for another variant checks the arguments
+ * first, and that check knows the parameter's name. */
 static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                                uint64_t *words, ing_py_views *views, ing_err *e) {
-    if (!PyObject_CheckBuffer(obj)) return ING_DECLINED;
-    Py_buffer *view = &views->at[views->n];
-    if (PyObject_GetBuffer(obj, view, PyBUF_FULL_RO) < 0) return ING_PYTHON;
-    views->n++;
-    ing_py_spec spec;
-    ING_TRY(ing_py_see_buffer(view, &spec, e));
-    if (spec.dtype != b->spec->dtype || spec.ndim != b->spec->ndim) return ING_DECLINED;
-    if (view->readonly && b->written)
+    ing_py_foreign a;
+    ing_status s = ing_py_foreign_read(k->st, obj, true, &a, &views->at[views->n++], e);
+    if (s == ING_ARGUMENT) ing_err_fini(e);
+    if (s != ING_OK || !same_spec(&a.spec, b->spec)) return ING_DECLINED;
+    if (a.read_only && b->written)
         return ing_py_def_fail(
-            k->st, &k->def, b->arg, ING_TYPE, "pass a writable copy (numpy.array(x))",
-            e, "the kernel writes this argument, but the array is read-only");
-    words[b->word] = (uint64_t)(uintptr_t)view->buf;
-    for (int i = 0; i < view->ndim; i++)
-        words[b->word + 1 + (uint32_t)i] = (uint64_t)view->shape[i];
+            k->st, &k->def, b->arg, ING_ARGUMENT,
+            "pass a writable copy (numpy.array(x))", e,
+            "the kernel writes this argument, but the array is read-only");
+    uint32_t n = a.spec.ndim;
+    words[b->word] = (uint64_t)(uintptr_t)a.data;
+    for (uint32_t i = 0; i < n; i++) words[b->word + 1 + i] = (uint64_t)a.shape[i];
+    if (a.spec.grad) words[b->word + 1 + n] = (uint64_t)(uintptr_t)a.grad;
     return ING_OK;
 }
 
@@ -55,16 +64,19 @@ static ing_status bad_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *o
                              ing_err *e) {
     bool real = ing_dtype_is_float((ing_dtype)b->dtype);
     return ing_py_def_fail(
-        k->st, &k->def, b->arg, ING_TYPE,
+        k->st, &k->def, b->arg, ING_ARGUMENT,
         real ? "pass a number" : "pass an int, or convert with int(...)", e,
-        "this argument must be %s (%s), got %.100s", real ? "a number" : "an integer",
-        ing_dtype_name((ing_dtype)b->dtype), Py_TYPE(obj)->tp_name);
+        "Argument (%u,) (type=<class '%.100s'>) cannot be converted into required type "
+        "%s: it must be %s",
+        b->arg, Py_TYPE(obj)->tp_name, ing_dtype_name((ing_dtype)b->dtype),
+        real ? "a number" : "an integer");
 }
 
 static ing_status out_of_range(ing_py_kernel *k, const ing_py_bind *b, ing_err *e) {
-    return ing_py_def_fail(
-        k->st, &k->def, b->arg, ING_TYPE, "annotate the parameter with a wider type", e,
-        "the value does not fit in %s", ing_dtype_name((ing_dtype)b->dtype));
+    return ing_py_def_fail(k->st, &k->def, b->arg, ING_ARGUMENT,
+                           "annotate the parameter with a wider type", e,
+                           "the value does not fit in %s",
+                           ing_dtype_name((ing_dtype)b->dtype));
 }
 
 static ing_status bind_int(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
@@ -142,36 +154,83 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
 
 /* ---- refusing what the annotations forbid ---------------------------------------------------- */
 
+/* Short text of a value, for a message; never fails. */
+static void show(PyObject *obj, char *buf, size_t size) {
+    PyObject *text = obj ? PyObject_Str(obj) : NULL;
+    const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
+    snprintf(buf, size, "%.80s", s ? s : "?");
+    PyErr_Clear();
+    Py_XDECREF(text);
+}
+
+static const char *param_name(const ing_py_kernel *k, uint32_t i) {
+    const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(k->def.names, i));
+    if (!name) PyErr_Clear();
+    return name ? name : "?";
+}
+
+static ing_status not_an_array(ing_py_kernel *k, uint32_t i, PyObject *obj,
+                               ing_err *e) {
+    char text[100];
+    show(obj, text, sizeof text);
+    return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT,
+                           "pass a qd.ndarray, a NumPy array or a torch tensor", e,
+                           "Invalid type for argument %s, got %s: it must be an array, "
+                           "not %.100s",
+                           param_name(k, i), text, Py_TYPE(obj)->tp_name);
+}
+
+static ing_status wrong_ndim(ing_py_kernel *k, uint32_t i, const ing_gate_param *p,
+                             int ndim, PyObject *obj, ing_err *e) {
+    const char *remedy = "reshape it, or change the annotation";
+    if (!ing_py_is_array(k->st, obj))
+        return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT, remedy, e,
+                               "Invalid value for argument %s - required array has "
+                               "ndim=%d, array with %d dimensions is provided",
+                               param_name(k, i), p->ndim, ndim);
+    PyObject *shape = ing_py_shape_tuple((ing_py_array *)obj);
+    char text[200];
+    show(shape, text, sizeof text);
+    Py_XDECREF(shape);
+    return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT, remedy, e,
+                           "Invalid value for argument %s - required ndim=%d, but %dd "
+                           "ndarray with shape %s is provided",
+                           param_name(k, i), p->ndim, ndim, text);
+}
+
 static ing_status check_array(ing_py_kernel *k, uint32_t i, const ing_gate_param *p,
                               PyObject *obj, ing_err *e) {
     ing_gate_fact f;
     ing_err why;
     ing_err_init(&why);
     ing_status s = ing_py_see(k->st, obj, &f, &why);
-    if (s == ING_PYTHON) PyErr_Clear();
+    if (s == ING_PYTHON) return s;
     if (s != ING_OK) {
         s = ing_py_def_fail(
-            k->st, &k->def, i, ING_TYPE,
-            "pass a C-contiguous array (numpy.ascontiguousarray(x)) of a "
-            "supported dtype, or a qd.ndarray",
-            e, "%s", why.text ? why.text : "this array cannot be used");
+            k->st, &k->def, i, s,
+            "pass a contiguous array of a supported dtype in CPU memory, "
+            "or a qd.ndarray",
+            e, "Invalid value for argument %s - %s", param_name(k, i),
+            why.text ? why.text : "this array cannot be used");
         ing_err_fini(&why);
         return s;
     }
-    if (f.kind != ING_GATE_ARRAY)
-        return ing_py_def_fail(
-            k->st, &k->def, i, ING_TYPE, "pass a qd.ndarray or a NumPy array", e,
-            "this argument must be an array, got %.100s", Py_TYPE(obj)->tp_name);
+    if (f.kind != ING_GATE_ARRAY) return not_an_array(k, i, obj, e);
     if (p->dtype != ING_VOID && p->dtype != f.dtype)
-        return ing_py_def_fail(k->st, &k->def, i, ING_TYPE,
-                               "convert it, or change the annotation", e,
-                               "expected an array of %s, got one of %s",
-                               ing_dtype_name(p->dtype), ing_dtype_name(f.dtype));
-    if (p->ndim >= 0 && p->ndim != f.ndim)
-        return ing_py_def_fail(k->st, &k->def, i, ING_TYPE,
-                               "reshape it, or change the annotation", e,
-                               "expected an array of %d dimension%s, got %d", p->ndim,
-                               p->ndim == 1 ? "" : "s", f.ndim);
+        return ing_py_def_fail(
+            k->st, &k->def, i, ING_ARGUMENT, "convert it, or change the annotation", e,
+            "Invalid value for argument %s - required array has dtype=%s, array with "
+            "dtype=%s is provided",
+            param_name(k, i), ing_dtype_name(p->dtype), ing_dtype_name(f.dtype));
+    if (p->ndim >= 0 && p->ndim != f.ndim) return wrong_ndim(k, i, p, f.ndim, obj, e);
+    if (p->needs_grad && !f.grad)
+        return ing_py_def_fail(
+            k->st, &k->def, i, ING_ARGUMENT,
+            "make it with needs_grad=True (torch: requires_grad=True)", e,
+            "Invalid value for argument %s - required needs_grad=True, but the array "
+            "has "
+            "no gradient",
+            param_name(k, i));
     return ING_OK;
 }
 

@@ -197,19 +197,23 @@ static void holder_free(PyObject *holder) {
     PyErr_Restore(type, value, traceback);
 }
 
-static ing_dtype dtype_of(const ing_dl_tensor *t) {
-    uint32_t code = t->dtype.code, bits = t->dtype.bits;
+ing_dtype ing_py_dlpack_dtype(const ing_dl_tensor *t) {
     if (t->dtype.lanes != 1) return ING_VOID;
-    for (unsigned d = ING_VOID + 1; d < ING_DTYPE_N; d++) {
-        char cls = ing_dtype_class((ing_dtype)d);
-        uint32_t mine = cls == 'I'   ? ING_DL_INT
-                        : cls == 'F' ? ING_DL_FLOAT
-                        : cls == 'B' ? ING_DL_BOOL
-                                     : ING_DL_UINT;
-        if (mine == code && ing_dtype_bytes((ing_dtype)d) * 8 == bits)
-            return (ing_dtype)d;
+    switch (t->dtype.code << 8 | t->dtype.bits) {
+    case ING_DL_INT << 8 | 8: return ING_I8;
+    case ING_DL_INT << 8 | 16: return ING_I16;
+    case ING_DL_INT << 8 | 32: return ING_I32;
+    case ING_DL_INT << 8 | 64: return ING_I64;
+    case ING_DL_UINT << 8 | 8: return ING_U8;
+    case ING_DL_UINT << 8 | 16: return ING_U16;
+    case ING_DL_UINT << 8 | 32: return ING_U32;
+    case ING_DL_UINT << 8 | 64: return ING_U64;
+    case ING_DL_FLOAT << 8 | 16: return ING_F16;
+    case ING_DL_FLOAT << 8 | 32: return ING_F32;
+    case ING_DL_FLOAT << 8 | 64: return ING_F64;
+    case ING_DL_BOOL << 8 | 8: return ING_U1;
+    default: return ING_VOID;
     }
-    return ING_VOID;
 }
 
 static int bad_tensor(const char *why) {
@@ -244,7 +248,7 @@ static int read_tensor(incoming *in, const ing_dl_tensor *t) {
     if (t->device.type != ING_DL_CPU) return bad_tensor("the tensor is not on the CPU");
     if (t->ndim < 0 || t->ndim > ING_MAX_NDIM || (t->ndim && !t->shape))
         return bad_tensor("the number of axes must be from 0 to 12");
-    in->spec.dtype = (uint8_t)dtype_of(t);
+    in->spec.dtype = (uint8_t)ing_py_dlpack_dtype(t);
     if (in->spec.dtype == ING_VOID)
         return bad_tensor("its dtype has no counterpart here");
     in->spec.ndim = (uint8_t)t->ndim;
@@ -266,6 +270,23 @@ static int read_capsule(incoming *in, PyObject *capsule) {
         return read_tensor(in, &m->tensor);
     }
     return bad_tensor("the capsule holds no tensor, or was used before");
+}
+
+const ing_dl_tensor *ing_py_dlpack_peek(PyObject *capsule, bool *read_only) {
+    *read_only = false;
+    if (PyCapsule_IsValid(capsule, ING_DL_NAME_V1)) {
+        ing_dl_v1 *m = PyCapsule_GetPointer(capsule, ING_DL_NAME_V1);
+        if (m->version.major != 1) {
+            bad_tensor("only DLPack versions 0 and 1 are known");
+            return NULL;
+        }
+        *read_only = m->flags & ING_DL_READ_ONLY;
+        return &m->tensor;
+    }
+    if (PyCapsule_IsValid(capsule, ING_DL_NAME_V0))
+        return &((ing_dl_v0 *)PyCapsule_GetPointer(capsule, ING_DL_NAME_V0))->tensor;
+    bad_tensor("the capsule holds no tensor, or was used before");
+    return NULL;
 }
 
 /* From here on the tensor is ours. */
@@ -304,7 +325,7 @@ static PyObject *import_capsule(ing_py_state *st, PyObject *capsule, int copy) {
 }
 
 /* Asks for version 1 first; producers from before it do not know the keyword. */
-static PyObject *request(PyObject *x) {
+PyObject *ing_py_dlpack_request(PyObject *x) {
     PyObject *ask = ing_py_attr(x, "__dlpack_device__");
     PyObject *device = ask ? PyObject_CallNoArgs(ask) : NULL;
     Py_XDECREF(ask);
@@ -334,7 +355,8 @@ PyObject *ing_py_from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
         return NULL;
     int how = copy == Py_None ? -1 : PyObject_IsTrue(copy);
     if ((how < 0 && copy != Py_None) || check_device(device) < 0) return NULL;
-    PyObject *capsule = PyCapsule_CheckExact(x) ? Py_NewRef(x) : request(x);
+    PyObject *capsule =
+        PyCapsule_CheckExact(x) ? Py_NewRef(x) : ing_py_dlpack_request(x);
     if (!capsule) return NULL;
     PyObject *array = NULL;
     if (PyCapsule_CheckExact(capsule))

@@ -43,9 +43,29 @@ typedef struct ing_dl_v1 {
     ing_dl_tensor tensor;
 } ing_dl_v1;
 
-#define ING_DL_NAME_V0 "dltensor"
-#define ING_DL_NAME_V1 "dltensor_versioned"
-#define ING_DL_USED_V0 "used_dltensor"
-#define ING_DL_USED_V1 "used_dltensor_versioned"
+/* Describes a tensor without owning it: valid until the caller gives up control of the
+ * object. 0, or -1 with a Python exception set. */
+typedef int (*ing_dl_view_fn)(void *object, ing_dl_tensor *out);
+
+/* The table of C functions that a type of tensors may carry (version 1.3) in a capsule
+ * called "dlpack_exchange_api". Of another major version only the first two members may
+ * be used. */
+typedef struct ing_dl_exchange {
+    struct {
+        uint32_t major, minor;
+    } version;
+    struct ing_dl_exchange *older;
+    void (*allocate)(void);
+    void (*from_object)(void);
+    void (*to_object)(void);
+    ing_dl_view_fn view; /* may be NULL */
+    void (*stream)(void);
+} ing_dl_exchange;
+
+#define ING_DL_NAME_V0       "dltensor"
+#define ING_DL_NAME_V1       "dltensor_versioned"
+#define ING_DL_NAME_EXCHANGE "dlpack_exchange_api"
+#define ING_DL_USED_V0       "used_dltensor"
+#define ING_DL_USED_V1       "used_dltensor_versioned"
 
 #endif

@@ -6,6 +6,7 @@
  *    dictionary watcher that moves one counter for all watched dictionaries;
  *  - everything else (closures, arguments, members): followed and compared.
  * Comparison is by identity where the guard may own the object (R13), else by digest. */
+#include "py/foreign.h"
 #include "py/kernel.h"
 
 #include <string.h>
@@ -207,7 +208,7 @@ static ing_status captured(ing_py_kernel *k, ing_py_bind *b, PyObject *const *ar
         *out && ing_py_is_array(k->st, *out) && ((ing_py_array *)*out)->spec == b->spec;
     if (!fits) {
         bool foreign =
-            *out && !ing_py_is_array(k->st, *out) && PyObject_CheckBuffer(*out);
+            *out && !ing_py_is_array(k->st, *out) && ing_py_is_foreign_array(k->st, *out);
         Py_CLEAR(*out);
         return foreign ? ing_py_captured_foreign(k, e) : ING_DECLINED;
     }

@@ -3,6 +3,7 @@
  * a part does is in its file; this one must know nothing but the table. */
 #include "py/filecache.h"
 #include "py/fingerprint.h"
+#include "py/foreign.h"
 #include "py/kernel.h"
 
 #include <string.h>
@@ -19,6 +20,8 @@ static const ing_py_part parts[] = {
     {ing_py_intrinsic_add, ing_py_intrinsic_traverse, ing_py_intrinsic_clear,
      ing_py_intrinsic_fini},
     {ing_py_array_add, ing_py_array_traverse, ing_py_array_clear, ing_py_array_fini},
+    {ing_py_foreign_add, ing_py_foreign_traverse, ing_py_foreign_clear,
+     ing_py_foreign_fini},
     {ing_py_host_add, ing_py_host_traverse, ing_py_host_clear, ing_py_host_fini},
     {ing_py_kernel_add, NULL, NULL, NULL},
     {ing_py_fingerprint_add, ing_py_fingerprint_traverse, ing_py_fingerprint_clear,

@@ -26,6 +26,7 @@
     X(NAME, "IngotNameError", COMPILATION, PyExc_NameError)            \
     X(RUNTIME, "IngotRuntimeError", ERROR, PyExc_RuntimeError)         \
     X(RUNTIME_TYPE, "IngotRuntimeTypeError", RUNTIME, PyExc_TypeError) \
+    X(ARGUMENT, "IngotArgumentError", RUNTIME_TYPE, PyExc_ValueError)  \
     X(ASSERTION, "IngotAssertionError", RUNTIME, PyExc_AssertionError) \
     X(INDEX, "IngotIndexError", ASSERTION, PyExc_IndexError)
 
@@ -75,6 +76,9 @@ typedef struct ing_py_state {
     ing_map spec_map;
     ing_vec(ing_py_spec *) specs;
     uint64_t generations; /* the last one given out */
+
+    /* foreign.c: what is known of the types of other libraries */
+    struct ing_py_foreign_state *foreign;
 
     /* fingerprint_show.c: plans and names of fingerprints; see fingerprint_int.h */
     struct ing_py_fp *fp;

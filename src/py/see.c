@@ -1,7 +1,8 @@
 /* Seeing one Python object: which kind of thing it is for the language, and the digest
  * of what was seen (R1). Used by the gate while compiling and by replay and guards
- * afterwards, so that both always answer alike. Runs no user code: exact types, type
- * slots and the buffer protocol only (R5). */
+ * afterwards, so that both always answer alike. Runs no user code (R5): exact types, type
+ * slots, and for arrays of others the protocol by which they offer themselves. */
+#include "py/foreign.h"
 #include "py/kernel.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ bool ing_py_is_atom(ing_py_state *st, PyObject *o) {
            PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyType_Check(o) ||
            PyFunction_Check(o) || PyCFunction_Check(o) || ing_py_is_dtype(st, o) ||
            Py_TYPE(o) == st->host->func_type || Py_TYPE(o) == st->host->kernel_type ||
-           is_enum_member(st, o);
+           is_enum_member(st, o) || ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
 }
 
 static ing_status see_int(PyObject *obj, ing_gate_fact *f, ing_err *e) {
@@ -94,65 +95,30 @@ static void see_spec(const ing_py_spec *s, ing_gate_fact *f) {
     memcpy(f->layout, s->layout, sizeof f->layout);
 }
 
-/* One-letter struct codes of the buffer protocol, native sizes. */
-static ing_dtype dtype_of_format(const char *fmt, Py_ssize_t itemsize) {
-    if (*fmt == '@' || *fmt == '=' || *fmt == '<') fmt++;
-    if (fmt[0] == 0 || fmt[1] != 0) return ING_VOID;
-    bool is_signed = strchr("bhilqn", fmt[0]) != NULL;
-    if (is_signed || strchr("BHILQN", fmt[0])) {
-        switch (itemsize) {
-        case 1: return is_signed ? ING_I8 : ING_U8;
-        case 2: return is_signed ? ING_I16 : ING_U16;
-        case 4: return is_signed ? ING_I32 : ING_U32;
-        case 8: return is_signed ? ING_I64 : ING_U64;
-        default: return ING_VOID;
-        }
-    }
-    switch (fmt[0]) {
-    case '?': return ING_U1;
-    case 'e': return ING_F16;
-    case 'f': return ING_F32;
-    case 'd': return ING_F64;
-    default: return ING_VOID;
-    }
-}
-
-ing_status ing_py_see_buffer(const Py_buffer *view, ing_py_spec *out, ing_err *e) {
-    memset(out, 0, sizeof *out);
-    ing_dtype t = view->format ? dtype_of_format(view->format, view->itemsize) : ING_U8;
-    if (t == ING_VOID)
-        return ing_fail(e, ING_TYPE, "arrays of element format '%s' are not supported",
-                        view->format);
-    if (view->ndim > ING_MAX_NDIM)
-        return ing_fail(e, ING_TYPE,
-                        "an array of %d dimensions; at most %d are supported",
-                        view->ndim, ING_MAX_NDIM);
-    if (!PyBuffer_IsContiguous(view, 'C'))
-        return ing_fail(e, ING_TYPE, "the array is not contiguous in memory (C order)");
-    for (int i = 0; i < view->ndim; i++)
-        if (view->shape[i] > INT32_MAX)
-            return ing_fail(e, ING_TYPE,
-                            "axis %d has %lld elements; at most 2147483647 are "
-                            "supported",
-                            i, (long long)view->shape[i]);
-    out->dtype = (uint8_t)t;
-    out->ndim = (uint8_t)view->ndim;
-    for (uint8_t i = 0; i < out->ndim; i++) out->layout[i] = i;
-    return ING_OK;
-}
-
-static bool is_foreign_array(PyObject *obj) {
-    return PyObject_CheckBuffer(obj) && !PyBytes_Check(obj) && !PyByteArray_Check(obj);
-}
-
-static ing_status see_foreign(PyObject *obj, ing_gate_fact *f, ing_err *e) {
-    Py_buffer view;
-    if (PyObject_GetBuffer(obj, &view, PyBUF_FULL_RO) < 0) return ING_PYTHON;
-    ing_py_spec spec;
-    ing_status s = ing_py_see_buffer(&view, &spec, e);
-    PyBuffer_Release(&view);
-    if (s == ING_OK) see_spec(&spec, f);
+/* The spec alone: an array of another library is not made ready here (no gradient). */
+static ing_status see_foreign(ing_py_state *st, PyObject *obj, ing_gate_fact *f,
+                              ing_err *e) {
+    ing_py_foreign a;
+    Py_buffer hold;
+    ing_status s = ing_py_foreign_read(st, obj, false, &a, &hold, e);
+    PyBuffer_Release(&hold);
+    if (s == ING_OK) see_spec(&a.spec, f);
     return s;
+}
+
+/* A NumPy scalar is a constant with a type of its own (R4). */
+static ing_status see_number(PyObject *obj, ing_gate_fact *f) {
+    ing_dtype t;
+    ing_py_num v;
+    ING_TRY(ing_py_foreign_number(obj, &t, &v));
+    f->dtype = t;
+    f->i = v.i;
+    f->f = v.f;
+    f->wide = v.kind == 'U' && v.i < 0;
+    f->kind = t == ING_U1     ? ING_GATE_BOOL
+              : v.kind == 'F' ? ING_GATE_FLOAT
+                              : ING_GATE_INT;
+    return ING_OK;
 }
 
 static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
@@ -232,7 +198,9 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
         return ING_OK;
     }
     if (is_enum_member(st, obj)) return see_enum(obj, f, e);
-    if (is_foreign_array(obj)) return see_foreign(obj, f, e);
+    ing_py_foreign_kind kind = ing_py_foreign_kind_of(st, obj);
+    if (kind >= ING_FOREIGN_BUFFER) return see_foreign(st, obj, f, e);
+    if (kind == ING_FOREIGN_NUMBER && see_number(obj, f) == ING_OK) return ING_OK;
     see_rest(obj, f);
     return ING_OK;
 }

@@ -110,6 +110,7 @@ def test_exceptions():
         (qd.IngotNameError, NameError), (qd.IngotRuntimeError, RuntimeError),
         (qd.IngotAssertionError, AssertionError), (qd.IngotIndexError, IndexError),
         (qd.IngotRuntimeTypeError, TypeError), (qd.IngotCompilationError, Exception),
+        (qd.IngotArgumentError, TypeError), (qd.IngotArgumentError, ValueError),
     ]:
         assert issubclass(mine, qd.IngotError) and issubclass(mine, also)
         assert mine.__module__ == "ingot" and getattr(qd, mine.__name__) is mine

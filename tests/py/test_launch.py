@@ -101,7 +101,7 @@ def test_numpy_arguments():
     assert (a == 2).all()
     locked = np.zeros(4, np.float32)
     locked.flags.writeable = False
-    with pytest.raises(qd.IngotTypeError, match="read-only"):
+    with pytest.raises(qd.IngotArgumentError, match="read-only"):
         fill(locked, 1)
 
 
@@ -120,17 +120,17 @@ def line_of(kernel, offset=1):
 @pytest.mark.parametrize("args, match", [
     ((), "takes 2 arguments, got 0"),
     ((1, 2, 3), "takes 2 arguments, got 3"),
-    ((5, 1.0), "must be an array, got int"),
+    ((5, 1.0), "must be an array, not int"),
     ((None, 1.0), "must be an array"),
     (("text", 1.0), "must be an array"),
-    ((np.zeros((4, 4))[:, 1], 1.0), "not contiguous"),
+    ((np.zeros((4, 4))[:, 1], 1.0), "Non contiguous"),
     ((np.zeros(4, complex), 1.0), "not supported"),
     ((np.zeros(4), "x"), "must be a number"),
     ((np.zeros(4), None), "must be a number"),
     ((np.zeros(4), [1]), "must be a number"),
 ])
 def test_bad_arguments(args, match):
-    with pytest.raises(qd.IngotTypeError, match=match) as error:
+    with pytest.raises(TypeError, match=match) as error:
         fill(*args)
     place(error, line_of(fill))
     x = qd.ndarray(qd.f32, 3)
@@ -140,13 +140,13 @@ def test_bad_arguments(args, match):
 
 def test_bad_arrays():
     good = qd.ndarray(qd.i32, (2, 2))
-    for bad, match in [(qd.ndarray(qd.f32, (2, 2)), "expected an array of i32, got one of f32"),
-                       (qd.ndarray(qd.i32, 4), "expected an array of 2 dimensions, got 1"),
-                       (np.zeros((2, 2), np.int64), "got one of i64")]:
-        with pytest.raises(qd.IngotTypeError, match=match) as error:
+    for bad, match in [(qd.ndarray(qd.f32, (2, 2)), "required array has dtype=i32, array with dtype=f32"),
+                       (qd.ndarray(qd.i32, 4), r"required ndim=2, but 1d ndarray with shape \(4,\)"),
+                       (np.zeros((2, 2), np.int64), "array with dtype=i64")]:
+        with pytest.raises(qd.IngotArgumentError, match=match) as error:
             add2d(good, bad)
         place(error, line_of(add2d))
-        with pytest.raises(qd.IngotTypeError, match=match):
+        with pytest.raises(qd.IngotArgumentError, match=match):
             add2d(bad, good)
     add2d(good, good)
 
@@ -154,9 +154,9 @@ def test_bad_arrays():
 def test_scalars_out_of_range():
     for args in [(2**31, 0.0, 0, 0), (-(2**31) - 1, 0.0, 0, 0), (0, 0.0, 2, 0),
                  (0, 0.0, 0, -1), (0, 0.0, 0, 2**64), (10**30, 0.0, 0, 0)]:
-        with pytest.raises(qd.IngotTypeError, match="does not fit"):
+        with pytest.raises(qd.IngotArgumentError, match="does not fit"):
             scalars(*args)
-    with pytest.raises(qd.IngotTypeError, match="must be an integer"):
+    with pytest.raises(qd.IngotArgumentError, match="must be an integer"):
         scalars(1.5, 0.0, 0, 0)
 
 
@@ -244,7 +244,7 @@ def test_references_of_errors():
     x = qd.ndarray(qd.f32, 4)
 
     def fails():
-        with pytest.raises(qd.IngotTypeError):
+        with pytest.raises(qd.IngotArgumentError):
             fill(x, "text")
 
     repeat_and_compare(fails, x, fill, n=200)
