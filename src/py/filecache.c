@@ -440,13 +440,13 @@ static PyObject *step_key(PyObject *module, PyObject *const *args, Py_ssize_t n)
     ing_hash128 half, input;
     fp_walk w;
     if (check_args("step_key", n, 2) < 0 || get_digest(args[0], &half) < 0) return NULL;
-    fp_walk_init(&w, ing_py_state_in(module));
+    ing_fp_walk_init(&w, ing_py_state_in(module));
     PyObject *key = NULL;
-    if (fp_configure(&w, Py_None) == 0 && fp_run(&w, args[1], &input) == 0) {
+    if (ing_fp_configure(&w, Py_None) == 0 && ing_fp_run(&w, args[1], &input) == 0) {
         key = join_halves(half, input);
         if (w.held) key = holding_key(key, w.held);
     }
-    fp_walk_fini(&w);
+    ing_fp_walk_fini(&w);
     return key;
 }
 

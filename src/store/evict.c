@@ -136,10 +136,16 @@ ing_status ing_store_put_within(ing_store *s, ing_entry_kind kind, ing_hash128 k
         ing_store_count(s, ING_COUNT_STORE_TOO_LARGE);
         return ING_DECLINED;
     }
+    int total = ing_total_begin(s, kind);
     bool replaced = ing_store_size(s, kind, key, &old);
-    ING_TRY(ing_store_put(s, kind, key, p, n));
+    ing_status put = ing_store_put(s, kind, key, p, n);
+    if (put != ING_OK) {
+        if (total >= 0) close(total);
+        return put;
+    }
     int64_t more = (int64_t)size - (int64_t)(old < INT64_MAX ? old : 0);
-    if (ing_total_add(s, kind, replaced ? 0 : 1, more, &now) && above(now, bounds))
+    if (ing_total_end(s, kind, total, replaced ? 0 : 1, more, &now) &&
+        above(now, bounds))
         ing_store_sweep(s, kind, bounds, NULL);
     return ING_OK;
 }

@@ -144,11 +144,14 @@ static bool remove_entry(ing_store *s, ing_entry_kind kind, ing_hash128 key,
     struct stat st = {0};
     int dir = -1;
     ing_hash_hex(key, hex);
-    bool gone = stat_entry(s, kind, key, &st, &dir) &&
-                (!seen || (st.st_ino == seen->st_ino && st.st_dev == seen->st_dev)) &&
-                unlinkat(dir, hex, 0) == 0;
+    bool found = stat_entry(s, kind, key, &st, &dir) &&
+                 (!seen || (st.st_ino == seen->st_ino && st.st_dev == seen->st_dev));
+    int total = found ? ing_total_begin(s, kind) : -1;
+    bool gone = found && unlinkat(dir, hex, 0) == 0;
     if (dir >= 0) close(dir);
-    if (gone) ing_total_add(s, kind, -1, -(int64_t)st.st_size, NULL);
+    if (found)
+        ing_total_end(s, kind, total, gone ? -1 : 0, gone ? -(int64_t)st.st_size : 0,
+                      NULL);
     return gone;
 }
 

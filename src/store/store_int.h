@@ -78,8 +78,12 @@ int ing_total_open(const ing_store *s, ing_entry_kind kind, bool create);
 bool ing_total_take(int fd, ing_total_lock which, int ms);
 bool ing_total_read(int fd, ing_entry_kind kind, ing_store_totals *out);
 bool ing_total_write(int fd, ing_entry_kind kind, const ing_store_totals *t);
-/* Adds what changed; *now are the totals after. False: they are not known. */
-bool ing_total_add(const ing_store *s, ing_entry_kind kind, int64_t entries,
+/* Around every change. `begin` makes sure that the numbers are there before anything is
+ * published, so that nobody counts what another is about to add: -1, or a descriptor for
+ * `end`, which adds what changed and closes it. *now are the totals after; false: they are
+ * not known. */
+int ing_total_begin(const ing_store *s, ing_entry_kind kind);
+bool ing_total_end(const ing_store *s, ing_entry_kind kind, int fd, int64_t entries,
                    int64_t bytes, ing_store_totals *now);
 bool ing_total_count(const ing_store *s, ing_entry_kind kind, ing_store_totals *out);
 

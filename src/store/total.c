@@ -96,20 +96,36 @@ static uint64_t moved(uint64_t v, int64_t by) {
     return v > (uint64_t)-by ? v - (uint64_t)-by : 0;
 }
 
-bool ing_total_add(const ing_store *s, ing_entry_kind kind, int64_t entries,
-                   int64_t bytes, ing_store_totals *now) {
+/* With the lock on the numbers: what the file says, or what there is. */
+static bool read_or_count(const ing_store *s, ing_entry_kind kind, int fd,
+                          ing_store_totals *t, bool *counted) {
+    *counted = !ing_total_read(fd, kind, t);
+    return !*counted || ing_total_count(s, kind, t);
+}
+
+int ing_total_begin(const ing_store *s, ing_entry_kind kind) {
+    ing_store_totals t;
+    bool counted;
     int fd = ing_total_open(s, kind, true);
-    if (fd < 0) return false;
-    ing_store_totals t = {0, 0};
-    bool ok = ing_total_take(fd, ING_TOTAL_NUMBERS, 100);
-    if (ok && ing_total_read(fd, kind, &t)) {
-        t = (ing_store_totals){moved(t.entries, entries), moved(t.bytes, bytes)};
-    } else if (ok) {
-        ok = ing_total_count(s, kind, &t); /* what changed is there to be seen */
+    if (fd < 0 || ing_total_read(fd, kind, &t)) return fd;
+    if (ing_total_take(fd, ING_TOTAL_NUMBERS, 100)) {
+        if (read_or_count(s, kind, fd, &t, &counted) && counted)
+            ing_total_write(fd, kind, &t);
+        give_back(fd, ING_TOTAL_NUMBERS);
     }
+    return fd;
+}
+
+bool ing_total_end(const ing_store *s, ing_entry_kind kind, int fd, int64_t entries,
+                   int64_t bytes, ing_store_totals *now) {
+    ing_store_totals t = {0, 0};
+    bool counted = false;
+    bool ok = fd >= 0 && ing_total_take(fd, ING_TOTAL_NUMBERS, 100);
+    ok = ok && read_or_count(s, kind, fd, &t, &counted);
+    if (ok && !counted) /* else it is there to be seen */
+        t = (ing_store_totals){moved(t.entries, entries), moved(t.bytes, bytes)};
     ok = ok && ing_total_write(fd, kind, &t);
-    if (ok) give_back(fd, ING_TOTAL_NUMBERS);
-    close(fd);
+    if (fd >= 0) close(fd); /* and with it the lock */
     if (ok && now) *now = t;
     return ok;
 }
