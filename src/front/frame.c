@@ -124,6 +124,7 @@ ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
                                 const ing_front_tree *t) {
     *fr = (frame){.lo = lo, .caller = caller, .t = t};
     fr->name = t->name ? t->name : "?";
+    fr->id = ++lo->n_frames;
     uint32_t atoms = t->atoms.text.len + 1;
     fr->slot_of = ING_NEW_ARRAY(&lo->arena, atoms, uint32_t);
     fr->uses = ING_NEW_ARRAY(&lo->arena, atoms, uint8_t);
@@ -257,7 +258,7 @@ ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out
             out->shared = true;
         return ING_OK;
     }
-    ing_hash128 key = {(uint64_t)fr->func + 1, (uint64_t)1 << 62 | atom};
+    ing_hash128 key = {fr->id, (uint64_t)1 << 62 | atom};
     uint32_t known = ing_map_get(&fr->lo->steps, key);
     ing_gref ref = known ? known - 1 : 0;
     if (!known) {

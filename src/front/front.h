@@ -13,6 +13,11 @@
 
 enum { ING_FRONT_MAX_DEPTH = 1000 };
 
+/* The loc of an instruction is a node of the function's tree. Code of a func that was opened
+ * in the kernel (func.c) has the number of its tree above this bit, counted from the end of
+ * ing_front_result.trees: k means trees.at[trees.len - k]. */
+enum { ING_FRONT_TREE_SHIFT = 20 };
+
 typedef enum ing_front_kind {
     ING_NODE_NONE,
 #define NODE(name, text, fields) ING_NODE_##name,
@@ -50,7 +55,8 @@ ing_front_kind ing_front_kind_find(const char *ast_class); /* OTHER when unknown
  * In NotIn. */
 #define ING_FRONT_OP_LIST(X)                                                        \
     X(Add, "+")                                                                     \
-    X(Sub, "-") X(Mult, "*") X(Div, "/") X(FloorDiv, "//") X(Mod, "%") X(Pow, "**") \
+    X(Sub, "-")                                                                     \
+    X(Mult, "*") X(Div, "/") X(FloorDiv, "//") X(Mod, "%") X(Pow, "**")             \
         X(LShift, "<<") X(RShift, ">>") X(BitOr, "|") X(BitXor, "^") X(BitAnd, "&") \
             X(MatMult, "@") X(And, "and") X(Or, "or") X(Not, "not") X(Invert, "~")  \
                 X(UAdd, "+") X(USub, "-") X(Eq, "==") X(NotEq, "!=") X(Lt, "<")     \
@@ -133,10 +139,11 @@ typedef struct ing_front_arg { /* IR argument k: what to bind there */
 typedef struct ing_front_result {
     ing_ir_mod *mod;             /* owned by the caller; kernel is func 0 */
     ing_vec(ing_front_arg) args; /* parallel to mod->args */
-    ing_vec(
-        const ing_front_tree *) trees; /* func ordinal -> tree, for run-time errors */
-    ing_vec(char *) messages;          /* of CHECKs with code >= ING_ABI_USER */
-    bool returns_tuple;                /* several results, or an explicit 1-tuple */
+    /* func ordinal -> tree, for run-time errors; then the trees of opened funcs, the
+     * first one last */
+    ing_vec(const ing_front_tree *) trees;
+    ing_vec(char *) messages; /* of CHECKs with code >= ING_ABI_USER */
+    bool returns_tuple;       /* several results, or an explicit 1-tuple */
 } ing_front_result;
 
 void ing_front_result_init(ing_front_result *r);

@@ -96,6 +96,7 @@ typedef struct value {
     uint16_t tag;  /* V_ITER, V_INTRINSIC: ing_intrinsic */
     bool wide;     /* V_INT: (uint64_t)i */
     bool bound;    /* V_FUNC */
+    bool top_only; /* V_FUNC: may be called at the top level of a kernel only */
     bool shared; /* V_REF: other threads may update it: array elements, and locals from
                        outside of the parallel loop */
     bool
@@ -143,7 +144,10 @@ typedef struct frame {
     const ing_front_tree *t;
     const char *name;
     ing_node call_node; /* in the caller's tree */
+    uint32_t id;        /* no other frame of the compile has it */
     bool kernel;
+    bool top;         /* its outermost block is that of the kernel: see func.c */
+    ing_hash128 open; /* an opened func: its signature */
     ing_ir_builder b;
     uint32_t func; /* IR function */
     ing_vec(binding) names;
@@ -171,12 +175,14 @@ struct lowering {
     ing_arena arena;
     ing_err *e;
     uint32_t depth;
+    uint32_t n_frames;
     ing_map args;     /* gref -> argument + 1 */
     ing_map steps;    /* (gref, name or index) -> gref + 1: each step is taken once */
     ing_map specs;    /* signature -> index in spec_list + 1 */
     ing_map func_map; /* func's memo key -> index in func_list + 1 */
     ing_vec(spec *) spec_list;
     ing_vec(func_info *) func_list;
+    ing_vec(const ing_front_tree *) opened;
 };
 
 enum { NAME_ONCE = 1, NAME_MANY = 2, NAME_ADDRESS = 4 };

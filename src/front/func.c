@@ -2,6 +2,11 @@
  * arguments and the content of its static ones; each use splices the sub-trace of that
  * lowering into the caller's (R7) and emits a CALL. Called by call.c.
  *
+ * A func with loops or calls that is called in the outermost block of a kernel is opened
+ * instead: its body is lowered into the kernel, so that its loops are the kernel's and run in
+ * parallel. One that returns from within a branch or loop cannot be opened; then its loops
+ * are serial like those of any other func.
+ *
  * An argument is a value; its run-time leaves become IR parameters in order, everything
  * else is part of the signature. Things behind the gate go through the gate's frame, so
  * that what the func reads of them is recorded relative to the parameter. */
@@ -13,6 +18,7 @@ struct func_info { /* of one func object: what its annotations say */
     const ing_front_tree *t;
     param_list list;
     ing_gate_param *params;
+    bool can_open; /* worth it and possible, as far as its text tells */
 };
 
 struct spec {
@@ -54,6 +60,62 @@ static ing_status ask_params(frame *fr, func_info *info) {
     return ING_OK;
 }
 
+static uint32_t body_of(const ing_front_tree *t) {
+    return NF(t, t->root, FUNCTION)->body;
+}
+
+/* Loops, or calls of what may have some. */
+static bool has_phases(const ing_front_tree *t) {
+    const struct nf_FUNCTION *f = NF(t, t->root, FUNCTION);
+    uint32_t end = t->nodes.len;
+    if (list_len(t, f->decorator_list)) end = list_at(t, f->decorator_list, 0);
+    ing_node n = list_len(t, f->body) ? list_at(t, f->body, 0) : end;
+    for (; n < end; n++)
+        if (t->nodes.at[n].kind == ING_NODE_FOR || t->nodes.at[n].kind == ING_NODE_CALL)
+            return true;
+    return false;
+}
+
+/* Written as qd.static(...). */
+static bool says_static(const ing_front_tree *t, ing_node n) {
+    if (t->nodes.at[n].kind != ING_NODE_CALL) return false;
+    ing_node f = NF(t, n, CALL)->func;
+    uint8_t kind = t->nodes.at[f].kind;
+    uint32_t slot = kind == ING_NODE_ATTRIBUTE ? NF(t, f, ATTRIBUTE)->attr
+                    : kind == ING_NODE_NAME    ? NF(t, f, NAME)->id
+                                               : 0;
+    return slot && strcmp(ing_atoms_text(&t->atoms, slot - 1), "static") == 0;
+}
+
+/* Whether a `return` stands below a run-time branch or loop. The tree's depth bounds the
+ * recursion. */
+static bool returns_early(const ing_front_tree *t, uint32_t list, bool inside) {
+    for (uint32_t i = 0; i < list_len(t, list); i++) {
+        ing_node n = list_at(t, list, i);
+        uint32_t part[2] = {0, 0};
+        bool below = true;
+        switch (t->nodes.at[n].kind) {
+        case ING_NODE_RETURN:
+            if (inside) return true;
+            break;
+        case ING_NODE_IF:
+            part[0] = NF(t, n, IF)->body;
+            part[1] = NF(t, n, IF)->orelse;
+            below = inside || !says_static(t, NF(t, n, IF)->test);
+            break;
+        case ING_NODE_FOR:
+            part[0] = NF(t, n, FOR)->body;
+            below = inside || !says_static(t, NF(t, n, FOR)->iter);
+            break;
+        case ING_NODE_WHILE: part[0] = NF(t, n, WHILE)->body; break;
+        default: break;
+        }
+        for (int k = 0; k < 2; k++)
+            if (returns_early(t, part[k], below)) return true;
+    }
+    return false;
+}
+
 /* The meaning of the annotations is asked inside a frame of the func; this first one is
  * only to know how to pass the arguments, its trace is dropped. */
 static ing_status info_make(call *c, const ing_front_tree *t) {
@@ -62,6 +124,7 @@ static ing_status info_make(call *c, const ing_front_tree *t) {
     if (!info) return no_memory(fr);
     frame speak = voice(c, t);
     info->t = t;
+    info->can_open = has_phases(t) && !returns_early(t, body_of(t), false);
     ING_TRY(ing_front_params_read(&speak, &info->list));
     uint32_t n = info->list.n, dropped = 0;
     info->params = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_gate_param);
@@ -99,6 +162,18 @@ static const char *param_name(const call *c, uint32_t i) {
     return slot ? ing_atoms_text(&t->atoms, slot - 1) : "";
 }
 
+/* The parameters by name, for a remedy. */
+static const char *param_names(const call *c) {
+    ing_bytes out;
+    ing_bytes_init(&out);
+    for (uint32_t i = c->fn->bound; i < c->info->list.n; i++)
+        ing_bytes_printf(&out, "%s%s", i > c->fn->bound ? ", " : "", param_name(c, i));
+    const char *text = ing_arena_printf(&c->fr->lo->arena, "it takes (%s)",
+                                        out.at ? (const char *)out.at : "");
+    ing_bytes_fini(&out);
+    return text;
+}
+
 static ing_status bind_keywords(call *c, const call_args *a, bool *given) {
     frame *fr = c->fr;
     for (uint32_t k = 0; k < a->n_kw; k++) {
@@ -106,12 +181,12 @@ static ing_status bind_keywords(call *c, const call_args *a, bool *given) {
         uint32_t i = 0;
         while (i < c->info->list.n && strcmp(param_name(c, i), name) != 0) i++;
         if (i == c->info->list.n)
-            return ing_front_fail_at(fr, a->kw_node[k], ING_TYPE, NULL,
-                                     "%s has no parameter '%s'", c->info->t->name,
-                                     name);
+            return ing_front_fail_at(fr, a->kw_node[k], ING_SYNTAX, param_names(c),
+                                     "Unexpected argument '%s' of %s", name,
+                                     c->info->t->name);
         if (given[i])
-            return ing_front_fail_at(fr, a->kw_node[k], ING_TYPE, "pass it once",
-                                     "parameter '%s' of %s is given twice", name,
+            return ing_front_fail_at(fr, a->kw_node[k], ING_SYNTAX, "pass it once",
+                                     "Multiple values for argument '%s' of %s", name,
                                      c->info->t->name);
         given[i] = true;
         c->args[i] = a->kw[k];
@@ -126,7 +201,8 @@ static ing_status bind_args(call *c, const call_args *a) {
     if (!given) return no_memory(fr);
     if (a->n + first > c->info->list.n_positional)
         return ing_front_fail_at(
-            fr, c->node, ING_TYPE, NULL, "%s takes %u positional arguments, found %u",
+            fr, c->node, ING_SYNTAX, param_names(c),
+            "Too many arguments: %s takes %u positional arguments, found %u",
             c->info->t->name, c->info->list.n_positional - first, a->n);
     if (first) {
         ING_TRY(
@@ -141,9 +217,9 @@ static ing_status bind_args(call *c, const call_args *a) {
     for (uint32_t i = 0; i < n; i++) {
         if (given[i]) continue;
         if (!c->info->params[i].has_default)
-            return ing_front_fail_at(fr, c->node, ING_TYPE, NULL,
-                                     "%s is missing its argument '%s'",
-                                     c->info->t->name, param_name(c, i));
+            return ing_front_fail_at(fr, c->node, ING_SYNTAX, param_names(c),
+                                     "Missing argument '%s' of %s", param_name(c, i),
+                                     c->info->t->name);
         c->defaulted[i] = true;
     }
     return ING_OK;
@@ -229,8 +305,8 @@ static bool leaves_add(frame *fr, leaves *l, const value *v) {
     return ing_vec_push(&l->insts, v->inst) && ing_vec_push(&l->types, t);
 }
 
-/* The same value with its leaves taken from `next` on: parameters of the open function,
- * or members of a result. */
+/* The same value for another frame, with its leaves taken from `next` on: parameters of the
+ * open function, or members of a result. Without a source they stay: an opened func. */
 typedef struct source {
     ing_op op; /* PARAM, EXTRACT, or NONE: `inst` is the one leaf */
     uint32_t inst, next;
@@ -251,6 +327,8 @@ static ing_status rebuild(frame *fr, value *v, source *src) {
         v->gref = 0;
         return ING_OK;
     }
+    v->gref = 0;
+    if (!src) return ING_OK;
     ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
     uint32_t k = src->next++;
     if (src->op == ING_OP_PARAM)
@@ -259,7 +337,6 @@ static ing_status rebuild(frame *fr, value *v, source *src) {
         v->inst = ing_ir_emit(&fr->b, ING_OP_EXTRACT, t, src->inst, k, 0);
     else
         v->inst = src->inst;
-    v->gref = 0;
     return ING_OK;
 }
 
@@ -324,11 +401,12 @@ static ing_status close_body(frame *fr, flow end) {
 static ing_status lower_body(frame *fr, const call *c) {
     source src = {.op = ING_OP_PARAM};
     fr->b.loc = fr->t->root;
-    for (uint32_t i = 0; i < c->info->list.n; i++) ING_TRY(bind_param(fr, c, i, &src));
+    for (uint32_t i = 0; i < c->info->list.n; i++)
+        ING_TRY(bind_param(fr, c, i, fr->top ? NULL : &src));
     GATE(fr, fr->t->root, returns, &fr->returns, fr->lo->e);
     flow end = FLOW_NEXT;
-    ING_TRY(ing_front_block(fr, NF(fr->t, fr->t->root, FUNCTION)->body, &end));
-    return close_body(fr, end);
+    ING_TRY(ing_front_block(fr, body_of(fr->t), &end));
+    return fr->top ? ING_OK : close_body(fr, end);
 }
 
 static ing_status spec_lower(call *c, spec *sp, const leaves *l) {
@@ -459,7 +537,7 @@ ing_status ing_front_func_return(frame *fr, ing_node n, const value *given) {
         sp->ret = v;
     sp->has_ret = true;
     fr->b.loc = n;
-    return emit_return(fr, &v);
+    return fr->top ? ING_OK : emit_return(fr, &v);
 }
 
 /* ---- the call ----------------------------------------------------------------------------------------------- */
@@ -477,15 +555,19 @@ static ing_status spec_key(call *c, ing_hash128 fn, ing_hash128 *out) {
     return ING_OK;
 }
 
+static ing_status fail_recursion(call *c) {
+    return ing_front_fail_at(c->fr, c->node, ING_COMPILE, "write it as a loop",
+                             "%s calls itself; recursion is not supported",
+                             c->info->t->name);
+}
+
 static ing_status spec_get(call *c, ing_hash128 key, const leaves *l, spec **out) {
     lowering *lo = c->fr->lo;
     uint32_t known = ing_map_get(&lo->specs, key);
     if (known) {
         *out = lo->spec_list.at[known - 1];
         if ((*out)->done) return ING_OK;
-        return ing_front_fail_at(c->fr, c->node, ING_COMPILE, "write it as a loop",
-                                 "%s calls itself; recursion is not supported",
-                                 c->info->t->name);
+        return fail_recursion(c);
     }
     *out = ING_NEW(&lo->arena, spec);
     if (!*out || !ing_vec_push(&lo->spec_list, *out) ||
@@ -509,6 +591,72 @@ static ing_status emit_call(call *c, const spec *sp, const leaves *l, value *out
     return rebuild(fr, out, &src);
 }
 
+/* ---- opened funcs ------------------------------------------------------------------------------------------- */
+
+/* Instructions from `first` on belong to this tree, if to no other yet. */
+static void mark_tree(ing_ir_func *f, uint32_t first, uint32_t tree) {
+    for (uint32_t i = first; i < f->insts.len; i++)
+        if (f->insts.at[i].loc && !(f->insts.at[i].loc >> ING_FRONT_TREE_SHIFT))
+            f->insts.at[i].loc |= tree << ING_FRONT_TREE_SHIFT;
+}
+
+static bool can_open(const call *c) {
+    const frame *fr = c->fr;
+    return fr->top && fr->control == 0 && (c->info->can_open || c->fn->top_only) &&
+           fr->lo->opened.len < (1u << (31 - ING_FRONT_TREE_SHIFT)) &&
+           c->info->t->nodes.len < (1u << ING_FRONT_TREE_SHIFT);
+}
+
+/* The body in the caller's place: the builder goes there and comes back. */
+static ing_status open_body(call *c, frame *fr, ing_hash128 signature, spec *sp) {
+    frame *caller = c->fr;
+    lowering *lo = caller->lo;
+    ING_TRY(ing_front_frame_init(fr, lo, caller, c->info->t));
+    fr->func = caller->func;
+    fr->call_node = c->node;
+    fr->top = true;
+    fr->open = signature;
+    fr->sp = sp;
+    fr->b = caller->b;
+    ing_ir_func *f = fr->b.func;
+    uint32_t first = f ? f->insts.len : 0, tree = lo->opened.len;
+    ing_status s = ing_front_deeper(fr, c->info->t->root);
+    if (s == ING_OK) s = lower_body(fr, c);
+    lo->depth--;
+    if (f) mark_tree(f, first, tree);
+    caller->b = fr->b;
+    ing_front_frame_fini(fr);
+    return s;
+}
+
+static ing_status open_func(call *c, ing_hash128 signature, value *out) {
+    frame *caller = c->fr, fr;
+    lowering *lo = caller->lo;
+    for (const frame *f = caller; f->caller; f = f->caller)
+        if (ing_hash_eq(f->open, signature)) return fail_recursion(c);
+    spec sp = {0};
+    GATE(caller, c->node, enter, c->fn->gref, c->refs, c->info->list.n, lo->e);
+    if (!ing_vec_push(&lo->opened, c->info->t)) return no_memory(caller);
+    ING_TRY(open_body(c, &fr, signature, &sp));
+    GATE(caller, c->node, leave, &sp.subtrace, lo->e);
+    GATE(caller, c->node, splice, sp.subtrace, c->fn->gref, c->refs, c->info->list.n,
+         lo->e);
+    caller->b.loc = c->node;
+    *out = (value){.kind = V_VOID};
+    if (!sp.has_ret) return ING_OK;
+    *out = sp.ret;
+    return rebuild(caller, out, NULL);
+}
+
+static ing_status fail_nested(call *c) {
+    return ing_front_fail_at(
+        c->fr, c->node, ING_SYNTAX,
+        "call it in the outermost block of the kernel, or in a qd.static loop there",
+        "`%s` is decorated with requires_top_level=True and cannot be called below a "
+        "run-time for / if / while: its loops would not be parallel phases there",
+        c->info->t->name);
+}
+
 ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
                                const call_args *a, value *out) {
     call c = {.fr = fr, .node = n, .fn = fn};
@@ -524,6 +672,8 @@ ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
     for (uint32_t i = 0; i < count; i++)
         if (!c.defaulted[i]) ING_TRY(pass_arg(&c, i));
     ING_TRY(spec_key(&c, fn_key, &key));
+    if (can_open(&c)) return open_func(&c, key, out);
+    if (fn->top_only) return fail_nested(&c);
     leaves l = {0};
     spec *sp = NULL;
     ing_status s = ING_OK;

@@ -1,7 +1,6 @@
 /* `for`: over range, ndrange, arrays and grouped ones at run time, over anything static
- * unrolled. Called by the statement table. A loop in the outermost block of a kernel is
- * parallel; a func's loops are serial here (where a func is called at the top level of a
- * kernel, run_loop is the place that decides that they become tasks).
+ * unrolled. Called by the statement table. A loop in the outermost block of a kernel, or of a
+ * func that was opened there, is parallel; all others are serial.
  *
  * A loop over several axes is lowered to one flat loop with the indices taken out by
  * division, outermost axis first; a pass splits it into rows. */
@@ -109,7 +108,7 @@ static ing_status loop_body(frame *fr, const run *r, const uint32_t *stride,
 
 static ing_status run_loop(frame *fr, const run *r) {
     ing_ir_builder *b = &fr->b;
-    bool top = fr->kernel && fr->control == 0;
+    bool top = fr->top && fr->control == 0;
     bool parallel = top && !fr->serialize_next;
     uint16_t flags = parallel ? ING_IR_PARALLEL : top ? ING_IR_SERIAL : 0;
     fr->serialize_next = false;

@@ -63,12 +63,15 @@ static ing_status lower_kernel(lowering *lo, const ing_front_tree *tree) {
     if (!ing_vec_push(&lo->out->trees, tree))
         return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
     ING_TRY(ing_front_frame_init(&fr, lo, NULL, tree));
-    fr.kernel = true;
+    fr.kernel = fr.top = true;
     fr.func = func;
     ing_ir_builder_init(&fr.b, lo->mod, func);
     ing_status s = lower_body(&fr);
     ing_ir_builder_done(&fr.b);
     ing_front_frame_fini(&fr);
+    for (uint32_t k = lo->opened.len; k-- > 0;)
+        if (!ing_vec_push(&lo->out->trees, lo->opened.at[k]))
+            return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
     return s;
 }
 
@@ -95,6 +98,7 @@ ing_status ing_front_lower(const ing_front_tree *tree, const ing_gate *gate,
     ing_map_fini(&lo.func_map);
     ing_vec_fini(&lo.spec_list);
     ing_vec_fini(&lo.func_list);
+    ing_vec_fini(&lo.opened);
     ing_arena_fini(&lo.arena);
     return s;
 }

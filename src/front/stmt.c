@@ -224,11 +224,12 @@ static ing_status stmt_return(frame *fr, ing_node n, flow *out) {
     const struct nf_RETURN *f = NF(fr->t, n, RETURN);
     value v = ing_front_none();
     *out = FLOW_ENDED;
-    if (fr->kernel && fr->control)
+    if (fr->top && fr->control)
         return ing_front_fail_at(
             fr, n, ING_SYNTAX,
             "set a variable in the branch or loop and return it at the end",
-            "Return inside non-static if/for is not supported in kernels");
+            "Return inside non-static if/for is not supported in %s",
+            fr->kernel ? "kernels" : "funcs that require the top level");
     if (f->value) ING_TRY(ing_front_expr_forced(fr, f->value, &v));
     fr->b.loc = n;
     if (!fr->kernel) return ing_front_func_return(fr, n, &v);

@@ -182,6 +182,7 @@ static void force_static(const ing_gate_fact *f, value *v) {
     case ING_GATE_FUNC:
         v->kind = V_FUNC;
         v->bound = f->bound;
+        v->top_only = f->requires_top_level;
         break;
     case ING_GATE_INTRINSIC:
         v->kind = V_INTRINSIC;

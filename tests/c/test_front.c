@@ -157,7 +157,10 @@ static ing_status mock_param_info(void *self, uint32_t i, ing_gate_param *out,
     mock *m = self;
     mock_func *f = m->frames[m->n_frames - 1].f;
     (void)e;
-    *out = (ing_gate_param){f->passing[i], f->dtype[i], -1, f->has_default[i]};
+    *out = (ing_gate_param){.passing = f->passing[i],
+                            .dtype = f->dtype[i],
+                            .ndim = -1,
+                            .has_default = f->has_default[i]};
     ing_bytes_printf(&m->log, "param %s %u\n", f->name, i);
     return ING_OK;
 }
@@ -705,9 +708,9 @@ static const struct {
      "again(v)\n"
      "           ^~~~~~~~\nhelp: write it as a loop\nin the call of again at "
      "test.py:2:14"},
-    {"def k(out):\n    out[0] = wrong()\n", ING_TYPE,
-     "test.py:2:14: wrong is missing its argument 'v'\n    out[0] = wrong()\n"
-     "             ^~~~~~~"},
+    {"def k(out):\n    out[0] = wrong()\n", ING_SYNTAX,
+     "test.py:2:14: Missing argument 'v' of wrong\n    out[0] = wrong()\n"
+     "             ^~~~~~~\nhelp: it takes (v)"},
     {"def k(out):\n    return 1\n", ING_SYNTAX,
      "test.py:2:5: A kernel with a return value must be annotated with a return type, "
      "e.g. def "
