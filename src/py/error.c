@@ -15,9 +15,12 @@ static const ing_front_tree *tree_of(const at *a, PyObject **owner) {
     const ing_py_variant *v = a->variant;
     if (a->slot->task >= v->code.n_tasks) return NULL;
     const ing_code_task *t = &v->code.tasks[a->slot->task];
-    if (a->slot->func >= t->n_trees || t->trees[a->slot->func] >= v->trees.len)
-        return NULL;
-    ing_path path = v->trees.at[t->trees[a->slot->func]];
+    if (a->slot->func >= t->n_trees) return NULL;
+    /* A func that was opened in the kernel: its tree, counted from the end. */
+    uint32_t opened = a->slot->node >> ING_FRONT_TREE_SHIFT;
+    uint32_t i = opened ? v->trees.len - opened : t->trees[a->slot->func];
+    if (i >= v->trees.len) return NULL;
+    ing_path path = v->trees.at[i];
     ing_err ignored;
     ing_err_init(&ignored);
     const ing_front_tree *tree = NULL;
@@ -33,7 +36,7 @@ static ing_status at_node(const at *a, ing_status s, const char *remedy, ing_err
                           const char *text) {
     PyObject *owner = NULL; /* of the tree */
     const ing_front_tree *t = tree_of(a, &owner);
-    uint32_t node = a->slot->node;
+    uint32_t node = a->slot->node & ((1u << ING_FRONT_TREE_SHIFT) - 1);
     if (!t || node >= t->nodes.len)
         s = ing_fail(e, s, "%s", text);
     else
