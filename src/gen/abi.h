@@ -14,22 +14,40 @@
 
 #include <stdint.h>
 
+enum { ING_ABI_MAX_DETAIL = 16, ING_ABI_MAX_PRINT = 256 };
+
 typedef struct ing_error_slot {
     int32_t code;  /* 0 = none; ing_abi_error; the first one to be set wins (atomic) */
     uint32_t func; /* function ordinal within the task */
     uint32_t node; /* node ordinal in that function's tree */
     uint32_t task; /* filled in by the runtime */
-    int64_t detail[4]; /* e.g. axis, index, extent */
+    uint64_t detail[ING_ABI_MAX_DETAIL]; /* words as in CONST: axis, index, extent; what a
+                                            message shows. Undefined beyond what was set */
 } ing_error_slot;
 
 typedef enum ing_abi_error {
     ING_ABI_OK,
     ING_ABI_ASSERT,
     ING_ABI_BOUNDS,
-    ING_ABI_OVERFLOW,
+    ING_ABI_OVERFLOW, /* reported, not an error: detail 0 says which operation (below) */
     ING_ABI_CANCELLED,
+    ING_ABI_MEMORY, /* the interpreter ran out of it */
     ING_ABI_USER, /* codes from here on index the kernel's message table */
 } ing_abi_error;
+
+/* Operations whose overflow is reported. */
+enum {
+    ING_ABI_OVERFLOW_ADD,
+    ING_ABI_OVERFLOW_SUB,
+    ING_ABI_OVERFLOW_MUL,
+    ING_ABI_OVERFLOW_SHL
+};
+
+/* A PRINT: `code` is its message, or a fault at (func, node); words as in CONST. */
+typedef struct ing_printed {
+    uint32_t code, func, node, n;
+    uint64_t words[];
+} ing_printed;
 
 typedef struct ing_ctx {
     uint64_t *args;        /* argument words: see ing_ir_arg in src/ir/ir.h */
@@ -39,7 +57,15 @@ typedef struct ing_ctx {
     int32_t (*poll)(struct ing_ctx *); /* non-zero = stop; refills fuel */
     int64_t fuel;
     void *owner; /* the runtime's */
-    uint64_t reserved[2];
+    /* Takes a copy; called only by code with a PRINT, and then never NULL. */
+    void (*print)(struct ing_ctx *, const ing_printed *);
+    /* The numbers of RANDOM are a function of these (src/ir/random.c). The runtime sets key
+     * (seed and launch) and task; each iteration of a parallel loop sets stream to its index
+     * and draw to 0; each RANDOM takes one draw. */
+    uint64_t key;
+    uint64_t task;
+    uint64_t stream;
+    uint64_t draw;
 } ing_ctx;
 
 typedef int32_t (*ing_task_fn)(ing_ctx *, int64_t begin, int64_t end, int64_t chunk);

@@ -1,6 +1,7 @@
 /* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
  * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
- * writes control, llvm_mem.c memory and aggregates, llvm_op.c arithmetic. */
+ * writes control, llvm_mem.c memory and aggregates, llvm_op.c arithmetic, llvm_service.c
+ * random numbers and prints. */
 #ifndef ING_GEN_INT_H
 #define ING_GEN_INT_H
 
@@ -67,6 +68,7 @@ typedef struct ing_gen {
     uint64_t local_bytes; /* of the locals of all functions so far */
     uint32_t pow_types;   /* bit per dtype: integer power wanted */
     bool stop_fn;         /* the error function is wanted */
+    bool uses_random;     /* a function that the task reaches draws numbers */
     ing_err *e;
     ing_status status; /* sticky */
 
@@ -77,6 +79,7 @@ typedef struct ing_gen {
     ing_gen_txt *vals; /* by instruction id */
     uint8_t *roots;    /* by instruction id: ing_gen_root */
     uint32_t n_tmp, n_label;
+    uint32_t printed_words; /* size of the record that PRINTs fill, 0 = none */
     bool has_args, has_rets, has_status, stop_label, ended;
     uint32_t parallel; /* id of the open parallel loop, 0 = none */
     ing_vec(ing_gen_frame) frames;
@@ -116,6 +119,14 @@ void ing_gen_body(ing_gen *g); /* the whole body of the current function */
 bool ing_gen_memory_op(ing_gen *g, uint32_t id); /* false: not one of these */
 /* The metadata of an access, with its leading comma; "" when there is none. */
 const char *ing_gen_access(const ing_gen *g, ing_gen_root root);
+
+/* ---- llvm_service.c -------------------------------------------------------------- */
+bool ing_gen_service_op(ing_gen *g, uint32_t id);
+/* An iteration begins (or a serial task, with index 0): its stream of random numbers. */
+void ing_gen_stream(ing_gen *g, ing_gen_txt index);
+void ing_gen_random_function(ing_gen *g); /* if it is wanted, to out */
+/* A scalar as a whole word, extended as a CONST is. */
+ing_gen_txt ing_gen_word(ing_gen *g, ing_dtype t, ing_gen_txt v);
 
 /* ---- llvm_op.c --------------------------------------------------------------------- */
 bool ing_gen_value_op(ing_gen *g, uint32_t id);

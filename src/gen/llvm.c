@@ -173,7 +173,7 @@ static void open_function(ing_gen *g, uint32_t fi) {
     g->fi = fi;
     g->f = g->m->funcs.at[fi];
     g->plan = &g->plans[fi];
-    g->n_tmp = g->n_label = 0;
+    g->n_tmp = g->n_label = g->printed_words = 0;
     g->has_args = g->has_rets = g->has_status = g->stop_label = g->ended = false;
     g->parallel = 0;
     ing_bytes_clear(&g->entry);
@@ -202,6 +202,9 @@ static void put_function(ing_gen *g, uint32_t fi) {
     ing_gen_body(g);
     put_header(g);
     ing_bytes_put(g->out, g->entry.at, g->entry.len);
+    if (g->printed_words)
+        ing_bytes_printf(g->out, "  %%printed = alloca [%u x i64], align 8\n",
+                         g->printed_words);
     put_fuel_entry(g);
     ing_bytes_puts(g->out, "  br label %body\nbody:\n");
     ing_bytes_put(g->out, g->body.at, g->body.len);
@@ -278,6 +281,7 @@ static void put_module(ing_gen *g) {
     for (uint32_t i = 0; i < g->m->funcs.len && g->status == ING_OK; i++)
         if (g->plans[i].reached) put_function(g, i);
     ing_gen_pow_functions(g);
+    ing_gen_random_function(g);
     put_stop_function(g);
     put_declarations(g);
     put_tail(g);

@@ -183,6 +183,8 @@ static void open_loop(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
                 from.s, id, id, id);
     g->vals[id] = ing_gen_text("%%i%u", id);
     if (i->flags & ING_IR_PARALLEL && !g->parallel) g->parallel = id;
+    if (g->parallel == id && g->uses_random)
+        ing_gen_stream(g, ing_gen_cast(g, t, ING_I64, g->vals[id]));
     push(g, id, i->c);
     if (g->frames.len) g->frames.at[g->frames.len - 1].end = to;
 }
@@ -269,7 +271,8 @@ static void put_inst(ing_gen *g, uint32_t id) {
         put_return(g, i->a ? g->vals[i->a] : ing_gen_text("zeroinitializer"));
         break;
     default:
-        if (!ing_gen_value_op(g, id) && !ing_gen_memory_op(g, id))
+        if (!ing_gen_value_op(g, id) && !ing_gen_memory_op(g, id) &&
+            !ing_gen_service_op(g, id))
             ing_gen_fail(g, "operation without code");
         return;
     }
@@ -277,6 +280,7 @@ static void put_inst(ing_gen *g, uint32_t id) {
 }
 
 void ing_gen_body(ing_gen *g) {
+    if (g->f->kind == ING_IR_TASK) ing_gen_stream(g, ing_gen_text("0"));
     push(g, 0, g->f->body);
     while (g->frames.len && g->status == ING_OK && !g->arena.failed) {
         ing_gen_frame *f = &g->frames.at[g->frames.len - 1];

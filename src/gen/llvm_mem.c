@@ -237,16 +237,8 @@ static void store(ing_gen *g, ing_type t, txt v, txt p, ing_gen_root root) {
     }
 }
 
-/* A result is a whole word, extended as a CONST is. */
 static void set_result(ing_gen *g, const ing_ir_inst *i) {
-    ing_dtype t = (ing_dtype)ing_gen_type_of(g, i->b);
-    uint32_t bits = ing_dtype_bits(t);
-    txt v = g->vals[i->b];
-    if (ing_dtype_is_float(t)) {
-        v = ing_gen_def(g, "bitcast %s %s to i%u", ing_gen_type(g, t).s, v.s, bits);
-        t = bits == 16 ? ING_U16 : bits == 32 ? ING_U32 : ING_U64;
-    }
-    v = ing_gen_cast(g, t, ING_I64, v);
+    txt v = ing_gen_word(g, (ing_dtype)ing_gen_type_of(g, i->b), g->vals[i->b]);
     txt pp = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
                          offsetof(ing_ctx, rets));
     txt r = ing_gen_def(g, "load ptr, ptr %s, align 8%s", pp.s,
@@ -332,6 +324,30 @@ static txt atomic(ing_gen *g, const ing_ir_inst *i) {
     return t == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", old.s) : old;
 }
 
+static txt compare_and_swap(ing_gen *g, const ing_ir_inst *i) {
+    txt p = g->vals[i->a], want = g->vals[i->b], put = g->vals[i->c];
+    ing_gen_root root = (ing_gen_root)g->roots[i->a];
+    ing_dtype t = (ing_dtype)i->type;
+    txt ty = ing_gen_type_mem(g, t), old;
+    if (i->flags & ING_IR_PRIVATE || root == ING_GEN_LOCAL) {
+        old = load(g, t, p, root);
+        txt same =
+            ing_gen_def(g, "icmp eq %s %s, %s", ing_gen_type(g, t).s, old.s, want.s);
+        store(g, t,
+              ing_gen_def(g, "select i1 %s, %s %s, %s %s", same.s, ing_gen_type(g, t).s,
+                          put.s, ing_gen_type(g, t).s, old.s),
+              p, root);
+        return old;
+    }
+    want = to_memory(g, t, want);
+    put = to_memory(g, t, put);
+    txt x = ing_gen_def(
+        g, "cmpxchg ptr %s, %s %s, %s %s monotonic monotonic, align %u%s", p.s, ty.s,
+        want.s, ty.s, put.s, ing_dtype_bytes(t), ing_gen_access(g, root));
+    old = ing_gen_def(g, "extractvalue { %s, i1 } %s, 0", ty.s, x.s);
+    return t == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", old.s) : old;
+}
+
 /* ---- aggregates ---------------------------------------------------------------------------- */
 
 /* Type of member k of an aggregate. */
@@ -374,6 +390,7 @@ bool ing_gen_memory_op(ing_gen *g, uint32_t id) {
               (ing_gen_root)g->roots[i->a]);
         break;
     case ING_OP_ATOMIC: v[id] = atomic(g, i); break;
+    case ING_OP_CAS: v[id] = compare_and_swap(g, i); break;
     case ING_OP_SET_RET: set_result(g, i); break;
     case ING_OP_MAKE: v[id] = make(g, i); break;
     case ING_OP_EXTRACT: v[id] = extract(g, i); break;

@@ -183,6 +183,15 @@ static txt int_sign(ing_gen *g, ing_dtype t, txt a) {
     return ing_gen_def(g, "or %s %s, %s", ty.s, p.s, n.s);
 }
 
+static txt int_ffs(ing_gen *g, ing_dtype t, txt a) {
+    txt ty = scalar(t);
+    if (t == ING_U1) return a;
+    txt n = int_intrinsic1(g, "cttz", true, t, a);
+    txt at = ing_gen_def(g, "add %s %s, 1", ty.s, n.s);
+    txt zero = ing_gen_def(g, "icmp eq %s %s, 0", ty.s, a.s);
+    return ing_gen_def(g, "select i1 %s, %s 0, %s %s", zero.s, ty.s, ty.s, at.s);
+}
+
 static txt int_power(ing_gen *g, ing_dtype t, txt a, txt b) {
     txt ty = scalar(t);
     g->pow_types |= 1u << t;
@@ -220,6 +229,7 @@ static txt int_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
     case ING_OP_ROUND:
     case ING_OP_TRUNC: return a;
     case ING_OP_POPCNT: return int_intrinsic1(g, "ctpop", false, t, a);
+    case ING_OP_FFS: return int_ffs(g, t, a);
     case ING_OP_CLZ: return int_intrinsic1(g, "ctlz", true, t, a);
     default: ing_gen_fail(g, "integer operation that does not exist"); return a;
     }
@@ -283,7 +293,7 @@ typedef struct math_fn {
 
 static const math_fn math_fns[ING_OP_N] = {
     [ING_OP_ABS] = {"fabs", NULL},    [ING_OP_FLOOR] = {"floor", NULL},
-    [ING_OP_CEIL] = {"ceil", NULL},   [ING_OP_ROUND] = {"roundeven", NULL},
+    [ING_OP_CEIL] = {"ceil", NULL},   [ING_OP_ROUND] = {"round", NULL},
     [ING_OP_TRUNC] = {"trunc", NULL}, [ING_OP_SQRT] = {"sqrt", NULL},
     [ING_OP_SIN] = {"sin", NULL},     [ING_OP_COS] = {"cos", NULL},
     [ING_OP_EXP] = {"exp", NULL},     [ING_OP_LOG] = {"log", NULL},

@@ -12,7 +12,7 @@
  *  P3 A function's accesses may join the access group of the parallel loop that calls it
  *     only when no access can be to memory shared by iterations by accident: locals that
  *     LLVM turns into registers are fine, indexed locals and ref parameters are not (all
- *     iterations share the alloca once it is inlined). */
+ *     iterations share the alloca once it is inlined), nor is the context (RANDOM). */
 #include "gen/gen_int.h"
 
 /* Loops up to this many iterations in all count as straight code. */
@@ -104,6 +104,7 @@ static bool visit(walk *w, uint32_t id) {
     case ING_OP_WHILE: return open_level(w, id, i->a);
     case ING_OP_CALL: return visit_call(w, i);
     case ING_OP_CHECK: w->g->plans[w->fi].stops = true; return true;
+    case ING_OP_RANDOM: w->g->uses_random = true; return true;
     default: return true;
     }
 }
@@ -132,6 +133,7 @@ static bool groupable(const ing_gen *g, uint32_t fi) {
         if (ing_ir_type(g->m, f->params[k])->kind == ING_TYPE_REF) return false;
     for (uint32_t id = 1; id < f->insts.len; id++) {
         const ing_ir_inst *i = &f->insts.at[id];
+        if (i->op >= ING_OP_RANDOM && i->op <= ING_OP_DETAIL) return false;
         if (i->op != ING_OP_ALLOCA) continue;
         if (ing_ir_type(g->m, i->type)->elem >= ING_DTYPE_N) return false;
     }

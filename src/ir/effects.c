@@ -13,7 +13,8 @@ static const ing_ir_inst *root_of(const ing_ir_func *f, uint32_t ref) {
 
 /* Marks what the instruction writes; true: it writes through a parameter. */
 static bool mark(const ing_ir_func *f, const ing_ir_inst *i, uint8_t *written) {
-    if (i->op != ING_OP_STORE && i->op != ING_OP_ATOMIC) return false;
+    if (i->op != ING_OP_STORE && i->op != ING_OP_ATOMIC && i->op != ING_OP_CAS)
+        return false;
     const ing_ir_inst *root = root_of(f, i->a);
     if (root->op == ING_OP_ARRAY) written[root->a] = 1;
     return root->op == ING_OP_PARAM;

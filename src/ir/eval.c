@@ -136,6 +136,7 @@ static bool eval_int(ing_op op, ing_dtype t, uint64_t a, uint64_t b, uint64_t *o
     case ING_OP_ROUND:
     case ING_OP_TRUNC: r = a; break;
     case ING_OP_POPCNT: r = int_count(t, a); break;
+    case ING_OP_FFS: r = a ? (uint64_t)__builtin_ctzll(a) + 1 : 0; break;
     case ING_OP_CLZ: r = int_clz(t, a); break;
     default: return false;
     }
@@ -165,7 +166,7 @@ static bool eval_int(ing_op op, ing_dtype t, uint64_t a, uint64_t b, uint64_t *o
     case ING_OP_SGN: *r = (F)((a > 0) - (a < 0)); return true;    \
     case ING_OP_FLOOR: *r = floor##sfx(a); return true;           \
     case ING_OP_CEIL: *r = ceil##sfx(a); return true;             \
-    case ING_OP_ROUND: *r = nearbyint##sfx(a); return true;       \
+    case ING_OP_ROUND: *r = round##sfx(a); return true;           \
     case ING_OP_TRUNC: *r = trunc##sfx(a); return true;           \
     case ING_OP_SQRT: *r = sqrt##sfx(a); return true;             \
     case ING_OP_RSQRT: *r = (F)1 / sqrt##sfx(a); return true;     \

@@ -160,6 +160,7 @@ static void put_loop(flattener *s, uint32_t id) {
     t.d = off(s, id);
     t.a = off(s, i->a);
     t.b = off(s, i->b);
+    t.from = (i->flags & ING_IR_PARALLEL) != 0;
     uint32_t start = put(s, t);
     s->loop = &ctx;
     put_block(s, i->c);

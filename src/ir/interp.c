@@ -155,6 +155,26 @@ static uint64_t atomic(ing_ir_atomic how, ing_dtype t, uint8_t *p, uint64_t w,
     return old;
 }
 
+#define CAS_ONCE(T)                                                          \
+    do {                                                                     \
+        T raw = (T)expected;                                                 \
+        __atomic_compare_exchange_n((T *)(void *)p, &raw, (T)desired, false, \
+                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);     \
+        old = (uint64_t)raw;                                                 \
+    } while (0)
+
+static uint64_t compare_and_swap(ing_dtype t, uint8_t *p, uint64_t expected,
+                                 uint64_t desired) {
+    uint64_t old;
+    switch (ing_dtype_bytes(t)) {
+    case 1: CAS_ONCE(uint8_t); break;
+    case 2: CAS_ONCE(uint16_t); break;
+    case 4: CAS_ONCE(uint32_t); break;
+    default: CAS_ONCE(uint64_t); break;
+    }
+    return t == ING_U1 ? old != 0 : ing_ir_norm(t, old);
+}
+
 /* Address of an element: indices by logical axis, extents in the argument words, taken in
  * the order of the layout. Computed as unsigned: an index out of range must not trap here. */
 static uint64_t element(const vm *v, const ing_flat *f, const ing_step *s,
@@ -169,6 +189,34 @@ static uint64_t element(const vm *v, const ing_flat *f, const ing_step *s,
         linear = linear * words[1 + axis] + WORD(f->off[idx[axis]]);
     }
     return words[0] + linear * s->size;
+}
+
+/* ---- services -------------------------------------------------------------------------- */
+
+static void run_print(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
+    const ing_ir_inst *i = ing_ir_at(f->func, s->id);
+    union {
+        ing_printed p;
+        uint64_t room[ING_ABI_MAX_PRINT + 2];
+    } u;
+    if (!v->ctx->print) return;
+    u.p = (ing_printed){i->a, (uint32_t)(f - v->flats), i->loc, i->c};
+    for (uint32_t k = 0; k < i->c; k++)
+        u.p.words[k] = WORD(f->off[f->func->extra.at[i->b + k]]);
+    v->ctx->print(v->ctx, &u.p);
+}
+
+static void run_detail(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
+    const ing_ir_inst *i = ing_ir_at(f->func, s->id);
+    for (uint32_t k = 0; v->ctx->error && k < i->c; k++)
+        v->ctx->error->detail[k] = WORD(f->off[f->func->extra.at[i->b + k]]);
+}
+
+/* An iteration of a parallel loop begins: random numbers depend on its index alone. */
+static void begin_iteration(vm *v, const ing_step *s, uint8_t *fp) {
+    if (!s->from) return;
+    v->ctx->stream = WORD(s->d);
+    v->ctx->draw = 0;
 }
 
 /* ---- calls ---------------------------------------------------------------------------- */
@@ -190,7 +238,7 @@ static bool enter(vm *v, cursor *c) {
     /* calls form no cycle (I7), so a chain never exceeds the number of functions */
     uint8_t *fp = v->calls.len < v->n_flats ? frame_push(v, to->frame) : NULL;
     if (!fp || !ing_vec_push(&v->calls, back)) {
-        stop(v, ING_ABI_OVERFLOW, c->f, c->s->id);
+        stop(v, ING_ABI_MEMORY, c->f, c->s->id);
         return false;
     }
     for (uint32_t k = 0; k < i->c; k++) {
@@ -251,6 +299,13 @@ static void run_data(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
             atomic(s->c, s->dtype, (uint8_t *)(uintptr_t)WORD(s->a), WORD(s->b),
                    ing_ir_at(f->func, s->id)->flags & ING_IR_PRIVATE);
         break;
+    case ING_OP_CAS:
+        WORD(s->d) = compare_and_swap(s->dtype, (uint8_t *)(uintptr_t)WORD(s->a),
+                                      WORD(s->b), WORD(s->c));
+        break;
+    case ING_OP_RANDOM: WORD(s->d) = ing_ir_random(v->ctx, s->dtype); break;
+    case ING_OP_PRINT: run_print(v, f, s, fp); break;
+    case ING_OP_DETAIL: run_detail(v, f, s, fp); break;
     case ING_OP_MAKE: memset(fp + s->d, 0, s->size); break;
     case ING_STEP_COPY: memcpy(fp + s->d, fp + s->a, s->size); break;
     case ING_OP_EXTRACT:
@@ -318,11 +373,14 @@ static void run(vm *v, cursor c) {
             break;
         case ING_STEP_LOOP:
             WORD(s->d) = WORD(s->a);
+            begin_iteration(v, s, fp);
             if ((int64_t)WORD(s->a) >= (int64_t)WORD(s->b)) c.s = c.f->steps.at + s->c;
             break;
         case ING_STEP_NEXT:
             if (poll(v)) return;
-            if ((int64_t)++WORD(s->d) < (int64_t)WORD(s->b)) c.s = c.f->steps.at + s->c;
+            if ((int64_t)++WORD(s->d) >= (int64_t)WORD(s->b)) break;
+            begin_iteration(v, s, fp);
+            c.s = c.f->steps.at + s->c;
             break;
         case ING_STEP_BACK:
             if (poll(v)) return;
@@ -371,15 +429,16 @@ int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx,
                       int64_t begin, int64_t end) {
     vm v = {.m = m, .ctx = ctx, .begin = begin, .end = end};
     uint8_t *fp = NULL;
+    ctx->stream = ctx->draw = 0;
     if (prepare(&v, k)) fp = frame_push(&v, v.flats[0].frame);
     if (fp) {
         run(&v, (cursor){.f = &v.flats[0], .s = v.flats[0].steps.at, .fp = fp});
-    } else { /* there is no code for lost memory in the ABI */
-        v.stopped = ING_ABI_OVERFLOW;
+    } else {
+        v.stopped = ING_ABI_MEMORY;
         int32_t none = 0;
         if (ctx->error) {
-            __atomic_compare_exchange_n(&ctx->error->code, &none, ING_ABI_OVERFLOW,
-                                        false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+            __atomic_compare_exchange_n(&ctx->error->code, &none, ING_ABI_MEMORY, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
         }
     }
     for (uint32_t j = 0; j < v.n_flats; j++) ing_ir_flat_fini(&v.flats[j]);

@@ -21,7 +21,7 @@ enum {                           /* steps that are not operations of op.def */
 typedef struct ing_step {
     uint16_t op;
     uint8_t dtype;       /* of operands (arithmetic) or of the result; 0 = aggregate */
-    uint8_t from;        /* CAST: source dtype */
+    uint8_t from;        /* CAST: source dtype; LOOP, NEXT: 1 = the parallel loop */
     uint32_t d, a, b, c; /* frame offsets, jump targets, immediates */
     uint32_t size;       /* of aggregates in bytes; ELEM, MEMBER_DYN: of an element */
     uint32_t id;         /* the instruction */

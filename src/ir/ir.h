@@ -16,7 +16,8 @@
  *  I5 in a kernel function, LOOPs with ING_IR_PARALLEL stand only in the outermost block;
  *     after the split pass each is the only LOOP of a task of its own.
  *  I6 names and locations never change meaning: text and digests can drop them. The
- *     location of a CHECK is data (the code carries it, R19): text always keeps it.
+ *     location of a CHECK, and of a PRINT that reports a fault, is data (the code carries
+ *     it, R19): text always keeps it.
  *  I7 blocks nest at most ING_IR_MAX_NESTING deep and calls form no cycle, so that passes
  *     may recurse over blocks (not over calls). */
 #ifndef ING_IR_H
@@ -322,8 +323,18 @@ ing_status ing_ir_digest(const ing_ir_mod *m, ing_hash128 *out, ing_err *e);
 /* written[k] = 1 for every argument k that the module may write; one byte per argument. */
 void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written);
 
-/* Runs task `k` on the calling thread over [begin, end) as native code would (R24). */
+/* ---- random numbers: the one definition of RANDOM (random.c) ------------------------------ */
+
+#define ING_PHILOX_M0 0xD2511F53u
+#define ING_PHILOX_M1 0xCD9E8D57u
+#define ING_PHILOX_W0 0x9E3779B9u
+#define ING_PHILOX_W1 0xBB67AE85u
+void ing_ir_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 struct ing_ctx;
+/* The next draw of the context's stream as a word of type t. */
+uint64_t ing_ir_random(struct ing_ctx *ctx, ing_dtype t);
+
+/* Runs task `k` on the calling thread over [begin, end) as native code would (R24). */
 int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx,
                       int64_t begin, int64_t end);
 

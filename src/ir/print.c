@@ -2,6 +2,7 @@
  * depend on ids, and equal text means equal code (the digest is made of it). Numbers are
  * written without the C library's locale. Called for digests, tests and diagnostics; must
  * survive modules that would not verify. docs/internals/ir.md describes the form. */
+#include "gen/abi.h"
 #include "ir/ir_int.h"
 
 #include <math.h>
@@ -214,7 +215,8 @@ static void put_inst(printer *p, uint32_t id) {
         put_operands(p, i);
     }
     /* the location stands before the blocks, on the line of its instruction */
-    bool loc = (p->flags & ING_IR_PRINT_LOCS) || i->op == ING_OP_CHECK;
+    bool fault = i->op == ING_OP_PRINT && i->a < ING_ABI_USER;
+    bool loc = (p->flags & ING_IR_PRINT_LOCS) || i->op == ING_OP_CHECK || fault;
     if (loc && i->loc) ing_bytes_printf(p->out, " !%u", i->loc);
     put_blocks(p, i);
     ing_bytes_puts(p->out, "\n");

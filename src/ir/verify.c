@@ -2,6 +2,7 @@
  * passes and before code is made, so that nothing behind it needs to check again. Reports
  * the first thing wrong as ING_INTERNAL: IR is made by us, a bad one is our bug. Must
  * survive any contents of the arrays. Recursion is over blocks only and bounded (I7). */
+#include "gen/abi.h"
 #include "ir/ir_int.h"
 
 #include <string.h>
@@ -158,6 +159,14 @@ static ing_status check_memory(verifier *v, const ing_ir_inst *i) {
         RULE(info_of(v, i->a)->elem == type_of(v, i->b), "the ref is of another type");
         break;
     case ING_OP_ATOMIC: return check_atomic(v, i);
+    case ING_OP_CAS:
+        RULE(ing_dtype_is_int(i->type), "compares integers");
+        RULE(info_of(v, i->a)->kind == ING_TYPE_REF &&
+                 info_of(v, i->a)->elem == i->type,
+             "the ref is of another type");
+        RULE(type_of(v, i->b) == i->type && type_of(v, i->c) == i->type,
+             "operands are of another type");
+        break;
     default: /* SET_RET */
         RULE(v->f->kind != ING_IR_FUNC, "stands only in kernels");
         RULE(i->a < v->m->rets.len, "no such result");
@@ -248,6 +257,19 @@ static ing_status check_call(verifier *v, const ing_ir_inst *i) {
     return ING_OK;
 }
 
+static ing_status check_service(verifier *v, const ing_ir_inst *i) {
+    if (i->op == ING_OP_RANDOM) {
+        RULE(ing_ir_is_scalar(i->type), "yields a scalar");
+        return ING_OK;
+    }
+    RULE(i->op != ING_OP_PRINT || (i->a && i->a <= INT32_MAX), "the code is 1 or more");
+    RULE(i->c <= (i->op == ING_OP_PRINT ? ING_ABI_MAX_PRINT : ING_ABI_MAX_DETAIL),
+         "has too many values");
+    for (uint32_t k = 0; k < i->c; k++)
+        RULE(ing_ir_is_scalar(type_of(v, v->f->extra.at[i->b + k])), "takes scalars");
+    return ING_OK;
+}
+
 /* ---- control ------------------------------------------------------------------------------ */
 
 static ing_status check_block(verifier *v, uint32_t block);
@@ -330,6 +352,7 @@ static ing_status check_inst(verifier *v, uint32_t id) {
     if (i->op <= ING_OP_CLZ) return check_arith(v, i);
     if (i->op <= ING_OP_SELECT) return check_convert(v, i);
     if (i->op <= ING_OP_MEMBER_DYN) return check_aggregate(v, i);
+    if (i->op <= ING_OP_DETAIL) return check_service(v, i);
     return check_control(v, id);
 }
 

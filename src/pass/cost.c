@@ -45,6 +45,9 @@ static uint32_t inst_cost(const ing_ir_inst *i) {
     case ING_OP_TANH:
     case ING_OP_EXP:
     case ING_OP_LOG: return 25;
+    case ING_OP_RANDOM: return 40;
+    case ING_OP_PRINT: return 1000;
+    case ING_OP_CAS: return 10;
     case ING_OP_ATOMIC: return i->flags & ING_IR_PRIVATE ? 2 : 10;
     default: return 1;
     }

@@ -39,6 +39,8 @@ typedef struct side { /* one of the two executions */
     ing_ctx ctx;
     int polls_left, polled;
     int32_t status;
+    uint8_t printed[8192]; /* records, one after the other */
+    size_t n_printed;
 } side;
 
 static ing_helpers *helpers;
@@ -49,6 +51,14 @@ static int32_t poll_side(ing_ctx *ctx) {
     s->polled++;
     ctx->fuel = 1000;
     return s->polls_left && --s->polls_left == 0;
+}
+
+static void print_side(ing_ctx *ctx, const ing_printed *p) {
+    side *s = ctx->owner;
+    size_t n = sizeof *p + 8 * (size_t)p->n;
+    if (s->n_printed + n > sizeof s->printed) return;
+    memcpy(s->printed + s->n_printed, p, n);
+    s->n_printed += n;
 }
 
 /* ---- running ------------------------------------------------------------------------------- */
@@ -75,7 +85,10 @@ static void side_init(side *s, const ing_ir_mod *m, const setup *t) {
                        .error = &s->error,
                        .poll = poll_side,
                        .fuel = 1000,
-                       .owner = s};
+                       .owner = s,
+                       .print = print_side,
+                       .key = 0x123456789abcdefu,
+                       .task = 3};
 }
 
 static void side_fini(side *s) {
@@ -217,6 +230,10 @@ static void compare(const ing_ir_mod *m, const setup *t, const side *want,
     CHECK(memcmp(want->buffer, got->buffer, sizeof want->buffer) == 0);
     CHECK(want->error.code == got->error.code && want->error.func == got->error.func &&
           want->error.node == got->error.node);
+    CHECK(memcmp(want->error.detail, got->error.detail, sizeof want->error.detail) ==
+          0);
+    CHECK(want->n_printed == got->n_printed &&
+          memcmp(want->printed, got->printed, want->n_printed) == 0);
 }
 
 /* Runs a program both ways; `out` (may be NULL) receives the native side's outcome. */

@@ -141,7 +141,7 @@ static void test_floats(void) {
     CHECK(ev(ING_OP_FLOORDIV, ING_F64, f64_bits(-7.5), f64_bits(2)) == f64_bits(-4));
     CHECK(ev(ING_OP_MOD, ING_F64, f64_bits(-7.5), f64_bits(2)) == f64_bits(0.5));
     CHECK(ev(ING_OP_REM, ING_F64, f64_bits(-7.5), f64_bits(2)) == f64_bits(-1.5));
-    CHECK(ev(ING_OP_ROUND, ING_F32, f32_bits(2.5f), 0) == f32_bits(2));
+    CHECK(ev(ING_OP_ROUND, ING_F32, f32_bits(2.5f), 0) == f32_bits(3));
     CHECK(ev(ING_OP_SGN, ING_F32, nan, 0) == 0 &&
           ev(ING_OP_SGN, ING_F32, minus0, 0) == 0);
     CHECK(ev(ING_OP_NEG, ING_F32, 0, 0) == minus0);
