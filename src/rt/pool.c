@@ -73,10 +73,15 @@ static job *join_job(ing_rt *rt) {
     return j;
 }
 
-static void leave_job(ing_rt *rt, job *j) {
-    if (atomic_fetch_sub(&j->inside, 1) != 1) return; /* last touch of j (P2) */
+void ing_rt_wake_launcher(ing_rt *rt) {
+    if (!rt) return;
     atomic_fetch_add(&rt->done_seq, 1);
     if (atomic_load(&rt->waiters)) futex_wake(&rt->done_seq, INT32_MAX);
+}
+
+static void leave_job(ing_rt *rt, job *j) {
+    if (atomic_fetch_sub(&j->inside, 1) != 1) return; /* last touch of j (P2) */
+    ing_rt_wake_launcher(rt);
 }
 
 /* The kernel may wake a worker on the CPU of the thread that woke it and leave it there,
@@ -193,6 +198,7 @@ static void wait_workers(ing_rt *rt, job *j, bool ask) {
     for (;;) {
         unsigned seq = atomic_load(&rt->done_seq);
         if (forked(rt, j) || atomic_load(&j->inside) == 0) return;
+        if (ask && ing_rt_output_wanted(j->run)) ing_rt_output_drain(j->run);
         if (!spun && spin(&rt->done_seq, seq)) continue;
         spun = true;
         atomic_fetch_add(&rt->waiters, 1);
@@ -212,6 +218,7 @@ static void finish_job(ing_rt *rt, job *j, bool ask) {
 static void abandon_job(void *arg) {
     job *j = arg;
     ing_rt_stop(j->run, STOP_CANCEL);
+    ing_rt_output_close(j->run);
     if (j->listed)
         finish_job(j->run->rt, j, false);
     else if (j->generation)

@@ -22,6 +22,20 @@ typedef struct ing_rt_host {
     void *self;
 } ing_rt_host;
 
+/* What tasks print, as records in order of arrival. Each is an ing_rt_printed, then as many
+ * words as p.n says; all are multiples of 8 bytes. */
+typedef struct ing_rt_printed {
+    uint64_t task; /* number in the launch */
+    ing_printed p;
+} ing_rt_printed;
+
+typedef struct ing_rt_sink {
+    /* Launching thread only, with no lock of ours held, the host's lock held or not;
+     * non-zero = cancel the launch, what is printed later is dropped. */
+    int (*write)(void *self, const uint8_t *records, size_t n);
+    void *self;
+} ing_rt_sink;
+
 /* Where a bound of a range task is found. */
 typedef enum ing_rt_bound_at {
     ING_RT_CONST,
@@ -49,8 +63,10 @@ typedef struct ing_rt_launch {
     bool flush_denormals; /* FTZ/DAZ while tasks run, restored after */
     uint32_t max_threads; /* 0 = as many as the pool has */
     const ing_rt_host *host;
-    ing_error_slot error; /* out */
-    bool ran_inline;      /* out: nothing left the calling thread */
+    const ing_rt_sink *sink; /* NULL: prints are dropped */
+    uint64_t key;            /* of random numbers: one per launch */
+    ing_error_slot error;    /* out */
+    bool ran_inline;         /* out: nothing left the calling thread */
 } ing_rt_launch;
 
 ing_rt *ing_rt_new(

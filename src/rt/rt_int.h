@@ -102,10 +102,13 @@ static inline void cpu_relax(void) {
 
 enum { STOP_NO, STOP_CANCEL, STOP_ERROR }; /* run.stop; the first change wins */
 
+typedef struct output output; /* output.c */
+
 typedef struct run {
     ing_rt *rt; /* NULL: no pool */
     ing_rt_launch *launch;
     atomic_uint stop;
+    _Atomic(output *) out;     /* NULL until something is printed */
     fp_state fp_host, fp_task; /* before the launch, while tasks run */
     /* The rest belongs to the launching thread. */
     uint64_t units;     /* estimated work so far, saturating */
@@ -135,6 +138,17 @@ bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
 bool ing_rt_stop(run *r, unsigned why); /* true: this call was the first */
 /* The launching thread, now and then: releases the host's lock, asks about signals. */
 void ing_rt_tick(run *r, uint64_t now);
+
+/* ---- what is printed (output.c) ---------------------------------------------------------- */
+
+void ing_rt_print(ing_ctx *ctx, const ing_printed *p); /* ing_ctx.print */
+bool ing_rt_output_wanted(run *r);                     /* somebody waits for room */
+/* Launching thread: hands what there is to the host. */
+void ing_rt_output_drain(run *r);
+void ing_rt_output_close(run *r); /* what comes later is dropped */
+void ing_rt_output_fini(run *r);  /* when nobody runs any more */
+void ing_rt_wake_launcher(
+    ing_rt *rt); /* pool.c: those that wait for workers look again */
 
 /* ---- one range task on the pool -------------------------------------------------------- */
 

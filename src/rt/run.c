@@ -37,7 +37,9 @@ void ing_rt_tick(run *r, uint64_t now) {
         offer_probed(j, now - r->probe_ns);
     }
     if (!r->released && now - r->first_ns > RELEASE_NS) release_host(r);
+    if (ing_rt_output_wanted(r)) ing_rt_output_drain(r);
     if (now < r->next_ns) return;
+    ing_rt_output_drain(r); /* a long kernel shows what it prints while it runs */
     const ing_rt_host *h = r->launch->host;
     if (h && h->signals) {
         /* A handler may run any code of the user's: give it its own rounding back. */
@@ -73,6 +75,12 @@ static int32_t poll_seat(ing_ctx *ctx) {
     return stopped(s->run);
 }
 
+/* Details are set with the code, so they need no clearing. */
+static void clear_error(ing_error_slot *e) {
+    e->code = ING_ABI_OK;
+    e->func = e->node = e->task = 0;
+}
+
 /* ---- a thread's part ---------------------------------------------------------------------- */
 
 /* Member by member: as one literal gcc clears it with `rep stos`, which takes longer than
@@ -85,8 +93,10 @@ void ing_rt_seat_init(seat *s, run *r, bool launcher) {
                        .error = &s->error,
                        .poll = poll_seat,
                        .fuel = FUEL_START,
-                       .owner = s};
-    s->error = (ing_error_slot){0};
+                       .owner = s,
+                       .print = ing_rt_print,
+                       .key = l->key};
+    clear_error(&s->error);
     s->run = r;
     s->fuel = FUEL_START;
     s->poll_ns = 0;
@@ -109,6 +119,7 @@ static void report(seat *s, const ing_rt_task *t) {
 bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
                       int64_t base) {
     int64_t chunk = (int64_t)(((uint64_t)begin - (uint64_t)base) >> CHUNK_SHIFT);
+    s->ctx.task = (uint64_t)(t - s->run->launch->tasks);
     int32_t rc = t->fn ? t->fn(&s->ctx, begin, end, chunk)
                        : t->interp(t->interp_self, &s->ctx, begin, end);
     if (__builtin_expect(rc == 0 && s->error.code == ING_ABI_OK, 1)) return true;
@@ -256,7 +267,7 @@ static void run_task(run *r, seat *s, const ing_rt_task *t) {
 int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *l) {
     run r = {.rt = rt, .launch = l, .fp_host = fp_get()};
     r.fp_task = (r.fp_host & ~FP_FLUSH) | (l->flush_denormals ? FP_FLUSH : 0);
-    l->error = (ing_error_slot){0};
+    clear_error(&l->error);
     l->ran_inline = true;
     seat s;
     ing_rt_seat_init(&s, &r, true);
@@ -266,6 +277,11 @@ int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *l) {
     }
     if (r.fp_task != r.fp_host) fp_set(r.fp_host);
     if (r.released && l->host->acquire) l->host->acquire(l->host->self, r.token);
+    if (__builtin_expect(atomic_load_explicit(&r.out, memory_order_relaxed) != NULL,
+                         0)) {
+        ing_rt_output_drain(&r);
+        ing_rt_output_fini(&r);
+    }
     if (atomic_load_explicit(&r.stop, memory_order_relaxed) == STOP_CANCEL) {
         l->error.code = ING_ABI_CANCELLED;
     }

@@ -134,7 +134,7 @@ static int32_t fail_here(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk
     shared *s = of(ctx);
     if (begin < s->begin || end > s->end || begin >= end || chunk < 0) s->bad++;
     ctx->error->code = USER;
-    ctx->error->detail[0] = begin;
+    ctx->error->detail[0] = (uint64_t)begin;
     return 1;
 }
 
@@ -154,7 +154,7 @@ static void test_huge_ranges(void) {
     all.may_run_long = true;
     ing_rt_launch l;
     CHECK(launch_with(rt, &w, &all, 1, 0, NULL, &l) == USER);
-    CHECK(l.error.detail[0] == INT64_MIN);
+    CHECK((int64_t)l.error.detail[0] == INT64_MIN);
     CHECK(w.bad == 0);
     ing_rt_free(rt);
 }
@@ -395,7 +395,7 @@ static int32_t fail_all(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk)
     ctx->error->func = (uint32_t)begin;
     for (int i = 0; i < 4; i++) {
         sched_yield();
-        ctx->error->detail[i] = begin;
+        ctx->error->detail[i] = (uint64_t)begin;
     }
     ctx->error->node = (uint32_t)begin;
     return 1;
@@ -414,7 +414,7 @@ static void test_errors(void) {
         int64_t at = rc - USER;
         CHECK(rc >= USER && l.error.code == rc && l.error.task == 1);
         CHECK(l.error.func == (uint32_t)at && l.error.node == (uint32_t)at);
-        for (int i = 0; i < 4; i++) CHECK(l.error.detail[i] == at);
+        for (int i = 0; i < 4; i++) CHECK((int64_t)l.error.detail[i] == at);
         CHECK(s.calls <= 10 + 4 && s.iters == 10); /* the rest was abandoned */
         CHECK(launch(rt, &after, &t[0], 1) == 0 && after.iters == 10);
     }
