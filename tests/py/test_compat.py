@@ -12,7 +12,7 @@ import ingot
 from ingot import compat
 from ingot.compat import quadrants as qd
 from ingot.compat.missing import Missing
-from ingot.compat.quadrants._test_tools import load_kernel_string, textwrap2
+from ingot.compat.quadrants._test_tools import load_kernel_string, textwrap2, warnings_helper
 
 PROGRAM = """
 import sys
@@ -129,7 +129,7 @@ def test_name_through_the_path(name):
 # ---- the finder ----------------------------------------------------------------------------
 
 
-def test_importing_compat_binds_nothing(tmp_path):
+def test_importing_compat_binds_nothing():
     code = "import sys, ingot.compat.quadrants; print('quadrants' in sys.modules)"
     assert python("-c", code) == "False\n"
 
@@ -414,3 +414,47 @@ def test_perf_dispatch_errors():
 
     with pytest.raises(qd.QuadrantsRuntimeError, match="no implementation of nothing"):
         nothing()
+
+
+# ---- observers of the cache ----------------------------------------------------------------
+
+
+def test_observers_of_the_cache():
+    def observed(kernel):
+        seen = kernel._primal.src_ll_cache_observations
+        return seen.cache_key_generated, seen.cache_stored or seen.cache_loaded
+
+    @qd.kernel
+    def plain(x: qd.types.ndarray()):
+        x[0] = 1
+
+    @qd.kernel(fastcache=True)
+    def marked(x: qd.types.ndarray()):
+        x[0] = 2
+
+    warnings_helper._given.clear()
+    with pytest.warns(UserWarning, match="qd.pure is deprecated"):
+
+        @qd.pure
+        @qd.kernel
+        def old(x: qd.types.ndarray()):
+            x[0] = 3
+
+    assert marked._primal.is_pure and old._primal.is_pure and not plain._primal.is_pure
+    x = qd.ndarray(qd.i32, 1)
+    for kernel, value in ((plain, 1), (marked, 2), (old, 3)):
+        assert observed(kernel) == (False, False)
+        kernel(x)
+        assert x[0] == value
+    assert observed(plain) == (False, False)
+    assert observed(marked) == observed(old) == (True, True)
+
+
+def test_observers_of_a_method():
+    @qd.data_oriented
+    class Thing:
+        @qd.kernel
+        def step(self):
+            pass
+
+    assert Thing().step._primal.func.__name__ == "step"

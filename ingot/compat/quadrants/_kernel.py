@@ -4,33 +4,48 @@ import weakref
 
 import ingot
 from ingot.compat.quadrants._dispatch import DispatchImpl
+from ingot.compat.quadrants._test_tools.warnings_helper import warn_once
 
 
 class SrcLlCacheObservations:
-    """What the cache of kernels did at the last call; Ingot's always applies."""
+    """What the cache of kernels did since `qd.init`.
 
-    cache_key_generated = True
-    cache_validated = False
-    cache_loaded = False
-    cache_stored = False
+    Ingot's serves every kernel; the reference's, and so this report, those with fastcache=True.
+    """
+
+    def __init__(self, cache_key_generated=False, cache_validated=False, cache_loaded=False,
+                 cache_stored=False):
+        self.cache_key_generated = cache_key_generated
+        self.cache_validated = cache_validated
+        self.cache_loaded = cache_loaded
+        self.cache_stored = cache_stored
 
 
 class _Primal:
-    """`kernel._primal`: counts of one kernel."""
+    """`kernel._primal`: what is known of one kernel."""
 
-    __slots__ = ("_kernel", "src_ll_cache_observations", "__weakref__")
+    __slots__ = ("_kernel", "options", "__weakref__")
 
-    def __init__(self, kernel):
+    def __init__(self, kernel, options):
         self._kernel = weakref.ref(kernel)
-        self.src_ll_cache_observations = SrcLlCacheObservations()
+        self.options = options
 
     @property
     def func(self):
         return self._kernel().__wrapped__
 
     @property
+    def is_pure(self):
+        return bool(self.options.get("fastcache") or self.options.get("pure"))
+
+    @property
     def materialized_kernels(self):
         return range(self._kernel()._variants)
+
+    @property
+    def src_ll_cache_observations(self):
+        observed = self._kernel()._cache_observed if self.is_pure else {}
+        return SrcLlCacheObservations(**observed)
 
 
 def kernel(_fn=None, **options):
@@ -43,7 +58,7 @@ def kernel(_fn=None, **options):
             "[err_code=KERNEL_ANNOTATION_ORDER]"
         )
     made = ingot.kernel(_fn, **options)
-    made._primal = _Primal(made)
+    made._primal = _Primal(made, options)
     return made
 
 
@@ -56,5 +71,7 @@ def pyfunc(fn):
 
 
 def pure(fn):
-    """Marks a kernel as reading nothing but its arguments; says nothing that Ingot needs told."""
-    return fn
+    """The old way to say `@qd.kernel(fastcache=True)`, above `@qd.kernel`."""
+    warn_once("@qd.pure is deprecated: use @qd.kernel(fastcache=True)")
+    options = {k: v for k, v in fn._primal.options.items() if k != "pure"}
+    return kernel(fn.__wrapped__, **{**options, "fastcache": True})
