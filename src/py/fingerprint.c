@@ -95,12 +95,41 @@ int ing_fp_push(fp_walk *w, PyObject *obj, fp_how how, fp_kind kind, PyObject *s
     return 0;
 }
 
-static void drop_frame(fp_walk *w) {
+int ing_fp_kid(fp_walk *w, PyObject *kid) {
+    if (!kid) return -1;
+    if (ing_vec_push(&w->kids, kid)) return 0;
+    Py_DECREF(kid);
+    return ing_fp_no_memory();
+}
+
+int ing_fp_drop_kids(fp_walk *w, uint32_t from) {
+    while (w->kids.len > from) {
+        PyObject *kid = w->kids.at[--w->kids.len];
+        Py_DECREF(kid);
+    }
+    return -1;
+}
+
+int ing_fp_push_kids(fp_walk *w, PyObject *obj, fp_how how, fp_kind kind, uint32_t kids,
+                     uint32_t ordered, bool pairs, Py_ssize_t own) {
+    uint32_t groups = (w->kids.len - kids - ordered) / (pairs ? 2u : 1u);
+    if (ing_fp_push(w, obj, how, kind, NULL, ordered, groups, own) < 0)
+        return ing_fp_drop_kids(w, kids);
     fp_frame *f = ing_fp_top(w);
-    PyObject *obj = f->obj, *src = f->src;
+    f->stacked = 1;
+    f->pairs = pairs;
+    f->kids = kids;
+    return 0;
+}
+
+static void drop_frame(fp_walk *w) {
+    fp_frame f = *ing_fp_top(w);
     w->frames.len--;
-    Py_DECREF(obj);
-    Py_XDECREF(src);
+    if (f.stacked)
+        ing_fp_drop_kids(w, (uint32_t)f.kids);
+    else
+        Py_XDECREF(f.src);
+    Py_DECREF(f.obj);
 }
 
 /* ---- groups: the children of what has no order ----------------------------------------- */
@@ -154,15 +183,10 @@ static int finish_graph(fp_walk *w, fp_frame *f) {
     return put_child(w, node);
 }
 
-static uint32_t head32(const fp_walk *w, const fp_frame *f, size_t at) {
-    const uint8_t *p = w->out + f->start + at;
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 static int finish(fp_walk *w) {
     fp_frame *f = ing_fp_top(w);
-    uint32_t kids = head32(w, f, 1) + f->groups * (f->pairs ? 2u : 1u);
-    if (f->groups != head32(w, f, 5) || (!f->dict && f->pos != kids)) {
+    uint32_t kids = ing_fp_head32(w, f, 1) + f->groups * (f->pairs ? 2u : 1u);
+    if (f->groups != ing_fp_head32(w, f, 5) || (!f->dict && f->pos != kids)) {
         drop_frame(w); /* user code ran and changed the container */
         return ing_fp_refuse(w, NULL, "it changed while it was being hashed",
                              "hash a copy, or hold a lock");
@@ -179,8 +203,10 @@ static int finish(fp_walk *w) {
 /* ---- stepping ------------------------------------------------------------------------------ */
 
 /* One child: 1 when it opened a frame, 0 when it is written, -1 raised. */
-static int child(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+static inline int child(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     if (!w->custom) {
+        if (PyUnicode_CheckExact(obj)) return ing_fp_put_str(w, obj);
+        if (PyLong_CheckExact(obj)) return ing_fp_put_int(w, obj);
         int rc = ing_fp_put_atom(w, obj);
         if (rc) return rc < 0 ? -1 : 0;
     }
@@ -198,20 +224,21 @@ static int step_dict(fp_walk *w) {
     for (;;) {
         Py_ssize_t pos = f->pos;
         PyObject *key, *value;
-        if (f->half) {
+        if (!f->half) {
+            if (close_group(w, f) < 0) return -1;
             if (!PyDict_Next(dict, &pos, &key, &value)) return finish(w);
-            f->half = 0;
-            f->pos = (uint32_t)pos;
-            int rc = child(w, value, 0);
+            if (pos > UINT32_MAX) return ing_fp_no_memory();
+            if (open_group(w, f) < 0) return -1;
+            f->half = 1;
+            int rc = child(w, key, 0);
             if (rc) return rc < 0 ? -1 : 0;
             f = ing_fp_top(w);
+        } else if (!PyDict_Next(dict, &pos, &key, &value)) {
+            return finish(w);
         }
-        if (close_group(w, f) < 0) return -1;
-        if (!PyDict_Next(dict, &pos, &key, &value)) return finish(w);
-        if (pos > UINT32_MAX) return ing_fp_no_memory();
-        if (open_group(w, f) < 0) return -1;
-        f->half = 1;
-        int rc = child(w, key, 0);
+        f->half = 0;
+        f->pos = (uint32_t)pos;
+        int rc = child(w, value, 0);
         if (rc) return rc < 0 ? -1 : 0;
         f = ing_fp_top(w);
     }
@@ -219,15 +246,10 @@ static int step_dict(fp_walk *w) {
 
 static int step_items(fp_walk *w) {
     fp_frame *f = ing_fp_top(w);
-    PyObject *src = f->src ? f->src : f->obj;
-    bool tuple = PyTuple_Check(src);
-    uint32_t ordered = head32(w, f, 1);
+    uint32_t ordered = ing_fp_ordered(w, f);
     Py_ssize_t own = f->stored ? 1 : 0;
-    for (;;) {
-        Py_ssize_t n = tuple ? PyTuple_GET_SIZE(src) : PyList_GET_SIZE(src);
-        if ((Py_ssize_t)f->pos >= n) break;
-        PyObject *item =
-            tuple ? PyTuple_GET_ITEM(src, f->pos) : PyList_GET_ITEM(src, f->pos);
+    while ((Py_ssize_t)f->pos < ing_fp_children(w, f)) {
+        PyObject *item = ing_fp_child(w, f, f->pos);
         if (f->pos >= ordered && !(f->pairs && (f->pos - ordered) & 1))
             if (close_group(w, f) < 0 || open_group(w, f) < 0) return -1;
         f->pos++;
@@ -327,6 +349,7 @@ void ing_fp_walk_fini(fp_walk *w) {
     ing_free(w->index);
     ing_vec_fini(&w->frames);
     ing_vec_fini(&w->memo);
+    ing_vec_fini(&w->kids);
     ing_vec_fini(&w->nodes);
     ing_bytes_fini(&w->text);
     Py_CLEAR(w->held);
@@ -385,6 +408,8 @@ int ing_fp_configure(fp_walk *w, PyObject *config) {
     w->fallback = fallback != Py_None ? fallback : NULL;
     w->root_name = PyTuple_GET_ITEM(config, 4);
     w->custom = w->overrides || w->skips;
+    for (Py_ssize_t i = 0; w->skips && i < PyTuple_GET_SIZE(skip); i++)
+        w->skip_names |= PyTuple_Check(PyTuple_GET_ITEM(skip, i)) != 0;
     return 0;
 }
 

@@ -57,7 +57,7 @@ static int put_view(fp_walk *w, const Py_buffer *v) {
     if (!copy) return put_data(w, v->buf, (size_t)v->len);
     uint8_t *p = ing_malloc(v->len ? (size_t)v->len : 1);
     if (!p) return ing_fp_no_memory();
-    int rc = PyBuffer_ToContiguous(p, v, v->len, 'C');
+    int rc = PyBuffer_ToContiguous(p, (Py_buffer *)v, v->len, 'C');
     if (rc == 0 && padded(v->format)) clear_padding(p, (size_t)v->len);
     if (rc == 0) rc = put_data(w, p, (size_t)v->len);
     ing_free(p);

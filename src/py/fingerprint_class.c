@@ -17,8 +17,22 @@ static int append_pair(PyObject *list, PyObject *name, PyObject *value) {
 
 /* ---- methods ---------------------------------------------------------------------------------- */
 
-/* Methods that dataclasses and the like generate have no text: the fields say it all. */
+/* Was the function written in the user's own code? */
+static int is_users(fp_walk *w, PyObject *fn) {
+    PyObject *name =
+        PyDict_GetItemWithError(PyFunction_GET_GLOBALS(fn), w->fp->n.__name__);
+    if (!name || !PyUnicode_Check(name)) return PyErr_Occurred() ? -1 : 1;
+    PyObject *origin = ing_fp_origin(w, name);
+    int users = !origin ? -1 : origin == Py_None;
+    Py_XDECREF(origin);
+    return users;
+}
+
+/* Methods that dataclasses and the like generate have no text, or text in the standard
+ * library: the fields say it all. */
 static int append_function(fp_walk *w, PyObject *list, PyObject *name, PyObject *fn) {
+    int users = is_users(w, fn);
+    if (users <= 0) return users;
     if (!w->lenient) {
         PyObject *source = ing_fp_source(w, fn, NULL);
         bool none = source == Py_None;

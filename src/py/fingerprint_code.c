@@ -153,7 +153,13 @@ static PyObject *follow(fp_walk *w, PyObject *value, PyObject *parts) {
     return value;
 }
 
-/* Appends (dotted name, what it leads to). Builtins are part of the language: skipped. */
+static bool is_named_class(fp_walk *w, PyObject *cls) {
+    fp_plan *p = ing_fp_plan_get(w, (PyTypeObject *)cls);
+    return p && ing_fp_plan_verify(w, p) == 0 && p->named;
+}
+
+/* Appends (dotted name, what it leads to). What a closure holds is part of the function,
+ * so functions and classes in it count by content. Builtins are part of the language: skipped. */
 static int append_name(fp_walk *w, PyObject *fn, PyObject *dotted, PyObject *list) {
     PyObject *dot = PyUnicode_FromString(".");
     PyObject *parts = dot ? PyUnicode_Split(dotted, dot, -1) : NULL;
@@ -181,6 +187,8 @@ static int append_name(fp_walk *w, PyObject *fn, PyObject *dotted, PyObject *lis
         Py_SETREF(found, ing_fp_as_new(w, fn, FP_AS_SELF));
     else if (found && is_cell && PyFunction_Check(found))
         Py_SETREF(found, ing_fp_as_new(w, found, FP_AS_CODE));
+    else if (found && is_cell && PyType_Check(found) && !is_named_class(w, found))
+        Py_SETREF(found, ing_fp_as_new(w, found, FP_AS_TYPE));
     if (PyErr_Occurred() || PyList_Append(list, dotted) < 0 ||
         PyList_Append(list, found ? found : w->fp->unset) < 0)
         rc = -1;

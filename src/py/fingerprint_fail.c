@@ -48,25 +48,16 @@ static PyObject *dict_label(const fp_frame *f) {
     return out;
 }
 
-static PyObject *kid(const fp_frame *f, Py_ssize_t i) {
-    PyObject *src = f->src ? f->src : f->obj;
-    Py_ssize_t n = PyTuple_Check(src) ? PyTuple_GET_SIZE(src) : PyList_GET_SIZE(src);
-    if (i < 0 || i >= n) return NULL;
-    return PyTuple_Check(src) ? PyTuple_GET_ITEM(src, i) : PyList_GET_ITEM(src, i);
-}
-
-static uint32_t ordered_of(const fp_walk *w, const fp_frame *f) {
-    uint32_t n;
-    memcpy(&n, w->out + f->start + 1, 4);
-    return n;
+static PyObject *kid(fp_walk *w, const fp_frame *f, Py_ssize_t i) {
+    return i >= 0 && i < ing_fp_children(w, f) ? ing_fp_child(w, f, i) : NULL;
 }
 
 /* Attributes: declared fields by the plan, the rest as pairs of name and value. */
 static PyObject *attribute_label(fp_walk *w, const fp_frame *f, Py_ssize_t i) {
-    uint32_t ordered = ordered_of(w, f);
+    uint32_t ordered = ing_fp_ordered(w, f);
     PyObject *name = NULL;
     if (i >= (Py_ssize_t)ordered) {
-        name = kid(f, (i - ordered) % 2 ? i - 1 : i);
+        name = kid(w, f, (i - ordered) % 2 ? i - 1 : i);
     } else if (f->kind != FP_CONTENT_KIND && f->kind != FP_FUNC_KIND) {
         fp_plan *p = ing_fp_plan_get(w, Py_TYPE(f->obj));
         if (!p) return NULL;
@@ -97,7 +88,7 @@ PyObject *ing_fp_label(fp_walk *w, uint32_t frame) {
     case FP_VALUES_KIND: return PyUnicode_FromString("{...}");
     case FP_ODICT_KIND:
     case FP_ORDERED_KIND:
-        k = kid(f, i);
+        k = kid(w, f, i);
         return k && PyTuple_Check(k) ? in_brackets(PyTuple_GET_ITEM(k, 0))
                                      : PyUnicode_FromString("[?]");
     case FP_SUB_KIND: return PyUnicode_FromString("");

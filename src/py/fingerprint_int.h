@@ -53,18 +53,21 @@ typedef enum fp_tag {
 enum { FP_TEXT_MAX = 64, FP_HEAD = 9, FP_REF_SIZE = 17 };
 
 /* Kinds of frames: name, text for people. Append only. */
-#define FP_KIND_LIST(X)                                                                \
-    X(TUPLE, "tuple")                                                                  \
-    X(LIST, "list") X(DICT, "dict") X(SET, "set") X(FROZENSET, "frozenset")            \
-        X(DEQUE, "deque") X(ODICT, "OrderedDict") X(DDICT, "defaultdict")              \
-            X(PROXY, "mappingproxy") X(KEYS, "dict_keys") X(VALUES, "dict_values")     \
-                X(ITEMS, "dict_items") X(SUB, "subclass") X(STATE, "state") X(         \
-                    INSTANCE, "instance") X(ENUM, "enum member") X(CLASS, "class")     \
-                    X(CONTENT, "class content") X(FUNC, "function") X(CODE, "code")    \
-                        X(METHOD, "method") X(MODULE, "module") X(NAMED, "named")      \
-                            X(REDUCE, "reduced") X(ARRAY, "array") X(BUFFER, "buffer") \
-                                X(PIECES, "pieces") X(ORDERED, "ordered mapping")      \
-                                    X(IDENTITY, "identity") X(KERNEL, "kernel")
+#define FP_KIND_LIST(X)                                                               \
+    X(TUPLE, "tuple")                                                                 \
+    X(LIST, "list")                                                                   \
+    X(DICT, "dict")                                                                   \
+    X(SET, "set")                                                                     \
+    X(FROZENSET, "frozenset") X(DEQUE, "deque") X(ODICT, "OrderedDict")               \
+        X(DDICT, "defaultdict") X(PROXY, "mappingproxy") X(KEYS, "dict_keys")         \
+            X(VALUES, "dict_values") X(ITEMS, "dict_items") X(SUB, "subclass")        \
+                X(STATE, "state") X(INSTANCE, "instance") X(ENUM, "enum member")      \
+                    X(CLASS, "class") X(CONTENT, "class content") X(FUNC, "function") \
+                        X(CODE, "code") X(METHOD, "method") X(MODULE, "module")       \
+                            X(NAMED, "named") X(REDUCE, "reduced") X(ARRAY, "array")  \
+                                X(BUFFER, "buffer") X(PIECES, "pieces")               \
+                                    X(ORDERED, "ordered mapping")                     \
+                                        X(IDENTITY, "identity") X(KERNEL, "kernel")
 typedef enum fp_kind {
 #define X(name, text) FP_##name##_KIND,
     FP_KIND_LIST(X)
@@ -127,13 +130,15 @@ typedef struct fp_plan {
     uint8_t base;       /* SUB: fp_kind of the builtin, or an atom's FP_KIND_N */
     bool named;         /* importable, as far as `epoch` knows */
     bool has_dict, has_slots;
+    uint32_t n_slots;
     bool stored;             /* fields are plain storage: see fp_frame.stored */
     uint64_t epoch;          /* call in which the name was last verified */
     ing_hash128 name;        /* digest of the importable name */
     PyTypeObject *base_type; /* SUB: the builtin (static, borrowed) */
     PyObject *fields;        /* tuple of declared names, in order; may be empty */
-    PyObject *slots;         /* tuple of slot names that are not declared fields */
-    PyObject *skip;          /* frozenset of names that opted out, or NULL */
+    Py_ssize_t *offsets;     /* of the slots, n_slots of them */
+    PyObject *slots; /* tuple: name of each slot; None: a field, or it does not count */
+    PyObject *skip;  /* frozenset of names that opted out, or NULL */
     PyObject
         *learned; /* tuple: the attributes of the last instance, as its dict had them */
     uint8_t place[FP_LEARNED_MAX]; /* where the value of learned[i] goes; FP_NOWHERE */
@@ -151,34 +156,31 @@ typedef struct fp_plans { /* open addressing by address */
 #define FP_NAME_LIST(X)                                                                \
     X(__attrs_attrs__, "__attrs_attrs__")                                              \
     X(__dataclass_fields__, "__dataclass_fields__")                                    \
-    X(__dict__, "__dict__") X(__getnewargs__, "__getnewargs__") X(__getnewargs_ex__,   \
-                                                                  "__getnewargs_ex__") \
-        X(__getstate__, "__getstate__") X(__module__, "__module__")                    \
-            X(__name__, "__name__") X(__pydantic_extra__, "__pydantic_extra__") X(     \
-                __pydantic_fields__, "__pydantic_fields__") X(__pydantic_private__,    \
-                                                              "__pydantic_private__")  \
-                X(__qualname__, "__qualname__") X(__reduce__, "__reduce__") X(         \
-                    __reduce_ex__, "__reduce_ex__") X(__wrapped__, "__wrapped__")      \
-                    X(_member_map_, "_member_map_") X(_name_, "_name_") X(             \
-                        _value_, "_value_") X(char_, "char") X(children_, "children")  \
-                        X(copy_, "copy") X(default_factory_, "default_factory")        \
-                            X(dtype_, "dtype") X(fdel_, "fdel") X(fget_, "fget") X(    \
-                                fingerprint_, "fingerprint") X(fset_, "fset")          \
-                                X(func_, "func") X(func_of, "__func__") X(             \
-                                    json_schema_extra_, "json_schema_extra")           \
-                                    X(kind_, "kind") X(mapping_, "mapping") X(         \
-                                        maxlen_, "maxlen") X(metadata_, "metadata")    \
-                                        X(name_, "name") X(names_, "names") X(         \
-                                            nonce_, "nonce") X(obj_, "obj")            \
-                                            X(ordered_, "ordered") X(ravel_, "ravel")  \
-                                                X(serial_, "serial")                   \
-                                                    X(shape_, "shape") X(str_, "str")  \
-                                                        X(subdtype_, "subdtype")       \
-                                                            X(tag_, "tag")             \
-                                                                X(tobytes_, "tobytes") \
-                                                                    X(token_, "token") \
-                                                                        X(tolist_,     \
-                                                                          "tolist")
+    X(__dict__, "__dict__")                                                            \
+    X(__getnewargs__, "__getnewargs__")                                                \
+    X(__getnewargs_ex__, "__getnewargs_ex__")                                          \
+    X(__getstate__, "__getstate__") X(__module__, "__module__") X(                     \
+        __name__, "__name__") X(__pydantic_extra__, "__pydantic_extra__")              \
+        X(__pydantic_fields__, "__pydantic_fields__") X(                               \
+            __pydantic_private__, "__pydantic_private__") X(__qualname__,              \
+                                                            "__qualname__")            \
+            X(__reduce__, "__reduce__") X(__reduce_ex__, "__reduce_ex__") X(           \
+                __wrapped__, "__wrapped__") X(_member_map_, "_member_map_")            \
+                X(_name_, "_name_") X(_value_, "_value_") X(char_, "char") X(          \
+                    children_, "children") X(copy_, "copy")                            \
+                    X(default_factory_, "default_factory") X(dtype_, "dtype") X(       \
+                        fdel_, "fdel") X(fget_, "fget") X(fingerprint_, "fingerprint") \
+                        X(fset_, "fset") X(func_, "func") X(func_of, "__func__") X(    \
+                            json_schema_extra_, "json_schema_extra") X(kind_, "kind")  \
+                            X(mapping_, "mapping") X(maxlen_, "maxlen")                \
+                                X(metadata_, "metadata") X(name_, "name") X(           \
+                                    names_, "names") X(nonce_, "nonce") X(obj_, "obj") \
+                                    X(ordered_, "ordered") X(ravel_, "ravel")          \
+                                        X(serial_, "serial") X(shape_, "shape")        \
+                                            X(str_, "str") X(subdtype_, "subdtype")    \
+                                                X(tag_, "tag") X(tobytes_, "tobytes")  \
+                                                    X(token_, "token")                 \
+                                                        X(tolist_, "tolist")
 typedef struct fp_names {
 #define X(n, text) PyObject *n;
     FP_NAME_LIST(X)
@@ -205,19 +207,24 @@ typedef struct ing_py_fp {
 
 typedef struct fp_frame {
     PyObject *obj; /* owned: what is being encoded */
-    PyObject *src; /* owned: tuple, list or dict of the children; NULL: obj itself */
-    size_t start;  /* in out */
-    uint32_t items_at;  /* from start: where the groups begin */
-    uint32_t group_at;  /* from start: where the open group begins */
-    uint32_t pos;       /* next child, or position in the dict */
-    uint32_t groups;    /* closed so far */
-    uint32_t memo;      /* fast mode: memo entry + 1; graph mode: node */
-    uint8_t kind;       /* fp_kind */
-    uint8_t dict : 1;   /* src is walked with PyDict_Next */
-    uint8_t pairs : 1;  /* groups of two children */
-    uint8_t half : 1;   /* dict: the key is done, the value is next */
-    uint8_t open : 1;   /* a group is open */
-    uint8_t stored : 1; /* children are held by src and by one place in obj */
+    union {
+        PyObject
+            *src;    /* owned: tuple, list or dict of the children; NULL: obj itself */
+        size_t kids; /* stacked: where they begin in walk.kids */
+    };
+    size_t start;        /* in out */
+    uint32_t items_at;   /* from start: where the groups begin */
+    uint32_t group_at;   /* from start: where the open group begins */
+    uint32_t pos;        /* next child, or position in the dict */
+    uint32_t groups;     /* closed so far */
+    uint32_t memo;       /* fast mode: memo entry + 1; graph mode: node */
+    uint8_t kind;        /* fp_kind */
+    uint8_t dict : 1;    /* src is walked with PyDict_Next */
+    uint8_t pairs : 1;   /* groups of two children */
+    uint8_t half : 1;    /* dict: the key is done, the value is next */
+    uint8_t open : 1;    /* a group is open */
+    uint8_t stored : 1;  /* children are held by src and by one place in obj */
+    uint8_t stacked : 1; /* children are in walk.kids */
 } fp_frame;
 
 typedef struct fp_memo_entry {
@@ -239,7 +246,8 @@ typedef struct fp_walk {
     size_t len, cap;
     ing_vec(fp_frame) frames;
     ing_vec(fp_memo_entry) memo;
-    uint32_t *index; /* of the memo: entry + 1, or 0 */
+    ing_vec(PyObject *) kids; /* owned: children of the stacked frames */
+    uint32_t *index;          /* of the memo: entry + 1, or 0 */
     uint32_t index_cap;
     uint64_t epoch;
     bool lenient, graph, cyclic;
@@ -301,8 +309,35 @@ int ing_fp_configure(fp_walk *w, PyObject *config);
 /* Opens a frame. Steals `src` (tuple, list, dict or NULL: obj). `how` is for the memo. */
 int ing_fp_push(fp_walk *w, PyObject *obj, fp_how how, fp_kind kind, PyObject *src,
                 uint32_t ordered, uint32_t groups, Py_ssize_t own);
+/* The same for children that were put on walk.kids from `kids` on; dropped on failure. */
+int ing_fp_push_kids(fp_walk *w, PyObject *obj, fp_how how, fp_kind kind, uint32_t kids,
+                     uint32_t ordered, bool pairs, Py_ssize_t own);
+int ing_fp_kid(fp_walk *w,
+               PyObject *kid); /* puts it there; steals; NULL is a failure */
+int ing_fp_drop_kids(fp_walk *w, uint32_t from); /* returns -1 */
+/* Child i of a frame that is no dict, borrowed, and how many there are. */
+static inline PyObject *ing_fp_child(const fp_walk *w, const fp_frame *f,
+                                     Py_ssize_t i) {
+    if (f->stacked) return w->kids.at[f->kids + (size_t)i];
+    PyObject *src = f->src ? f->src : f->obj;
+    return PyTuple_Check(src) ? PyTuple_GET_ITEM(src, i) : PyList_GET_ITEM(src, i);
+}
 static inline fp_frame *ing_fp_top(fp_walk *w) {
     return &w->frames.at[w->frames.len - 1];
+}
+static inline uint32_t ing_fp_head32(const fp_walk *w, const fp_frame *f, size_t at) {
+    const uint8_t *p = w->out + f->start + at;
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static inline uint32_t ing_fp_ordered(const fp_walk *w, const fp_frame *f) {
+    return ing_fp_head32(w, f, 1);
+}
+static inline Py_ssize_t ing_fp_children(const fp_walk *w, const fp_frame *f) {
+    if (f->stacked)
+        return (Py_ssize_t)ing_fp_ordered(w, f) +
+               (Py_ssize_t)ing_fp_head32(w, f, 5) * (f->pairs ? 2 : 1);
+    PyObject *src = f->src ? f->src : f->obj;
+    return PyTuple_Check(src) ? PyTuple_GET_SIZE(src) : PyList_GET_SIZE(src);
 }
 /* Was obj (seen as how) met before? 1: its reference was written; 0: no; -1 raised. */
 int ing_fp_known(fp_walk *w, PyObject *obj, fp_how how);

@@ -15,35 +15,38 @@ PyObject *ing_fp_as_new(fp_walk *w, PyObject *obj, fp_how how) {
     return (PyObject *)as;
 }
 
+/* Begins the children of an instance: a class without a name is the first of them. */
+static int begin_class(fp_walk *w, fp_plan *p) {
+    if (ing_fp_plan_verify(w, p) < 0) return -1;
+    if (p->named) return 0;
+    return ing_fp_kid(w, ing_fp_as_new(w, (PyObject *)p->type, FP_AS_TYPE));
+}
+
+/* Opens the frame for the children from `from` on, `ordered` of them beside the class. */
+static int end_class(fp_walk *w, PyObject *obj, const fp_plan *p, fp_kind kind,
+                     uint32_t from, uint32_t ordered, bool pairs, Py_ssize_t own) {
+    bool named = p->named;
+    ing_hash128 name = p->name;
+    if (!named) ordered++;
+    if (ing_fp_push_kids(w, obj, FP_AS_ITSELF, kind, from, ordered, pairs, own) < 0)
+        return -1;
+    return named ? ing_fp_put_digest(w, FP_CLASS, name) : 0;
+}
+
 /* An importable class counts by its name, written before the children; a local one by its
  * content, which is the first child. */
 int ing_fp_push_instance(fp_walk *w, PyObject *obj, fp_plan *p, fp_kind kind,
                          PyObject *kids, uint32_t ordered, bool pairs, Py_ssize_t own) {
     if (!kids) return -1;
-    if (ing_fp_plan_verify(w, p) < 0) {
-        Py_DECREF(kids);
-        return -1;
-    }
-    bool named = p->named;
-    ing_hash128 name = p->name;
-    if (!named) {
-        PyObject *marker = ing_fp_as_new(w, (PyObject *)p->type, FP_AS_TYPE);
-        PyObject *list = marker ? PySequence_List(kids) : NULL;
-        int rc = list ? PyList_Insert(list, 0, marker) : -1;
-        Py_XDECREF(marker);
-        Py_SETREF(kids, list);
-        if (rc < 0) {
-            Py_XDECREF(kids);
-            return -1;
-        }
-        ordered++;
-    }
+    uint32_t from = w->kids.len;
+    int rc = begin_class(w, p);
     Py_ssize_t n = PyTuple_Check(kids) ? PyTuple_GET_SIZE(kids) : PyList_GET_SIZE(kids);
-    uint32_t groups = (uint32_t)(n - ordered) / (pairs ? 2u : 1u);
-    if (ing_fp_push(w, obj, FP_AS_ITSELF, kind, kids, ordered, groups, own) < 0)
-        return -1;
-    ing_fp_top(w)->pairs = pairs;
-    return named ? ing_fp_put_digest(w, FP_CLASS, name) : 0;
+    for (Py_ssize_t i = 0; rc == 0 && i < n; i++)
+        rc = ing_fp_kid(w, Py_NewRef(PyTuple_Check(kids) ? PyTuple_GET_ITEM(kids, i)
+                                                         : PyList_GET_ITEM(kids, i)));
+    Py_DECREF(kids);
+    if (rc < 0) return ing_fp_drop_kids(w, from);
+    return end_class(w, obj, p, kind, from, ordered, pairs, own);
 }
 
 /* ---- instances -------------------------------------------------------------------------------
@@ -55,6 +58,7 @@ int ing_fp_push_instance(fp_walk *w, PyObject *obj, fp_plan *p, fp_kind kind,
  * view of it (tp_traverse) proves that it holds exactly those values and nothing else.
  * If it does not, the dict is made and read. */
 
+#if PY_VERSION_HEX >= 0x030B0000
 typedef struct seen {
     PyObject *at[FP_LEARNED_MAX + 2];
     Py_ssize_t n;
@@ -67,42 +71,47 @@ static int collect(PyObject *o, void *arg) {
     return 0;
 }
 
-static bool holds_exactly(PyObject *obj, PyObject *const *got, Py_ssize_t n) {
+/* Slots come first, then the attributes, then the class. */
+static bool holds_exactly(PyObject *obj, Py_ssize_t slots, PyObject *const *got,
+                          Py_ssize_t n) {
     seen s = {.n = 0};
     PyTypeObject *t = Py_TYPE(obj);
     if (!t->tp_traverse || t->tp_traverse(obj, collect, &s) != 0) return false;
     if (s.n && s.at[s.n - 1] == (PyObject *)t) s.n--; /* instances own their class */
-    if (s.n != n || (n == 1 && PyDict_Check(s.at[0]))) return false;
-    return memcmp(s.at, got, (size_t)n * sizeof *got) == 0;
+    if (s.n != slots + n || (n == 1 && PyDict_Check(s.at[slots]))) return false;
+    return memcmp(s.at + slots, got, (size_t)n * sizeof *got) == 0;
 }
 
-/* The children by learned names; NULL without exception: does not apply. */
-static PyObject *learned_kids(PyObject *obj, const fp_plan *p) {
-    Py_ssize_t n = PyTuple_GET_SIZE(p->learned), fields = PyTuple_GET_SIZE(p->fields);
-    PyObject *got[FP_LEARNED_MAX], *kids = NULL;
-    Py_ssize_t have = 0;
+/* Puts the learned attributes on the stack of children, each in its place. 1: done; 0: the
+ * object has others. */
+static int learned_kids(fp_walk *w, PyObject *obj, const fp_plan *p) {
+    Py_ssize_t n = PyTuple_GET_SIZE(p->learned), have = 0, slots = 0;
+    uint32_t fields = (uint32_t)PyTuple_GET_SIZE(p->fields), from = w->kids.len;
+    uint32_t total = fields + 2 * p->extras;
+    PyObject *got[FP_LEARNED_MAX];
     for (; have < n; have++) {
         got[have] = PyObject_GenericGetAttr(obj, PyTuple_GET_ITEM(p->learned, have));
-        if (!got[have]) {
-            PyErr_Clear();
-            break;
-        }
+        if (!got[have]) break;
     }
-    if (have == n && holds_exactly(obj, got, n))
-        kids = PyTuple_New(fields + 2 * (Py_ssize_t)p->extras);
+    for (uint32_t i = 0; i < p->n_slots; i++)
+        slots += *(PyObject **)((char *)obj + p->offsets[i]) != NULL;
+    bool fits = have == n && holds_exactly(obj, slots, got, n) &&
+                ing_vec_reserve(&w->kids, from + total);
+    PyErr_Clear();
+    if (fits) w->kids.len = from + total;
     for (Py_ssize_t i = 0; i < have; i++) {
         uint8_t to = p->place[i];
-        if (!kids || to == FP_NOWHERE) {
+        if (!fits || to == FP_NOWHERE) {
             Py_DECREF(got[i]);
             continue;
         }
-        PyTuple_SET_ITEM(kids, to, got[i]);
+        w->kids.at[from + to] = got[i];
         if (to >= fields)
-            PyTuple_SET_ITEM(kids, to - 1, Py_NewRef(PyTuple_GET_ITEM(p->learned, i)));
+            w->kids.at[from + to - 1] = Py_NewRef(PyTuple_GET_ITEM(p->learned, i));
     }
-    PyErr_Clear();
-    return kids;
+    return fits;
 }
+#endif
 
 static Py_ssize_t find_name(PyObject *tuple, PyObject *name) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
@@ -147,23 +156,23 @@ static int learn(fp_plan *p, PyObject *dict) {
     return 0;
 }
 
-static int append_extra(fp_walk *w, fp_plan *p, PyObject *list, PyObject *name,
-                        PyObject *value) {
+static int extra_kid(fp_walk *w, fp_plan *p, PyObject *name, PyObject *value) {
     if (find_name(p->fields, name) >= 0) return 0;
     if (p->skip && PyUnicode_CheckExact(name)) {
         int skip = PySet_Contains(p->skip, name);
         if (skip) return skip < 0 ? -1 : 0;
     }
     if (w->skip_names && ing_fp_skipped_name(w, p->type, name)) return 0;
-    return PyList_Append(list, name) < 0 || PyList_Append(list, value) < 0 ? -1 : 0;
+    if (ing_fp_kid(w, Py_NewRef(name)) < 0) return -1;
+    return ing_fp_kid(w, Py_NewRef(value));
 }
 
-/* Of a declared field: from the dict, or from a slot; a missing one is UNSET. */
-static int append_field(fp_walk *w, fp_plan *p, PyObject *list, PyObject *obj,
-                        PyObject *dict, PyObject *name) {
+/* A declared field: from the dict, or from a slot; a missing one is UNSET. */
+static int field_kid(fp_walk *w, fp_plan *p, PyObject *obj, PyObject *dict,
+                     PyObject *name) {
     PyObject *value = NULL;
     if (w->skip_names && ing_fp_skipped_name(w, p->type, name))
-        return PyList_Append(list, w->fp->unset);
+        return ing_fp_kid(w, Py_NewRef(w->fp->unset));
     if (dict) value = Py_XNewRef(PyDict_GetItemWithError(dict, name));
     if (!value && PyErr_Occurred()) return -1;
     if (!value) {
@@ -174,53 +183,49 @@ static int append_field(fp_walk *w, fp_plan *p, PyObject *list, PyObject *obj,
             PyErr_Clear();
         }
     }
-    int rc = PyList_Append(list, value ? value : w->fp->unset);
-    Py_XDECREF(value);
+    return ing_fp_kid(w, value ? value : Py_NewRef(w->fp->unset));
+}
+
+static int slot_kids(fp_walk *w, fp_plan *p, PyObject *obj) {
+    int rc = 0;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(p->slots); i++) {
+        PyObject *name = PyTuple_GET_ITEM(p->slots, i);
+        PyObject *value = *(PyObject **)((char *)obj + p->offsets[i]);
+        if (value && name != Py_None) rc = extra_kid(w, p, name, value);
+    }
     return rc;
 }
 
-static PyObject *dict_kids(fp_walk *w, PyObject *obj, fp_plan *p) {
+static int dict_kids(fp_walk *w, PyObject *obj, fp_plan *p) {
     PyObject *dict = p->has_dict ? PyObject_GenericGetDict(obj, NULL) : NULL;
-    PyObject *list = dict || !p->has_dict ? PyList_New(0) : NULL, *name, *value;
-    int rc = list ? 0 : -1;
+    PyObject *name, *value;
+    int rc = dict || !p->has_dict ? 0 : -1;
     for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(p->fields); i++)
-        rc = append_field(w, p, list, obj, dict, PyTuple_GET_ITEM(p->fields, i));
+        rc = field_kid(w, p, obj, dict, PyTuple_GET_ITEM(p->fields, i));
     Py_ssize_t pos = 0;
     while (rc == 0 && dict && PyDict_Next(dict, &pos, &name, &value))
-        rc = append_extra(w, p, list, name, value);
-    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(p->slots); i++) {
-        name = PyTuple_GET_ITEM(p->slots, i);
-        value = PyObject_GenericGetAttr(obj, name);
-        if (value)
-            rc = append_extra(w, p, list, name, value);
-        else if (PyErr_ExceptionMatches(PyExc_AttributeError))
-            PyErr_Clear();
-        else
-            rc = -1;
-        Py_XDECREF(value);
-    }
-    if (rc == 0 && dict && !p->has_slots) rc = learn(p, dict);
+        rc = extra_kid(w, p, name, value);
+    if (rc == 0) rc = slot_kids(w, p, obj);
+    if (rc == 0 && dict) rc = learn(p, dict);
     Py_XDECREF(dict);
-    if (rc < 0) Py_CLEAR(list);
-    return list;
+    return rc;
 }
 
-static PyObject *instance_kids(fp_walk *w, PyObject *obj, fp_plan *p) {
-    PyObject *kids = NULL;
+static int instance_kids(fp_walk *w, PyObject *obj, fp_plan *p) {
 #if PY_VERSION_HEX >= 0x030B0000
-    if (p->has_dict && !p->has_slots && !w->skip_names &&
-        Py_TYPE(obj)->tp_flags & Py_TPFLAGS_MANAGED_DICT)
-        kids = learned_kids(obj, p);
+    if (p->has_dict && !w->skip_names &&
+        Py_TYPE(obj)->tp_flags & Py_TPFLAGS_MANAGED_DICT && learned_kids(w, obj, p))
+        return slot_kids(w, p, obj);
 #endif
-    return kids ? kids : dict_kids(w, obj, p);
+    return dict_kids(w, obj, p);
 }
 
 static int visit_instance(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
+    uint32_t from = w->kids.len, fields = (uint32_t)PyTuple_GET_SIZE(p->fields);
     bool stored = p->stored;
-    uint32_t fields = (uint32_t)PyTuple_GET_SIZE(p->fields);
-    PyObject *kids = instance_kids(w, obj, p);
-    if (ing_fp_push_instance(w, obj, p, FP_INSTANCE_KIND, kids, fields, true, own) < 0)
-        return -1;
+    if (begin_class(w, p) < 0 || instance_kids(w, obj, p) < 0)
+        return ing_fp_drop_kids(w, from);
+    if (end_class(w, obj, p, FP_INSTANCE_KIND, from, fields, true, own) < 0) return -1;
     ing_fp_top(w)->stored = stored;
     return 0;
 }
@@ -240,31 +245,13 @@ static PyObject *state_marker(fp_walk *w, PyObject *obj, fp_plan *p) {
 }
 
 /* defaultdict has its factory beside its items. */
-static int append_factory(fp_walk *w, PyObject *obj, PyObject *kids) {
+static int factory_kid(fp_walk *w, PyObject *obj) {
     PyObject *cls = ing_fp_loaded_attr("collections", "defaultdict");
     int rc = 0;
-    if (cls && PyType_Check(cls) && PyObject_TypeCheck(obj, (PyTypeObject *)cls)) {
-        PyObject *factory = PyObject_GenericGetAttr(obj, w->fp->n.default_factory_);
-        rc = factory ? PyList_Append(kids, factory) : -1;
-        Py_XDECREF(factory);
-    }
+    if (cls && PyType_Check(cls) && PyObject_TypeCheck(obj, (PyTypeObject *)cls))
+        rc = ing_fp_kid(w, PyObject_GenericGetAttr(obj, w->fp->n.default_factory_));
     Py_XDECREF(cls);
     return rc;
-}
-
-static int visit_sub(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
-    PyObject *state = state_marker(w, obj, p);
-    PyObject *base = state ? ing_fp_as_new(w, obj, FP_AS_BASE) : NULL;
-    PyObject *kids = base ? PyList_New(0) : NULL;
-    int rc = kids ? 0 : -1;
-    if (rc == 0) rc = PyList_Append(kids, state);
-    if (rc == 0) rc = PyList_Append(kids, base);
-    if (rc == 0 && p->base_type == &PyDict_Type) rc = append_factory(w, obj, kids);
-    Py_XDECREF(state);
-    Py_XDECREF(base);
-    if (rc < 0) Py_CLEAR(kids);
-    uint32_t n = kids ? (uint32_t)PyList_GET_SIZE(kids) : 0;
-    return ing_fp_push_instance(w, obj, p, FP_SUB_KIND, kids, n, false, own);
 }
 
 /* An OrderedDict's own order is not that of its table, so its own iterator is used. */
@@ -298,16 +285,54 @@ static int visit_as_base(fp_walk *w, PyObject *obj) {
     return ing_fp_visit_base(w, obj, base, FP_AS_BASE, 0);
 }
 
+/* A str, number or bytes of a named class without attributes, the common case, is written
+ * at once: the same bytes as the frame below would have. 1: done. */
+static int plain_sub(fp_walk *w, PyObject *obj, fp_plan *p) {
+#if PY_VERSION_HEX >= 0x030B0000
+    if (PyTuple_Check(obj) || PyList_Check(obj) || PyDict_Check(obj) ||
+        PyAnySet_Check(obj))
+        return 0;
+    if (p->n_slots || PyTuple_GET_SIZE(p->fields) || w->graph) return 0;
+    if (p->has_dict && !holds_exactly(obj, 0, NULL, 0)) return 0;
+    if (ing_fp_plan_verify(w, p) < 0) return -1;
+    if (!p->named) return 0;
+    size_t start = w->len;
+    if (ing_fp_room(w, FP_HEAD) < 0) return -1;
+    w->out[start] = FP_FRAME + FP_SUB_KIND;
+    ing_fp_put32(w->out + start + 1, 2);
+    ing_fp_put32(w->out + start + 5, 0);
+    w->len += FP_HEAD;
+    if (ing_fp_put_digest(w, FP_CLASS, p->name) < 0 ||
+        ing_fp_put_tag(w, FP_UNSET) < 0 || visit_as_base(w, obj) < 0)
+        return -1;
+    ing_hash128 d = ing_hash(w->out + start, w->len - start);
+    w->len = start;
+    return ing_fp_put_digest(w, FP_REF, d) < 0 ? -1 : 1;
+#else
+    (void)w, (void)obj, (void)p;
+    return 0;
+#endif
+}
+
+static int visit_sub(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
+    int rc = plain_sub(w, obj, p);
+    if (rc) return rc < 0 ? -1 : 0;
+    uint32_t from = w->kids.len;
+    rc = begin_class(w, p);
+    if (rc == 0) rc = ing_fp_kid(w, state_marker(w, obj, p));
+    if (rc == 0) rc = ing_fp_kid(w, ing_fp_as_new(w, obj, FP_AS_BASE));
+    if (rc == 0 && p->base_type == &PyDict_Type) rc = factory_kid(w, obj);
+    if (rc < 0) return ing_fp_drop_kids(w, from);
+    uint32_t n = w->kids.len - from - (p->named ? 0 : 1);
+    return end_class(w, obj, p, FP_SUB_KIND, from, n, false, own);
+}
+
 static int visit_as_state(fp_walk *w, PyObject *obj) {
     fp_plan *p = ing_fp_plan_get(w, Py_TYPE(obj));
-    PyObject *kids = p ? dict_kids(w, obj, p) : NULL;
-    if (!kids) return -1;
-    uint32_t fields = (uint32_t)PyTuple_GET_SIZE(p->fields);
-    uint32_t groups = ((uint32_t)PyList_GET_SIZE(kids) - fields) / 2;
-    if (ing_fp_push(w, obj, FP_AS_STATE, FP_STATE_KIND, kids, fields, groups, 0) < 0)
-        return -1;
-    ing_fp_top(w)->pairs = 1;
-    return 0;
+    if (!p) return -1;
+    uint32_t from = w->kids.len, fields = (uint32_t)PyTuple_GET_SIZE(p->fields);
+    if (dict_kids(w, obj, p) < 0) return ing_fp_drop_kids(w, from);
+    return ing_fp_push_kids(w, obj, FP_AS_STATE, FP_STATE_KIND, from, fields, true, 0);
 }
 
 int ing_fp_visit_as(fp_walk *w, fp_as *as) {

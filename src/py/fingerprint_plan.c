@@ -5,6 +5,8 @@
 #include "py/fingerprint_int.h"
 #include "py/kernel.h"
 
+#include <structmember.h>
+
 /* ---- looking around ------------------------------------------------------------------------ */
 
 PyObject *ing_fp_loaded(const char *module) {
@@ -156,11 +158,25 @@ static int add_slot(ing_py_fp *fp, fp_plan *p, PyObject *list, PyObject *name) {
     if (model && PyUnicode_READ_CHAR(name, 0) == '_' &&
         PyUnicode_Compare(name, fp->n.__pydantic_extra__) != 0 &&
         PyUnicode_Compare(name, fp->n.__pydantic_private__) != 0)
-        return 0; /* which fields were given is no part of a model's value */
+        return PyList_Append(list, Py_None); /* which fields were given is no value */
     p->has_slots = true;
-    if (has_name(p->fields, name)) return 0;
+    if (has_name(p->fields, name)) return PyList_Append(list, Py_None);
     int out = p->skip ? PySet_Contains(p->skip, name) : 0;
-    return out < 0 ? -1 : out ? 0 : PyList_Append(list, name);
+    return out < 0 ? -1 : PyList_Append(list, out ? Py_None : name);
+}
+
+/* A member of C code may be of any type; __slots__ makes T_OBJECT_EX. */
+static bool is_slot(PyObject *v) {
+    return Py_IS_TYPE(v, &PyMemberDescr_Type) &&
+           ((PyMemberDescrObject *)v)->d_member->type == T_OBJECT_EX;
+}
+
+static int add_offset(fp_plan *p, PyObject *descr) {
+    Py_ssize_t *at = ing_realloc(p->offsets, (p->n_slots + 1) * sizeof *at);
+    if (!at) return ing_fp_no_memory();
+    at[p->n_slots++] = ((PyMemberDescrObject *)descr)->d_member->offset;
+    p->offsets = at;
+    return 0;
 }
 
 /* The storage that __slots__ made, found by its descriptors. */
@@ -173,8 +189,10 @@ static int plan_slots(ing_py_fp *fp, fp_plan *p) {
         PyObject *dict = type_dict(base);
         Py_ssize_t pos = 0;
         while (rc == 0 && dict && PyDict_Next(dict, &pos, &name, &v))
-            if (Py_IS_TYPE(v, &PyMemberDescr_Type) && PyUnicode_Check(name))
-                rc = add_slot(fp, p, list, name);
+            if (is_slot(v) && PyUnicode_Check(name)) {
+                rc = add_offset(p, v);
+                if (rc == 0) rc = add_slot(fp, p, list, name);
+            }
         Py_XDECREF(dict);
     }
     if (rc == 0) p->slots = PyList_AsTuple(list);
@@ -195,21 +213,20 @@ static PyTypeObject *builtin_base(PyTypeObject *t) {
     return NULL;
 }
 
-/* Is the type's own storage only what __dict__ and __slots__ show? */
-static bool plain_layout(PyTypeObject *t) {
-    while (t && t->tp_flags & Py_TPFLAGS_HEAPTYPE) {
-        PyTypeObject *base = t->tp_base;
-        if (!(base && base->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
-            t = base;
-            break;
-        }
-        t = base;
-    }
-    return t == &PyBaseObject_Type;
+/* Is the type's own storage only what __dict__ and __slots__ show? The same reckoning as
+ * object.__reduce_ex__ makes before it trusts them. */
+static bool plain_layout(const fp_plan *p) {
+    const PyTypeObject *t = p->type;
+    Py_ssize_t size = PyBaseObject_Type.tp_basicsize;
+    size += (Py_ssize_t)(p->n_slots * sizeof(PyObject *));
+    if (t->tp_dictoffset > 0) size += (Py_ssize_t)sizeof(PyObject *);
+    if (t->tp_weaklistoffset > 0) size += (Py_ssize_t)sizeof(PyObject *);
+    return t->tp_itemsize == 0 && t->tp_basicsize <= size;
 }
 
 /* Does the type reduce in object's way, so that its state is its attributes? */
-static bool default_reduce(ing_py_fp *fp, PyTypeObject *t) {
+static bool default_reduce(ing_py_fp *fp, const fp_plan *p) {
+    PyTypeObject *t = p->type;
     if (ing_fp_type_attr(t, fp->n.__reduce_ex__) != fp->object_reduce_ex ||
         ing_fp_type_attr(t, fp->n.__reduce__) != fp->object_reduce ||
         ing_fp_type_attr(t, fp->n.__getstate__) != fp->object_getstate ||
@@ -221,7 +238,7 @@ static bool default_reduce(ing_py_fp *fp, PyTypeObject *t) {
                   PyDict_GetItemWithError(table, (PyObject *)t) != NULL;
     PyErr_Clear();
     Py_XDECREF(table);
-    return !listed && plain_layout(t);
+    return !listed && plain_layout(p);
 }
 
 static bool is_view(PyTypeObject *t) {
@@ -316,11 +333,11 @@ static void other_rule(ing_py_state *st, fp_plan *p) {
         p->rule = FP_RULE_SUB;
     else if (is_loaded_sub(t, "collections", "deque"))
         p->rule = FP_RULE_DEQUE;
-    else if (declared && plain_layout(t))
+    else if (declared && plain_layout(p))
         p->rule = FP_RULE_INSTANCE;
     else if (t->tp_as_buffer && t->tp_as_buffer->bf_getbuffer)
         p->rule = FP_RULE_BUFFER;
-    else if (t == &PyBaseObject_Type || default_reduce(st->fp, t))
+    else if (t == &PyBaseObject_Type || default_reduce(st->fp, p))
         p->rule = FP_RULE_INSTANCE;
     else
         p->rule = FP_RULE_REDUCE;
@@ -361,6 +378,7 @@ static void plan_free(fp_plan *p) {
     Py_XDECREF(p->slots);
     Py_XDECREF(p->skip);
     Py_XDECREF(p->learned);
+    ing_free(p->offsets);
     ing_free(p);
 }
 

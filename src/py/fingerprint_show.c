@@ -21,8 +21,7 @@ static PyObject *label_of(fp_walk *w, uint32_t pos, bool half, uint32_t groups) 
     return ing_fp_label(w, w->frames.len - 1);
 }
 
-static int append_child(fp_walk *w, PyObject *list, PyObject *label, PyObject *v) {
-    (void)w;
+static int append_child(PyObject *list, PyObject *label, PyObject *v) {
     PyObject *pair = label ? PyTuple_Pack(2, label, v) : NULL;
     int rc = pair ? PyList_Append(list, pair) : -1;
     Py_XDECREF(pair);
@@ -36,22 +35,19 @@ static int dict_children(fp_walk *w, PyObject *list) {
     Py_ssize_t pos = 0;
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && PyDict_Next(dict, &pos, &key, &value); i++) {
-        rc = append_child(w, list, label_of(w, 0, true, i), key);
-        if (rc == 0) rc = append_child(w, list, label_of(w, 0, false, i), value);
+        rc = append_child(list, label_of(w, 0, true, i), key);
+        if (rc == 0) rc = append_child(list, label_of(w, 0, false, i), value);
     }
     return rc;
 }
 
 static int item_children(fp_walk *w, PyObject *list) {
     fp_frame *f = ing_fp_top(w);
-    PyObject *src = f->src ? f->src : f->obj;
-    bool tuple = PyTuple_Check(src);
+    Py_ssize_t n = ing_fp_children(w, f);
     int rc = 0;
-    for (Py_ssize_t i = 0; rc == 0; i++) {
-        if (i >= (tuple ? PyTuple_GET_SIZE(src) : PyList_GET_SIZE(src))) break;
-        PyObject *v = tuple ? PyTuple_GET_ITEM(src, i) : PyList_GET_ITEM(src, i);
-        rc = append_child(w, list, label_of(w, (uint32_t)i + 1, false, 0), v);
-    }
+    for (Py_ssize_t i = 0; rc == 0 && i < n; i++)
+        rc = append_child(list, label_of(w, (uint32_t)i + 1, false, 0),
+                          ing_fp_child(w, f, i));
     return rc;
 }
 

@@ -1,0 +1,1179 @@
+"""Every rule of what a fingerprint sees, and every invariant, by its test."""
+
+import collections
+import copy
+import dataclasses
+import decimal
+import enum
+import functools
+import gc
+import itertools
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import threading
+import types
+import unittest.mock
+import weakref
+
+import fingerprint_corpus as corpus
+import ingot
+import pytest
+from conftest import HERE, needs
+from ingot import Content, Fingerprinter, FingerprintError, Identity, Ordered, Pieces, explain, trace
+
+fp = ingot.fingerprint
+
+
+def lenient(obj):
+    return fp(obj, variant="lenient")
+
+
+def distinct(*values):
+    digests = [fp(v) for v in values]
+    assert len(set(digests)) == len(digests), list(zip(values, digests))
+
+
+def same(*values):
+    assert len({fp(v) for v in values}) == 1, values
+
+
+def refused(obj, *parts, variant="strict"):
+    with pytest.raises(FingerprintError) as caught:
+        fp(obj, variant=variant)
+    assert isinstance(caught.value, TypeError)
+    for part in parts:
+        assert part in str(caught.value)
+    return caught.value
+
+
+# ---- section 1: atoms -------------------------------------------------------------------------
+
+
+def test_form():
+    assert len(fp(1)) == 32 and int(fp(1), 16) >= 0 and type(fp(1)) is str
+
+
+def test_atoms_differ_by_class_and_value():
+    distinct(None, True, False, 1, 0, 1.0, "1", b"1", bytearray(b"1"), 1 + 0j, (), [], {}, set(),
+             frozenset(), ..., NotImplemented, "", b"", bytearray())
+
+
+def test_floats_by_bits():
+    distinct(0.0, -0.0)
+    nan = float("nan")
+    same(nan, float("nan"))
+    import struct
+
+    distinct(nan, struct.unpack("<d", struct.pack("<Q", 0x7FF8000000000001))[0])
+    distinct(complex(0.0, 0.0), complex(-0.0, 0.0), complex(0.0, -0.0))
+
+
+def test_ints_of_any_size():
+    edges = [2**k + d for k in (31, 32, 62, 63, 64, 200, 3000) for d in (-1, 0, 1)]
+    distinct(*edges, *(-e for e in edges))
+    same(2**3000, int("1" + "0" * 3000, 2))
+
+
+def test_text():
+    distinct("a", "á", "Ω", "🎈", "\ud800", "\udc00", "a\0", "\0a", "aa", "x" * 64, "x" * 65, "x" * 66)
+    same("x" * 500, "".join(["x"] * 500))
+    distinct("\u00e9", "e\u0301")  # no normalisation
+    distinct(b"\x00" * 64, b"\x00" * 65, "\x00" * 65, bytearray(65))
+
+
+def test_no_run_together():
+    distinct(("ab", "c"), ("a", "bc"), ("abc",), (("ab",), "c"), ("ab", ("c",)), [["ab"], "c"])
+    distinct((1, (2, 3)), (1, 2, 3), ((1, 2), 3))
+    distinct({"a": "b"}, {"a", "b"}, {"a": {"b"}}, {("a", "b")}, {"ab": ""}, {"": "ab"})
+    distinct({1: 2, 3: 4}, {1: 4, 3: 2}, {1: 3, 2: 4}, {(1, 2), (3, 4)})
+
+
+# ---- containers ------------------------------------------------------------------------------------
+
+
+def test_ordered_containers():
+    distinct((1, 2), (2, 1), [1, 2], [2, 1], collections.deque([1, 2]), collections.deque([2, 1]))
+    distinct(collections.deque([1], maxlen=1), collections.deque([1]))
+    distinct(corpus.Point(1, 2), (1, 2), corpus.Point(2, 1))
+
+
+def test_unordered_containers():
+    same({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    keys = [None, 1, "a", (1, 2), 2.5, b"x", frozenset({1})]
+    for order in itertools.islice(itertools.permutations(keys), 0, 5000, 331):
+        same(dict.fromkeys(order), dict.fromkeys(keys))
+        same(set(order), set(keys))
+        same(frozenset(order), frozenset(keys))
+    distinct({1}, frozenset({1}), {1: None}, [1])
+    distinct({1: 1}, {1: True}, {True: 1})  # not merged by ==
+    same(collections.Counter("aab"), collections.Counter("baa"))
+    distinct(collections.Counter("aab"), {"a": 2, "b": 1})
+    big = {f"k{i}": i for i in range(5000)}
+    same(big, dict(reversed(big.items())))
+    same(set(big), set(reversed(big)))
+
+
+def test_ordereddict_keeps_order():
+    one, two = collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1)
+    distinct(one, two, {"a": 1, "b": 2})
+    one.move_to_end("a")
+    same(one, two)
+
+
+def test_defaultdict_adds_its_factory():
+    distinct(collections.defaultdict(list), collections.defaultdict(dict), collections.defaultdict(),
+             {}, collections.OrderedDict())
+
+
+def test_views_and_proxies():
+    a, b = {"x": 1, "y": 2}, {"y": 2, "x": 1}
+    for view in (dict.keys, dict.values, dict.items, types.MappingProxyType):
+        same(view(a), view(b))
+    distinct(a.keys(), set(a), list(a))
+    distinct(a.values(), {"x": 2, "y": 1, "z": 1}.values(), {"x": 1, "y": 1}.values(), {1: 1}.values())
+    distinct(a, types.MappingProxyType(a), a.items())
+
+
+def test_no_user_eq_or_hash():
+    class Hostile:
+        def __init__(self, v):
+            self.v = v
+
+        armed = False
+
+        def __hash__(self):
+            assert not Hostile.armed
+            return 1
+
+        def __eq__(self, other):
+            assert not Hostile.armed
+            return self is other
+
+    table = {Hostile(1): 1, Hostile(2): 2}
+    items = {Hostile(1), Hostile(2)}
+    Hostile.armed = True
+    assert fp([table, items, table.keys(), types.MappingProxyType(table)])
+
+
+# ---- subclasses of builtins ------------------------------------------------------------------------
+
+
+class DictWithState(dict):
+    pass
+
+
+class SlottedDict(dict):
+    __slots__ = ("extra",)
+
+
+@pytest.mark.parametrize("base, value", [
+    (int, 3), (float, 1.5), (str, "s"), (bytes, b"s"), (tuple, (1, 2)), (list, [1, 2]),
+    (dict, {"a": 1}), (set, {1}), (frozenset, {1}), (bytearray, b"s"), (complex, 1j),
+])
+def test_subclass_state_counts(base, value):
+    cls = type("Sub", (base,), {})
+    a, b, c = cls(value), cls(value), cls(value)
+    b.note = 1
+    c.note = 2
+    distinct(base(value), a, b, c)
+    d = cls(value)
+    d.note = 1
+    same(b, d)
+    slotted = type("Slots", (base,), {"__slots__": () if base in (int, tuple, bytes) else ("note",)})
+    if base not in (int, tuple, bytes):
+        e, f = slotted(value), slotted(value)
+        f.note = 1
+        distinct(e, f)
+
+
+def test_forged_items_do_not_imitate_state():
+    a, b = DictWithState(x=1), DictWithState(x=1, __dict__={"y": 2}, y=2)
+    a.y = 2
+    distinct(a, b, DictWithState(x=1, y=2), {"x": 1, "y": 2})
+    c, d = SlottedDict(x=1), SlottedDict(x=1, extra=5)
+    c.extra = 5
+    distinct(c, d, SlottedDict(x=1))
+
+
+def test_subclass_overrides_are_not_called():
+    class Liar(list):
+        def __iter__(self):
+            raise AssertionError
+
+        def __len__(self):
+            raise AssertionError
+
+        def __getattribute__(self, name):
+            raise AssertionError(name)
+
+    class LiarSet(set):
+        __iter__ = __len__ = None
+
+    assert fp(Liar([1])) != fp(Liar([2]))
+    assert fp(LiarSet([1])) != fp(LiarSet([2]))
+
+
+# ---- enums -------------------------------------------------------------------------------------------
+
+
+def test_enums():
+    distinct(corpus.Colour.RED, corpus.Colour.GREEN, 1, "green", corpus.Colour)
+    distinct(corpus.Name.A, "a", corpus.Level.LOW, 1, corpus.Level.HIGH)
+    distinct(corpus.Flags.R, corpus.Flags.R | corpus.Flags.W, corpus.Flags(0))
+    same(corpus.Flags.R | corpus.Flags.W, corpus.Flags.W | corpus.Flags.R)
+
+
+def test_local_enums_by_content():
+    def make(value):
+        class Local(enum.Enum):
+            A = 1
+            B = value
+
+        return Local
+
+    same(make(2).A, make(2).A)
+    same(make(2), make(2))
+    distinct(make(2).A, make(3).A, make(2).B)
+    distinct(make(2), make(3))
+
+
+# ---- dataclasses and the like -----------------------------------------------------------------------
+
+
+def test_dataclass_fields():
+    distinct(corpus.Settings(1), corpus.Settings(2), corpus.Settings(1, "gmres"),
+             corpus.Frozen(1), {"steps": 1, "solver": "cg", "tags": set()})
+    same(corpus.Settings(1, tags={"a", "b"}), corpus.Settings(1, tags={"b", "a"}))
+
+
+def test_opt_out_in_every_variant():
+    a, b = corpus.Settings(1, backend="cpu"), corpus.Settings(1, backend="gpu")
+    same(a, b)
+    assert lenient(a) == lenient(b)
+    b.backend = lambda: None
+    same(a, b)
+
+
+def test_extra_attributes_count():
+    a, b = corpus.Settings(1), corpus.Settings(1)
+    b.extra = 1
+    c = corpus.Settings(1)
+    c.extra = 2
+    distinct(a, b, c)
+    del b.extra
+    same(a, b)
+
+
+def test_unset_fields_are_a_value():
+    a, b, c = corpus.Slotted(None), corpus.Slotted(None), corpus.Slotted(1)
+    b.b = None
+    distinct(a, b, c)
+    one, two = corpus.Settings(1), corpus.Settings(1)
+    del two.solver
+    three = corpus.Settings(1, None)
+    distinct(one, two, three)
+
+
+def test_attribute_order_does_not_count_but_fields_order_does():
+    same(corpus.Plain(a=1, b=2), corpus.Plain(b=2, a=1))
+    one = dataclasses.make_dataclass("Local", ["x", "y"])
+    two = dataclasses.make_dataclass("Local", ["y", "x"])
+    distinct(one(1, 2), two(2, 1))
+
+
+def test_instances_read_by_learned_names():
+    """After one instance taught the plan, others with more, fewer, other attributes."""
+    for _ in range(2):
+        distinct(corpus.Plain(a=1, b=2), corpus.Plain(a=1), corpus.Plain(b=2), corpus.Plain(a=1, c=2),
+                 corpus.Plain(a=2, b=1), corpus.Plain(), corpus.Plain(a=1, b=2, c=3),
+                 corpus.Plain(a={}), corpus.Plain(b={}))
+    for made_dict_first in (False, True):
+        p = corpus.Plain(a=1, b=2)
+        if made_dict_first:
+            p.__dict__
+        same(p, corpus.Plain(a=1, b=2))
+
+
+def test_class_defaults_are_not_instance_values():
+    @dataclasses.dataclass
+    class WithDefault:
+        x: int = 3
+
+    a, b = WithDefault(), WithDefault()
+    del b.x
+    distinct(a, b)
+
+
+def test_properties_and_getattr_are_not_called():
+    class Lazy:
+        def __init__(self):
+            self.v = 1
+
+        def __getattr__(self, name):
+            raise AssertionError(name)
+
+        @property
+        def p(self):
+            raise AssertionError
+
+    assert fp(Lazy())
+
+
+def test_local_classes_by_content():
+    def make(default, text="a"):
+        @dataclasses.dataclass
+        class Local:
+            x: int = default
+            name: str = text
+
+            def double(self):
+                return self.x * 2
+
+        return Local
+
+    same(make(1)(5), make(1)(5))
+    distinct(make(1)(5), make(1)(6))
+    distinct(make(1)(5), make(2)(5))
+
+    class Namespace:
+        pass
+
+    a, b = Namespace(), Namespace()
+    a.x = b.x = [1, {"y": 2}]
+    same(a, b)
+    same(types.SimpleNamespace(a=1, b=2), types.SimpleNamespace(b=2, a=1))
+
+
+@needs("attr")
+def test_attrs():
+    import attr
+
+    @attr.s(auto_attribs=True)
+    class A:
+        x: int
+        y: int = attr.ib(default=0, metadata={"fingerprint": False})
+
+    @attr.s(auto_attribs=True, slots=True)
+    class B:
+        x: int
+        y: int = attr.ib(default=0, metadata={"fingerprint": False})
+
+    for cls in (A, B):
+        same(cls(1, 2), cls(1, 3))
+        distinct(cls(1), cls(2))
+
+
+@needs("pydantic")
+def test_pydantic():
+    import pydantic
+
+    class M(pydantic.BaseModel):
+        x: int
+        y: int = pydantic.Field(default=0, json_schema_extra={"fingerprint": False})
+        z: str = "z"
+        model_config = {"extra": "allow"}
+
+    same(M(x=1, y=2), M(x=1, y=3))
+    same(M(x=1), M(x=1, z="z"))
+    distinct(M(x=1), M(x=2), M(x=1, z="q"), M(x=1, other=1), M(x=1, other=2))
+
+
+# ---- classes, functions, methods, builtins, modules ----------------------------------------------------
+
+
+def test_names_are_verified():
+    distinct(corpus.helper, corpus.caller, len, print, corpus.Plain, corpus.Frozen, dict, types, sys)
+
+    def local():
+        pass
+
+    refused(local, "local function has no importable name", "obj:")
+    refused(lambda: 0, "lambda has no importable name")
+    fake = types.FunctionType(corpus.helper.__code__, corpus.helper.__globals__, "helper")
+    fake.__qualname__, fake.__module__ = "helper", corpus.__name__
+    refused(fake, "not the one that its name imports")
+
+    class Local:
+        pass
+
+    refused(Local, "no importable name")
+    assert lenient(Local) and lenient(local) and lenient(fake)
+    refused(types.ModuleType("nobody"), "module")
+
+
+def test_bound_methods_include_self():
+    distinct(corpus.Plain(a=1).method, corpus.Plain(a=2).method, corpus.Plain.method)
+    same(corpus.Plain(a=1).method, corpus.Plain(a=1).method)
+    distinct([1].append, [2].append, [1].extend)
+
+
+def test_partials():
+    distinct(functools.partial(corpus.helper, 1), functools.partial(corpus.helper, 2),
+             functools.partial(corpus.helper, x=1), functools.partial(corpus.recursive, 1))
+    refused(functools.partial(lambda: 0), "lambda")
+
+
+def test_classes_as_values_have_their_fields():
+    assert fp(collections.Counter) == fp(collections.Counter)
+    distinct(type(None), int, bool, type(...), types.FunctionType)
+
+
+MODULE = """
+import math
+import {name}_other as other
+from {name}_other import thing
+
+LIMIT = {limit}
+
+def leaf(x):
+    {doc}
+    return x {op} 1
+
+class Tool:
+    size = {size}
+
+    def run(self, x):
+        return leaf(x)
+
+def top(x):
+    def inner(y):
+        return leaf(y) + LIMIT
+    return inner(x) + Tool().run(x) + other.helper(x) + thing(x) + math.floor(x)
+
+def unrelated():
+    return {unrelated}
+
+class Settings:
+    def __init__(self):
+        self.x = 1
+"""
+OTHER = """
+def helper(x):
+    return x + {k}
+
+def thing(x):
+    return x * {k}
+"""
+
+
+def edited(tmp_path, expression="m.top", name="userpkg", before="", **change):
+    """The digest that a fresh process gives after the module was written anew."""
+    base = dict(limit=3, op="+", size=1, unrelated=0, doc='"doc"', k=2, name=name)
+    base.update(change)
+    folder = tmp_path / "code"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.py").write_text(before + MODULE.format(**base))
+    (folder / f"{name}_other.py").write_text(OTHER.format(**base))
+    program = f"import {name} as m, ingot; print(ingot.fingerprint({expression}))"
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(folder), *sys.path]),
+               PYTHONDONTWRITEBYTECODE="1")
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True,
+                          cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("expression", ["m.top", "[m.top]", "m.Settings().__class__ and m.top"])
+def test_edited_functions_are_other_values(tmp_path, expression):
+    first = edited(tmp_path, expression)
+    for change in ({"op": "-"}, {"limit": 4}, {"k": 3}, {"size": 2}):
+        assert edited(tmp_path, expression, **change) != first, change
+
+
+def test_location_only_edits_are_not(tmp_path):
+    first = edited(tmp_path)
+    assert edited(tmp_path, before="# moved down\n\n\n") == first
+    assert edited(tmp_path, doc='"another docstring"') == first
+    assert edited(tmp_path, doc="# a comment instead") == first
+    assert edited(tmp_path, unrelated=99) == first
+
+
+def test_edited_methods_of_a_class_as_value(tmp_path):
+    first = edited(tmp_path, "m.Tool")
+    assert edited(tmp_path, "m.Tool", size=2) != first
+    assert edited(tmp_path, "m.Tool", op="-") != first  # through Tool.run -> leaf
+    assert edited(tmp_path, "m.Tool().run", op="-") != edited(tmp_path, "m.Tool().run")
+
+
+def test_local_annotations_count(tmp_path):
+    """They leave no trace in a code object."""
+    digests = set()
+    for kind in ("int", "float"):
+        (tmp_path / "ann.py").write_text(f"def f():\n    x: {kind} = 1.7\n    return x\n")
+        done = subprocess.run(
+            [sys.executable, "-c", "import ann, ingot; print(ingot.fingerprint(ann.f))"],
+            env=dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path])),
+            capture_output=True, text=True, check=True)
+        digests.add(done.stdout)
+    assert len(digests) == 2
+
+
+def test_captured_values_count():
+    old = corpus.LIMIT
+    first = fp(corpus.decorated)
+    try:
+        corpus.LIMIT = old + 1
+        assert fp(corpus.decorated) != first
+    finally:
+        corpus.LIMIT = old
+    assert fp(corpus.decorated) == first
+
+
+def test_installed_packages_by_version(monkeypatch):
+    numpy = pytest.importorskip("numpy")
+    assert ingot.fingerprint.__globals__ if hasattr(fp, "__globals__") else True
+    from ingot.fingerprint import _origin
+
+    assert _origin("json.decoder") == "" and _origin("builtins") == ""
+    assert _origin("numpy.linalg") == f"numpy=={numpy.__version__}"
+    assert _origin(corpus.__name__) is None
+
+
+# ---- NumPy --------------------------------------------------------------------------------------------
+
+
+@needs("numpy")
+def test_numpy_scalars_and_dtypes():
+    import numpy as np
+
+    distinct(np.int32(1), np.int64(1), np.float64(1), np.float32(1), 1, 1.0, np.bool_(True), True,
+             np.str_("1"), "1", np.bytes_(b"1"), b"1", np.uint32(1))
+    distinct(np.dtype("<i4"), np.dtype(">i4"), np.dtype("<i8"), np.int32, np.dtype([("a", "<i4")]))
+    same(np.dtype("i4"), np.dtype("<i4"))
+    distinct(np.datetime64("2024-01-01"), np.datetime64("2024-01-02"), np.datetime64("2024-01-01", "s"))
+    same(np.longdouble(1), np.longdouble(3) / 3)
+
+
+@needs("numpy")
+def test_numpy_arrays():
+    import numpy as np
+
+    a = np.arange(24, dtype="<i4").reshape(4, 6)
+    same(a, a.copy(), np.asfortranarray(a), np.ascontiguousarray(a))
+    same(a[::2, 1::2], a[::2, 1::2].copy())
+    same(a.T, a.T.copy())
+    distinct(a, a.T, a.reshape(6, 4), a.ravel(), a.astype("<i8"), a.astype(">i4"), a.astype("<u4"),
+             a.tolist(), a.tobytes())
+    b = a.copy()
+    b[3, 5] += 1
+    distinct(a, b)
+    distinct(np.zeros((0, 3)), np.zeros((3, 0)), np.zeros(0))
+    distinct(np.array([0.0]), np.array([-0.0]))
+    distinct(np.array(1.5), np.float64(1.5), np.array([1.5]))
+
+
+@needs("numpy")
+def test_numpy_padding_is_no_value():
+    import numpy as np
+
+    kind = np.dtype([("a", "i1"), ("b", "f8")], align=True)
+    one, two = np.zeros(3, kind), np.full(3 * kind.itemsize, 255, "u1").view(kind)
+    for x in (one, two):
+        x["a"], x["b"] = 1, 2.5
+    assert one.tobytes() != two.tobytes()
+    same(one, two)
+    two["a"][1] = 9
+    distinct(one, two)
+
+
+@needs("numpy")
+def test_numpy_objects_times_and_subclasses():
+    import numpy as np
+
+    same(np.array([1, "a", {"k": 1}], object), np.array([1, "a", {"k": 1}], object))
+    distinct(np.array([1, 2], object), np.array([2, 1], object), np.array([[1, 2]], object), [1, 2])
+    distinct(np.array(["2024-01-01"], "M8[D]"), np.array(["2024-01-02"], "M8[D]"),
+             np.array(["2024-01-01"], "M8[s]"))
+    masked = np.ma.array([1, 2], mask=[0, 1])
+    distinct(masked, np.ma.array([1, 2], mask=[1, 0]), np.array([1, 2]))
+
+    class Tagged(np.ndarray):
+        pass
+
+    a, b = np.zeros(2).view(Tagged), np.zeros(2).view(Tagged)
+    b.tag = 1
+    distinct(a, b, np.zeros(2))
+
+
+@needs("numpy")
+def test_memory_mapped_arrays_by_content(tmp_path):
+    import numpy as np
+
+    maps = []
+    for name in ("one", "two"):
+        np.arange(5).tofile(tmp_path / name)
+        maps.append(np.memmap(tmp_path / name, dtype=int, mode="r"))
+    same(*maps)
+
+
+@needs("numpy")
+def test_ufuncs():
+    import numpy as np
+
+    distinct(np.add, np.subtract)
+    refused(np.frompyfunc(lambda x: x, 1, 1), "no importable name")
+
+
+def test_buffers():
+    import array
+
+    distinct(array.array("i", [1, 2]), array.array("l", [1, 2]), array.array("i", [2, 1]),
+             memoryview(b"ab"), b"ab", memoryview(b"ab").cast("c"))
+    same(memoryview(b"abcd")[::2], memoryview(b"ac"))
+    import ctypes
+
+    same((ctypes.c_int * 2)(1, 2), (ctypes.c_int * 2)(1, 2))
+    refused((ctypes.c_void_p * 1)(4096), "address")
+
+
+# ---- everything else, and what is refused ---------------------------------------------------------------
+
+
+def test_reducers():
+    same(decimal.Decimal("1.0"), decimal.Decimal("1.0"))
+    distinct(decimal.Decimal("1.0"), decimal.Decimal("1.00"))
+    distinct(corpus.Reduced(1), corpus.Reduced(2))
+    distinct(range(3), range(4), slice(3), slice(4))
+    distinct(ValueError("a"), ValueError("b"), KeyError("a"))
+
+    class Bad:
+        def __reduce__(self):
+            raise ZeroDivisionError("no")
+
+    error = refused([Bad()], "obj[0]", "ZeroDivisionError")
+    assert isinstance(error.__cause__, ZeroDivisionError)
+
+    class Nameless:
+        def __reduce__(self):
+            return "no_such_name"
+
+    refused(Nameless(), "importable name")
+
+    class Odd:
+        def __reduce__(self):
+            return 7
+
+    refused(Odd())
+
+
+def test_copyreg():
+    import copyreg
+
+    class Foreign:
+        def __init__(self, v):
+            self.v = v
+            self.noise = object()
+
+    copyreg.pickle(Foreign, lambda f: (int, (f.v,)))
+    try:
+        same(Foreign(1), Foreign(1))
+        distinct(Foreign(1), Foreign(2))
+    finally:
+        del copyreg.dispatch_table[Foreign]
+
+
+def test_refused_kinds(tmp_path):
+    for value in (
+        lambda: 0, threading.Lock(), threading.RLock(), (x for x in ()), weakref.ref(corpus.Plain()),
+        unittest.mock.Mock(), unittest.mock.MagicMock(), sys._getframe(), open(os.devnull),
+        (lambda: 0).__code__, threading.Thread(),
+    ):
+        for place in (value, [value], {"k": value}, corpus.Plain(a=value), (1, (2, value))):
+            refused(place)
+
+
+def test_paths():
+    bad = lambda: 0  # noqa: E731
+    refused(corpus.Plain(config={"solver": corpus.Plain(callback=bad)}),
+            "obj.config['solver'].callback: lambda has no importable name")
+    refused([0, (1, {"a": [bad]})], "obj[1][1]['a'][0]:")
+    refused({bad: 1}, ".keys()[<function>]")
+    refused(corpus.Frozen(1, bad), "obj.y:")
+    refused(collections.OrderedDict(a=1, b=bad), "obj['b']:")
+    refused(functools.partial(corpus.helper, bad), "obj.__reduce_ex__(2)")
+    with pytest.raises(FingerprintError, match=r"^arg\[0\]"):
+        Fingerprinter()([bad], path="arg")
+    message = str(refused(corpus.deep(1000) and [corpus.deep(3), bad]))
+    assert "help:" in message
+
+
+def test_deep_path_is_cut():
+    value = lambda: 0  # noqa: E731
+    for _ in range(5000):
+        value = [value]
+    assert len(str(refused(value))) < 1000
+
+
+# ---- kernels and arrays ---------------------------------------------------------------------------------
+
+
+def test_ingot_values():
+    distinct(ingot.f32, ingot.f64, ingot.i32)
+    a = ingot.ndarray(ingot.i32, (3,))
+    b = ingot.ndarray(ingot.i32, (3,))
+    refused(a, "Content(a)")
+    same(Content(a), Content(b))
+    a[1] = 7
+    distinct(Content(a), Content(b), Content(ingot.ndarray(ingot.f32, (3,))))
+
+
+def test_kernels_by_source():
+    folder = HERE / "fingerprint_kernels.py"
+    text = textwrap.dedent("""
+        import ingot as qd
+        SCALE = 2
+        @qd.func
+        def twice(x):
+            return x * SCALE
+        @qd.kernel
+        def k(x: qd.i32) -> qd.i32:
+            return twice(x) + {n}
+    """)
+    assert not folder.exists()
+    import linecache
+
+    def make(n, scale=2, comment=""):
+        name = f"<kernel {n} {scale} {comment}>"
+        source = comment + text.format(n=n)
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        space = {"__name__": "nowhere"}
+        exec(compile(source, name, "exec"), space)
+        space["SCALE"] = scale
+        return space["k"]
+
+    same(make(1), make(1, comment="\n# moved\n"))
+    distinct(make(1), make(2), make(1, scale=3))
+
+
+# ---- section 2 ---------------------------------------------------------------------------------------------
+
+
+def test_semantic_types_change_the_key():  # 1
+    numpy = pytest.importorskip("numpy")
+    distinct(numpy.int32(1), numpy.float64(1), 1, 1.0)
+
+
+def test_identity():  # 4
+    keys, tables = [], []
+    for k in range(50):
+        table = {k: k}
+        keys.append(fp(Identity(table)))
+        del table
+    assert len(set(keys)) == 50
+    big = list(range(1000))
+    assert fp(Identity(big)) == fp(Identity(big)) != fp(Identity(list(big)))
+    key = fp([Identity(big)])
+    big.append(1)
+    assert fp([Identity(big)]) == key
+    tables.append(corpus.Plain())
+    ref = weakref.ref(tables[0])
+    key = fp({"a": Identity(tables[0])})
+    tables.clear()
+    gc.collect()
+    assert ref() is not None
+    del key
+    gc.collect()
+    assert ref() is None
+
+
+def test_ordered_wrapper():  # 5
+    one, two = {"a": 1, "b": 2}, {"b": 2, "a": 1}
+    same(one, two)
+    distinct(Ordered(one), Ordered(two), one)
+    same(Ordered(one), Ordered(dict(one)))
+
+
+def test_hashing_leaves_no_trace():  # 11
+    value = corpus.Settings(1, tags={"a"})
+    value.extra = [1, 2]
+    before = pickle.dumps(value)
+    attributes = set(vars(value)), set(vars(type(value)))
+    fp(value)
+    assert pickle.dumps(value) == before and copy.deepcopy(value) == value
+    assert (set(vars(value)), set(vars(type(value)))) == attributes
+
+
+def test_any_depth():  # 12
+    assert fp(corpus.deep(100_000)) == fp(corpus.deep(100_000)) != fp(corpus.deep(99_999))
+    node = None
+    for k in range(100_000):
+        node = corpus.Frozen(k % 3, node)
+    assert fp(node)
+    while node:  # freeing it would recurse
+        node = node.y
+
+
+def test_copies_equal_shared_references():
+    part = [1, {"x": (2, 3)}]
+    same([part, part], [part, copy.deepcopy(part)])
+    key = corpus.Frozen([1], [2])
+    same({"a": key, "b": key}, {"a": key, "b": copy.deepcopy(key)})
+
+
+def test_cycles_by_unfolding():  # 13
+    one = []
+    one.append(one)
+    two = []
+    two.append([two])
+    three = [one]
+    four = []
+    four.append([[four]])
+    same(one, two, three, four, [[[one]]], two[0])
+    distinct(one, [], [[]], (one,), [one, one])
+
+
+def test_cycles_unlike():
+    def ring(n, last):
+        nodes = [[k] for k in range(n)]
+        for k in range(n):
+            nodes[k].append(nodes[(k + 1) % n])
+        nodes[-1][1] = nodes[last]
+        return nodes[0]
+
+    distinct(*(ring(4, k) for k in range(4)))
+    same(ring(4, 0), ring(4, 0))
+    full = []
+    full.extend([full, full])
+    above = []
+    above.extend([above, full])
+    same(full, above, [above, full])
+    other = []
+    other.extend([other, 1])
+    distinct(full, other, [other, full])
+
+
+def test_cycles_same_local_view():
+    """Equal at depth one, different below: x -> y -> x against x -> y -> y."""
+    def pair(back):
+        x, y = ["x"], ["y"]
+        x.append(y)
+        y.append(x if back else y)
+        return x
+
+    distinct(pair(True), pair(False))
+
+
+def test_cycles_in_unordered_containers():
+    def make(order):
+        a, b = corpus.Plain(name="a"), corpus.Plain(name="b")
+        items = {"a": a, "b": b}
+        a.all = {k: items[k] for k in order}
+        b.all = {k: items[k] for k in reversed(order)}
+        a.group = b.group = None
+        return a
+
+    same(make("ab"), make("ba"))
+    nodes = [corpus.Plain(k=k % 2) for k in range(6)]
+    for n in nodes:
+        n.peers = set(nodes)
+    shuffled = [corpus.Plain(k=k % 2) for k in (1, 0, 1, 0, 1, 0)]
+    for n in shuffled:
+        n.peers = set(reversed(shuffled))
+    assert fp(nodes[0]) == fp(shuffled[1]) != fp(nodes[1])
+
+
+def test_cycle_through_the_root_keeps_the_memo():
+    """2**40 paths: only a memo makes this end."""
+    value = root = []
+    for _ in range(40):
+        value = [value, value]
+    root.append(value)
+    assert fp(value)
+    flat = [0]
+    for _ in range(40):
+        flat = [flat, flat]
+    assert fp(flat)
+
+
+def test_long_chain_above_a_cycle():
+    value = []
+    value.append(value)
+    value.append(0)
+    for k in range(20_000):
+        value = (value, k)
+    assert fp(value)
+
+
+def test_dict_cycles():
+    a = {}
+    a["self"] = a
+    b = {"self": a}
+    same(a, b)
+    d = {"x": 1}
+    d["d"] = d
+    distinct(a, d)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no exception tables before 3.11")
+def test_exception_tables_count_leniently():  # 14
+    def make():
+        def f(x):
+            try:
+                x()
+            except ValueError:
+                pass
+
+        return f
+
+    f, g = make(), make()
+    assert lenient(f) == lenient(g)
+    code = f.__code__
+    g.__code__ = code.replace(co_exceptiontable=code.co_exceptiontable[:-1] + b"\x01")
+    assert g.__code__.co_code == code.co_code
+    assert lenient(f) != lenient(g)
+
+
+def test_lenient_functions():
+    def make(k, default=0):
+        def f(x, y=default):
+            return x + k
+
+        return f
+
+    assert lenient(make(1)) == lenient(make(1)) != lenient(make(2))
+    assert lenient(make(1, 2)) != lenient(make(1, 3))
+    assert lenient(lambda x: x + 1) == lenient(lambda x: x + 1) != lenient(lambda x: x + 2)
+    old = corpus.LIMIT
+    reads = types.FunctionType(compile("lambda: LIMIT", "f", "eval").co_consts[0], vars(corpus))
+    first = lenient(reads)
+    corpus.LIMIT = old + 5
+    try:
+        assert lenient(reads) != first
+    finally:
+        corpus.LIMIT = old
+
+    def cls(v):
+        class Local:
+            const = v
+
+            def m(self):
+                return v
+
+        return Local
+
+    assert lenient(cls(1)) == lenient(cls(1)) != lenient(cls(2))
+    assert fp(1) != lenient(1)
+
+
+# ---- overrides -------------------------------------------------------------------------------------------------
+
+
+class Base:
+    def __init__(self, v):
+        self.v = v
+        self.junk = lambda: 0
+
+
+class Derived(Base):
+    pass
+
+
+def test_overrides_by_mro():
+    rule = Fingerprinter({Base: lambda o: Pieces("base", [o.v])})
+    assert rule(Base(1)) == rule(Derived(1)) != rule(Base(2))
+    both = Fingerprinter({
+        Base: lambda o: Pieces("base", [o.v]),
+        Derived: lambda o: Pieces("derived", [o.v]) if o.v else NotImplemented,
+    })
+    assert both(Derived(1)) != both(Base(1))
+    assert both(Derived(0)) == both(Base(0))
+    assert rule([Derived(1), {"k": Base(2)}]) == rule([Base(1), {"k": Derived(2)}])
+    numbers = Fingerprinter({int: lambda i: Pieces("mod", [str(i % 10)])})
+    assert numbers([1, 2]) == numbers([11, 12]) != numbers([1, 3])
+    with pytest.raises(TypeError, match="Pieces"):
+        Fingerprinter({Base: lambda o: 1})(Base(1))
+
+
+def test_pieces_order():
+    ordered = Fingerprinter({Base: lambda o: Pieces("b", o.v)})
+    unordered = Fingerprinter({Base: lambda o: Pieces("b", o.v, ordered=False)})
+    assert ordered(Base([1, 2])) != ordered(Base([2, 1]))
+    assert unordered(Base([1, 2])) == unordered(Base([2, 1])) != unordered(Base([1, 1]))
+    assert ordered(Base([1])) != Fingerprinter({Base: lambda o: Pieces("c", o.v)})(Base([1]))
+
+
+def test_skip():
+    rule = Fingerprinter(skip={types.FunctionType})
+    assert rule(Base(1)) == rule(Base(1)) != rule(Base(2))
+    names = Fingerprinter(skip={(Base, "junk"), (corpus.Settings, "solver")})
+    assert names(Derived(1)) == names(Derived(1)) != names(Derived(2))
+    assert names(corpus.Settings(1, "a")) == names(corpus.Settings(1, "b"))
+    assert names(corpus.Settings(1, "a")) != names(corpus.Settings(2, "a"))
+    with pytest.raises(TypeError):
+        Fingerprinter(skip={"name"})
+
+
+def test_fallback():
+    rule = Fingerprinter(fallback=lambda o: Pieces("lock") if "lock" in type(o).__name__ else NotImplemented)
+    assert rule([threading.Lock(), 1]) == rule([threading.Lock(), 1])
+    with pytest.raises(FingerprintError, match="lambda"):
+        rule([lambda: 0])
+
+
+def test_overrides_compose_with_cycles():
+    a = Base(None)
+    a.v = [a]
+    b = Base(None)
+    b.v = [b]
+    rule = Fingerprinter({Base: lambda o: Pieces("b", [o.v])})
+    assert rule(a) == rule(b)
+
+
+def test_bad_configurations():
+    for bad in ({"variant": "loose"},):
+        with pytest.raises(ValueError):
+            Fingerprinter(**bad)
+        with pytest.raises(ValueError):
+            fp(1, **bad)
+    for bad in ({"overrides": {1: len}}, {"overrides": {int: 1}}, {"fallback": 1}):
+        with pytest.raises(TypeError):
+            Fingerprinter(**bad)
+    with pytest.raises(TypeError):
+        Pieces(1)
+
+
+def test_containers_that_change_while_hashed():
+    class Evil:
+        def __reduce__(self):
+            target.append(1)
+            return (int, ())
+
+    target = [Evil(), 2]
+    refused(target, "changed")
+
+    class EvilKey:
+        def __reduce__(self):
+            table[object()] = 1
+            return (int, ())
+
+    table = {"a": EvilKey(), "b": 2}
+    refused(table, "changed")
+
+
+# ---- plans ---------------------------------------------------------------------------------------------------------
+
+
+def test_plans_do_not_keep_classes_alive():
+    refs = []
+    for k in range(200):
+        cls = dataclasses.make_dataclass(f"Gone{k}", ["x"])
+        fp(cls(1))
+        refs.append(weakref.ref(cls))
+        del cls
+    gc.collect()
+    assert not [r for r in refs if r() is not None]
+
+
+def test_changed_classes_get_new_plans():
+    class Thing:
+        def __init__(self):
+            self.x = 1
+
+    first = fp(Thing())
+    Thing.__reduce__ = lambda self: (int, (5,))
+    assert fp(Thing()) != first
+    assert fp(Thing()) == fp(Thing())
+
+
+def test_rebound_classes_are_noticed(monkeypatch):
+    old = corpus.Frozen(1)
+    first = fp(old)
+    monkeypatch.setattr(corpus, "Frozen", dataclasses.make_dataclass("Frozen", ["x", "y"]))
+    assert fp(old) != first  # no longer what its name imports: by content
+
+
+# ---- explain and trace ------------------------------------------------------------------------------------------------
+
+
+def test_explain():
+    assert explain([1, 2], [1, 2]) == []
+    assert explain([1, {"a": (1, 2)}], [1, {"a": (1, 3)}]) == ["obj[1]['a'][1]: int 2 != int 3"]
+    assert explain(corpus.Settings(1), corpus.Settings(2)) == ["obj.steps: int 1 != int 2"]
+    assert explain({"a": 1}, {"b": 1}) and "only in the first" in " ".join(explain({"a": 1}, {"b": 1}))
+    assert "obj: int 1 != str '1'" in explain(1, "1")
+    assert explain({1, 2}, {1, 3})
+    assert len(explain(list(range(100)), list(range(1, 101)))) == 10
+    assert explain(corpus.Settings(1), corpus.Frozen(1))
+    a = []
+    a.append([a, 1])
+    b = []
+    b.append([b, 2])
+    assert explain(a, b) == ["obj[0][1]: int 1 != int 2"]
+    assert explain(corpus.deep(3000), corpus.deep(3001))
+
+
+def test_trace():
+    text = trace({"a": [1, 2.5], "s": corpus.Settings(1)})
+    assert "int 1" in text and "float 2.5" in text and ".steps" in text
+    loop = []
+    loop.append(loop)
+    assert "as in line 1" in trace(loop)
+    assert trace(corpus.deep(3000)).count("\n") == 3000
+    for name, value in corpus.corpus():
+        assert trace(value), name
+
+
+# ---- across processes -------------------------------------------------------------------------------------------------------
+
+
+def run_corpus(python, path, seed):
+    env = dict(os.environ, PYTHONHASHSEED=str(seed), PYTHONPATH=path)
+    done = subprocess.run([python, str(HERE / "fingerprint_corpus.py")], env=env, capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return dict(line.split("\t") for line in done.stdout.splitlines())
+
+
+def test_corpus_is_all_different():
+    seen = {}
+    for name, value in corpus.corpus():
+        assert seen.setdefault(fp(value), name) == name
+
+
+def test_three_hash_seeds():
+    path = os.pathsep.join(sys.path)
+    first = run_corpus(sys.executable, path, 0)
+    assert len(first) > 80
+    for seed in (1, 4711):
+        assert run_corpus(sys.executable, path, seed) == first
+
+
+def other_pythons():
+    """INGOT_TEST_PYTHONS: "python=folder of its ingot" pairs, separated by os.pathsep."""
+    pairs = os.environ.get("INGOT_TEST_PYTHONS", "")
+    return [p.split("=") for p in pairs.split(os.pathsep) if p]
+
+
+@pytest.mark.parametrize("python, path", other_pythons() or [pytest.param("", "", marks=pytest.mark.not_run(
+    reason="other Pythons (INGOT_TEST_PYTHONS names none)"))])
+def test_other_pythons(python, path):
+    mine = run_corpus(sys.executable, os.pathsep.join(sys.path), 0)
+    theirs = run_corpus(python, path, 5)
+    both = mine.keys() & theirs.keys()
+    assert len(both) > 60
+    assert {k for k in both if mine[k] != theirs[k]} <= corpus.EXEMPT
+
+
+def test_references_are_released():
+    numpy = pytest.importorskip("numpy")
+    values = [v for _, v in corpus.corpus()] + [numpy.zeros(3)]
+
+    def once():
+        for v in values:
+            fp(v)
+            lenient(v) if not callable(v) else None
+        for bad in (lambda: 0, [threading.Lock()]):
+            with pytest.raises(FingerprintError):
+                fp(bad)
+        gc.collect()
+
+    growth = []
+    for _ in range(4):  # free lists of the interpreter come and go; a leak stays
+        before = sys.getallocatedblocks()
+        for _ in range(40):
+            once()
+        growth.append(sys.getallocatedblocks() - before)
+    assert min(growth) < 40, growth
