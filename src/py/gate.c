@@ -105,23 +105,30 @@ static ing_status step_from(ing_py_gate *g, thing from, ing_step step, const cha
 static ing_status gate_name(void *self, const char *name, ing_gref *out, ing_err *e) {
     ing_py_gate *g = self;
     frame *f = top(g);
-    static const ing_step order[3] = {ING_STEP_CLOSURE, ING_STEP_GLOBAL,
-                                      ING_STEP_BUILTIN};
     thing owner = *thing_get(g, f->params[f->n_params]);
-    for (int k = 0; k < 3; k++) {
-        if (k == 0 && !PyFunction_GetClosure(f->def->fn)) continue;
-        ING_TRY(step_from(g, owner, order[k], name, 0, out, e));
-        if (*out) return ING_OK;
-    }
-    return ING_OK;
+    if (ing_py_def_is_free(f->def, name))
+        return step_from(g, owner, ING_STEP_CLOSURE, name, 0, out, e);
+    ING_TRY(step_from(g, owner, ING_STEP_GLOBAL, name, 0, out, e));
+    if (*out) return ING_OK;
+    return step_from(g, owner, ING_STEP_BUILTIN, name, 0, out, e);
 }
 
+/* Paths stay within what following them again allows. */
 static ing_status depth_check(ing_py_gate *g, ing_path p, ing_err *e) {
-    uint32_t n = 0;
-    for (; p; p = g->kernel->paths.nodes.at[p].parent)
-        if (++n > MAX_STEPS)
-            return ing_fail(e, ING_SYNTAX, "an attribute path of more than %d steps",
-                            MAX_STEPS);
+    uint32_t n = 0, calls = 0;
+    for (; p; p = g->kernel->paths.nodes.at[p].parent) {
+        ing_path_node node = g->kernel->paths.nodes.at[p];
+        if (node.step == ING_STEP_CALL_PATH) {
+            uint32_t inner = 1;
+            for (ing_path a = (ing_path)node.i; a;
+                 a = g->kernel->paths.nodes.at[a].parent)
+                if (g->kernel->paths.nodes.at[a].step == ING_STEP_CALL_PATH) inner++;
+            calls = inner > calls ? inner : calls;
+        }
+        if (++n > MAX_STEPS || calls >= ING_PATH_MAX_NESTING)
+            return ing_fail(e, ING_SYNTAX,
+                            "too many steps between the kernel and this value");
+    }
     return ING_OK;
 }
 
@@ -142,6 +149,14 @@ static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
     return step_from(g, t, ING_STEP_ITEM_INT, NULL, k->i, out, e);
 }
 
+static ing_status gate_key(void *self, ing_gref of, uint32_t i, ing_gref *out,
+                           ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *thing_get(g, of);
+    ING_TRY(depth_check(g, t.path, e));
+    return step_from(g, t, ING_STEP_KEY, NULL, i, out, e);
+}
+
 static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err *e) {
     ing_py_gate *g = self;
     thing t = *thing_get(g, of);
@@ -149,11 +164,64 @@ static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err
     return record(g, t.path, ing_py_fact_ask(out), ing_py_fact_digest(out), e);
 }
 
+/* The path of a call in one of the two ways of naming things; 0 when it has none. */
+static ing_path call_path(ing_py_gate *g, const thing *fn, const ing_gref *args,
+                          uint32_t n, bool root) {
+    ing_paths *paths = &g->kernel->paths;
+    ing_path at = root ? fn->root : fn->path;
+    for (uint32_t i = 0; at && i < n; i++) {
+        thing a = *thing_get(g, args[i]);
+        at = ing_py_call_arg_step(paths, at, root ? a.root : a.path, a.obj);
+    }
+    return at ? ing_path_add(paths, at, ING_STEP_CALL, NULL, 0) : 0;
+}
+
+static ing_status call_now(ing_py_gate *g, PyObject *fn, const ing_gref *args,
+                           uint32_t n, PyObject **out) {
+    PyObject *tuple = PyTuple_New(n);
+    for (uint32_t i = 0; tuple && i < n; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_XNewRef(thing_get(g, args[i])->obj));
+    *out = tuple ? PyObject_Call(fn, tuple, NULL) : NULL;
+    Py_XDECREF(tuple);
+    return *out ? ING_OK : ING_PYTHON;
+}
+
+/* Calls while compiling (R2). A pure function's result follows from arguments that were
+ * looked at already; any other call becomes part of the path of its result. */
 static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
                             ing_gref *out, ing_err *e) {
-    (void)self, (void)fn, (void)args, (void)n;
+    ing_py_gate *g = self;
+    thing t = *thing_get(g, fn);
     *out = 0;
-    return ing_fail(e, ING_DECLINED, "Python functions cannot be called in kernels");
+    ing_py_callable kind = t.obj ? ing_py_callable_kind(t.obj) : ING_PY_CALL_NEVER;
+    ing_hash128 digest;
+    if (kind == ING_PY_CALL_NEVER ||
+        !ing_py_callable_digest(g->kernel->st, t.obj, &digest))
+        return ing_fail(
+            e, ING_TYPE,
+            "%.100s objects cannot be called in kernels\n  help: decorate the "
+            "function with @qd.func, or call it outside and pass the result",
+            t.obj ? Py_TYPE(t.obj)->tp_name : "absent");
+    ING_TRY(record(g, t.path, ING_ASK_SOURCE, digest, e));
+    PyObject *result = NULL;
+    ING_TRY(call_now(g, t.obj, args, n, &result));
+    ing_path path = 0, root = 0;
+    if (kind == ING_PY_CALL_RECORDED) {
+        path = call_path(g, &t, args, n, false);
+        root = call_path(g, &t, args, n, true);
+        if (t.path && (!path || !root)) {
+            Py_DECREF(result);
+            return ing_fail(e, ING_TYPE,
+                            "an argument of this call cannot be recorded\n  help: pass "
+                            "numbers, strings, None or things from outside the kernel");
+        }
+        ing_status s = depth_check(g, root, e);
+        if (s != ING_OK) {
+            Py_DECREF(result);
+            return s;
+        }
+    }
+    return thing_take(g, result, path, root, out, e);
 }
 
 static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
@@ -236,7 +304,7 @@ static ing_status gate_def(void *self, ing_gref fn, const ing_front_tree **out,
     ING_TRY(ing_py_def_tree(g->kernel->st, d, out, e));
     tree_place place = {*out, t.root};
     if (!ing_vec_push(&g->trees, place)) return no_memory(e);
-    return record(g, t.path, ING_ASK_SOURCE, (*out)->digest, e);
+    return record(g, t.path, ING_ASK_SOURCE, ing_py_def_source(d, (*out)->digest), e);
 }
 
 static ing_status gate_config(void *self, ing_setting k, int64_t *out, ing_err *e) {
@@ -367,6 +435,7 @@ static const ing_gate_ops gate_ops = {
     .name = gate_name,
     .attr = gate_attr,
     .item = gate_item,
+    .key = gate_key,
     .look = gate_look,
     .call = gate_call,
     .make = gate_make,

@@ -87,10 +87,26 @@ static ing_status mark_dict(ing_py_variant *v, PyObject *dict, ing_err *e) {
 
 /* ---- making ----------------------------------------------------------------------------------- */
 
+/* An attribute that is not in the module's dictionary comes from its __getattr__, which
+ * may answer anew each time. */
+static ing_status mark_module(ing_py_kernel *k, ing_py_variant *v, PyObject *module,
+                              uint32_t atom, bool *module_only, ing_err *e) {
+    PyObject *dict = PyModule_GetDict(module);
+    if (PyDict_GetItemString(dict, "__getattr__") &&
+        !PyDict_GetItemString(dict, ing_atoms_text(&k->paths.atoms, atom)))
+        *module_only = false;
+    return mark_dict(v, dict, e);
+}
+
+/* Where to go to answer a question: an annotation is read from its function. */
+static ing_path place_of(const ing_py_kernel *k, ing_path path, ing_ask ask) {
+    return ask == ING_ASK_MEANING ? k->paths.nodes.at[path].parent : path;
+}
+
 /* Follows the path once more; notes the dictionaries, and says whether it reads nothing
- * but functions' modules and modules. */
+ * but functions' modules and modules. *end: what it leads to, a new reference or NULL. */
 static ing_status survey(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
-                         ing_path path, bool *module_only, ing_err *e) {
+                         ing_path path, bool *module_only, PyObject **end, ing_err *e) {
     ing_path chain[256];
     uint32_t n = 0;
     for (ing_path at = path; at && n < 256; at = k->paths.nodes.at[at].parent)
@@ -98,16 +114,21 @@ static ing_status survey(ing_py_kernel *k, ing_py_variant *v, PyObject *const *a
     PyObject *obj = NULL;
     ing_status s = ING_OK;
     *module_only = true;
+    *end = NULL;
     while (s == ING_OK && n-- > 0) {
         ing_path_node node = k->paths.nodes.at[chain[n]];
+        if (node.step >= ING_STEP_CALL && node.step < ING_STEP_CONFIG) {
+            *module_only = false; /* behind a call: nothing to watch */
+            break;
+        }
         ing_py_def *d = ing_py_def_of(k->st, obj);
         if (node.step == ING_STEP_GLOBAL && d)
             s = mark_dict(v, PyFunction_GET_GLOBALS(d->fn), e);
         else if (node.step == ING_STEP_BUILTIN)
-            s = mark_dict(v, PyEval_GetBuiltins(), e);
+            s = d ? mark_dict(v, ing_py_def_builtins(d), e) : ING_OK;
         else if (node.step == ING_STEP_ATTR && obj && PyModule_CheckExact(obj))
-            s = mark_dict(v, PyModule_GetDict(obj), e);
-        else if (node.step != ING_STEP_KERNEL)
+            s = mark_module(k, v, obj, node.atom, module_only, e);
+        else if (node.step != ING_STEP_KERNEL && node.step != ING_STEP_DEFAULT)
             *module_only = false;
         PyObject *next = NULL;
         if (s == ING_OK) s = ing_py_step(k, args, obj, &node, &next, e);
@@ -115,16 +136,20 @@ static ing_status survey(ing_py_kernel *k, ing_py_variant *v, PyObject *const *a
         obj = next;
         if (!obj) break;
     }
-    Py_XDECREF(obj);
+    if (s == ING_OK)
+        *end = obj;
+    else
+        Py_XDECREF(obj);
     return s;
 }
 
-/* Questions that need no guard: fixed with the kernel, or with a func whose identity is
- * guarded by its own source question. */
+/* Questions that need no guard: settings, and what is fixed with the kernel. Annotations
+ * and defaults of a func are not: another func of the same text may stand in its place. */
 static bool is_fixed(const ing_py_kernel *k, const ing_question *q) {
     ing_path_node n = k->paths.nodes.at[q->path];
-    return q->ask == ING_ASK_CONFIG || q->ask == ING_ASK_MEANING ||
-           n.step == ING_STEP_KERNEL || n.step == ING_STEP_DEFAULT;
+    if (q->ask == ING_ASK_CONFIG || n.step == ING_STEP_KERNEL) return true;
+    bool of_def = q->ask == ING_ASK_MEANING || n.step == ING_STEP_DEFAULT;
+    return of_def && n.parent && k->paths.nodes.at[n.parent].step == ING_STEP_KERNEL;
 }
 
 /* A direct argument whose spec the binding itself compares. */
@@ -144,11 +169,17 @@ static bool is_bound(const ing_py_kernel *k, const ing_py_variant *v,
 static ing_status add_guard(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                             const ing_question *q, ing_err *e) {
     ing_py_guard g = {.path = q->path, .ask = q->ask, .answer = q->answer};
-    ING_TRY(survey(k, v, args, q->path, &g.module_only, e));
     PyObject *obj = NULL;
-    ING_TRY(ing_py_resolve(k, args, q->path, &obj, e));
-    if (obj && ing_py_is_atom(k->st, obj)) g.expect = Py_NewRef(obj);
+    ing_path place = place_of(k, q->path, (ing_ask)q->ask);
+    ING_TRY(survey(k, v, args, place, &g.module_only, &obj, e));
+    /* The object may be another one by now than the one that was asked about. */
+    ing_hash128 answer;
+    ing_status s = ing_py_answer_of(k, obj, q->path, (ing_ask)q->ask, &answer, e);
+    if (s == ING_OK && obj && ing_hash_eq(answer, q->answer) &&
+        ing_py_is_atom(k->st, obj))
+        g.expect = Py_NewRef(obj);
     Py_XDECREF(obj);
+    ING_TRY(s);
     v->n_guards_other += !g.module_only;
     if (ing_vec_push(&v->guards, g)) return ING_OK;
     Py_XDECREF(g.expect);
@@ -160,9 +191,9 @@ ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
     for (uint32_t i = 0; i < v->binds.len; i++) {
         ing_py_bind *b = &v->binds.at[i];
         if (b->kind != ING_BIND_CAPTURED) continue;
-        bool module_only;
-        ING_TRY(survey(k, v, args, b->path, &module_only, e));
-        b->module_only = module_only;
+        PyObject *array = NULL;
+        ING_TRY(survey(k, v, args, b->path, &b->module_only, &array, e));
+        Py_XDECREF(array);
     }
     for (uint32_t i = 0; i < v->trace.list.len; i++) {
         ing_question q = v->trace.list.at[i];
@@ -178,13 +209,15 @@ ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
 static ing_status guard_holds(ing_py_kernel *k, const ing_py_guard *g,
                               PyObject *const *args, ing_err *e) {
     PyObject *obj = NULL;
-    ING_TRY(ing_py_resolve(k, args, g->path, &obj, e));
-    bool same = obj && obj == g->expect;
+    ING_TRY(ing_py_resolve(k, args, place_of(k, g->path, (ing_ask)g->ask), &obj, e));
+    ing_status s = ING_OK;
+    if (!obj || obj != g->expect) {
+        ing_hash128 answer;
+        s = ing_py_answer_of(k, obj, g->path, (ing_ask)g->ask, &answer, e);
+        if (s == ING_OK && !ing_hash_eq(answer, g->answer)) s = ING_DECLINED;
+    }
     Py_XDECREF(obj);
-    if (same) return ING_OK;
-    ing_hash128 answer;
-    ING_TRY(ing_py_answer(k, args, g->path, (ing_ask)g->ask, &answer, e));
-    return ing_hash_eq(answer, g->answer) ? ING_OK : ING_DECLINED;
+    return s;
 }
 
 ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e) {
@@ -207,8 +240,8 @@ static ing_status captured(ing_py_kernel *k, ing_py_bind *b, PyObject *const *ar
     bool fits =
         *out && ing_py_is_array(k->st, *out) && ((ing_py_array *)*out)->spec == b->spec;
     if (!fits) {
-        bool foreign =
-            *out && !ing_py_is_array(k->st, *out) && ing_py_is_foreign_array(k->st, *out);
+        bool foreign = *out && !ing_py_is_array(k->st, *out) &&
+                       ing_py_is_foreign_array(k->st, *out);
         Py_CLEAR(*out);
         return foreign ? ing_py_captured_foreign(k, e) : ING_DECLINED;
     }

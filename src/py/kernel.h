@@ -74,9 +74,15 @@ int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg);
 /* Parses on first use. */
 ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
                            ing_err *e);
-/* The tree's digest, without parsing when the store knows this text. */
+/* What the function's text means (R9): the digest of its tree and which of its names are
+ * free, which the text alone does not tell. No parsing when the store knows this text. */
 ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
                              ing_err *e);
+ing_hash128 ing_py_def_source(const ing_py_def *d, ing_hash128 tree);
+/* Where the function finds builtins; borrowed. */
+PyObject *ing_py_def_builtins(const ing_py_def *d);
+/* Is the name a free variable of the function? */
+bool ing_py_def_is_free(const ing_py_def *d, const char *name);
 /* Resolves the annotations on first use; errors carry the place of the parameter. */
 ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
                                ing_err *e);
@@ -190,6 +196,7 @@ typedef struct ing_py_kernel {
 int ing_py_kernel_add(PyObject *module, ing_py_state *st);
 /* Drops variants, plans and the tree: the next launch starts afresh (R14). */
 void ing_py_kernel_reset(ing_py_kernel *k);
+void ing_py_kernel_drop(ing_py_kernel *k); /* variants and tree alone */
 void ing_py_variant_unref(ing_py_variant *v);
 
 /* ---- seeing Python (see.c), the gate (gate.c), replay (replay.c) ------------------------------- */
@@ -208,9 +215,24 @@ ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
                        const ing_path_node *node, PyObject **out, ing_err *e);
 ing_status ing_py_resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
                           PyObject **out, ing_err *e);
+/* The answer about the thing at a path's end (at the end of its parent for MEANING). */
+ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, ing_path path, ing_ask ask,
+                            ing_hash128 *out, ing_err *e);
 /* Answers one question of the tree again. */
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
                          ing_ask ask, ing_hash128 *out, ing_err *e);
+
+/* Calls while compiling (staticcall.c). */
+typedef enum ing_py_callable {
+    ING_PY_CALL_NEVER,
+    ING_PY_CALL_PURE,     /* the result follows from the arguments */
+    ING_PY_CALL_RECORDED, /* the call is part of the result's path */
+} ing_py_callable;
+ing_py_callable ing_py_callable_kind(PyObject *fn);
+bool ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out);
+ing_path ing_py_call_arg_step(ing_paths *p, ing_path parent, ing_path arg,
+                              PyObject *value);
+PyObject *ing_py_call_arg_value(const ing_paths *p, const ing_path_node *n);
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p);
 ing_hash128 ing_py_returns_digest(const ing_gate_returns *r);

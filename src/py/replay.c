@@ -4,8 +4,6 @@
  * the user's does. */
 #include "py/kernel.h"
 
-enum { MAX_PATH = 256 }; /* the gate refuses to make longer ones */
-
 /* An atom of the kernel's paths as an interned str; borrowed from the kernel. */
 static PyObject *atom_name(ing_py_kernel *k, uint32_t atom) {
     while (k->names.len <= atom)
@@ -64,8 +62,7 @@ static ing_status named_step(ing_py_state *st, PyObject *from, ing_step step,
         closure_item(d, name, out);
         return ING_OK;
     }
-    PyObject *builtins = PyEval_GetBuiltins();
-    return builtins ? dict_item(builtins, name, out) : ING_OK;
+    return dict_item(ing_py_def_builtins(d), name, out);
 }
 
 static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
@@ -77,6 +74,14 @@ static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
         Py_DECREF(key);
         return s;
     }
+    if (step == ING_STEP_KEY) {
+        Py_ssize_t pos = 0;
+        PyObject *key = NULL, *v;
+        while (i >= 0 && PyDict_Check(from) && PyDict_Next(from, &pos, &key, &v) && i--)
+            key = NULL;
+        *out = Py_XNewRef(key);
+        return ING_OK;
+    }
     ing_py_def *d = ing_py_def_of(st, from);
     if (d && step == ING_STEP_DEFAULT && i >= 0 && i < (int64_t)d->n_params)
         *out = Py_XNewRef(PyTuple_GET_ITEM(d->defaults, i));
@@ -85,10 +90,14 @@ static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
 
 ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
                        const ing_path_node *node, PyObject **out, ing_err *e) {
+    (void)e;
     *out = NULL;
     switch ((ing_step)node->step) {
     case ING_STEP_KERNEL: *out = Py_NewRef((PyObject *)k); return ING_OK;
-    case ING_STEP_ARG: *out = Py_XNewRef(args[node->i]); return ING_OK;
+    case ING_STEP_ARG: /* an index on disk may say anything */
+        if (node->i >= 0 && node->i < (int64_t)k->def.n_params)
+            *out = Py_XNewRef(args[node->i]);
+        return ING_OK;
     case ING_STEP_GLOBAL:
     case ING_STEP_CLOSURE:
     case ING_STEP_BUILTIN:
@@ -100,45 +109,89 @@ ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
         return named_step(k->st, from, (ing_step)node->step, name, out);
     }
     case ING_STEP_ITEM_INT:
+    case ING_STEP_KEY:
     case ING_STEP_DEFAULT:
         return from ? numbered_step(k->st, from, (ing_step)node->step, node->i, out)
                     : ING_OK;
-    default:
-        return ing_fail(e, ING_INTERNAL, "a path with a step that cannot be followed");
+    default: return ING_OK; /* nothing that a name leads to: absent */
     }
+}
+
+static bool is_call_arg(uint8_t step) {
+    return step >= ING_STEP_CALL_PATH && step <= ING_STEP_CALL_NONE;
+}
+
+static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                          uint32_t depth, PyObject **out, ing_err *e);
+
+/* Adds one argument of a call to the list, which is made with the first. */
+static ing_status add_call_arg(ing_py_kernel *k, PyObject *const *args,
+                               const ing_path_node *node, uint32_t depth,
+                               PyObject **list, ing_err *e) {
+    PyObject *v = NULL;
+    if (node->step == ING_STEP_CALL_PATH) {
+        ING_TRY(resolve(k, args, (ing_path)node->i, depth + 1, &v, e));
+        if (!v) v = Py_NewRef(Py_None); /* gone: the answer will differ or raise */
+    } else {
+        v = ing_py_call_arg_value(&k->paths, node);
+    }
+    if (v && !*list) *list = PyList_New(0);
+    int bad = v && *list ? PyList_Append(*list, v) : -1;
+    Py_XDECREF(v);
+    return bad ? ING_PYTHON : ING_OK;
+}
+
+static ing_status call_step(PyObject *fn, PyObject *list, PyObject **out) {
+    PyObject *tuple = list ? PyList_AsTuple(list) : PyTuple_New(0);
+    *out = tuple && fn ? PyObject_Call(fn, tuple, NULL) : NULL;
+    Py_XDECREF(tuple);
+    return *out || !fn ? ING_OK : ING_PYTHON;
+}
+
+static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                          uint32_t depth, PyObject **out, ing_err *e) {
+    ing_path chain[ING_PATH_MAX_STEPS];
+    uint32_t n = 0;
+    for (ing_path at = path; at; at = k->paths.nodes.at[at].parent) {
+        if (n == ING_PATH_MAX_STEPS || depth > ING_PATH_MAX_NESTING)
+            return ing_fail(e, ING_INTERNAL, "a path of too many steps");
+        chain[n++] = at;
+    }
+    PyObject *obj = NULL, *list = NULL;
+    ing_status s = ING_OK;
+    while (s == ING_OK && n-- > 0) {
+        ing_path_node node = k->paths.nodes.at[chain[n]];
+        PyObject *next = NULL;
+        if (is_call_arg(node.step)) {
+            s = add_call_arg(k, args, &node, depth, &list, e);
+            next = Py_XNewRef(obj);
+        } else if (node.step == ING_STEP_CALL) {
+            s = call_step(obj, list, &next);
+            Py_CLEAR(list);
+        } else {
+            s = ing_py_step(k, args, obj, &node, &next, e);
+        }
+        Py_XSETREF(obj, next);
+        if (!obj) break;
+    }
+    Py_XDECREF(list);
+    if (s != ING_OK) Py_CLEAR(obj);
+    *out = obj;
+    return s;
 }
 
 ing_status ing_py_resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
                           PyObject **out, ing_err *e) {
-    ing_path chain[MAX_PATH];
-    uint32_t n = 0;
-    for (ing_path at = path; at; at = k->paths.nodes.at[at].parent) {
-        if (n == MAX_PATH) return ing_fail(e, ING_INTERNAL, "a path of too many steps");
-        chain[n++] = at;
-    }
-    PyObject *obj = NULL;
-    while (n-- > 0) {
-        ing_path_node node = k->paths.nodes.at[chain[n]];
-        PyObject *next = NULL;
-        ing_status s = ing_py_step(k, args, obj, &node, &next, e);
-        Py_XDECREF(obj);
-        obj = next;
-        if (s != ING_OK) {
-            Py_XDECREF(obj);
-            return s;
-        }
-        if (!obj) break;
-    }
-    *out = obj;
-    return ING_OK;
+    return resolve(k, args, path, 0, out, e);
 }
 
 static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *out,
                                 ing_err *e) {
     ing_py_def *d = ing_py_def_of(st, obj);
     *out = (ing_hash128){0, 0}; /* no function there: matches no tree */
-    if (!d) return ING_OK;
-    return ing_py_def_digest(st, d, out, e);
+    if (d) return ing_py_def_digest(st, d, out, e);
+    if (obj && !ing_py_callable_digest(st, obj, out)) *out = (ing_hash128){0, 0};
+    return ING_OK;
 }
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p) {
@@ -162,7 +215,7 @@ static ing_status answer_meaning(ing_py_kernel *k, PyObject *obj,
     ING_TRY(ing_py_def_meanings(k->st, d, obj == (PyObject *)k, e));
     if (node->step == ING_STEP_RETURNS)
         *out = ing_py_returns_digest(&d->returns);
-    else if (node->i < (int64_t)d->n_params)
+    else if (node->i >= 0 && node->i < (int64_t)d->n_params)
         *out = ing_py_param_digest(&d->params[node->i]);
     return ING_OK;
 }
@@ -175,10 +228,20 @@ static ing_status answer_look(ing_py_state *st, PyObject *obj, ing_hash128 *out,
     return ING_OK;
 }
 
+ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, ing_path path, ing_ask ask,
+                            ing_hash128 *out, ing_err *e) {
+    ing_path_node node = k->paths.nodes.at[path];
+    if (ask == ING_ASK_MEANING) return answer_meaning(k, obj, &node, out, e);
+    if (ask == ING_ASK_SOURCE) return answer_source(k->st, obj, out, e);
+    return answer_look(k->st, obj, out, e);
+}
+
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
                          ing_ask ask, ing_hash128 *out, ing_err *e) {
     ing_path_node node = k->paths.nodes.at[path];
     if (ask == ING_ASK_CONFIG) {
+        if (node.step != ING_STEP_CONFIG || node.i < 0 || node.i >= ING_SETTING_N)
+            return ing_fail(e, ING_DECLINED, "no such setting");
         int64_t v = k->st->settings.at[node.i];
         *out = ing_hash(&v, sizeof v);
         return ING_OK;
@@ -186,13 +249,7 @@ ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
     PyObject *obj = NULL;
     ING_TRY(
         ing_py_resolve(k, args, ask == ING_ASK_MEANING ? node.parent : path, &obj, e));
-    ing_status s;
-    if (ask == ING_ASK_MEANING)
-        s = answer_meaning(k, obj, &node, out, e);
-    else if (ask == ING_ASK_SOURCE)
-        s = answer_source(k->st, obj, out, e);
-    else
-        s = answer_look(k->st, obj, out, e);
+    ing_status s = ing_py_answer_of(k, obj, path, ask, out, e);
     Py_XDECREF(obj);
     return s;
 }

@@ -59,8 +59,12 @@ static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const char **atom
         uint32_t atom = ing_reader_u32(r);
         int64_t value = (int64_t)ing_reader_u64(r);
         if (r->failed || parent >= i || atom >= n_atoms || step == ING_STEP_NONE ||
-            step > ING_STEP_CONFIG)
+            step >= ING_STEP_N)
             return ING_DECLINED;
+        if (step == ING_STEP_CALL_PATH) { /* another path, made before this one */
+            if (value <= 0 || value >= (int64_t)i) return ING_DECLINED;
+            value = map->at[value];
+        }
         ing_path made = ing_path_add(p, map->at[parent], (ing_step)step,
                                      atom ? atoms[atom] : NULL, value);
         if (!made) return ING_DECLINED;
@@ -86,20 +90,30 @@ static ing_path mapped(const ing_path_map *map, uint32_t id) {
 
 /* ---- traces -------------------------------------------------------------------------------- */
 
-ing_path ing_path_copy(const ing_paths *from, ing_path path, ing_paths *to) {
-    ing_path chain[256], made = 0;
+static ing_path copy_path(const ing_paths *from, ing_path path, ing_paths *to,
+                          uint32_t depth) {
+    ing_path chain[ING_PATH_MAX_STEPS], made = 0;
     uint32_t n = 0;
+    if (depth > ING_PATH_MAX_NESTING) return 0;
     for (ing_path at = path; at; at = from->nodes.at[at].parent) {
-        if (n == 256) return 0;
+        if (n == ING_PATH_MAX_STEPS) return 0;
         chain[n++] = at;
     }
     while (n-- > 0) {
-        const ing_path_node *s = &from->nodes.at[chain[n]];
-        const char *name = s->atom ? ing_atoms_text(&from->atoms, s->atom) : NULL;
-        made = ing_path_add(to, made, (ing_step)s->step, name, s->i);
+        ing_path_node s = from->nodes.at[chain[n]];
+        if (s.step == ING_STEP_CALL_PATH) {
+            s.i = copy_path(from, (ing_path)s.i, to, depth + 1);
+            if (s.i == 0) return 0;
+        }
+        const char *name = s.atom ? ing_atoms_text(&from->atoms, s.atom) : NULL;
+        made = ing_path_add(to, made, (ing_step)s.step, name, s.i);
         if (!made) return 0;
     }
     return made;
+}
+
+ing_path ing_path_copy(const ing_paths *from, ing_path path, ing_paths *to) {
+    return copy_path(from, path, to, 0);
 }
 
 void ing_trace_write(const ing_trace *t, ing_bytes *out) {

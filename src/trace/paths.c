@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Longer chains than this come only from hostile input; printing and re-rooting stop. */
-enum { MAX_STEPS = 4096 };
+/* Steps of one path, and calls within arguments of calls. The gate makes none beyond:
+ * following a path again may recurse once per nesting. */
+enum { MAX_CHAIN = ING_PATH_MAX_STEPS, MAX_NESTING = ING_PATH_MAX_NESTING };
 
 void ing_paths_init(ing_paths *p) {
     memset(p, 0, sizeof *p);
@@ -39,39 +40,53 @@ ing_path ing_path_add(ing_paths *p, ing_path parent, ing_step step, const char *
 }
 
 /* Chain of ids from `of` up to its root, root last; returns the length, 0 if too long. */
-static uint32_t chain_of(const ing_paths *p, ing_path of, ing_path chain[MAX_STEPS]) {
+static uint32_t chain_of(const ing_paths *p, ing_path of, ing_path chain[MAX_CHAIN]) {
     uint32_t n = 0;
     for (; of; of = p->nodes.at[of].parent) {
-        if (n == MAX_STEPS) return 0;
+        if (n == MAX_CHAIN) return 0;
         chain[n++] = of;
     }
     return n;
 }
 
-bool ing_path_reroot(ing_paths *p, ing_path of, ing_path func, const ing_path *params,
-                     uint32_t n, ing_path *out) {
-    ing_path chain[MAX_STEPS];
+typedef struct new_roots {
+    ing_path func;
+    const ing_path *params;
+    uint32_t n;
+} new_roots;
+
+/* False: no memory, or deeper than the gate makes paths. *out 0: a parameter without path. */
+static bool reroot(ing_paths *p, ing_path of, const new_roots *to, uint32_t depth,
+                   ing_path *out) {
+    ing_path chain[MAX_CHAIN];
     uint32_t steps = chain_of(p, of, chain);
     *out = 0;
-    if (steps == 0) return false;
+    if (steps == 0 || depth > MAX_NESTING) return false;
     ing_path_node root = p->nodes.at[chain[steps - 1]];
-    ing_path at;
-    if (root.step == ING_STEP_FRAME_FUNC) {
-        at = func;
-    } else if (root.step == ING_STEP_FRAME_PARAM) {
-        at = (uint64_t)root.i < n ? params[root.i] : 0;
-        if (at == 0) return true;
-    } else {
-        *out = of;
-        return true;
-    }
-    for (uint32_t k = steps - 1; at && k-- > 0;) {
+    ing_path at = chain[steps - 1];
+    if (root.step == ING_STEP_FRAME_FUNC) at = to->func;
+    if (root.step == ING_STEP_FRAME_PARAM)
+        at = (uint64_t)root.i < to->n ? to->params[root.i] : 0;
+    if (at == 0) return true;
+    for (uint32_t k = steps - 1; k-- > 0;) {
         ing_path_node s = p->nodes.at[chain[k]];
+        if (s.step == ING_STEP_CALL_PATH) {
+            ing_path arg = 0;
+            if (!reroot(p, (ing_path)s.i, to, depth + 1, &arg)) return false;
+            if (arg == 0) return true; /* the argument is the caller's own value */
+            s.i = arg;
+        }
         const char *name = s.atom ? ing_atoms_text(&p->atoms, s.atom) : NULL;
         at = ing_path_add(p, at, (ing_step)s.step, name, s.i);
+        if (at == 0) return false;
     }
     *out = at;
-    return at != 0;
+    return true;
+}
+
+bool ing_path_reroot(ing_paths *p, ing_path of, ing_path func, const ing_path *params,
+                     uint32_t n, ing_path *out) {
+    return reroot(p, of, &(new_roots){func, params, n}, 0, out);
 }
 
 static void print_step(const ing_paths *p, const ing_path_node *n, ing_bytes *out) {
@@ -92,14 +107,41 @@ static void print_step(const ing_paths *p, const ing_path_node *n, ing_bytes *ou
     case ING_STEP_ATTR: ing_bytes_printf(out, ".%s", name); break;
     case ING_STEP_ITEM_INT: ing_bytes_printf(out, "[%lld]", i); break;
     case ING_STEP_ITEM_STR: ing_bytes_printf(out, "['%s']", name); break;
-    case ING_STEP_CALL: ing_bytes_printf(out, "(call %lld)", i); break;
+    case ING_STEP_CALL: ing_bytes_puts(out, "()"); break;
+    case ING_STEP_CALL_PATH: break; /* printed by the caller: it leads elsewhere */
+    case ING_STEP_CALL_INT: ing_bytes_printf(out, "<%lld>", i); break;
+    case ING_STEP_CALL_BOOL: ing_bytes_puts(out, i ? "<True>" : "<False>"); break;
+    case ING_STEP_CALL_FLOAT: {
+        double d;
+        memcpy(&d, &n->i, sizeof d);
+        ing_bytes_printf(out, "<%.17g>", d);
+        break;
+    }
+    case ING_STEP_CALL_STR: ing_bytes_printf(out, "<'%s'>", name); break;
+    case ING_STEP_CALL_NONE: ing_bytes_puts(out, "<None>"); break;
+    case ING_STEP_N: break;
     case ING_STEP_CONFIG: ing_bytes_printf(out, "config(%s)", name); break;
+    case ING_STEP_KEY: ing_bytes_printf(out, ".key(%lld)", i); break;
+    }
+}
+
+static void print_path(const ing_paths *p, ing_path of, uint32_t depth,
+                       ing_bytes *out) {
+    ing_path chain[MAX_CHAIN];
+    uint32_t n = chain_of(p, of, chain);
+    if (n == 0 || depth > MAX_NESTING) ing_bytes_puts(out, "...");
+    while (n-- > 0 && depth <= MAX_NESTING) {
+        const ing_path_node *s = &p->nodes.at[chain[n]];
+        if (s->step != ING_STEP_CALL_PATH) {
+            print_step(p, s, out);
+            continue;
+        }
+        ing_bytes_puts(out, "<");
+        print_path(p, (ing_path)s->i, depth + 1, out);
+        ing_bytes_puts(out, ">");
     }
 }
 
 void ing_path_print(const ing_paths *p, ing_path of, ing_bytes *out) {
-    ing_path chain[MAX_STEPS];
-    uint32_t n = chain_of(p, of, chain);
-    if (n == 0) ing_bytes_puts(out, "...");
-    while (n-- > 0) print_step(p, &p->nodes.at[chain[n]], out);
+    print_path(p, of, 0, out);
 }

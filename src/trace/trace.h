@@ -8,6 +8,8 @@
 
 typedef uint32_t ing_path; /* 0 = none */
 
+enum { ING_PATH_MAX_STEPS = 256, ING_PATH_MAX_NESTING = 8 };
+
 typedef enum ing_step {
     ING_STEP_NONE,
     ING_STEP_KERNEL,      /* root: the kernel itself */
@@ -23,8 +25,16 @@ typedef enum ing_step {
     ING_STEP_ATTR,
     ING_STEP_ITEM_INT,
     ING_STEP_ITEM_STR,
-    ING_STEP_CALL,   /* result of calling the parent; i = index in calls */
+    ING_STEP_CALL,      /* result of calling the function above the arguments */
+    ING_STEP_CALL_PATH, /* argument of a call: path number i */
+    ING_STEP_CALL_INT,  /* arguments by value: i, bits in i, or the name */
+    ING_STEP_CALL_BOOL,
+    ING_STEP_CALL_FLOAT,
+    ING_STEP_CALL_STR,
+    ING_STEP_CALL_NONE,
     ING_STEP_CONFIG, /* root: setting i */
+    ING_STEP_KEY,    /* key number i of a dict, in its order */
+    ING_STEP_N,
 } ing_step;
 
 typedef enum ing_ask {

@@ -274,3 +274,62 @@ def test_a_func_is_lowered_once_per_signature():
     after = _core.counters()
     assert after["func_lowered"] - before["func_lowered"] == 2  # for f32 and for i32
     assert after["func_shared"] - before["func_shared"] == 2
+
+
+BASE = 10
+
+
+def helper(a, b):
+    return a * BASE + b
+
+
+@qd.func
+def through_func(x):
+    return x + qd.static(helper(N, 2))
+
+
+@qd.kernel
+def use_calls(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        x[i] = math.sqrt(N) + helper(N, helper(2, 3)) + through_func(1)
+
+
+def test_calls_of_python_functions():
+    """Made while compiling; a new function or argument is seen, what the function itself
+    reads only by a new process, which calls again (R2, R11)."""
+    global N, helper
+    qd.init()
+    N = 16
+    x = qd.ndarray(qd.f64, 1)
+
+    def want():
+        return 4 + helper(16, helper(2, 3)) + 1 + helper(16, 2)
+
+    use_calls(x)
+    assert x[0] == want() == 4 + 183 + 1 + 162
+    old = helper
+    try:
+        def helper(a, b):
+            return a - b
+
+        use_calls(x)
+        assert x[0] == 4 + 17 + 1 + 14
+    finally:
+        helper = old
+        N = 3
+    trace = use_calls.lower(x)[0]
+    assert "global(helper)<kernel:global(N)><kernel:global(helper)<2><3>()>()" in trace
+
+
+def test_what_cannot_be_called():
+    qd.init()
+
+    @qd.kernel
+    def bad(x: qd.types.ndarray()):
+        for i in range(x.shape[0]):
+            x[i] = weakref.ref(x)
+
+    import pytest
+
+    with pytest.raises(qd.IngotError):
+        bad(qd.ndarray(qd.f32, 1))
