@@ -16,6 +16,7 @@ _INERT = frozenset(
     "types.vector types.matrix types.struct types.quant types.argpack types.buffer_view "
     "dataclass pyfunc axes".split()
 )
+_DECORATED = (_types.FunctionType, type)
 
 
 class Missing:
@@ -39,7 +40,7 @@ class Missing:
         return Missing(f"{self._name}.{name}")
 
     def __call__(self, *args, **kwargs):
-        decorates = len(args) == 1 and not kwargs and isinstance(args[0], (_types.FunctionType, type))
+        decorates = len(args) == 1 and not kwargs and isinstance(args[0], _DECORATED)
         if decorates or self._name in _INERT:
             return Missing(f"{self._name}()")
         raise NotImplementedError(f"qd.{self._name} is not provided by Ingot {ingot.__version__}")

@@ -80,7 +80,8 @@ _fill(
     "zero",
 )
 _private.register(__name__)
-_Tensor, _VectorTensor, _MatrixTensor, _wrap = Tensor, VectorTensor, MatrixTensor, wrap  # noqa: F821
+_Tensor, _VectorTensor = Tensor, VectorTensor  # noqa: F821
+_MatrixTensor, _wrap = MatrixTensor, wrap  # noqa: F821
 
 __name__ = "quadrants"  # what messages and tests call it
 

@@ -5,7 +5,6 @@ take the call are tried in turn, one per call, so that none needs to be repeatab
 its timed runs, the one with the lowest mean stays, until it is time to look again.
 """
 
-import inspect
 import time
 
 from ingot._core import IngotRuntimeError, IngotSyntaxError
@@ -78,7 +77,7 @@ class PerformanceDispatcher:
         self._contests = {}
 
     def register(self, implementation=None, *, is_compatible=None):
-        """Adds an implementation; `is_compatible(*args, **kwargs)` says whether it can take a call."""
+        """Adds an implementation; `is_compatible` of the arguments says if it can take a call."""
         if implementation is None:
             return lambda fn: self.register(fn, is_compatible=is_compatible)
         names = _parameters(implementation)
@@ -98,7 +97,9 @@ class PerformanceDispatcher:
             if one.is_compatible is None or one.is_compatible(*args, **kwargs)
         ]
         if not able:
-            raise IngotRuntimeError(f"no implementation of {self.__name__} can take these arguments")
+            raise IngotRuntimeError(
+                f"no implementation of {self.__name__} can take these arguments"
+            )
         warmup = self.num_warmup if key in self._contests else self.num_first_warmup
         contest = self._contests[key] = _Contest(able, warmup, self.num_active)
         return contest
@@ -121,6 +122,8 @@ class PerformanceDispatcher:
 
 
 def _parameters(fn):
+    import inspect
+
     return list(inspect.signature(getattr(fn, "__wrapped__", fn)).parameters)
 
 

@@ -1,4 +1,4 @@
-"""`import quadrants` for interpreters that have this folder on their path: Ingot under that name."""
+"""`import quadrants` where this folder is on the path: Ingot under that name."""
 
 import sys
 

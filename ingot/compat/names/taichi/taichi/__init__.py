@@ -1,4 +1,4 @@
-"""`import taichi` for interpreters that have this folder on their path: Ingot under that name."""
+"""`import taichi` where this folder is on the path: Ingot under that name."""
 
 import sys
 
