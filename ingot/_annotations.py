@@ -13,7 +13,8 @@ class NdarrayType:
     """An array parameter: `qd.types.ndarray(dtype=qd.f32, ndim=2)`, `qd.types.NDArray[qd.f32, 2]`.
 
     What is left out may be anything: one kernel then serves every dtype or number of axes, each
-    compiled on its own. Arrays of Ingot, NumPy and torch are accepted.
+    compiled on its own. Arrays of Ingot, NumPy and torch are accepted. needs_grad=True refuses
+    arrays without a gradient; False and None take both.
     """
 
     __slots__ = ("dtype", "ndim", "needs_grad", "boundary")
@@ -27,8 +28,10 @@ class NdarrayType:
             raise ValueError("qd.types.ndarray: only arrays of scalars are supported")
         if dtype is not None and not isinstance(dtype, DType) and dtype not in _PYTHON_DTYPES:
             raise TypeError(f"qd.types.ndarray: {dtype!r} is no dtype; use for example qd.f32")
-        if ndim is not None and (not isinstance(ndim, int) or not 0 <= ndim <= 12):
+        if ndim is not None and (type(ndim) is bool or not isinstance(ndim, int) or not 0 <= ndim <= 12):
             raise ValueError(f"qd.types.ndarray: ndim is a number from 0 to 12, not {ndim!r}")
+        if needs_grad not in (None, True, False):
+            raise ValueError(f"qd.types.ndarray: needs_grad is True, False or None, not {needs_grad!r}")
         if boundary not in ("unsafe", "clamp"):
             raise ValueError(f"qd.types.ndarray: boundary is 'unsafe' or 'clamp', not {boundary!r}")
         self.dtype = dtype

@@ -79,12 +79,23 @@ static ing_status out_of_range(ing_py_kernel *k, const ing_py_bind *b, ing_err *
                            ing_dtype_name((ing_dtype)b->dtype));
 }
 
+/* numpy.bool has no __index__. Any integer type can take it. */
+static bool bind_numpy_bool(ing_py_kernel *k, PyObject *obj, uint64_t *w) {
+    ing_dtype t;
+    ing_py_num v;
+    if (ing_py_foreign_kind_of(k->st, obj) != ING_FOREIGN_NUMBER ||
+        ing_py_foreign_number(obj, &t, &v) != ING_OK || t != ING_U1)
+        return false;
+    *w = (uint64_t)v.i;
+    return true;
+}
+
 static ing_status bind_int(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                            uint64_t *w, ing_err *e) {
     PyObject *n = PyNumber_Index(obj);
     if (!n) {
         PyErr_Clear();
-        return bad_scalar(k, b, obj, e);
+        return bind_numpy_bool(k, obj, w) ? ING_OK : bad_scalar(k, b, obj, e);
     }
     int overflow = 0;
     long long v = PyLong_AsLongLongAndOverflow(n, &overflow);
@@ -198,12 +209,24 @@ static ing_status wrong_ndim(ing_py_kernel *k, uint32_t i, const ing_gate_param 
                            param_name(k, i), p->ndim, ndim, text);
 }
 
+/* Seeing an array of another library says nothing about its gradient. */
+static ing_status check_gradient(ing_py_kernel *k, PyObject *obj, ing_err *why) {
+    if (ing_py_is_array(k->st, obj)) return ING_OK;
+    ing_py_foreign a;
+    Py_buffer hold;
+    ing_status s = ing_py_foreign_read(k->st, obj, true, &a, &hold, why);
+    PyBuffer_Release(&hold);
+    return s;
+}
+
 static ing_status check_array(ing_py_kernel *k, uint32_t i, const ing_gate_param *p,
                               PyObject *obj, ing_err *e) {
     ing_gate_fact f;
     ing_err why;
     ing_err_init(&why);
     ing_status s = ing_py_see(k->st, obj, &f, &why);
+    if (s == ING_OK && f.kind == ING_GATE_ARRAY && f.grad)
+        s = check_gradient(k, obj, &why);
     if (s == ING_PYTHON) return s;
     if (s != ING_OK) {
         s = ing_py_def_fail(
