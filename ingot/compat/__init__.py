@@ -8,8 +8,7 @@ The names are bound by a finder on `sys.meta_path`: `quadrants` is `ingot.compat
 """
 
 import importlib
-import importlib.abc
-import importlib.util
+import importlib.machinery
 import os
 import sys
 
@@ -17,8 +16,9 @@ _PACKAGES = {"quadrants": "ingot.compat.quadrants", "taichi": "ingot.compat.taic
 _SUBMODULES = "ingot.compat.quadrants"
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Answers for one top-level name and everything below it."""
+class _Finder:
+    """Finder and loader for one top-level name and everything below it. (importlib.abc, whose
+    classes it could derive from, takes longer to import than all of Ingot.)"""
 
     def __init__(self, name):
         self.name = name
@@ -38,11 +38,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if error.name and (real + ".").startswith(error.name + "."):
                 return None
             raise
-        spec = importlib.util.spec_from_loader(
-            fullname, self, is_package=hasattr(module, "__path__")
+        return importlib.machinery.ModuleSpec(
+            fullname, self, loader_state=module, is_package=hasattr(module, "__path__")
         )
-        spec.loader_state = module
-        return spec
 
     def create_module(self, spec):
         return None

@@ -6,7 +6,6 @@ program that has the name in a branch it never takes runs.
 """
 
 import importlib
-import importlib.util
 import types as _types
 
 import ingot
@@ -79,8 +78,12 @@ def provided(namespace):
 def adopt(namespace, module, names):
     """Makes `namespace` the reference's `module`: Ingot's of that name, where there is one, plus
     stand-ins for those of the names that it lacks."""
-    if importlib.util.find_spec("ingot." + module):
+    try:
         real = importlib.import_module("ingot." + module)
+    except ModuleNotFoundError as error:
+        if error.name != "ingot." + module:
+            raise
+    else:
         namespace.update({k: v for k, v in vars(real).items() if not k.startswith("_")})
     fill(namespace, names, module + ".")
     if "__path__" not in namespace:  # a package still needs its name to find its modules

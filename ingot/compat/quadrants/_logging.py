@@ -1,15 +1,12 @@
 """Levels and functions of the reference's log. Messages go to `logging.getLogger("quadrants")`."""
 
-import logging as _logging
-
 TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = (
     "trace", "debug", "info", "warn", "error", "critical",
 )
 _ORDER = (TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL)
-_PYTHON = (5, _logging.DEBUG, _logging.INFO, _logging.WARNING, _logging.ERROR, _logging.CRITICAL)
+_NUMBERS = (5, 10, 20, 30, 40, 50)  # of these levels in the logging module
 
 supported_log_levels = list(_ORDER)
-_log = _logging.getLogger("quadrants")
 _level = _ORDER.index(INFO)
 
 
@@ -33,7 +30,10 @@ def is_logging_effective(level):
 def _get_logging(name):
     def write(text, *args, **kwargs):
         if is_logging_effective(name):
-            _log.log(_PYTHON[_rank(name)], text.format(*args, **kwargs))
+            import logging
+
+            number = _NUMBERS[_rank(name)]
+            logging.getLogger("quadrants").log(number, text.format(*args, **kwargs))
 
     write.__name__ = name
     return write

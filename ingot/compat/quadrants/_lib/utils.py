@@ -1,10 +1,10 @@
 """Facts about the platform."""
 
-import platform
-
 
 def get_os_name():
     """'linux', 'osx' or 'win'."""
+    import platform
+
     return {"Darwin": "osx", "Windows": "win"}.get(platform.system(), "linux")
 
 

@@ -1,6 +1,5 @@
 """Questions about the environment and about dtypes."""
 
-import importlib.util
 import os
 
 
@@ -8,6 +7,8 @@ def has_pytorch():
     """Whether torch is installed and not switched off by QD_ENABLE_TORCH=0."""
     if os.environ.get("QD_ENABLE_TORCH", "1") == "0":
         return False
+    import importlib.util
+
     return importlib.util.find_spec("torch") is not None
 
 
