@@ -97,6 +97,7 @@ typedef struct ing_gate_ops {
     ing_status (*name)(void *self, const char *name, ing_gref *out, ing_err *e);
     ing_status (*attr)(void *self, ing_gref of, const char *name, ing_gref *out, ing_err *e);
     ing_status (*item)(void *self, ing_gref of, const ing_gate_key *k, ing_gref *out, ing_err *e);
+    ing_status (*key)(void *self, ing_gref of, uint32_t i, ing_gref *out, ing_err *e); /* DICT: its key number i, in order (R3) */
     /* The fact about a thing; recorded. Asking again is free and gives the same answer. */
     ing_status (*look)(void *self, ing_gref of, ing_gate_fact *out, ing_err *e);
     /* Calls a Python function with static arguments and yields its result (R2). */
