@@ -251,6 +251,7 @@ size_t ing_os_page(void);
     X(VARIANT_HITS, "variant_hits")        /* launches served by the tree, not the plan */ \
     X(KERNEL_DISK_HITS, "kernel_disk_hits") /* variants restored from the store */ \
     X(KERNEL_STORED, "kernel_stored")       /* variants published */ \
+    X(TRACE_CONFLICTS, "trace_conflicts")   /* a tree that lowering contradicts: dropped */ \
     X(SOURCE_ALIAS_HITS, "source_alias_hits") /* texts known without parsing */ \
     X(IMAGE_COMPILES, "image_compiles")    /* tasks compiled by a helper */ \
     X(IMAGE_DISK_HITS, "image_disk_hits")  /* images mapped from the store */ \

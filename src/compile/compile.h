@@ -39,7 +39,7 @@ typedef struct ing_engine ing_engine;
 typedef struct ing_code_task {
     ing_ir_task info;
     ing_image *image; /* referenced; NULL when interpreted */
-    ing_hash128 key;  /* of the image (R18) */
+    ing_hash128 ir;   /* digest of the task's IR: with options and machine, the key (R18) */
     uint32_t *trees;  /* function ordinal in the image -> ing_ir_func.tree (R19) */
     uint32_t n_trees;
 } ing_code_task;
@@ -62,9 +62,10 @@ void ing_engine_before_fork(ing_engine *g);
 void ing_engine_parent_after_fork(ing_engine *g);
 void ing_engine_after_fork(ing_engine *g); /* in the child */
 
-/* The image of a key, from memory or the store; ING_DECLINED: it must be compiled. */
-ing_status ing_engine_image(ing_engine *g, ing_hash128 key, ing_image **out,
-                            ing_err *e);
+/* The image for a task of this digest, these settings, this back end and this machine,
+ * from memory or the store; ING_DECLINED: it must be compiled. */
+ing_status ing_engine_image(ing_engine *g, ing_hash128 ir, const ing_settings *settings,
+                            ing_image **out, ing_err *e);
 /* The store in use, borrowed for as long as the caller is between begin and end; NULL: no
  * disk. While somebody is, ing_engine_set_store waits. */
 ing_store *ing_engine_begin(ing_engine *g);

@@ -118,18 +118,21 @@ typedef struct image_job {
     const char *label;
 } image_job;
 
-static ing_status image_key(const ing_engine *g, const ing_ir_mod *task,
-                            const ing_gen_options *gen, ing_hash128 *key, ing_err *e) {
-    ing_hash128 ir;
-    ING_TRY(ing_ir_digest(task, &ir, e));
+static ing_gen_options gen_options(const ing_engine *g, const ing_settings *s) {
+    return (ing_gen_options){.fast_math = s->at[ING_SET_fast_math] != 0,
+                             .opt_level = (uint32_t)s->at[ING_SET_opt_level],
+                             .isa_level = g->isa_level};
+}
+
+static ing_hash128 image_key(const ing_engine *g, ing_hash128 ir,
+                             const ing_gen_options *gen) {
     ing_hasher h;
     ing_hasher_init(&h);
     ing_hasher_digest(&h, KEY_IR, ir);
     ing_gen_key(gen, &h);
     ing_hasher_str(&h, KEY_REVISION, g->revision);
     ing_hasher_str(&h, KEY_TRIPLE, TRIPLE);
-    *key = ing_hasher_done(&h);
-    return ING_OK;
+    return ing_hasher_done(&h);
 }
 
 /* ING_DECLINED: not on disk, or what is there cannot be used. */
@@ -258,20 +261,23 @@ static ing_status image_get(ing_engine *g, const image_job *job, ing_code_task *
     ING_TRY(ing_ir_extract_task(job->mod, job->task, &task, e));
     uint32_t slot = 0;
     ing_status s = note_trees(task, out, e);
-    if (s == ING_OK) s = image_key(g, task, job->gen, &out->key, e);
-    if (s == ING_OK) s = slot_claim(g, out->key, &slot, &out->image, e);
+    if (s == ING_OK) s = ing_ir_digest(task, &out->ir, e);
+    ing_hash128 key = image_key(g, out->ir, job->gen);
+    if (s == ING_OK) s = slot_claim(g, key, &slot, &out->image, e);
     if (s == ING_DECLINED) {
-        s = image_build(g, out->key, task, job, &out->image, e);
+        s = image_build(g, key, task, job, &out->image, e);
         slot_finish(g, slot, s == ING_OK ? out->image : NULL);
     }
     ing_ir_mod_free(task);
     return s;
 }
 
-ing_status ing_engine_image(ing_engine *g, ing_hash128 key, ing_image **out,
-                            ing_err *e) {
+ing_status ing_engine_image(ing_engine *g, ing_hash128 ir, const ing_settings *settings,
+                            ing_image **out, ing_err *e) {
     uint32_t slot = 0;
     *out = NULL;
+    ing_gen_options gen = gen_options(g, settings);
+    ing_hash128 key = image_key(g, ir, &gen);
     ing_status s = slot_claim(g, key, &slot, out, e);
     if (s != ING_DECLINED) return s;
     s = image_from_store(g, key, out);
@@ -361,9 +367,7 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
         out->mod = job->mod;
         return ING_OK;
     }
-    ing_gen_options go = {.fast_math = po.fast_math,
-                          .opt_level = (uint32_t)set[ING_SET_opt_level],
-                          .isa_level = g->isa_level};
+    ing_gen_options go = gen_options(g, job->settings);
     image_job common = {job->mod, 0, &go, job->label};
     uint32_t threads = (uint32_t)set[ING_SET_num_compile_threads];
     return batch_run(g, &common, threads ? threads : ing_os_cpus(), out, e);

@@ -10,7 +10,7 @@
  *       ndim, grad, element rank; u32 element shape [2]; 12 bytes of layout
  *   u32 trees, u32 path each
  *   u32 tasks, each u8 kind, u8 long, u32 cost, bounds begin and end (u8 at, u64 value,
- *       u32 offset), u64 lo, u64 hi of the image key, u32 functions, u32 tree each
+ *       u32 offset), u64 lo, u64 hi of the IR digest, u32 functions, u32 tree each
  *   u32 messages, u32 warnings, texts as u32 length + bytes (a warning is two) */
 #include "launch/record.h"
 
@@ -72,8 +72,8 @@ static void put_task(ing_bytes *out, const ing_record_task *t) {
     ing_bytes_u32(out, t->info.cost);
     put_bound(out, &t->info.begin);
     put_bound(out, &t->info.end);
-    ing_bytes_u64(out, t->image.lo);
-    ing_bytes_u64(out, t->image.hi);
+    ing_bytes_u64(out, t->ir.lo);
+    ing_bytes_u64(out, t->ir.hi);
     ing_bytes_u32(out, t->n_trees);
     for (uint32_t i = 0; i < t->n_trees; i++) ing_bytes_u32(out, t->trees[i]);
 }
@@ -219,8 +219,8 @@ static ing_status get_task(ing_reader *r, ing_record *out) {
     t.info.cost = ing_reader_u32(r);
     bool ok = get_bound(r, out, &t.info.begin) && get_bound(r, out, &t.info.end) &&
               t.info.kind <= ING_IR_TASK_RANGE;
-    t.image.lo = ing_reader_u64(r);
-    t.image.hi = ing_reader_u64(r);
+    t.ir.lo = ing_reader_u64(r);
+    t.ir.hi = ing_reader_u64(r);
     t.n_trees = ing_reader_count(r, 4);
     if (!ok || r->failed) return ING_DECLINED;
     t.trees = ing_calloc((size_t)t.n_trees + 1, sizeof *t.trees);

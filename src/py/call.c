@@ -130,6 +130,17 @@ static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 
     if (!ing_vec_push(&k->slots, slot))
         return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
     ing_status s = ing_tree_insert(k->tree, &v->trace, k->slots.len - 1, e);
+    if (s == ING_INTERNAL) {
+        /* The tree came from disk and says what lowering does not: start it again. */
+        ing_count(&k->st->counters, ING_COUNT_TRACE_CONFLICTS);
+        ing_err_fini(e);
+        ing_err_init(e);
+        k->slots.len--;
+        ing_py_kernel_drop(k);
+        if (!ing_vec_push(&k->slots, slot))
+            return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
+        s = ing_tree_insert(k->tree, &v->trace, k->slots.len - 1, e);
+    }
     if (s == ING_OK)
         v->refs++;
     else

@@ -181,8 +181,38 @@ ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
     if (!d->digest_known && ing_py_disk_alias_get(st, d, &d->digest) == ING_OK)
         d->digest_known = true;
     if (!d->digest_known) ING_TRY(ing_py_def_tree(st, d, &t, e));
-    *out = d->digest;
+    *out = ing_py_def_source(d, d->digest);
     return ING_OK;
+}
+
+/* Where a name is looked for depends on whether it is free, so kernels of one text, one in
+ * a closure and one in a module, are two. */
+ing_hash128 ing_py_def_source(const ing_py_def *d, ing_hash128 tree) {
+    Py_ssize_t n = PyTuple_GET_SIZE(d->free_names);
+    if (n == 0) return tree;
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_digest(&h, 1, tree);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(d->free_names, i));
+        if (!name) PyErr_Clear(); /* no memory, or no name that a program can hold */
+        ing_hasher_str(&h, 2, name ? name : "");
+    }
+    return ing_hasher_done(&h);
+}
+
+/* Its own, not those of whoever happens to call. */
+PyObject *ing_py_def_builtins(const ing_py_def *d) {
+    return ((PyFunctionObject *)d->fn)->func_builtins;
+}
+
+bool ing_py_def_is_free(const ing_py_def *d, const char *name) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(d->free_names); i++) {
+        const char *have = PyUnicode_AsUTF8(PyTuple_GET_ITEM(d->free_names, i));
+        if (!have) PyErr_Clear();
+        if (have && strcmp(have, name) == 0) return true;
+    }
+    return false;
 }
 
 /* The ARGUMENT node of parameter i, 0 when there is none. */

@@ -102,12 +102,12 @@ void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree) {
 /* ---- the index --------------------------------------------------------------------------------- */
 
 static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
-    ing_hash128 tree;
-    ING_TRY(ing_py_def_digest(k->st, &k->def, &tree, e));
+    ing_hash128 source;
+    ING_TRY(ing_py_def_digest(k->st, &k->def, &source, e));
     ing_hasher h;
     ing_hasher_init(&h);
     ing_hasher_str(&h, TAG_REVISION, ING_FRONT_REVISION);
-    ing_hasher_digest(&h, TAG_TREE, tree);
+    ing_hasher_digest(&h, TAG_TREE, source);
     *out = ing_hasher_done(&h);
     return ING_OK;
 }
@@ -231,7 +231,7 @@ static bool record_tasks(const ing_py_variant *v, ing_record *r) {
     for (uint32_t i = 0; i < v->code.n_tasks; i++) {
         const ing_code_task *from = &v->code.tasks[i];
         ing_record_task t = {
-            .info = from->info, .image = from->key, .n_trees = from->n_trees};
+            .info = from->info, .ir = from->ir, .n_trees = from->n_trees};
         t.trees = ing_calloc((size_t)t.n_trees + 1, sizeof *t.trees);
         if (!t.trees || !ing_vec_push(&r->tasks, t)) {
             ing_free(t.trees);
@@ -264,39 +264,68 @@ static bool record_of(const ing_py_variant *v, ing_record *r) {
     return record_tasks(v, r) && record_texts(v, r);
 }
 
-/* Reads what is there now, adds this trace, and puts the result in its place. */
-static ing_status index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address,
-                               const ing_py_variant *v, ing_hash128 key, ing_err *e) {
+typedef struct index_file {
     ing_paths paths;
+    ing_tree *tree;
+    key_list keys;
+} index_file;
+
+static bool index_init(index_file *x) {
+    memset(&x->keys, 0, sizeof x->keys);
+    ing_paths_init(&x->paths);
+    x->tree = ing_tree_new();
+    return x->tree != NULL;
+}
+
+static void index_fini(index_file *x) {
+    ing_paths_fini(&x->paths);
+    ing_tree_free(x->tree);
+    ing_vec_fini(&x->keys);
+}
+
+static uint32_t key_place(const key_list *keys, ing_hash128 key) {
+    uint32_t i = 0;
+    while (i < keys->len && !ing_hash_eq(keys->at[i], key)) i++;
+    return i;
+}
+
+/* ING_INTERNAL: the tree asks something else after equal answers. */
+static ing_status index_add(index_file *x, const ing_py_kernel *k,
+                            const ing_py_variant *v, ing_hash128 key) {
     ing_trace trace;
-    key_list keys = {0};
-    ing_bytes out;
-    ing_paths_init(&paths);
     ing_trace_init(&trace);
-    ing_bytes_init(&out);
-    ing_tree *tree = ing_tree_new();
-    ing_status s = tree ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for an index");
-    if (s == ING_OK && index_read(store, address, &paths, tree, &keys) != ING_OK) {
-        ing_tree_free(tree); /* none, or one that cannot be used: start afresh */
-        tree = ing_tree_new();
-        keys.len = 0;
-        if (!tree) s = ing_fail(e, ING_MEMORY, "no memory for an index");
-    }
-    if (s == ING_OK) s = ing_trace_copy(&v->trace, &k->paths, &paths, &trace, e);
-    if (s == ING_OK && !ing_vec_push(&keys, key))
-        s = ing_fail(e, ING_MEMORY, "no memory");
-    if (s == ING_OK) s = ing_tree_insert(tree, &trace, keys.len - 1, e);
-    if (s == ING_OK) {
-        index_write(&paths, tree, &keys, &out);
-        if (!out.failed)
-            (void)ing_store_put(store, ING_ENTRY_INDEX, address, out.at, out.len);
-    }
-    ing_bytes_fini(&out);
-    ing_vec_fini(&keys);
-    ing_tree_free(tree);
+    uint32_t at = key_place(&x->keys, key); /* there already: its entry was lost */
+    ing_status s = ing_trace_copy(&v->trace, &k->paths, &x->paths, &trace, NULL);
+    if (s == ING_OK && at == x->keys.len && !ing_vec_push(&x->keys, key))
+        s = ING_MEMORY;
+    if (s == ING_OK) s = ing_tree_insert(x->tree, &trace, at, NULL);
     ing_trace_fini(&trace);
-    ing_paths_fini(&paths);
     return s;
+}
+
+/* Reads what is there now, adds this trace, and puts the result in its place. What cannot
+ * be read or contradicts this trace is replaced: an index is derived. */
+static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address,
+                         const ing_py_variant *v, ing_hash128 key) {
+    index_file x;
+    ing_bytes out;
+    ing_bytes_init(&out);
+    bool ok = index_init(&x);
+    ing_status s = ok ? index_read(store, address, &x.paths, x.tree, &x.keys) : ING_OK;
+    if (ok && s == ING_OK) {
+        s = index_add(&x, k, v, key);
+        if (s == ING_INTERNAL) ing_count(&k->st->counters, ING_COUNT_TRACE_CONFLICTS);
+    }
+    if (ok && s != ING_OK) {
+        index_fini(&x);
+        ok = index_init(&x) && index_add(&x, k, v, key) == ING_OK;
+    }
+    if (ok) index_write(&x.paths, x.tree, &x.keys, &out);
+    ok = ok && !out.failed &&
+         ing_store_put(store, ING_ENTRY_INDEX, address, out.at, out.len) == ING_OK;
+    ing_bytes_fini(&out);
+    index_fini(&x);
+    return ok;
 }
 
 static ing_hash128 variant_key(ing_hash128 address, const ing_bytes *trace) {
@@ -320,9 +349,9 @@ static ing_status publish(ing_py_kernel *k, ing_store *store, const ing_record *
     if (s == ING_OK) {
         *key = variant_key(address, &trace);
         if (ing_store_put(store, ING_ENTRY_VARIANT, *key, b.at, b.len) == ING_OK) {
-            s = index_extend(k, store, address, v, *key, e);
-            k->observed.stored = s == ING_OK;
-            if (s == ING_OK) ing_count(&k->st->counters, ING_COUNT_KERNEL_STORED);
+            k->observed.stored = index_extend(k, store, address, v, *key);
+            if (k->observed.stored)
+                ing_count(&k->st->counters, ING_COUNT_KERNEL_STORED);
         }
     }
     ing_bytes_fini(&b);
@@ -389,11 +418,12 @@ static ing_status load_tasks(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
     for (uint32_t i = 0; i < r->tasks.len; i++) {
         ing_code_task *t = &v->code.tasks[i];
         t->info = r->tasks.at[i].info;
-        t->key = r->tasks.at[i].image;
+        t->ir = r->tasks.at[i].ir;
         t->trees = r->tasks.at[i].trees;
         t->n_trees = r->tasks.at[i].n_trees;
         r->tasks.at[i].trees = NULL;
-        ING_TRY(ing_engine_image(k->host->engine, t->key, &t->image, e));
+        ING_TRY(
+            ing_engine_image(k->host->engine, t->ir, &k->st->settings, &t->image, e));
     }
     return ing_launch_tasks_init(&v->tasks, &v->code, e);
 }
@@ -415,7 +445,8 @@ static ing_status load_texts(ing_record *r, ing_py_variant *v) {
     return ING_OK;
 }
 
-static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v, ing_err *e) {
+/* All but the tasks; makes Python objects. */
+static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v) {
     ing_trace_fini(&v->trace);
     v->trace = r->trace;
     ing_trace_init(&r->trace);
@@ -426,7 +457,6 @@ static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v, ing_e
     for (uint32_t i = 0; i < r->trees.len; i++)
         if (!ing_vec_push(&v->trees, r->trees.at[i])) return ING_DECLINED;
     ING_TRY(load_binds(k, r, v));
-    ING_TRY(load_tasks(k, r, v, e));
     return load_texts(r, v);
 }
 
@@ -443,12 +473,12 @@ ing_status ing_py_disk_load(ing_py_kernel *k, PyObject *const *args, uint32_t sl
         v ? ing_store_read(store, ING_ENTRY_VARIANT, k->slots.at[slot].key, &b)
           : ING_DECLINED;
     if (s == ING_OK) s = ing_record_read(b.at, b.len, &k->paths, &r);
-    if (s == ING_OK) {
-        s = fill(k, &r, v, e);
-        ing_record_fini(&r);
-    }
-    ing_bytes_fini(&b);
+    bool have = s == ING_OK;
+    if (have) s = load_tasks(k, &r, v, e);
     disk_end(k->st);
+    if (s == ING_OK) s = fill(k, &r, v);
+    if (have) ing_record_fini(&r);
+    ing_bytes_fini(&b);
     if (s == ING_OK) s = ing_py_guards_make(k, v, args, e);
     if (s != ING_OK) {
         ing_py_variant_unref(v);

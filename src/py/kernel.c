@@ -16,11 +16,15 @@ static void drop_variants(ing_py_kernel *k) {
     for (uint32_t i = 0; i < n; i++) ing_py_variant_unref(k->slots.at[i].variant);
 }
 
+void ing_py_kernel_drop(ing_py_kernel *k) {
+    drop_variants(k);
+    ing_tree_clear(k->tree); /* never freed here: another thread may be walking it */
+}
+
 void ing_py_kernel_reset(ing_py_kernel *k) {
     k->epoch = k->host->epoch;
     k->observed = (ing_py_observed){0};
-    drop_variants(k);
-    ing_tree_clear(k->tree); /* never freed here: another thread may be walking it */
+    ing_py_kernel_drop(k);
 }
 
 static int kernel_traverse(ing_py_kernel *k, visitproc visit, void *arg) {

@@ -152,7 +152,12 @@ static ing_status lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **g
     ING_TRY(ing_py_def_tree(k->st, &k->def, &tree, e));
     ING_TRY(ing_py_gate_new(k, args, gate, e));
     ing_count(&k->st->counters, ING_COUNT_LOWERINGS);
-    return ing_front_lower(tree, ing_py_gate_face(*gate), r, e);
+    const ing_gate *face = ing_py_gate_face(*gate);
+    ING_TRY(ing_front_lower(tree, face, r, e));
+    /* What the passes and the launch read after it. */
+    int64_t unused;
+    ING_TRY(face->ops->config(face->self, ING_SET_fast_math, &unused, e));
+    return face->ops->config(face->self, ING_SET_debug, &unused, e);
 }
 
 ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_variant **out,
