@@ -104,12 +104,32 @@ static bool is_ignored(PyObject *node, const char *field, bool root) {
            (root && strcmp(field, "decorator_list") == 0 && is_def(node));
 }
 
-static int read_list(reader *r, PyObject *list, bool skip_first) {
+/* 3.12.0 and 3.12.1 put an empty constant after the last replacement of a format. */
+static bool is_empty_text(PyObject *node) {
+    if (!is_class(node, "Constant")) return false;
+    PyObject *v = PyObject_GetAttrString(node, "value");
+    bool yes = v && PyUnicode_Check(v) && PyUnicode_GET_LENGTH(v) == 0;
+    Py_XDECREF(v);
+    PyErr_Clear();
+    return yes;
+}
+
+/* how: 'd' a body that begins with a docstring, 'f' the parts of a format, 0 any other. */
+static int read_list(reader *r, PyObject *list, uint8_t how) {
     Py_ssize_t n = PyList_GET_SIZE(list);
     if (push(r, NULL, ']', false, false) < 0) return -1;
-    for (Py_ssize_t i = n; i-- > (skip_first ? 1 : 0);)
-        if (push(r, PyList_GET_ITEM(list, i), 0, false, false) < 0) return -1;
+    for (Py_ssize_t i = n; i-- > (how == 'd' ? 1 : 0);) {
+        PyObject *item = PyList_GET_ITEM(list, i);
+        if (how == 'f' && is_empty_text(item)) continue;
+        if (push(r, item, 0, false, false) < 0) return -1;
+    }
     return put_chars(r, "[");
+}
+
+static uint8_t list_kind(PyObject *node, const char *field, PyObject *v) {
+    if (!PyList_Check(v)) return 0;
+    if (strcmp(field, "body") == 0 && is_def(node) && is_docstring(v)) return 'd';
+    return strcmp(field, "values") == 0 && is_class(node, "JoinedStr") ? 'f' : 0;
 }
 
 /* One field: its name goes first, when it says anything. Fields are pushed in reverse, so
@@ -130,12 +150,7 @@ static int read_field(reader *r, PyObject *node, PyObject *field, const work *w,
     int rc = 0;
     if (!empty) {
         bool inner = chain && strcmp(name, "value") == 0;
-        rc = push(r, v,
-                  PyList_Check(v) && strcmp(name, "body") == 0 && is_def(node) &&
-                          is_docstring(v)
-                      ? 'd'
-                      : 0,
-                  inner, false);
+        rc = push(r, v, list_kind(node, name, v), inner, false);
         if (rc == 0) rc = push(r, field, 0, false, false);
     }
     Py_DECREF(v);
@@ -167,7 +182,7 @@ static int read_node(reader *r, const work *w) {
 
 static int read_work(reader *r, const work *w) {
     if (!w->obj) return put_chars(r, w->mark == ')' ? ")" : "]");
-    if (PyList_Check(w->obj)) return read_list(r, w->obj, w->mark == 'd');
+    if (PyList_Check(w->obj)) return read_list(r, w->obj, w->mark);
     int rc = ing_fp_put_atom(&r->bytes,
                              w->obj); /* names of fields, identifiers, constants */
     if (rc) return rc < 0 ? -1 : 0;
