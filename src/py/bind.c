@@ -147,7 +147,6 @@ static ing_status bind_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *
 ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
                            PyObject *const *args, PyObject *const *held,
                            uint64_t *words, ing_py_views *views, ing_err *e) {
-    uint32_t n_held = 0;
     for (uint32_t i = 0; i < v->binds.len; i++) {
         const ing_py_bind *b = &v->binds.at[i];
         switch ((ing_py_bind_kind)b->kind) {
@@ -157,7 +156,9 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
         case ING_BIND_SCALAR:
             ING_TRY(bind_scalar(k, b, args[b->arg], &words[b->word], e));
             break;
-        case ING_BIND_CAPTURED: bind_ndarray(k->st, b, held[n_held++], words); break;
+        case ING_BIND_CAPTURED:
+            bind_ndarray(k->st, b, held[b->fetch - 1], words);
+            break;
         }
     }
     return ING_OK;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { STACK_WORDS = 256, STACK_BUFFER = 1024 };
+enum { STACK_WORDS = 256, STACK_BUFFER = 1024, STACK_HELD = 64 };
 
 /* ---- arguments --------------------------------------------------------------------------- */
 
@@ -261,6 +261,8 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     else if (bytes)
         memset(buffer, 0, bytes);
     if (!buffer) return PyErr_NoMemory();
+    ing_py_sink sink = {k, v, args};
+    ing_rt_sink output = {ing_py_print, &sink};
     ing_rt_launch l = {.tasks = v->tasks.at,
                        .n_tasks = v->tasks.n,
                        .args = words,
@@ -269,7 +271,9 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                        .flush_denormals = v->flush_denormals,
                        .max_threads =
                            (uint32_t)k->st->settings.at[ING_SET_cpu_max_num_threads],
-                       .host = &k->host->callbacks};
+                       .host = &k->host->callbacks,
+                       .sink = &output,
+                       .key = k->host->next_key++};
     int32_t failed = ing_rt_run(k->host->rt, &l);
     ing_count(&k->st->counters, ING_COUNT_LAUNCHES);
     if (l.ran_inline) ing_count(&k->st->counters, ING_COUNT_LAUNCH_INLINE);
@@ -281,25 +285,28 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
 /* One try with one variant. ING_DECLINED: it does not fit (any more). */
 static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, PyObject **result, ing_err *e) {
-    PyObject *held[ING_PY_MAX_CAPTURED];
-    for (uint32_t i = 0; i < v->n_captured; i++) held[i] = NULL;
-    v->refs++; /* qd.init in another thread may drop it from the kernel */
-    ing_status s = ing_py_guards_hold(k, v, args, held, e);
-    if (s != ING_OK) {
-        ing_py_variant_unref(v);
-        return s;
-    }
     uint64_t on_stack[STACK_WORDS];
     uint64_t *words = on_stack;
-    if (v->code.n_words > STACK_WORDS)
-        words = ing_calloc(v->code.n_words, sizeof *words);
+    PyObject *held_stack[STACK_HELD];
+    PyObject **held = held_stack;
+    uint32_t n_held = v->fetches.len;
     ing_py_views views;
     views.n = 0;
-    if (!words) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
+    if (v->code.n_words > STACK_WORDS)
+        words = ing_calloc(v->code.n_words, sizeof *words);
+    if (n_held > STACK_HELD)
+        held = ing_calloc(n_held, sizeof *held);
+    else
+        memset(held, 0, n_held * sizeof *held);
+    v->refs++; /* qd.init in another thread may drop it from the kernel */
+    ing_status s = ING_OK;
+    if (!words || !held) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
+    if (s == ING_OK) s = ing_py_guards_hold(k, v, args, held, e);
     if (s == ING_OK) s = ing_py_bind_all(k, v, args, held, words, &views, e);
     if (s == ING_OK) *result = run(k, v, args, words);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
-    for (uint32_t i = 0; i < v->n_captured; i++) Py_XDECREF(held[i]);
+    for (uint32_t i = 0; held && i < n_held; i++) Py_XDECREF(held[i]);
+    if (held != held_stack) ing_free(held);
     if (words != on_stack) ing_free(words);
     ing_py_variant_unref(v);
     return s;

@@ -389,10 +389,6 @@ static ing_status load_binds(ing_py_kernel *k, const ing_record *r, ing_py_varia
         if (b.kind > ING_BIND_CAPTURED || (captured && !b.path) ||
             (!captured && b.arg >= k->def.n_params))
             return ING_DECLINED;
-        if (captured) {
-            if (v->n_captured == ING_PY_MAX_CAPTURED) return ING_DECLINED;
-            v->captured[v->n_captured++] = v->binds.len;
-        }
         if (b.kind != ING_BIND_SCALAR) {
             ing_py_spec s = {.dtype = from->elem_dtype,
                              .ndim = from->ndim,

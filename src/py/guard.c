@@ -5,6 +5,8 @@
  *    are unchanged. Before Python 3.12 a dictionary's version tag says so, from 3.12 on a
  *    dictionary watcher that moves one counter for all watched dictionaries;
  *  - everything else (closures, arguments, members): followed and compared.
+ * All places that a variant reads form one program of fetches, parents first, so that
+ * `self.grid` is read once for all of its members.
  * Comparison is by identity where the guard may own the object (R13), else by digest. */
 #include "py/foreign.h"
 #include "py/kernel.h"
@@ -87,6 +89,10 @@ static ing_status mark_dict(ing_py_variant *v, PyObject *dict, ing_err *e) {
 
 /* ---- making ----------------------------------------------------------------------------------- */
 
+static ing_status no_memory(ing_err *e) {
+    return ing_fail(e, ING_MEMORY, "no memory for guards");
+}
+
 /* An attribute that is not in the module's dictionary comes from its __getattr__, which
  * may answer anew each time. */
 static ing_status mark_module(ing_py_kernel *k, ing_py_variant *v, PyObject *module,
@@ -103,56 +109,97 @@ static ing_path place_of(const ing_py_kernel *k, ing_path path, ing_ask ask) {
     return ask == ING_ASK_MEANING ? k->paths.nodes.at[path].parent : path;
 }
 
-/* Follows the path once more; notes the dictionaries, and says whether it reads nothing
- * but functions' modules and modules. *end: what it leads to, a new reference or NULL. */
-static ing_status survey(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
-                         ing_path path, bool *module_only, PyObject **end, ing_err *e) {
-    ing_path chain[256];
-    uint32_t n = 0;
-    for (ing_path at = path; at && n < 256; at = k->paths.nodes.at[at].parent)
-        chain[n++] = at;
-    PyObject *obj = NULL;
-    ing_status s = ING_OK;
-    *module_only = true;
-    *end = NULL;
-    while (s == ING_OK && n-- > 0) {
-        ing_path_node node = k->paths.nodes.at[chain[n]];
-        if (node.step >= ING_STEP_CALL && node.step < ING_STEP_CONFIG) {
-            *module_only = false; /* behind a call: nothing to watch */
-            break;
-        }
-        ing_py_def *d = ing_py_def_of(k->st, obj);
-        if (node.step == ING_STEP_GLOBAL && d)
-            s = mark_dict(v, PyFunction_GET_GLOBALS(d->fn), e);
-        else if (node.step == ING_STEP_BUILTIN)
-            s = d ? mark_dict(v, ing_py_def_builtins(d), e) : ING_OK;
-        else if (node.step == ING_STEP_ATTR && obj && PyModule_CheckExact(obj))
-            s = mark_module(k, v, obj, node.atom, module_only, e);
-        else if (node.step != ING_STEP_KERNEL && node.step != ING_STEP_DEFAULT)
-            *module_only = false;
-        PyObject *next = NULL;
-        if (s == ING_OK) s = ing_py_step(k, args, obj, &node, &next, e);
-        Py_XDECREF(obj);
-        obj = next;
-        if (!obj) break;
-    }
-    if (s == ING_OK)
-        *end = obj;
-    else
-        Py_XDECREF(obj);
-    return s;
+static bool behind_call(const ing_py_kernel *k, ing_path path) {
+    for (ing_path at = path; at; at = k->paths.nodes.at[at].parent)
+        if (k->paths.nodes.at[at].step == ING_STEP_CALL) return true;
+    return false;
 }
 
-/* Questions that need no guard: settings, and what is fixed with the kernel. Annotations
- * and defaults of a func are not: another func of the same text may stand in its place. */
+/* Does this step from `from` read nothing but module dictionaries? Notes them. */
+static ing_status survey(ing_py_kernel *k, ing_py_variant *v, PyObject *from,
+                         const ing_path_node *node, bool *module_only, ing_err *e) {
+    ing_py_def *d = ing_py_def_of(k->st, from);
+    if (node->step == ING_STEP_GLOBAL && d)
+        return mark_dict(v, PyFunction_GET_GLOBALS(d->fn), e);
+    if (node->step == ING_STEP_BUILTIN && d)
+        return mark_dict(v, ing_py_def_builtins(d), e);
+    if (node->step == ING_STEP_ATTR && from && PyModule_CheckExact(from))
+        return mark_module(k, v, from, node->atom, module_only, e);
+    if (node->step != ING_STEP_KERNEL && node->step != ING_STEP_DEFAULT)
+        *module_only = false;
+    return ING_OK;
+}
+
+/* The program under construction: what each fetch gave, owned here. */
+typedef struct making {
+    ing_py_kernel *kernel;
+    ing_py_variant *variant;
+    PyObject *const *args;
+    ing_vec(PyObject *) values; /* parallel to variant->fetches */
+    ing_vec(uint32_t) known;    /* path -> fetch + 1 */
+} making;
+
+static ing_status add_fetch(making *m, ing_path path, uint32_t parent, bool whole,
+                            uint32_t *out, ing_err *e) {
+    ing_py_kernel *k = m->kernel;
+    ing_py_variant *v = m->variant;
+    ing_path_node node = k->paths.nodes.at[path];
+    PyObject *from = parent ? m->values.at[parent - 1] : NULL, *value = NULL;
+    ing_py_fetch f = {.path = path, .parent = parent, .whole = whole};
+    f.module_only = !whole && (!parent || v->fetches.at[parent - 1].module_only);
+    if (whole) {
+        ING_TRY(ing_py_resolve(k, m->args, path, &value, e));
+    } else {
+        ING_TRY(survey(k, v, from, &node, &f.module_only, e));
+        ING_TRY(ing_py_step(k, m->args, from, &node, &value, e));
+    }
+    if (!ing_vec_reserve(&m->values, m->values.len + 1) ||
+        !ing_vec_push(&v->fetches, f)) {
+        Py_XDECREF(value);
+        return no_memory(e);
+    }
+    m->values.at[m->values.len++] = value;
+    m->known.at[path] = *out = v->fetches.len;
+    return ING_OK;
+}
+
+/* The fetch of a path, made with those of its parents if it is new; *out from 1. */
+static ing_status want(making *m, ing_path path, uint32_t *out, ing_err *e) {
+    ing_path chain[ING_PATH_MAX_STEPS];
+    uint32_t n = 0, at = 0;
+    bool whole = behind_call(m->kernel, path);
+    while (m->known.len <= path)
+        if (!ing_vec_push(&m->known, 0)) return no_memory(e);
+    for (ing_path p = path; p && !m->known.at[p];
+         p = m->kernel->paths.nodes.at[p].parent) {
+        if (n == ING_PATH_MAX_STEPS)
+            return ing_fail(e, ING_INTERNAL, "a path is too long");
+        chain[n++] = p;
+        if (whole) break;
+    }
+    if (n == 0) {
+        *out = m->known.at[path];
+        return ING_OK;
+    }
+    ing_path above = m->kernel->paths.nodes.at[chain[n - 1]].parent;
+    at = above && !whole ? m->known.at[above] : 0;
+    while (n-- > 0) ING_TRY(add_fetch(m, chain[n], at, whole, &at, e));
+    *out = at;
+    return ING_OK;
+}
+
+/* Questions that need no guard: settings, what is fixed with the kernel, and results of
+ * calls, whose function is guarded instead (R11). Annotations and defaults of a func are
+ * not fixed: another func of the same text may stand in its place. */
 static bool is_fixed(const ing_py_kernel *k, const ing_question *q) {
     ing_path_node n = k->paths.nodes.at[q->path];
     if (q->ask == ING_ASK_CONFIG || n.step == ING_STEP_KERNEL) return true;
+    if (behind_call(k, q->path)) return true;
     bool of_def = q->ask == ING_ASK_MEANING || n.step == ING_STEP_DEFAULT;
     return of_def && n.parent && k->paths.nodes.at[n.parent].step == ING_STEP_KERNEL;
 }
 
-/* A direct argument whose spec the binding itself compares. */
+/* An array whose spec the binding itself compares. */
 static bool is_bound(const ing_py_kernel *k, const ing_py_variant *v,
                      const ing_question *q) {
     ing_path_node n = k->paths.nodes.at[q->path];
@@ -166,59 +213,56 @@ static bool is_bound(const ing_py_kernel *k, const ing_py_variant *v,
     return false;
 }
 
-static ing_status add_guard(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
-                            const ing_question *q, ing_err *e) {
+static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
+    ing_py_kernel *k = m->kernel;
+    ing_py_variant *v = m->variant;
     ing_py_guard g = {.path = q->path, .ask = q->ask, .answer = q->answer};
-    PyObject *obj = NULL;
-    ing_path place = place_of(k, q->path, (ing_ask)q->ask);
-    ING_TRY(survey(k, v, args, place, &g.module_only, &obj, e));
+    ING_TRY(want(m, place_of(k, q->path, (ing_ask)q->ask), &g.fetch, e));
     /* The object may be another one by now than the one that was asked about. */
+    PyObject *obj = m->values.at[g.fetch - 1];
     ing_hash128 answer;
-    ing_status s = ing_py_answer_of(k, obj, q->path, (ing_ask)q->ask, &answer, e);
-    if (s == ING_OK && obj && ing_hash_eq(answer, q->answer) &&
-        ing_py_is_atom(k->st, obj))
-        g.expect = Py_NewRef(obj);
-    Py_XDECREF(obj);
-    ING_TRY(s);
-    v->n_guards_other += !g.module_only;
-    if (ing_vec_push(&v->guards, g)) return ING_OK;
-    Py_XDECREF(g.expect);
-    return ing_fail(e, ING_MEMORY, "no memory for guards");
+    ING_TRY(ing_py_answer_of(k, obj, q->path, (ing_ask)q->ask, &answer, e));
+    if (!ing_vec_push(&v->guards, g)) return no_memory(e);
+    if (obj && ing_hash_eq(answer, q->answer) && ing_py_is_atom(k->st, obj))
+        v->guards.at[v->guards.len - 1].expect = Py_NewRef(obj);
+    if (!v->fetches.at[g.fetch - 1].module_only) v->fetches.at[g.fetch - 1].live = true;
+    return ING_OK;
+}
+
+static ing_status make_all(making *m, ing_err *e) {
+    ing_py_variant *v = m->variant;
+    for (uint32_t i = 0; i < v->binds.len; i++) {
+        ing_py_bind *b = &v->binds.at[i];
+        if (b->kind != ING_BIND_CAPTURED) continue;
+        ING_TRY(want(m, b->path, &b->fetch, e));
+        v->fetches.at[b->fetch - 1].live = true;
+    }
+    for (uint32_t i = 0; i < v->trace.list.len; i++) {
+        ing_question q = v->trace.list.at[i];
+        if (is_fixed(m->kernel, &q) || is_bound(m->kernel, v, &q)) continue;
+        ING_TRY(add_guard(m, &q, e));
+    }
+    /* What a live fetch starts from is live. Parents come first. */
+    for (uint32_t i = v->fetches.len; i-- > 0;) {
+        const ing_py_fetch *f = &v->fetches.at[i];
+        v->n_live += f->live;
+        if (f->live && f->parent) v->fetches.at[f->parent - 1].live = true;
+    }
+    return ING_OK;
 }
 
 ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, ing_err *e) {
-    for (uint32_t i = 0; i < v->binds.len; i++) {
-        ing_py_bind *b = &v->binds.at[i];
-        if (b->kind != ING_BIND_CAPTURED) continue;
-        PyObject *array = NULL;
-        ING_TRY(survey(k, v, args, b->path, &b->module_only, &array, e));
-        Py_XDECREF(array);
-    }
-    for (uint32_t i = 0; i < v->trace.list.len; i++) {
-        ing_question q = v->trace.list.at[i];
-        if (is_fixed(k, &q) || is_bound(k, v, &q)) continue;
-        ING_TRY(add_guard(k, v, args, &q, e));
-    }
+    making m = {.kernel = k, .variant = v, .args = args};
+    ing_status s = make_all(&m, e);
+    for (uint32_t i = 0; i < m.values.len; i++) Py_XDECREF(m.values.at[i]);
+    ing_vec_fini(&m.values);
+    ing_vec_fini(&m.known);
     v->marked = false; /* the first launch compares everything, then marks */
-    return ING_OK;
+    return s;
 }
 
 /* ---- checking ------------------------------------------------------------------------------------ */
-
-static ing_status guard_holds(ing_py_kernel *k, const ing_py_guard *g,
-                              PyObject *const *args, ing_err *e) {
-    PyObject *obj = NULL;
-    ING_TRY(ing_py_resolve(k, args, place_of(k, g->path, (ing_ask)g->ask), &obj, e));
-    ing_status s = ING_OK;
-    if (!obj || obj != g->expect) {
-        ing_hash128 answer;
-        s = ing_py_answer_of(k, obj, g->path, (ing_ask)g->ask, &answer, e);
-        if (s == ING_OK && !ing_hash_eq(answer, g->answer)) s = ING_DECLINED;
-    }
-    Py_XDECREF(obj);
-    return s;
-}
 
 ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e) {
     return ing_fail(
@@ -228,49 +272,71 @@ ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e) {
         ing_py_def_name(&k->def));
 }
 
-/* The array behind a captured path, as a new reference for the length of the launch: while
- * it runs without the GIL, another thread may drop or replace what holds the array. */
-static ing_status captured(ing_py_kernel *k, ing_py_bind *b, PyObject *const *args,
-                           bool clean, PyObject **out, ing_err *e) {
-    if (clean && b->module_only) {
-        *out = Py_NewRef(b->borrowed);
-        return ING_OK;
+/* Follows every place once. While the dictionaries are unchanged, what stands in them is
+ * known, and only what is live is wanted. */
+static ing_status fetch_all(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
+                            bool clean, PyObject **held, ing_err *e) {
+    for (uint32_t i = 0; i < v->fetches.len; i++) {
+        ing_py_fetch *f = &v->fetches.at[i];
+        if (clean && f->module_only) {
+            if (f->live) held[i] = Py_XNewRef(f->cached);
+            continue;
+        }
+        if (f->whole) {
+            ING_TRY(ing_py_resolve(k, args, f->path, &held[i], e));
+            continue;
+        }
+        ing_path_node node = k->paths.nodes.at[f->path];
+        PyObject *from = f->parent ? held[f->parent - 1] : NULL;
+        if (!f->parent || from) ING_TRY(ing_py_step(k, args, from, &node, &held[i], e));
+        if (f->module_only) f->cached = held[i]; /* borrowed: the dictionary holds it */
     }
-    ING_TRY(ing_py_resolve(k, args, b->path, out, e));
-    bool fits =
-        *out && ing_py_is_array(k->st, *out) && ((ing_py_array *)*out)->spec == b->spec;
-    if (!fits) {
-        bool foreign = *out && !ing_py_is_array(k->st, *out) &&
-                       ing_py_is_foreign_array(k->st, *out);
-        Py_CLEAR(*out);
-        return foreign ? ing_py_captured_foreign(k, e) : ING_DECLINED;
-    }
-    if (b->module_only) b->borrowed = *out;
     return ING_OK;
+}
+
+static ing_status guard_holds(ing_py_kernel *k, const ing_py_guard *g, PyObject *obj,
+                              ing_err *e) {
+    if (obj && obj == g->expect) return ING_OK;
+    ing_hash128 answer;
+    ING_TRY(ing_py_answer_of(k, obj, g->path, (ing_ask)g->ask, &answer, e));
+    return ing_hash_eq(answer, g->answer) ? ING_OK : ING_DECLINED;
+}
+
+static ing_status captured_fits(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
+                                ing_err *e) {
+    if (obj && ing_py_is_array(k->st, obj) && ((ing_py_array *)obj)->spec == b->spec)
+        return ING_OK;
+    bool foreign =
+        obj && !ing_py_is_array(k->st, obj) && ing_py_is_foreign_array(k->st, obj);
+    return foreign ? ing_py_captured_foreign(k, e) : ING_DECLINED;
 }
 
 static ing_status all_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                            bool clean, PyObject **held, ing_err *e) {
-    for (uint32_t i = 0; i < v->guards.len; i++)
-        if (!(clean && v->guards.at[i].module_only))
-            ING_TRY(guard_holds(k, &v->guards.at[i], args, e));
-    for (uint32_t i = 0; i < v->n_captured; i++)
-        ING_TRY(captured(k, &v->binds.at[v->captured[i]], args, clean, &held[i], e));
+    ING_TRY(fetch_all(k, v, args, clean, held, e));
+    for (uint32_t i = 0; i < v->guards.len; i++) {
+        const ing_py_guard *g = &v->guards.at[i];
+        if (clean && v->fetches.at[g->fetch - 1].module_only) continue;
+        ING_TRY(guard_holds(k, g, held[g->fetch - 1], e));
+    }
+    for (uint32_t i = 0; i < v->binds.len; i++) {
+        const ing_py_bind *b = &v->binds.at[i];
+        if (b->kind == ING_BIND_CAPTURED)
+            ING_TRY(captured_fits(k, b, held[b->fetch - 1], e));
+    }
     return ING_OK;
 }
 
 ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, PyObject **held, ing_err *e) {
     bool clean = v->marked && dicts_unchanged(v);
-    if (clean && v->n_guards_other == 0 && v->n_captured == 0) return ING_OK;
+    if (clean && v->n_live == 0) return ING_OK;
     /* Marked before the check, so that a change made during it (by a property) shows. */
     if (!clean) dicts_mark(v);
     ing_status s = all_hold(k, v, args, clean, held, e);
-    if (s == ING_OK) {
+    if (s == ING_OK)
         v->marked = true;
-        return ING_OK;
-    }
-    if (!clean) v->marked = false;
-    for (uint32_t i = 0; i < v->n_captured; i++) Py_CLEAR(held[i]);
+    else if (!clean)
+        v->marked = false;
     return s;
 }

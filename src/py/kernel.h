@@ -27,6 +27,7 @@ typedef struct ing_py_host {
     ing_rt *rt;
     uint64_t epoch;                      /* grows with every qd.init / qd.reset (R14) */
     uint64_t forks;                      /* grows in every forked child */
+    uint64_t next_key; /* of random numbers: begins with the seed, grows per launch */
     uint64_t store_epoch, helpers_epoch; /* for which they were made */
     PyObject *sources; /* dict: file name -> bytes, each file read once */
     PyTypeObject *kernel_type;
@@ -48,7 +49,7 @@ ing_status ing_py_host_helpers(ing_py_host *h, ing_err *e);
 
 /* ---- definitions: what Kernel and Func share (def.c, source.c) ------------------------------- */
 
-enum { ING_PY_MAX_PARAMS = 512, ING_PY_MAX_CAPTURED = 64 };
+enum { ING_PY_MAX_PARAMS = 512 };
 
 typedef struct ing_py_def {
     PyObject *fn; /* the Python function */
@@ -107,11 +108,22 @@ typedef struct ing_py_func {
     PyObject *dict, *weakrefs;
 } ing_py_func;
 
+/* A place that a launch looks at: one step from another one, or from a root. */
+typedef struct ing_py_fetch {
+    ing_path path;
+    uint32_t parent;  /* fetch from 1; 0 = a root */
+    bool whole;       /* behind a call: the whole path is followed */
+    bool module_only; /* reads nothing but module dictionaries */
+    bool live;        /* wanted even while those are unchanged */
+    PyObject
+        *cached; /* module_only: what is there, while they are unchanged; borrowed */
+} ing_py_fetch;
+
 /* One question of a variant's trace that a launch must check again (R11). */
 typedef struct ing_py_guard {
     ing_path path;
     uint8_t ask;
-    bool module_only; /* the path reads nothing but module dictionaries */
+    uint32_t fetch; /* from 1 */
     ing_hash128 answer;
     PyObject
         *expect; /* owned: an immutable atom, type or function; NULL: by digest (R13) */
@@ -130,10 +142,8 @@ typedef struct ing_py_bind {
     uint16_t arg;
     uint32_t word;
     const ing_py_spec *spec;
-    ing_path path;    /* CAPTURED */
-    bool module_only; /* CAPTURED: the path reads nothing but module dictionaries */
-    PyObject
-        *borrowed; /* module_only: the array, while the dictionaries are unchanged */
+    ing_path path;  /* CAPTURED */
+    uint32_t fetch; /* CAPTURED: from 1 */
 } ing_py_bind;
 
 typedef struct
@@ -148,19 +158,18 @@ typedef struct ing_py_variant {
     ing_launch_tasks tasks; /* parallel to code.tasks */
     ing_trace trace;
     ing_vec(ing_py_bind) binds;
+    ing_vec(ing_py_fetch) fetches;
     ing_vec(ing_py_guard) guards;
     ing_vec(ing_py_dict_mark) marks;
-    uint64_t watch_epoch;                   /* 3.12+: see guard.c */
-    bool marked;                            /* marks are valid */
-    uint32_t n_guards_other;                /* guards that are not module_only */
-    uint32_t captured[ING_PY_MAX_CAPTURED]; /* indices of the CAPTURED binds */
-    uint32_t n_captured;
+    uint64_t watch_epoch; /* 3.12+: see guard.c */
+    bool marked;          /* marks are valid */
+    uint32_t n_live;      /* fetches that every launch makes */
     uint32_t n_rets;
     uint8_t rets[16]; /* ing_dtype */
     bool returns_tuple;
     bool flush_denormals;
     ing_vec(ing_path) trees;  /* where the definition of each function is found */
-    ing_vec(char *) messages; /* of assertions */
+    ing_vec(char *) messages; /* of prints and assertions */
     PyObject *warnings;       /* list of (category, text), R16 */
 } ing_py_variant;
 
@@ -251,7 +260,8 @@ PyObject *ing_py_gate_warnings(const ing_py_gate *g); /* borrowed list */
 /* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
 
 /* Are all guards of the variant still true for these arguments? ING_DECLINED: no. `held`
- * takes a new reference per captured array. */
+ * has a slot per fetch, NULL before, and takes a new reference to each thing that was
+ * fetched, also on failure: while a launch runs without the GIL, others may drop it. */
 ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, PyObject **held, ing_err *e);
 /* Foreign arrays can only be arguments: the error that says so. */
@@ -302,6 +312,14 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e);
+/* What a launch prints goes here: ing_rt_sink.self. */
+typedef struct ing_py_sink {
+    ing_py_kernel *kernel;
+    const ing_py_variant *variant;
+    PyObject *const *args;
+} ing_py_sink;
+int ing_py_print(void *self, const uint8_t *records, size_t n); /* ing_rt_sink.write */
+int ing_py_say(const char *text, size_t n); /* to sys.stdout; -1 = raised */
 /* Trace and IR of a lowering with these arguments, as text (str, str); compiles nothing. */
 PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args);
 

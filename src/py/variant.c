@@ -24,6 +24,7 @@ void ing_py_variant_unref(ing_py_variant *v) {
     for (uint32_t i = 0; i < v->messages.len; i++) ing_free(v->messages.at[i]);
     ing_vec_fini(&v->binds);
     ing_vec_fini(&v->guards);
+    ing_vec_fini(&v->fetches);
     ing_vec_fini(&v->marks);
     ing_vec_fini(&v->trees);
     ing_vec_fini(&v->messages);
@@ -47,8 +48,8 @@ static const ing_py_spec *spec_of_fact(ing_py_state *st, const ing_gate_fact *f)
     return ing_py_spec_intern(st, &s);
 }
 
-static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_py_variant *v,
-                             ing_gref ref, ing_py_bind *b, ing_err *e) {
+static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_gref ref,
+                             ing_py_bind *b, ing_err *e) {
     PyObject *obj = ing_py_gate_object(g, ref);
     ing_gate_fact f;
     ING_TRY(ing_py_see(k->st, obj, &f, e));
@@ -61,12 +62,7 @@ static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_py_variant *v
         return ING_OK;
     }
     if (!ing_py_is_array(k->st, obj)) return ing_py_captured_foreign(k, e);
-    if (v->n_captured == ING_PY_MAX_CAPTURED)
-        return ing_fail(e, ING_COMPILE,
-                        "%s captures more than %d arrays: pass some as arguments",
-                        ing_py_def_name(&k->def), ING_PY_MAX_CAPTURED);
     b->kind = ING_BIND_CAPTURED;
-    v->captured[v->n_captured++] = v->binds.len;
     return ING_OK;
 }
 
@@ -83,7 +79,7 @@ static ing_status make_binds(ing_py_kernel *k, ing_py_gate *g,
                          .path = ing_py_gate_path(g, a->ref),
                          .dtype = (uint8_t)a->dtype};
         if (a->dtype == ING_VOID) {
-            s = bind_array(k, g, v, a->ref, &b, e);
+            s = bind_array(k, g, a->ref, &b, e);
         } else {
             ing_path_node n = k->paths.nodes.at[b.path];
             b.kind = ING_BIND_SCALAR;
