@@ -68,7 +68,7 @@ def arch_uses_llvm(arch):
 
 
 def is_extension_supported(arch, extension):
-    """Whether the language on `arch` has `extension`; as on the reference, mesh is gone."""
+    """What the reference answers for `arch`: on the CPU it has all but mesh."""
     return arch in (x64, arm64) and extension is not Extension.mesh
 
 
