@@ -189,7 +189,7 @@ static PyObject *core_release(PyObject *self, PyObject *capsule) {
 
 /* wait(digest, seconds): whether the lease is gone. In slices, so that Ctrl-C works. */
 static PyObject *core_wait(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    static const uint64_t SLICE = 50000000;
+    static const uint64_t SLICE = 200000000;
     core *c = as_core(self);
     ing_hash128 key;
     uint64_t ns;

@@ -26,7 +26,8 @@ typedef struct ing_store ing_store;
 
 /* Opens (creates with mode 0700 when missing) the directory. ING_DECLINED with the reason
  * in e when it cannot be used (owner, mode, not a directory, no permission): run on memory. */
-ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **out, ing_err *e);
+ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **out,
+                          ing_err *e);
 void ing_store_close(ing_store *s);
 const char *ing_store_dir(const ing_store *s);
 
@@ -36,18 +37,20 @@ ing_status ing_store_default_dir(ing_bytes *out, ing_err *e);
 
 typedef struct ing_entry { /* a mapped, checked entry */
     const uint8_t *data;
-    size_t len;      /* payload */
+    size_t len; /* payload */
     void *map;
     size_t map_len;
-    int fd;          /* open, read-only; -1 once taken */
+    int fd; /* open, read-only; -1 once taken */
 } ing_entry;
 
 /* ING_OK: checked (owner, mode, magic, kind, version, key, length, checksum) and mapped
  * read-only. ING_DECLINED: a miss of any kind. */
-ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key, ing_entry *out);
+ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                         ing_entry *out);
 void ing_entry_fini(ing_entry *e);
 /* Publishes; ING_DECLINED (and a counter) when the disk says no. */
-ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key, const void *p, size_t n);
+ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                         const void *p, size_t n);
 
 /* As get, but read instead of mapped: a failing disk or a file cut short by somebody is a
  * miss, where a mapping would end the process. `out` is cleared first and is the payload
@@ -67,7 +70,8 @@ typedef struct ing_store_item {
 /* Calls `see` for each entry, in no order, until it returns false. Entries that come or
  * go meanwhile may or may not be seen. */
 ing_status ing_store_each(ing_store *s, ing_entry_kind kind,
-                          bool (*see)(void *ctx, const ing_store_item *item), void *ctx);
+                          bool (*see)(void *ctx, const ing_store_item *item),
+                          void *ctx);
 
 typedef enum ing_store_health {
     ING_STORE_GOOD,
