@@ -102,12 +102,13 @@ ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value
         ing_dtype_bits(t) >= 32)
         fr->b.func->insts.at[inst].flags |= ING_IR_NSW;
     *out = ing_front_rt(inst, t);
-    return ING_OK;
+    return ing_front_check_overflow(fr, at, binaries[op].op, t, x, y, inst);
 }
 
 ing_status ing_front_expr_binop(frame *fr, ing_node n, value *out) {
     const struct nf_BINOP *f = NF(fr->t, n, BINOP);
     value l, r;
+    if (ing_front_is_percent(fr, n)) return ing_front_percent_static(fr, n, out);
     ING_TRY(ing_front_expr_forced(fr, f->left, &l));
     /* The right side may change what the left one refers to. */
     if (l.kind == V_REF && !is_plain(fr, f->right))
@@ -182,8 +183,17 @@ static ing_status compare(frame *fr, ing_node at, ing_front_op op, const value *
                           const value *r, value *out) {
     bool result = false, done = false;
     bool identity = op == ING_AST_Is || op == ING_AST_IsNot;
-    if (identity && (ing_front_is_runtime(l) || ing_front_is_runtime(r)))
-        return ing_front_fail_at(fr, at, ING_SYNTAX, "compare values with `==`",
+    bool member = op == ING_AST_In || op == ING_AST_NotIn;
+    if (member && !fr->in_static)
+        return ing_front_fail_at(fr, at, ING_COMPILE,
+                                 "write qd.static(x in items), or compare with `==`",
+                                 "\"%s\" is only supported inside `qd.static`.",
+                                 op == ING_AST_In ? "In" : "NotIn");
+    if (identity &&
+        (!fr->in_static || ing_front_is_runtime(l) || ing_front_is_runtime(r)))
+        return ing_front_fail_at(fr, at, ING_SYNTAX,
+                                 "compare values with `==`; qd.static(x is None) asks "
+                                 "about a compile-time value",
                                  "Operator \"%s\" in Quadrants scope is not supported.",
                                  ing_front_op_text(op));
     ING_TRY(ing_front_fold_compare(fr, at, op, l, r, &result, &done));

@@ -29,13 +29,17 @@ static ing_status freeze(frame *fr, ing_node at, const value *v, value *out) {
         out->fixed = false;
         return ING_OK;
     }
-    if (v->kind != V_TUPLE && v->kind != V_LIST) return ING_OK;
-    out->items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+    if (!v_holds(v)) return ING_OK;
+    out->items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
     if (!out->items)
         return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling");
-    for (uint32_t i = 0; i < v->n; i++) {
+    for (uint32_t i = 0; i < v_children(v); i++) {
         value item = v->items[i];
         ING_TRY(ing_front_force(fr, at, &item));
+        if (v->kind == V_DICT && i % 2 == 0) { /* keys stay what they are */
+            out->items[i] = item;
+            continue;
+        }
         ING_TRY(freeze(fr, at, &item, &out->items[i]));
     }
     return ING_OK;

@@ -180,12 +180,35 @@ static ing_status call_python(frame *fr, ing_node n, const value *fn,
     return ING_OK;
 }
 
+/* The callee; of a method of a container the container, and its name. */
+static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **method) {
+    *method = NULL;
+    if (fr->t->nodes.at[n].kind != ING_NODE_ATTRIBUTE)
+        return ing_front_expr_forced(fr, n, fn);
+    const struct nf_ATTRIBUTE *f = NF(fr->t, n, ATTRIBUTE);
+    const char *name = ing_front_atom_text(fr, f->attr);
+    value base;
+    ING_TRY(ing_front_expr(fr, f->value, &base));
+    if (ing_front_is_method(name)) {
+        ING_TRY(ing_front_force(fr, f->value, &base));
+        if (ing_front_has_methods(&base)) {
+            *method = name;
+            *fn = base;
+            return ING_OK;
+        }
+    }
+    ING_TRY(ing_front_attr_value(fr, n, &base, fn));
+    return ing_front_force(fr, n, fn);
+}
+
 ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     const struct nf_CALL *f = NF(fr->t, n, CALL);
     value fn;
     call_args a = {0};
-    ING_TRY(ing_front_expr_forced(fr, f->func, &fn));
-    bool is_static = fn.kind == V_INTRINSIC &&
+    const char *method = NULL;
+    bool format = ing_front_is_format_call(fr, f->func);
+    if (!format) ING_TRY(find_callee(fr, f->func, &fn, &method));
+    bool is_static = !format && fn.kind == V_INTRINSIC &&
                      (fn.tag == ING_IN_STATIC || fn.tag == ING_IN_STATIC_ASSERT);
     fr->in_static += is_static;
     ing_status s = collect_args(fr, f->args, &a);
@@ -193,6 +216,10 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     fr->in_static -= is_static;
     ING_TRY(s);
     fr->b.loc = n;
+    if (format) return ing_front_call_format(fr, n, &a, out);
+    if (method) return ing_front_call_method(fr, n, &fn, method, &a, out);
+    if (fn.kind == V_INTRINSIC && fn.tag == ING_IN_PY_ISINSTANCE)
+        return ing_front_isinstance(fr, n, &a, out);
     if (fn.kind == V_FUNC) return ing_front_call_func(fr, n, &fn, &a, out);
     if (fn.kind == V_INTRINSIC)
         return ing_front_call_intrinsic(fr, n, (ing_intrinsic)fn.tag, &a, out);

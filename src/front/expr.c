@@ -1,6 +1,6 @@
 /* Expressions: the table from node kinds to functions, and those that are neither
  * operators (arith.c) nor calls (call.c): constants, names, attributes, subscripts,
- * tuples, comprehensions. What has no row in the table is refused with a remedy. */
+ * tuples. What has no row in the table is refused with a remedy. */
 #include "front/front_int.h"
 
 #include "gen/abi.h"
@@ -112,26 +112,30 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
                              "arrays have no attribute '%s' in kernels", name);
 }
 
-static ing_status expr_attribute(frame *fr, ing_node n, value *out) {
+ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     const struct nf_ATTRIBUTE *f = NF(fr->t, n, ATTRIBUTE);
     const char *name = ing_front_atom_text(fr, f->attr);
-    value v;
-    ING_TRY(ing_front_expr(fr, f->value, &v));
-    if (v.kind == V_THING && array_attr(name))
-        ING_TRY(ing_front_force(fr, f->value, &v));
-    if (v.kind == V_ARRAY) return attr_of_array(fr, n, &v, name, out);
-    if (ing_front_is_runtime(&v))
+    if (v->kind == V_THING && array_attr(name))
+        ING_TRY(ing_front_force(fr, f->value, v));
+    if (v->kind == V_ARRAY) return attr_of_array(fr, n, v, name, out);
+    if (ing_front_is_runtime(v))
         return ing_front_fail_at(fr, n, ING_NAME, NULL, "%s has no attribute '%s'",
-                                 ing_front_describe(fr, &v), name);
-    if (!v.gref)
+                                 ing_front_describe(fr, v), name);
+    if (!v->gref)
         return ing_front_fail_at(fr, n, ING_NAME, NULL,
                                  "%s has no attribute '%s' in kernels",
-                                 ing_front_describe(fr, &v), name);
-    ING_TRY(ing_front_thing_attr(fr, n, v.gref, name, out));
+                                 ing_front_describe(fr, v), name);
+    ING_TRY(ing_front_thing_attr(fr, n, v->gref, name, out));
     if (out->kind != V_VOID) return ING_OK;
-    ING_TRY(ing_front_force(fr, f->value, &v));
+    ING_TRY(ing_front_force(fr, f->value, v));
     return ing_front_fail_at(fr, n, ING_NAME, NULL, "%s has no attribute '%s'",
-                             ing_front_describe(fr, &v), name);
+                             ing_front_describe(fr, v), name);
+}
+
+static ing_status expr_attribute(frame *fr, ing_node n, value *out) {
+    value v;
+    ING_TRY(ing_front_expr(fr, NF(fr->t, n, ATTRIBUTE)->value, &v));
+    return ing_front_attr_value(fr, n, &v, out);
 }
 
 /* ---- subscripts -------------------------------------------------------------------------------- */
@@ -168,24 +172,6 @@ static ing_status index_inst(frame *fr, ing_node at, uint32_t axis, const value 
     return ING_OK;
 }
 
-static ing_status check_bounds(frame *fr, ing_node at, uint32_t array, uint32_t axis,
-                               uint32_t index, ing_dtype t) {
-    int64_t debug = 0, check = 0;
-    ING_TRY(ing_front_config_get(fr, at, ING_SET_debug, &debug));
-    if (!debug)
-        ING_TRY(ing_front_config_get(fr, at, ING_SET_check_out_of_bound, &check));
-    if (!debug && !check) return ING_OK;
-    ing_ir_builder *b = &fr->b;
-    uint32_t dim = ing_ir_emit(b, ING_OP_DIM, ING_I32, array, axis, 0);
-    dim = ing_front_emit_cast(fr, dim, ING_I32, t);
-    uint32_t zero = ing_ir_const_int(b, t, 0);
-    uint32_t low = ing_ir_emit(b, ING_OP_GE, ING_U1, index, zero, 0);
-    uint32_t high = ing_ir_emit(b, ING_OP_LT, ING_U1, index, dim, 0);
-    uint32_t both = ing_ir_emit(b, ING_OP_AND, ING_U1, low, high, 0);
-    ing_ir_emit(b, ING_OP_CHECK, 0, both, ING_ABI_BOUNDS, 0);
-    return ING_OK;
-}
-
 static ing_status array_element(frame *fr, ing_node at, const value *array,
                                 const value *index, uint32_t n, ing_node slice,
                                 value *out) {
@@ -205,7 +191,7 @@ static ing_status array_element(frame *fr, ing_node at, const value *array,
             elts && list_len(fr->t, elts) == n ? list_at(fr->t, elts, i) : slice;
         ing_dtype t = ING_VOID;
         ING_TRY(index_inst(fr, where, i, &index[i], &inst[i], &t));
-        ING_TRY(check_bounds(fr, where, array->inst, i, inst[i], t));
+        ING_TRY(ing_front_check_bounds(fr, where, array->inst, i, inst[i], t));
     }
     fr->b.loc = at;
     *out = (value){.kind = V_REF, .shared = true, .type = elem};
@@ -281,6 +267,13 @@ static ing_status sequence_item(frame *fr, ing_node at, const value *base,
     return ING_OK;
 }
 
+static ing_status fail_key(frame *fr, ing_node at, const value *base,
+                           const value *index) {
+    return ing_front_fail_at(fr, at, ING_COMPILE, NULL, "%s has no item for %s",
+                             ing_front_describe(fr, base),
+                             ing_front_describe(fr, index));
+}
+
 static ing_status dict_item(frame *fr, ing_node at, const value *base,
                             const value *index, value *out) {
     ing_gate_key k = {.is_str = index->kind == V_STR};
@@ -292,9 +285,15 @@ static ing_status dict_item(frame *fr, ing_node at, const value *base,
         return fail_index(fr, at, base, index);
     ING_TRY(ing_front_thing_item(fr, at, base->gref, &k, out));
     if (out->kind != V_VOID) return ING_OK;
-    return ing_front_fail_at(fr, at, ING_INDEX, NULL, "%s has no item for %s",
-                             ing_front_describe(fr, base),
-                             ing_front_describe(fr, index));
+    return fail_key(fr, at, base, index);
+}
+
+static ing_status own_dict_item(frame *fr, ing_node at, const value *base,
+                                const value *index, value *out) {
+    bool found = false;
+    if (!ing_front_is_static(index)) return fail_index(fr, at, base, index);
+    ING_TRY(ing_front_dict_get(fr, at, base, index, out, &found));
+    return found ? ING_OK : fail_key(fr, at, base, index);
 }
 
 ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
@@ -309,7 +308,9 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
         value *items = &index;
         uint32_t n = 1;
         bool ok = true;
-        if (!ing_front_is_scalar(&index) && index.kind != V_SLICE) {
+        if (index.kind == V_NONE && base->n == 0) /* a[None] is a[()] */
+            n = 0;
+        else if (!ing_front_is_scalar(&index) && index.kind != V_SLICE) {
             ING_TRY(ing_front_items(fr, slice, &index, &items, &n, &ok));
             if (!ok) items = &index, n = 1;
         }
@@ -322,6 +323,7 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
         return sequence_item(fr, at, base, &index, out);
     if (base->kind == V_SEEN && base->seen == ING_GATE_DICT)
         return dict_item(fr, at, base, &index, out);
+    if (base->kind == V_DICT) return own_dict_item(fr, at, base, &index, out);
     return ing_front_fail_at(fr, at, ING_TYPE, NULL, "%s cannot be indexed",
                              ing_front_describe(fr, base));
 }
@@ -351,71 +353,6 @@ static ing_status expr_slice(frame *fr, ing_node n, value *out) {
     return ING_OK;
 }
 
-/* ---- comprehensions ------------------------------------------------------------------------------ */
-
-typedef ing_vec(value) value_vec;
-
-static ing_status comprehend(frame *fr, const struct nf_LISTCOMP *f, uint32_t g,
-                             value_vec *out);
-
-static ing_status comprehend_one(frame *fr, const struct nf_LISTCOMP *f, uint32_t g,
-                                 const struct nf_COMPREHENSION *c, const value *item,
-                                 value_vec *out) {
-    ING_TRY(ing_front_assign_to(fr, c->target, c->iter, item, true));
-    for (uint32_t i = 0; i < list_len(fr->t, c->ifs); i++) {
-        ing_node test = list_at(fr->t, c->ifs, i);
-        value v;
-        bool truth = false;
-        ING_TRY(ing_front_expr_static(fr, test, &v));
-        ING_TRY(ing_front_truth(fr, test, &v, &truth));
-        if (!truth) return ING_OK;
-    }
-    if (g + 1 < list_len(fr->t, f->generators)) return comprehend(fr, f, g + 1, out);
-    value v;
-    ING_TRY(ing_front_expr_forced(fr, f->elt, &v));
-    if (v.kind == V_REF) ING_TRY(ing_front_load(fr, f->elt, &v, &v));
-    if (!ing_vec_push(out, v))
-        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
-    return ING_OK;
-}
-
-static ing_status comprehend(frame *fr, const struct nf_LISTCOMP *f, uint32_t g,
-                             value_vec *out) {
-    const struct nf_COMPREHENSION *c =
-        NF(fr->t, list_at(fr->t, f->generators, g), COMPREHENSION);
-    value it, *items;
-    uint32_t n = 0;
-    bool ok = false;
-    ING_TRY(ing_front_expr_static(fr, c->iter, &it));
-    ING_TRY(ing_front_items(fr, c->iter, &it, &items, &n, &ok));
-    if (!ok)
-        return ing_front_fail_at(
-            fr, c->iter, ING_COMPILE,
-            "iterate over a range, tuple or list known while compiling",
-            "a comprehension needs a compile-time sequence; this is %s",
-            ing_front_describe(fr, &it));
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t mark = ing_front_scope_open(fr);
-        ing_status s = ing_front_force(fr, c->iter, &items[i]);
-        if (s == ING_OK) s = comprehend_one(fr, f, g, c, &items[i], out);
-        ing_front_scope_close(fr, mark);
-        ING_TRY(s);
-    }
-    return ING_OK;
-}
-
-static ing_status expr_listcomp(frame *fr, ing_node n, value *out) {
-    value_vec items = {0};
-    ing_status s = comprehend(fr, NF(fr->t, n, LISTCOMP), 0, &items);
-    if (s == ING_OK) {
-        value *at = ING_NEW_ARRAY(&fr->lo->arena, (size_t)items.len + 1, value);
-        if (at && items.len) memcpy(at, items.at, items.len * sizeof *at);
-        *out = ing_front_seq(V_LIST, at, at ? items.len : 0);
-    }
-    ing_vec_fini(&items);
-    return s;
-}
-
 /* ---- the table -------------------------------------------------------------------------------------- */
 
 static const expr_fn table[ING_NODE_N] = {
@@ -433,8 +370,11 @@ static const expr_fn table[ING_NODE_N] = {
     [ING_NODE_LIST] = expr_sequence,
     [ING_NODE_TUPLE] = expr_sequence,
     [ING_NODE_SLICE] = expr_slice,
-    [ING_NODE_LISTCOMP] = expr_listcomp,
-    [ING_NODE_GENERATOR] = expr_listcomp,
+    [ING_NODE_LISTCOMP] = ing_front_expr_listcomp,
+    [ING_NODE_GENERATOR] = ing_front_expr_listcomp,
+    [ING_NODE_DICT] = ing_front_expr_dict,
+    [ING_NODE_DICTCOMP] = ing_front_expr_dictcomp,
+    [ING_NODE_JOINEDSTR] = ing_front_expr_joined,
 };
 
 ing_status ing_front_expr(frame *fr, ing_node n, value *out) {

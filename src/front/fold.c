@@ -307,6 +307,10 @@ static ing_status contains(frame *fr, ing_node at, const value *l, const value *
         *result = v.kind != V_VOID;
         return ING_OK;
     }
+    if (r->kind == V_DICT && ing_front_is_static(l)) {
+        value v;
+        return ing_front_dict_get(fr, at, r, l, &v, result);
+    }
     value *items;
     uint32_t n = 0;
     bool ok = false;

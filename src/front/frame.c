@@ -291,6 +291,23 @@ ing_status ing_front_thing_attr(frame *fr, ing_node at, ing_gref of, const char 
     return ING_OK;
 }
 
+ing_status ing_front_thing_key(frame *fr, ing_node at, ing_gref of, uint32_t i,
+                               value *out) {
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_u64(&h, 6, of);
+    ing_hasher_u64(&h, 7, i);
+    ing_hash128 key = ing_hasher_done(&h);
+    uint32_t known = ing_map_get(&fr->lo->steps, key);
+    ing_gref ref = known ? known - 1 : 0;
+    if (!fr->lo->gate->ops->key)
+        return ing_front_fail_at(fr, at, ING_COMPILE, NULL,
+                                 "dicts from outside cannot be iterated here");
+    if (!known) GATE(fr, at, key, of, i, &ref, fr->lo->e);
+    step_done(fr, key, ref, out);
+    return ING_OK;
+}
+
 ing_status ing_front_thing_item(frame *fr, ing_node at, ing_gref of,
                                 const ing_gate_key *k, value *out) {
     ing_hasher h;

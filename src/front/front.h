@@ -153,6 +153,12 @@ void ing_front_result_fini(ing_front_result *r); /* mod included */
 ing_status ing_front_lower(const ing_front_tree *tree, const ing_gate *gate,
                            ing_front_result *out, ing_err *e);
 
+/* A message (format.c) with its numbers filled in: words as in CONST. */
+void ing_front_message_fill(const char *message, const uint64_t *words, uint32_t n,
+                            ing_bytes *out);
+/* As Python's repr of a number of type t. */
+void ing_front_put_float(double d, ing_dtype t, ing_bytes *out);
+
 /* Writes "file:line:col: text", the source line and a caret into the error, with an
  * optional remedy ("help: ..."). Used by lowering and by run-time errors. */
 ing_status ing_front_diag(const ing_front_tree *t, ing_node at, ing_status s,

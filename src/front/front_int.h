@@ -8,6 +8,7 @@
  *   expr.c    expressions that are no operators and no calls   call.c    calls
  *   arith.c   operators on run-time values, type rules         intrin.c  intrinsics
  *   fold.c    operators on static values                       value.c   conversions
+ *   contain.c dicts, comprehensions, methods of containers
  *
  * Rules
  *  L1 Everything outside the function is asked of the gate, in source order (R6); a thing
@@ -75,6 +76,7 @@ typedef enum value_kind {
     V_DTYPE, /* dtype */
     V_TUPLE,
     V_LIST,      /* items, n: any values, run-time ones included */
+    V_DICT,      /* items: n keys, each with its value after it */
     V_PARAM,     /* i: a kernel parameter that was not read yet */
     V_THING,     /* gref, not looked at */
     V_SEEN,      /* gref, fact kind in `seen`; n = length of TUPLE, LIST, DICT */
@@ -87,6 +89,7 @@ typedef enum value_kind {
     V_RT,    /* inst of type */
     V_REF,   /* inst: address of a `type`; `shared` */
     V_ARRAY, /* inst of array type */
+    V_FORMAT, /* items, n: text (V_STR) and numbers to come (V_RT, format in s) */
 } value_kind;
 
 typedef struct value {
@@ -115,6 +118,15 @@ typedef struct value {
         struct value *items;
     };
 } value;
+
+/* How many items a container holds: those of a dict are keys and values. */
+static inline uint32_t v_children(const value *v) {
+    bool list = v->kind == V_TUPLE || v->kind == V_LIST;
+    return list ? v->n : v->kind == V_DICT ? 2 * v->n : 0;
+}
+static inline bool v_holds(const value *v) {
+    return v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_DICT;
+}
 
 /* ---- the compile and its frames ------------------------------------------------------------ */
 
@@ -165,7 +177,8 @@ typedef struct frame {
     ing_gate_param *params; /* kernel: what is known of each parameter; arena */
     bool *params_known;
     ing_gate_returns returns;
-    bool returned; /* a return statement was lowered */
+    bool returned;   /* a return statement was lowered */
+    bool one_return; /* a func: every return ends its outermost block */
 } frame;
 
 struct lowering {
@@ -232,6 +245,9 @@ ing_status ing_front_thing_attr(frame *fr, ing_node at, ing_gref of, const char 
                                 value *out);
 ing_status ing_front_thing_item(frame *fr, ing_node at, ing_gref of,
                                 const ing_gate_key *k, value *out);
+/* Key number i of a dict, in order. */
+ing_status ing_front_thing_key(frame *fr, ing_node at, ing_gref of, uint32_t i,
+                               value *out);
 
 /* ---- value.c ------------------------------------------------------------------------------------ */
 
@@ -282,6 +298,8 @@ ing_status ing_front_expr(frame *fr, ing_node n, value *out);
 ing_status ing_front_expr_forced(frame *fr, ing_node n, value *out);
 ing_status ing_front_expr_static(frame *fr, ing_node n,
                                  value *out); /* as under qd.static */
+/* An attribute of what node n says `base` is. */
+ing_status ing_front_attr_value(frame *fr, ing_node n, value *base, value *out);
 ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
                                      ing_node slice, value *out);
 ing_status ing_front_expr_binop(frame *fr, ing_node n, value *out);
@@ -324,6 +342,56 @@ ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
                                     const call_args *a, value *out);
 ing_status ing_front_func_return(frame *fr, ing_node n,
                                  const value *v); /* `return` in a func */
+
+/* ---- contain.c -------------------------------------------------------------------------------------------- */
+
+typedef enum dict_part { DICT_KEYS, DICT_VALUES, DICT_ITEMS } dict_part;
+ing_status ing_front_expr_dict(frame *fr, ing_node n, value *out);
+ing_status ing_front_expr_dictcomp(frame *fr, ing_node n, value *out);
+ing_status ing_front_expr_listcomp(frame *fr, ing_node n, value *out);
+ing_status ing_front_dict_get(frame *fr, ing_node at, const value *d, const value *key,
+                              value *out, bool *found);
+/* Keys, values or (key, value) of a dict, d->n of them. */
+ing_status ing_front_dict_part(frame *fr, ing_node at, const value *d, dict_part part,
+                               value **items);
+bool ing_front_is_method(const char *name); /* of some container */
+bool ing_front_has_methods(const value *v);
+ing_status ing_front_call_method(frame *fr, ing_node n, const value *of,
+                                 const char *name, const call_args *a, value *out);
+ing_status ing_front_isinstance(frame *fr, ing_node n, const call_args *a, value *out);
+
+/* ---- format.c, service.c ------------------------------------------------------------------------------- */
+
+typedef ing_vec(value) ing_front_pieces; /* of formatted text: V_STR and V_RT */
+
+ing_status ing_front_expr_joined(frame *fr, ing_node n, value *out); /* f"..." */
+/* Is the callee `"...".format`? Then call_format is the call. */
+bool ing_front_is_format_call(const frame *fr, ing_node func);
+ing_status ing_front_call_format(frame *fr, ing_node n, const call_args *a, value *out);
+bool ing_front_is_percent(const frame *fr, ing_node n); /* "..." % ... */
+ing_status ing_front_percent(frame *fr, ing_node n, value *out);
+/* Refuses values of the run time. */
+ing_status ing_front_percent_static(frame *fr, ing_node n, value *out);
+ing_status ing_front_format_text(frame *fr, ing_front_pieces *p, const char *s,
+                                 size_t n);
+ing_status ing_front_format_value(frame *fr, ing_node at, ing_front_pieces *p,
+                                  const value *v, const char *how, bool in_text);
+ing_status ing_front_format_static(frame *fr, ing_front_pieces *p, const value *v);
+/* The pieces as a message: its code, and the numbers to come; `ids` takes up to `most`,
+ * *n is how many there are. */
+ing_status ing_front_message(frame *fr, const ing_front_pieces *p, bool repr,
+                             uint32_t *code, uint32_t *ids, uint32_t most, uint32_t *n);
+ing_status ing_front_print(frame *fr, ing_node n, const call_args *a);
+ing_status ing_front_static_print(frame *fr, ing_node n, const call_args *a);
+ing_status ing_front_random(frame *fr, ing_node n, const call_args *a, value *out);
+ing_status ing_front_randn(frame *fr, ing_node n, const call_args *a, value *out);
+ing_status ing_front_stmt_assert(frame *fr, ing_node n, flow *out);
+/* Debug mode: stops unless 0 <= index < extent. */
+ing_status ing_front_check_bounds(frame *fr, ing_node at, uint32_t array, uint32_t axis,
+                                  uint32_t index, ing_dtype t);
+/* Debug mode: reports that r = a op b wrapped. */
+ing_status ing_front_check_overflow(frame *fr, ing_node at, ing_op op, ing_dtype t,
+                                    uint32_t a, uint32_t b, uint32_t r);
 
 /* ---- statements ---------------------------------------------------------------------------------------- */
 

@@ -18,7 +18,8 @@ struct func_info { /* of one func object: what its annotations say */
     const ing_front_tree *t;
     param_list list;
     ing_gate_param *params;
-    bool can_open; /* worth it and possible, as far as its text tells */
+    bool early;    /* returns from within a branch or loop, as far as its text tells */
+    bool can_open; /* worth it and possible */
 };
 
 struct spec {
@@ -124,7 +125,8 @@ static ing_status info_make(call *c, const ing_front_tree *t) {
     if (!info) return no_memory(fr);
     frame speak = voice(c, t);
     info->t = t;
-    info->can_open = has_phases(t) && !returns_early(t, body_of(t), false);
+    info->early = returns_early(t, body_of(t), false);
+    info->can_open = has_phases(t) && !info->early;
     ING_TRY(ing_front_params_read(&speak, &info->list));
     uint32_t n = info->list.n, dropped = 0;
     info->params = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_gate_param);
@@ -232,15 +234,14 @@ static bool is_outside(const value *v) {
 /* Items travel by value; of things from outside only whole arguments can be passed. */
 static ing_status pass_items(call *c, value *v) {
     frame *fr = c->fr;
-    value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+    value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
     if (!items) return no_memory(fr);
-    for (uint32_t i = 0; i < v->n; i++) {
+    for (uint32_t i = 0; i < v_children(v); i++) {
         items[i] = v->items[i];
         ING_TRY(ing_front_force(fr, c->node, &items[i]));
         if (ing_front_is_runtime(&items[i]))
             ING_TRY(ing_front_load(fr, c->node, &items[i], &items[i]));
-        if (items[i].kind == V_TUPLE || items[i].kind == V_LIST)
-            ING_TRY(pass_items(c, &items[i]));
+        if (v_holds(&items[i])) ING_TRY(pass_items(c, &items[i]));
         if (is_outside(&items[i]))
             return ing_front_fail_at(fr, c->node, ING_TYPE,
                                      "pass it as an argument of its own",
@@ -273,7 +274,7 @@ static ing_status pass_arg(call *c, uint32_t i) {
         ING_TRY(ing_front_items(fr, c->node, v, &items, &n, &ok));
         *v = ing_front_seq(V_TUPLE, items, n);
     }
-    if (v->kind == V_TUPLE || v->kind == V_LIST) return pass_items(c, v);
+    if (v_holds(v)) return pass_items(c, v);
     if (is_outside(v)) c->refs[i] = v->gref;
     if (v->kind == V_VOID || v->kind == V_ITER || v->kind == V_SLICE)
         return ing_front_fail_at(fr, c->node, ING_TYPE, NULL,
@@ -295,8 +296,8 @@ static void leaves_fini(leaves *l) {
 }
 
 static bool leaves_add(frame *fr, leaves *l, const value *v) {
-    if (v->kind == V_TUPLE || v->kind == V_LIST) {
-        for (uint32_t i = 0; i < v->n; i++)
+    if (v_holds(v)) {
+        for (uint32_t i = 0; i < v_children(v); i++)
             if (!leaves_add(fr, l, &v->items[i])) return false;
         return true;
     }
@@ -313,10 +314,10 @@ typedef struct source {
 } source;
 
 static ing_status rebuild(frame *fr, value *v, source *src) {
-    if (v->kind == V_TUPLE || v->kind == V_LIST) {
-        value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+    if (v_holds(v)) {
+        value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
         if (!items) return no_memory(fr);
-        for (uint32_t i = 0; i < v->n; i++) {
+        for (uint32_t i = 0; i < v_children(v); i++) {
             items[i] = v->items[i];
             ING_TRY(rebuild(fr, &items[i], src));
         }
@@ -400,6 +401,7 @@ static ing_status close_body(frame *fr, flow end) {
 
 static ing_status lower_body(frame *fr, const call *c) {
     source src = {.op = ING_OP_PARAM};
+    fr->one_return = !c->info->early;
     fr->b.loc = fr->t->root;
     for (uint32_t i = 0; i < c->info->list.n; i++)
         ING_TRY(bind_param(fr, c, i, fr->top ? NULL : &src));
@@ -467,16 +469,21 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
         ING_TRY(ing_front_items(fr, n, v, &items, &m, &ok));
         *v = ing_front_seq(V_TUPLE, items, m);
     }
-    if (v->kind == V_TUPLE || v->kind == V_LIST) {
-        value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+    if (v_holds(v)) {
+        value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
         if (!items) return no_memory(fr);
-        for (uint32_t i = 0; i < v->n; i++) {
+        for (uint32_t i = 0; i < v_children(v); i++) {
             items[i] = v->items[i];
+            if (v->kind == V_DICT && i % 2 == 0 && ing_front_is_static(&items[i]))
+                continue; /* a key */
             ING_TRY(plain_result(fr, n, &items[i]));
         }
         v->items = items;
         return ING_OK;
     }
+    /* With one way out a compile-time number stays one. */
+    bool literal = v->kind == V_BOOL || v->kind == V_INT || v->kind == V_FLOAT;
+    if (literal && fr->one_return) return ING_OK;
     if (ing_front_is_scalar(v)) return ing_front_load(fr, n, v, v);
     if (v->kind == V_NONE || v->kind == V_STR || v->kind == V_DTYPE ||
         v->kind == V_INTRINSIC)
@@ -488,13 +495,13 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
 
 /* A later return takes the types of the first one. */
 static ing_status match_result(frame *fr, ing_node n, const value *first, value *v) {
-    bool seq = first->kind == V_TUPLE || first->kind == V_LIST;
+    bool seq = v_holds(first);
     if (first->kind != v->kind || (seq && first->n != v->n))
         return ing_front_fail_at(
             fr, n, ING_TYPE, "return the same kind of value everywhere",
             "this return does not match an earlier one: %s and %s",
             ing_front_describe(fr, v), ing_front_describe(fr, first));
-    for (uint32_t i = 0; seq && i < v->n; i++)
+    for (uint32_t i = 0; seq && i < v_children(v); i++)
         ING_TRY(match_result(fr, n, &first->items[i], &v->items[i]));
     if (v->kind != V_RT || v->type == first->type) return ING_OK;
     if (ing_front_promote(v_type(first), v_type(v)) != v_type(first))

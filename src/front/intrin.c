@@ -131,6 +131,7 @@ static ing_status in_abs(frame *fr, ing_node n, const intrin *in, const call_arg
     return ING_OK;
 }
 
+/* Counts of bits are i32, whatever they are counted in. */
 static ing_status in_bits(frame *fr, ing_node n, const intrin *in, const call_args *a,
                           value *out) {
     (void)n;
@@ -142,7 +143,25 @@ static ing_status in_bits(frame *fr, ing_node n, const intrin *in, const call_ar
             fr, a->node[0], ING_TYPE, "use an integer, or qd.bit_cast",
             "'%s' takes integral inputs only, however '%s' is provided",
             ing_op_get(in->op)->text, ing_dtype_name(v_type(&v)));
-    *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, v.type, v.inst, 0, 0), v.type);
+    uint32_t r = ing_ir_emit(&fr->b, in->op, v.type, v.inst, 0, 0);
+    *out = ing_front_rt(ing_front_emit_cast(fr, r, v_type(&v), ING_I32), ING_I32);
+    return ING_OK;
+}
+
+/* Python's round() of a constant is an int, halves to even; at run time it is qd.round. */
+static ing_status in_py_round(frame *fr, ing_node n, const intrin *in,
+                              const call_args *a, value *out) {
+    value v;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    if (v.kind != V_FLOAT || v.dtype) {
+        if (!is_literal(&v) || v.dtype) return in_math(fr, n, in, a, out);
+        *out = v;
+        return ING_OK;
+    }
+    if (!(fabs(v.f) < 9e18))
+        return ing_front_fail_at(fr, n, ING_VALUE, NULL,
+                                 "this number does not fit in an integer");
+    *out = ing_front_int((int64_t)nearbyint(v.f));
     return ING_OK;
 }
 
@@ -193,6 +212,25 @@ static ing_status in_raw(frame *fr, ing_node n, const intrin *in, const call_arg
     uint32_t l = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
     uint32_t r = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
     *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, l, r, 0), t);
+    return ING_OK;
+}
+
+/* x >> y without the sign: zeros come in from the left. */
+static ing_status in_bit_shr(frame *fr, ing_node n, const intrin *in,
+                             const call_args *a, value *out) {
+    value x, y;
+    ING_TRY(arg_forced(fr, a, 0, &x));
+    ING_TRY(arg_forced(fr, a, 1, &y));
+    ING_TRY(ing_front_load(fr, a->node[0], &x, &x));
+    ING_TRY(ing_front_load(fr, a->node[1], &y, &y));
+    ing_dtype t = v_type(&x);
+    if (ing_dtype_is_float(t) || ing_dtype_is_float(v_type(&y)))
+        return ing_front_fail_at(
+            fr, n, ING_TYPE, "use integers",
+            "unsupported operand type(s) for 'bit_shr': '%s' and '%s'",
+            ing_dtype_name(t), ing_dtype_name(v_type(&y)));
+    uint32_t count = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
+    *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, x.inst, count, 0), t);
     return ING_OK;
 }
 
@@ -293,11 +331,15 @@ static ing_status in_static_assert(frame *fr, ing_node n, const intrin *in,
     value c, msg = {0};
     bool truth = false;
     ING_TRY(arg_forced(fr, a, 0, &c));
+    if (ing_front_is_runtime(&c))
+        return ing_front_fail_at(fr, a->node[0], ING_TYPE,
+                                 "use assert for values of the run time",
+                                 "Static assert with non-static condition");
     ING_TRY(ing_front_truth(fr, a->node[0], &c, &truth));
     if (a->n > 1) ING_TRY(arg_forced(fr, a, 1, &msg));
     *out = (value){.kind = V_NONE};
     if (truth) return ING_OK;
-    return ing_front_fail_at(fr, n, ING_ASSERT, NULL, "Static assertion failed%s%s",
+    return ing_front_fail_at(fr, n, ING_COMPILE, NULL, "Static assertion failed%s%s",
                              msg.kind == V_STR ? ": " : "",
                              msg.kind == V_STR ? msg.s : "");
 }
@@ -481,6 +523,34 @@ static ing_status in_atomic(frame *fr, ing_node n, const intrin *in, const call_
     return ing_front_atomic_op(fr, n, &ref, &v, (ing_ir_atomic)in->op, out);
 }
 
+/* Writes the third argument where the second one stands; the old value either way. */
+static ing_status in_cas(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                         value *out) {
+    value ref, want, put;
+    uint32_t x = 0, y = 0;
+    ING_TRY(arg_forced(fr, a, 0, &ref));
+    ING_TRY(arg_forced(fr, a, 1, &want));
+    ING_TRY(arg_forced(fr, a, 2, &put));
+    if (ref.kind != V_REF || ref.fixed)
+        return ing_front_fail_at(
+            fr, a->node[0], ING_SYNTAX, "pass an array element or a variable",
+            "cannot use a non-writable target as the first operand of 'atomic_cas'");
+    ing_dtype t = v_type(&ref);
+    if (!ing_dtype_is_int(t))
+        return ing_front_fail_at(fr, a->node[0], ING_TYPE,
+                                 "keep the bits of the float in an integer array",
+                                 "atomic_cas takes integers only, however '%s' is "
+                                 "provided",
+                                 ing_dtype_name(t));
+    ING_TRY(ing_front_convert(fr, a->node[1], &want, t, &x));
+    ING_TRY(ing_front_convert(fr, a->node[2], &put, t, &y));
+    fr->b.loc = n;
+    uint32_t inst = ing_ir_emit(&fr->b, in->op, t, ref.inst, x, y);
+    if (inst && !ref.shared) fr->b.func->insts.at[inst].flags |= ING_IR_PRIVATE;
+    *out = ing_front_rt(inst, t);
+    return ING_OK;
+}
+
 static ing_status in_later(frame *fr, ing_node n, const intrin *in, const call_args *a,
                            value *out) {
     (void)in, (void)a, (void)out;
@@ -491,11 +561,23 @@ static ing_status in_later(frame *fr, ing_node n, const intrin *in, const call_a
 
 static ing_status in_print(frame *fr, ing_node n, const intrin *in, const call_args *a,
                            value *out) {
-    (void)in, (void)a, (void)out;
-    return ing_front_fail_at(
-        fr, n, ING_SYNTAX,
-        "store the values in an array and print them after the kernel call",
-        "print is not supported yet in kernels");
+    *out = ing_front_none();
+    if (in->op == ING_IN_STATIC_PRINT) return ing_front_static_print(fr, n, a);
+    return ing_front_print(fr, n, a);
+}
+
+static ing_status in_random(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                            value *out) {
+    if (in->op == ING_IN_RANDN) return ing_front_randn(fr, n, a, out);
+    return ing_front_random(fr, n, a, out);
+}
+
+/* Kernels are done when their call returns: there is nothing to wait for. */
+static ing_status in_sync(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                          value *out) {
+    (void)fr, (void)n, (void)in, (void)a;
+    *out = ing_front_none();
+    return ING_OK;
 }
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
@@ -512,14 +594,18 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_PY_INT] = {in_number, 1, 1, ING_IN_PY_INT, NULL, false},
     [ING_IN_PY_FLOAT] = {in_number, 1, 1, ING_IN_PY_FLOAT, NULL, false},
     [ING_IN_PY_BOOL] = {in_number, 1, 1, ING_IN_PY_BOOL, NULL, false},
-    [ING_IN_PY_PRINT] = {in_print, 0, 255, 0, NULL, true},
+    [ING_IN_PY_PRINT] = {in_print, 0, 255, ING_IN_PY_PRINT, NULL, true},
+    [ING_IN_STATIC_PRINT] = {in_print, 0, 255, ING_IN_STATIC_PRINT, NULL, true},
+    [ING_IN_SYNC] = {in_sync, 0, 0, 0, NULL, false},
+    [ING_IN_RANDOM] = {in_random, 0, 1, ING_IN_RANDOM, NULL, true},
+    [ING_IN_RANDN] = {in_random, 0, 1, ING_IN_RANDN, NULL, true},
     [ING_IN_PY_ENUMERATE] = {in_iter, 1, 2, 0, NULL, false},
     [ING_IN_PY_ZIP] = {in_iter, 0, 255, 0, NULL, false},
     [ING_IN_PY_ISINSTANCE] = {in_later, 0, 255, 0, NULL, true},
     [ING_IN_PY_HASATTR] = {in_attr, 2, 2, ING_IN_PY_HASATTR, NULL, false},
     [ING_IN_PY_GETATTR] = {in_attr, 2, 3, ING_IN_PY_GETATTR, NULL, false},
     [ING_IN_PY_POW] = {in_pow, 2, 2, 0, NULL, false},
-    [ING_IN_PY_ROUND] = {in_math, 1, 1, ING_OP_ROUND, nearbyint, false},
+    [ING_IN_PY_ROUND] = {in_py_round, 1, 1, ING_OP_ROUND, round, false},
     [ING_IN_PY_SUM] = {in_fold, 1, 1, ING_IN_PY_SUM, NULL, false},
     [ING_IN_PY_ANY] = {in_fold, 1, 1, ING_IN_PY_ANY, NULL, false},
     [ING_IN_PY_ALL] = {in_fold, 1, 1, ING_IN_PY_ALL, NULL, false},
@@ -545,7 +631,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_RSQRT] = MATH(RSQRT, rsqrt_of),
     [ING_IN_FLOOR] = ROUND(FLOOR, floor),
     [ING_IN_CEIL] = ROUND(CEIL, ceil),
-    [ING_IN_ROUND] = ROUND(ROUND, nearbyint),
+    [ING_IN_ROUND] = ROUND(ROUND, round),
     [ING_IN_TRUNC] = ROUND(TRUNC, trunc),
     [ING_IN_ATAN2] = {in_atan2, 2, 2, ING_OP_ATAN2, NULL, false},
     [ING_IN_ABS] = {in_abs, 1, 1, ING_OP_ABS, NULL, false},
@@ -556,6 +642,8 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_RAW_MOD] = {in_raw, 2, 2, ING_OP_REM, NULL, false},
     [ING_IN_POPCNT] = {in_bits, 1, 1, ING_OP_POPCNT, NULL, false},
     [ING_IN_CLZ] = {in_bits, 1, 1, ING_OP_CLZ, NULL, false},
+    [ING_IN_FFS] = {in_bits, 1, 1, ING_OP_FFS, NULL, false},
+    [ING_IN_BIT_SHR] = {in_bit_shr, 2, 2, ING_OP_SHR, NULL, false},
     [ING_IN_ATOMIC_ADD] = ATOMIC(ADD),
     [ING_IN_ATOMIC_SUB] = ATOMIC(SUB),
     [ING_IN_ATOMIC_MUL] = ATOMIC(MUL),
@@ -565,6 +653,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_ATOMIC_OR] = ATOMIC(OR),
     [ING_IN_ATOMIC_XOR] = ATOMIC(XOR),
     [ING_IN_ATOMIC_EXCHANGE] = ATOMIC(XCHG),
+    [ING_IN_ATOMIC_CAS] = {in_cas, 3, 3, ING_OP_CAS, NULL, false},
 };
 #undef MATH
 #undef ROUND

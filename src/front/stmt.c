@@ -19,13 +19,9 @@ static const struct {
     {"Lambda", "`lambda` is not supported in kernels", "define a @qd.func"},
     {"With", "`with` is not supported in kernels yet",
      "put the code around the kernel call"},
-    {"Dict", "dicts cannot be built in kernels",
-     "build it outside and read it by a constant key"},
     {"Set", "sets are not supported in kernels", "use a tuple"},
     {"SetComp", "set comprehensions are not supported in kernels",
      "use a list comprehension"},
-    {"DictComp", "dict comprehensions are not supported in kernels",
-     "build the dict outside of the kernel"},
     {"FormattedValue", "f-strings are not supported in kernels yet", NULL},
     {"JoinedStr", "f-strings are not supported in kernels yet",
      "return or store the values and format them in Python"},
@@ -238,43 +234,6 @@ static ing_status stmt_return(frame *fr, ing_node n, flow *out) {
     return kernel_return(fr, n, &v);
 }
 
-static ing_status assert_code(frame *fr, ing_node msg, uint32_t *code) {
-    *code = ING_ABI_ASSERT;
-    if (!msg) return ING_OK;
-    value v;
-    ING_TRY(ing_front_expr_forced(fr, msg, &v));
-    if (v.kind != V_STR)
-        return ing_front_fail_at(
-            fr, msg, ING_SYNTAX, "use a plain string",
-            "assert info must be constant or formatted string, not %s",
-            ing_front_describe(fr, &v));
-    char *text = ing_malloc((size_t)v.n + 1);
-    if (!text || !ing_vec_push(&fr->lo->out->messages, text)) {
-        ing_free(text);
-        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
-    }
-    memcpy(text, v.s, v.n);
-    text[v.n] = 0;
-    *code = ING_ABI_USER + fr->lo->out->messages.len - 1;
-    return ING_OK;
-}
-
-static ing_status stmt_assert(frame *fr, ing_node n, flow *out) {
-    (void)out;
-    const struct nf_ASSERT *f = NF(fr->t, n, ASSERT);
-    int64_t debug = 0;
-    ING_TRY(ing_front_config_get(fr, n, ING_SET_debug, &debug));
-    if (!debug) return ING_OK;
-    value v;
-    uint32_t cond = 0, code = 0;
-    ING_TRY(ing_front_expr_forced(fr, f->test, &v));
-    ING_TRY(ing_front_condition(fr, f->test, &v, "assert", &cond));
-    ING_TRY(assert_code(fr, f->msg, &code));
-    fr->b.loc = n;
-    ing_ir_emit(&fr->b, ING_OP_CHECK, 0, cond, code, 0);
-    return ING_OK;
-}
-
 static ing_status stmt_expr(frame *fr, ing_node n, flow *out) {
     (void)out;
     ing_node v = NF(fr->t, n, EXPR)->value;
@@ -299,7 +258,7 @@ static const stmt_fn table[ING_NODE_N] = {
     [ING_NODE_FOR] = ing_front_stmt_for,
     [ING_NODE_WHILE] = stmt_while,
     [ING_NODE_IF] = stmt_if,
-    [ING_NODE_ASSERT] = stmt_assert,
+    [ING_NODE_ASSERT] = ing_front_stmt_assert,
     [ING_NODE_EXPR] = stmt_expr,
     [ING_NODE_PASS] = stmt_pass,
     [ING_NODE_BREAK] = stmt_break,

@@ -41,8 +41,9 @@ bool ing_front_is_scalar(const value *v) {
 }
 
 bool ing_front_is_static(const value *v) {
-    if (v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_ITER) {
-        for (uint32_t i = 0; i < v->n; i++)
+    uint32_t n = v->kind == V_ITER ? v->n : v_children(v);
+    if (v_holds(v) || v->kind == V_ITER) {
+        for (uint32_t i = 0; i < n; i++)
             if (!ing_front_is_static(&v->items[i])) return false;
         return true;
     }
@@ -83,6 +84,7 @@ const char *ing_front_describe(frame *fr, const value *v) {
         break;
     case V_TUPLE: s = ing_arena_printf(a, "a tuple of %u", v->n); break;
     case V_LIST: s = ing_arena_printf(a, "a list of %u", v->n); break;
+    case V_DICT: s = ing_arena_printf(a, "a dict of %u", v->n); break;
     case V_PARAM:
     case V_THING: s = "a Python object"; break;
     case V_SEEN: s = describe_seen(fr, v); break;
@@ -92,6 +94,7 @@ const char *ing_front_describe(frame *fr, const value *v) {
                              ing_intrinsic_name((ing_intrinsic)v->tag));
         break;
     case V_SLICE: s = "a slice"; break;
+    case V_FORMAT: s = "a formatted string"; break;
     case V_ITER: s = "an iterator"; break;
     case V_SHAPE: s = "a shape"; break;
     case V_RT:
@@ -420,7 +423,8 @@ ing_status ing_front_truth(frame *fr, ing_node at, const value *v, bool *out) {
     case V_FLOAT: *out = v->f != 0; return ING_OK;
     case V_STR:
     case V_TUPLE:
-    case V_LIST: *out = v->n != 0; return ING_OK;
+    case V_LIST:
+    case V_DICT: *out = v->n != 0; return ING_OK;
     case V_SEEN:
         if (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST ||
             v->seen == ING_GATE_DICT)
@@ -533,6 +537,9 @@ ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items
     } else if (v->kind == V_SEEN &&
                (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST)) {
         ING_TRY(seen_items(fr, at, v, items, n));
+    } else if (v->kind == V_DICT || (v->kind == V_SEEN && v->seen == ING_GATE_DICT)) {
+        *n = v->n;
+        ING_TRY(ing_front_dict_part(fr, at, v, DICT_KEYS, items));
     } else if (v->kind == V_SHAPE) {
         *n = v->n;
         *items = ING_NEW_ARRAY(&fr->lo->arena, v->n + 1, value);
@@ -594,8 +601,9 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
     case V_INTRINSIC: ing_hasher_u64(h, 3, v->tag); break;
     case V_TUPLE:
     case V_LIST:
+    case V_DICT:
         ing_hasher_u64(h, 4, v->n);
-        for (uint32_t i = 0; i < v->n; i++)
+        for (uint32_t i = 0; i < v_children(v); i++)
             ING_TRY(ing_front_value_key(fr, at, &v->items[i], h));
         break;
     case V_RT:

@@ -124,6 +124,8 @@ typedef struct ing_gate_ops {
     void (*describe)(void *self, ing_gref of, char *buf, size_t size);
     /* A warning that belongs to the variant (R16). */
     ing_status (*warn)(void *self, const char *category, const char *text, ing_err *e);
+    /* Text for the user's standard output, now (static_print). NULL: nobody listens. */
+    ing_status (*say)(void *self, const char *text, size_t n, ing_err *e);
 } ing_gate_ops;
 
 typedef struct ing_gate {

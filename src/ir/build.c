@@ -121,6 +121,11 @@ uint32_t ing_ir_call(ing_ir_builder *b, uint32_t func, const uint32_t *args,
     return ing_ir_emit(b, ING_OP_CALL, t, func, ing_ir_put_list(b, args, n), n);
 }
 
+void ing_ir_emit_list(ing_ir_builder *b, ing_op op, uint32_t a, const uint32_t *ids,
+                      uint32_t n) {
+    ing_ir_emit(b, op, 0, a, ing_ir_put_list(b, ids, n), n);
+}
+
 uint32_t ing_ir_make(ing_ir_builder *b, ing_type t, const uint32_t *items, uint32_t n) {
     return ing_ir_emit(b, ING_OP_MAKE, t, 0, ing_ir_put_list(b, items, n), n);
 }

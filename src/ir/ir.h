@@ -229,6 +229,9 @@ uint32_t ing_ir_elem(ing_ir_builder *b, uint32_t array, const uint32_t *idx,
 uint32_t ing_ir_call(ing_ir_builder *b, uint32_t func, const uint32_t *args,
                      uint32_t n);
 uint32_t ing_ir_make(ing_ir_builder *b, ing_type t, const uint32_t *items, uint32_t n);
+/* PRINT and DETAIL: `a` as given, the values as the list. */
+void ing_ir_emit_list(ing_ir_builder *b, ing_op op, uint32_t a, const uint32_t *ids,
+                      uint32_t n);
 /* Instructions emitted between begin and end form the block; its offset is returned. */
 void ing_ir_block_begin(ing_ir_builder *b);
 uint32_t ing_ir_block_end(ing_ir_builder *b);

@@ -45,23 +45,50 @@ static ing_status at_node(const at *a, ing_status s, const char *remedy, ing_err
     return s;
 }
 
+static const char *overflow_name(const ing_error_slot *slot) {
+    switch (slot->detail[0]) {
+    case ING_ABI_OVERFLOW_ADD: return "Addition";
+    case ING_ABI_OVERFLOW_SUB: return "Subtraction";
+    case ING_ABI_OVERFLOW_MUL: return "Multiplication";
+    default: return "Shift left";
+    }
+}
+
+/* An assert with a message, its numbers filled in. */
+static ing_status assertion(const at *a, const char *message, ing_err *e) {
+    ing_bytes text;
+    ing_bytes_init(&text);
+    ing_front_message_fill(message, a->slot->detail, ING_ABI_MAX_DETAIL, &text);
+    bool ok = !text.failed && text.at;
+    ing_status s = at_node(a, ING_ASSERT, NULL, e, ok ? (char *)text.at : message);
+    ing_bytes_fini(&text);
+    return s;
+}
+
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e) {
     at a = {k, v, args, slot};
-    char text[256];
+    char text[128];
     switch (slot->code) {
     case ING_ABI_CANCELLED:
         return ing_fail(e, ING_CANCELLED, "the launch was interrupted");
     case ING_ABI_ASSERT: return at_node(&a, ING_ASSERT, NULL, e, "assertion failed");
-    case ING_ABI_OVERFLOW: return at_node(&a, ING_RUNTIME, NULL, e, "integer overflow");
+    case ING_ABI_MEMORY: return ing_fail(e, ING_MEMORY, "no memory for the interpreter");
+    case ING_ABI_OVERFLOW:
+        snprintf(text, sizeof text, "%s overflow detected", overflow_name(slot));
+        return at_node(&a, ING_RUNTIME, NULL, e, text);
     case ING_ABI_BOUNDS:
-        snprintf(text, sizeof text, "index out of bounds");
+        snprintf(text, sizeof text,
+                 "Out of bound access: index %lld is out of bounds for axis %lld with "
+                 "size %lld",
+                 (long long)slot->detail[1], (long long)slot->detail[0],
+                 (long long)slot->detail[2]);
         return at_node(&a, ING_INDEX, NULL, e, text);
     default: break;
     }
     uint32_t message = (uint32_t)slot->code - ING_ABI_USER;
     if (slot->code >= ING_ABI_USER && message < v->messages.len)
-        return at_node(&a, ING_ASSERT, NULL, e, v->messages.at[message]);
+        return assertion(&a, v->messages.at[message], e);
     return ing_fail(e, ING_RUNTIME, "the kernel stopped with code %d", slot->code);
 }

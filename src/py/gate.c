@@ -421,6 +421,11 @@ static void gate_describe(void *self, ing_gref of, char *buf, size_t size) {
     snprintf(buf, size, "%.100s", o ? Py_TYPE(o)->tp_name : "nothing");
 }
 
+static ing_status gate_say(void *self, const char *text, size_t n, ing_err *e) {
+    (void)self, (void)e;
+    return ing_py_say(text, n) < 0 ? ING_PYTHON : ING_OK;
+}
+
 static ing_status gate_warn(void *self, const char *category, const char *text,
                             ing_err *e) {
     (void)e;
@@ -451,6 +456,7 @@ static const ing_gate_ops gate_ops = {
     .memo_key = gate_memo_key,
     .describe = gate_describe,
     .warn = gate_warn,
+    .say = gate_say,
 };
 
 static ing_status gate_open(ing_py_gate *g, ing_err *e) {

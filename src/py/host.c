@@ -74,9 +74,19 @@ static int install_fork_handlers(void) {
 
 /* ---- life ------------------------------------------------------------------------------- */
 
+/* The same program draws the same numbers: the count of launches starts over with the
+ * seed. Seeds are spread over the keys, so that neighbours never meet. */
+static void seed(ing_py_host *h) {
+    uint64_t x = (uint64_t)h->st->settings.at[ING_SET_random_seed];
+    x = (x + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    h->next_key = x ^ (x >> 31);
+}
+
 static int configured(ing_py_state *st) {
     ing_py_host *h = st->host;
     h->epoch++;
+    seed(h);
     return 0;
 }
 
@@ -99,6 +109,7 @@ int ing_py_host_add(PyObject *module, ing_py_state *st) {
         return -1;
     }
     h->epoch = 1;
+    seed(h);
     h->callbacks = (ing_rt_host){release_gil, acquire_gil, check_signals, h};
     st->configured = configured;
     h->next = registry.hosts;

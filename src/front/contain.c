@@ -1,0 +1,452 @@
+/* Compile-time containers: dicts, comprehensions, the methods of tuples, lists and dicts,
+ * and isinstance. Reached from the tables of expr.c and call.c. Containers hold values of
+ * any kind, run-time ones too, but are themselves known while compiling: nothing here emits
+ * an instruction of its own. */
+#include "front/front_int.h"
+
+#include <string.h>
+
+typedef ing_vec(value) value_vec;
+
+static ing_status no_memory(frame *fr) {
+    return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+}
+
+/* The collected items as one value; `per` of them make one entry. */
+static void take_items(frame *fr, uint8_t kind, const value_vec *items, uint32_t per,
+                       value *out) {
+    value *at = ING_NEW_ARRAY(&fr->lo->arena, (size_t)items->len + 1, value);
+    if (at && items->len) memcpy(at, items->at, items->len * sizeof *at);
+    *out = ing_front_seq(kind, at, at ? items->len / per : 0);
+}
+
+/* ---- dicts ------------------------------------------------------------------------------ */
+
+enum { MAX_ENTRIES = 4096 };
+
+/* Position of a key among n pairs, or n. A key that exists only at run time equals none. */
+static ing_status dict_find(frame *fr, ing_node at, const value *pairs, uint32_t n,
+                            const value *key, uint32_t *out) {
+    for (*out = 0; *out < n; (*out)++) {
+        bool same = false, done = false;
+        const value *have = &pairs[2 * *out];
+        if (!ing_front_is_static(have) || !ing_front_is_static(key)) continue;
+        ING_TRY(ing_front_fold_compare(fr, at, ING_AST_Eq, have, key, &same, &done));
+        if (done && same) return ING_OK;
+    }
+    return ING_OK;
+}
+
+static ing_status dict_put(frame *fr, ing_node at, value_vec *pairs, const value *key,
+                           const value *v) {
+    uint32_t k = 0, n = pairs->len / 2;
+    ING_TRY(dict_find(fr, at, pairs->at, n, key, &k));
+    if (k < n) {
+        pairs->at[2 * k + 1] = *v;
+        return ING_OK;
+    }
+    if (n == MAX_ENTRIES)
+        return ing_front_fail_at(fr, at, ING_VALUE, "pass the numbers as an array",
+                                 "a dict of more than %d entries", MAX_ENTRIES);
+    return ing_vec_push(pairs, *key) && ing_vec_push(pairs, *v) ? ING_OK
+                                                                : no_memory(fr);
+}
+
+static ing_status read_now(frame *fr, ing_node n, value *out) {
+    ING_TRY(ing_front_expr_forced(fr, n, out));
+    return out->kind == V_REF ? ing_front_load(fr, n, out, out) : ING_OK;
+}
+
+/* The pairs of a dict, ours or from outside. */
+static ing_status dict_pairs(frame *fr, ing_node at, const value *d, value **pairs) {
+    *pairs = d->items;
+    if (d->kind == V_DICT) return ING_OK;
+    *pairs = ING_NEW_ARRAY(&fr->lo->arena, 2 * (size_t)d->n + 1, value);
+    if (!*pairs) return no_memory(fr);
+    for (uint32_t i = 0; i < d->n; i++) {
+        value *key = &(*pairs)[2 * i];
+        ING_TRY(ing_front_thing_key(fr, at, d->gref, i, key));
+        ING_TRY(ing_front_force(fr, at, key));
+        if (key->kind != V_STR && key->kind != V_INT)
+            return ing_front_fail_at(
+                fr, at, ING_TYPE, "use strings or integers as keys",
+                "dicts with other keys than strings and integers cannot be used in "
+                "kernels; this has %s",
+                ing_front_describe(fr, key));
+        ing_gate_key k = {.is_str = key->kind == V_STR};
+        if (k.is_str)
+            k.s = key->s;
+        else
+            k.i = key->i;
+        ING_TRY(ing_front_thing_item(fr, at, d->gref, &k, &(*pairs)[2 * i + 1]));
+    }
+    return ING_OK;
+}
+
+static bool is_dict(const value *v) {
+    return v->kind == V_DICT || (v->kind == V_SEEN && v->seen == ING_GATE_DICT);
+}
+
+static ing_status dict_spread(frame *fr, ing_node n, value_vec *out) {
+    value d, *pairs;
+    ING_TRY(ing_front_expr_forced(fr, n, &d));
+    if (!is_dict(&d))
+        return ing_front_fail_at(fr, n, ING_TYPE, NULL, "`**` needs a dict; this is %s",
+                                 ing_front_describe(fr, &d));
+    ING_TRY(dict_pairs(fr, n, &d, &pairs));
+    for (uint32_t i = 0; i < d.n; i++)
+        ING_TRY(dict_put(fr, n, out, &pairs[2 * i], &pairs[2 * i + 1]));
+    return ING_OK;
+}
+
+static ing_status dict_entries(frame *fr, const struct nf_DICT *f, value_vec *out) {
+    for (uint32_t i = 0; i < list_len(fr->t, f->keys); i++) {
+        ing_node k = list_at(fr->t, f->keys, i), v = list_at(fr->t, f->values, i);
+        value key, item;
+        if (!k) {
+            ING_TRY(dict_spread(fr, v, out));
+            continue;
+        }
+        ING_TRY(read_now(fr, k, &key));
+        ING_TRY(read_now(fr, v, &item));
+        ING_TRY(dict_put(fr, k, out, &key, &item));
+    }
+    return ING_OK;
+}
+
+ing_status ing_front_expr_dict(frame *fr, ing_node n, value *out) {
+    value_vec pairs = {0};
+    ing_status s = dict_entries(fr, NF(fr->t, n, DICT), &pairs);
+    if (s == ING_OK) take_items(fr, V_DICT, &pairs, 2, out);
+    ing_vec_fini(&pairs);
+    return s;
+}
+
+ing_status ing_front_dict_get(frame *fr, ing_node at, const value *d, const value *key,
+                              value *out, bool *found) {
+    uint32_t k = 0;
+    ING_TRY(dict_find(fr, at, d->items, d->n, key, &k));
+    *found = k < d->n;
+    if (*found) *out = d->items[2 * k + 1];
+    return ING_OK;
+}
+
+ing_status ing_front_dict_part(frame *fr, ing_node at, const value *d, dict_part part,
+                               value **items) {
+    value *pairs;
+    ING_TRY(dict_pairs(fr, at, d, &pairs));
+    *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)d->n + 1, value);
+    if (!*items) return no_memory(fr);
+    for (uint32_t i = 0; i < d->n; i++)
+        (*items)[i] = part == DICT_ITEMS ? ing_front_seq(V_TUPLE, &pairs[2 * i], 2)
+                                         : pairs[2 * i + (part == DICT_VALUES)];
+    return ING_OK;
+}
+
+/* ---- comprehensions ------------------------------------------------------------------------ */
+
+typedef struct comprehension {
+    uint32_t generators;
+    ing_node key; /* of a dict, else 0 */
+    ing_node elt;
+    value_vec items;
+} comprehension;
+
+static ing_status comprehend(frame *fr, comprehension *c, uint32_t g);
+
+static ing_status comprehend_one(frame *fr, comprehension *c, uint32_t g,
+                                 const struct nf_COMPREHENSION *f, const value *item) {
+    ING_TRY(ing_front_assign_to(fr, f->target, f->iter, item, true));
+    for (uint32_t i = 0; i < list_len(fr->t, f->ifs); i++) {
+        ing_node test = list_at(fr->t, f->ifs, i);
+        value v;
+        bool truth = false;
+        ING_TRY(ing_front_expr_static(fr, test, &v));
+        ING_TRY(ing_front_truth(fr, test, &v, &truth));
+        if (!truth) return ING_OK;
+    }
+    if (g + 1 < list_len(fr->t, c->generators)) return comprehend(fr, c, g + 1);
+    value key, v;
+    if (c->key) ING_TRY(read_now(fr, c->key, &key));
+    ING_TRY(read_now(fr, c->elt, &v));
+    if (c->key) return dict_put(fr, c->key, &c->items, &key, &v);
+    return ing_vec_push(&c->items, v) ? ING_OK : no_memory(fr);
+}
+
+static ing_status comprehend(frame *fr, comprehension *c, uint32_t g) {
+    const struct nf_COMPREHENSION *f =
+        NF(fr->t, list_at(fr->t, c->generators, g), COMPREHENSION);
+    value it, *items;
+    uint32_t n = 0;
+    bool ok = false;
+    ING_TRY(ing_front_expr_static(fr, f->iter, &it));
+    ING_TRY(ing_front_items(fr, f->iter, &it, &items, &n, &ok));
+    if (!ok)
+        return ing_front_fail_at(
+            fr, f->iter, ING_COMPILE,
+            "iterate over a range, tuple or list known while compiling",
+            "a comprehension needs a compile-time sequence; this is %s",
+            ing_front_describe(fr, &it));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t mark = ing_front_scope_open(fr);
+        ing_status s = ing_front_force(fr, f->iter, &items[i]);
+        if (s == ING_OK) s = comprehend_one(fr, c, g, f, &items[i]);
+        ing_front_scope_close(fr, mark);
+        ING_TRY(s);
+    }
+    return ING_OK;
+}
+
+static ing_status comprehension_value(frame *fr, comprehension *c, value *out) {
+    ing_status s = comprehend(fr, c, 0);
+    if (s == ING_OK)
+        take_items(fr, c->key ? V_DICT : V_LIST, &c->items, c->key ? 2 : 1, out);
+    ing_vec_fini(&c->items);
+    return s;
+}
+
+ing_status ing_front_expr_listcomp(frame *fr, ing_node n, value *out) {
+    const struct nf_LISTCOMP *f = NF(fr->t, n, LISTCOMP);
+    comprehension c = {.generators = f->generators, .elt = f->elt};
+    return comprehension_value(fr, &c, out);
+}
+
+ing_status ing_front_expr_dictcomp(frame *fr, ing_node n, value *out) {
+    const struct nf_DICTCOMP *f = NF(fr->t, n, DICTCOMP);
+    comprehension c = {.generators = f->generators, .key = f->key, .elt = f->value};
+    return comprehension_value(fr, &c, out);
+}
+
+/* ---- methods ----------------------------------------------------------------------------------- */
+
+typedef enum method {
+    METHOD_NONE,
+    METHOD_KEYS,
+    METHOD_VALUES,
+    METHOD_ITEMS,
+    METHOD_GET,
+    METHOD_INDEX,
+    METHOD_COUNT,
+    METHOD_CHANGES, /* of lists and dicts: they do not change in kernels */
+} method;
+
+static const struct {
+    const char *name;
+    uint8_t id, min, max;
+} methods[] = {
+    {"keys", METHOD_KEYS, 0, 0},      {"values", METHOD_VALUES, 0, 0},
+    {"items", METHOD_ITEMS, 0, 0},    {"get", METHOD_GET, 1, 2},
+    {"index", METHOD_INDEX, 1, 1},    {"count", METHOD_COUNT, 1, 1},
+    {"append", METHOD_CHANGES, 0, 9}, {"extend", METHOD_CHANGES, 0, 9},
+    {"insert", METHOD_CHANGES, 0, 9}, {"pop", METHOD_CHANGES, 0, 9},
+    {"remove", METHOD_CHANGES, 0, 9}, {"clear", METHOD_CHANGES, 0, 9},
+    {"update", METHOD_CHANGES, 0, 9}, {"setdefault", METHOD_CHANGES, 0, 9},
+    {"sort", METHOD_CHANGES, 0, 9},   {"reverse", METHOD_CHANGES, 0, 9},
+};
+
+static uint32_t method_find(const char *name) {
+    uint32_t n = sizeof methods / sizeof *methods, i = 0;
+    while (i < n && strcmp(methods[i].name, name) != 0) i++;
+    return i;
+}
+
+bool ing_front_is_method(const char *name) {
+    return method_find(name) < sizeof methods / sizeof *methods;
+}
+
+bool ing_front_has_methods(const value *v) {
+    return is_dict(v) || v->kind == V_TUPLE || v->kind == V_LIST ||
+           (v->kind == V_SEEN &&
+            (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST));
+}
+
+static ing_status fail_method(frame *fr, ing_node n, const value *of,
+                              const char *name) {
+    return ing_front_fail_at(fr, n, ING_NAME, NULL,
+                             "%s has no attribute '%s' in kernels",
+                             ing_front_describe(fr, of), name);
+}
+
+static ing_status dict_method(frame *fr, ing_node n, const value *d, method id,
+                              const call_args *a, value *out) {
+    if (id == METHOD_GET) {
+        value *pairs, whole = *d, key = a->at[0];
+        bool found = false;
+        ING_TRY(ing_front_force(fr, a->node[0], &key));
+        ING_TRY(dict_pairs(fr, n, d, &pairs));
+        whole.items = pairs;
+        ING_TRY(ing_front_dict_get(fr, n, &whole, &key, out, &found));
+        if (!found) *out = a->n > 1 ? a->at[1] : ing_front_none();
+        return ING_OK;
+    }
+    value *items;
+    dict_part part = id == METHOD_KEYS     ? DICT_KEYS
+                     : id == METHOD_VALUES ? DICT_VALUES
+                                           : DICT_ITEMS;
+    ING_TRY(ing_front_dict_part(fr, n, d, part, &items));
+    *out = ing_front_seq(V_TUPLE, items, d->n);
+    return ING_OK;
+}
+
+static ing_status list_method(frame *fr, ing_node n, const value *of, method id,
+                              const call_args *a, value *out) {
+    value *items, want = a->at[0];
+    uint32_t len = 0, hits = 0, first = 0;
+    bool ok = false;
+    ING_TRY(ing_front_items(fr, n, of, &items, &len, &ok));
+    ING_TRY(ing_front_force(fr, a->node[0], &want));
+    for (uint32_t i = 0; i < len; i++) {
+        bool same = false, done = false;
+        ING_TRY(ing_front_force(fr, n, &items[i]));
+        if (!ing_front_is_static(&items[i]) || !ing_front_is_static(&want))
+            return ing_front_fail_at(
+                fr, n, ING_COMPILE, "compare the items one by one",
+                "this needs compile-time items; one is %s",
+                ing_front_describe(fr, ing_front_is_static(&want) ? &items[i] : &want));
+        ING_TRY(
+            ing_front_fold_compare(fr, n, ING_AST_Eq, &items[i], &want, &same, &done));
+        if (!done || !same) continue;
+        if (hits++ == 0) first = i;
+    }
+    if (id == METHOD_INDEX && !hits)
+        return ing_front_fail_at(fr, n, ING_VALUE, NULL, "%s is not in %s",
+                                 ing_front_describe(fr, &want),
+                                 ing_front_describe(fr, of));
+    *out = ing_front_int(id == METHOD_INDEX ? first : hits);
+    return ING_OK;
+}
+
+ing_status ing_front_call_method(frame *fr, ing_node n, const value *of,
+                                 const char *name, const call_args *a, value *out) {
+    uint32_t k = method_find(name);
+    method id = (method)methods[k].id;
+    if (id == METHOD_CHANGES)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX,
+            "build it in one expression, with a comprehension or with +; keep what "
+            "changes at run time in an array",
+            "tuples, lists and dicts cannot be changed in kernels");
+    if (a->n_kw || a->n < methods[k].min || a->n > methods[k].max)
+        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+                                 "%s takes %u to %u arguments by position", name,
+                                 methods[k].min, methods[k].max);
+    bool for_dict = id <= METHOD_GET;
+    if (for_dict != is_dict(of)) return fail_method(fr, n, of, name);
+    return for_dict ? dict_method(fr, n, of, id, a, out)
+                    : list_method(fr, n, of, id, a, out);
+}
+
+/* ---- isinstance ------------------------------------------------------------------------------------ */
+
+typedef struct class_name {
+    value module, name; /* strings */
+} class_name;
+
+static ing_status read_attr(frame *fr, ing_node at, ing_gref of, const char *name,
+                            value *out) {
+    ING_TRY(ing_front_thing_attr(fr, at, of, name, out));
+    return ing_front_force(fr, at, out);
+}
+
+static ing_status class_read(frame *fr, ing_node at, ing_gref cls, class_name *out) {
+    ING_TRY(read_attr(fr, at, cls, "__module__", &out->module));
+    return read_attr(fr, at, cls, "__qualname__", &out->name);
+}
+
+static bool same_text(const value *v, const char *s) {
+    return v->kind == V_STR && v->n == strlen(s) && memcmp(v->s, s, v->n) == 0;
+}
+
+static bool same_class(const class_name *a, const class_name *b) {
+    return a->module.kind == V_STR && a->name.kind == V_STR &&
+           same_text(&b->module, a->module.s) && same_text(&b->name, a->name.s);
+}
+
+/* The builtin class of a value that the front end knows by content; NULL: it is a thing. */
+static const char *builtin_class(const value *v) {
+    switch ((value_kind)v->kind) {
+    case V_NONE: return "NoneType";
+    case V_BOOL: return "bool";
+    case V_INT: return v->dtype ? NULL : "int";
+    case V_FLOAT: return v->dtype ? NULL : "float";
+    case V_STR: return "str";
+    case V_TUPLE: return "tuple";
+    case V_LIST: return "list";
+    case V_DICT: return "dict";
+    default: return NULL;
+    }
+}
+
+static ing_status is_of_class(frame *fr, ing_node at, const value *v,
+                              const class_name *cls, bool *out) {
+    const char *known = builtin_class(v);
+    *out = same_text(&cls->module, "builtins") && same_text(&cls->name, "object");
+    if (*out) return ING_OK;
+    if (known) {
+        bool builtin = same_text(&cls->module, "builtins");
+        *out = builtin && (same_text(&cls->name, known) ||
+                           (v->kind == V_BOOL && same_text(&cls->name, "int")));
+        return ING_OK;
+    }
+    if (!v->gref)
+        return ing_front_fail_at(fr, at, ING_COMPILE,
+                                 "ask about compile-time values only",
+                                 "isinstance needs a compile-time value; this is %s",
+                                 ing_front_describe(fr, v));
+    value type, mro, *items;
+    uint32_t n = 0;
+    bool ok = false;
+    ING_TRY(read_attr(fr, at, v->gref, "__class__", &type));
+    ING_TRY(read_attr(fr, at, type.gref, "__mro__", &mro));
+    ING_TRY(ing_front_items(fr, at, &mro, &items, &n, &ok));
+    for (uint32_t i = 0; i < n && !*out; i++) {
+        class_name have;
+        ING_TRY(class_read(fr, at, items[i].gref, &have));
+        *out = same_class(cls, &have);
+    }
+    return ING_OK;
+}
+
+static ing_status class_of_arg(frame *fr, ing_node at, value *v, class_name *out) {
+    ING_TRY(ing_front_force(fr, at, v));
+    value meta = {0}, name;
+    bool is_class = v->gref && (v->kind == V_SEEN || v->kind == V_INTRINSIC);
+    if (is_class) {
+        ING_TRY(read_attr(fr, at, v->gref, "__class__", &meta));
+        is_class = meta.gref != 0;
+    }
+    if (is_class) ING_TRY(read_attr(fr, at, meta.gref, "__qualname__", &name));
+    if (!is_class || name.kind != V_STR)
+        return ing_front_fail_at(fr, at, ING_TYPE, "pass a class or a tuple of classes",
+                                 "isinstance needs a class; this is %s",
+                                 ing_front_describe(fr, v));
+    if (!same_text(&name, "type") && !same_text(&name, "EnumMeta") &&
+        !same_text(&name, "EnumType"))
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "compare with a plain class",
+            "isinstance with a class that has a metaclass (%s) is not supported in "
+            "kernels",
+            name.s);
+    return class_read(fr, at, v->gref, out);
+}
+
+ing_status ing_front_isinstance(frame *fr, ing_node n, const call_args *a, value *out) {
+    if (a->n != 2 || a->n_kw)
+        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+                                 "isinstance takes 2 arguments, found %u",
+                                 a->n + a->n_kw);
+    value v = a->at[0], cls = a->at[1], *classes = &cls;
+    uint32_t count = 1;
+    bool ok = true, is = false;
+    ING_TRY(ing_front_force(fr, a->node[0], &v));
+    ING_TRY(ing_front_force(fr, a->node[1], &cls));
+    if (cls.kind == V_TUPLE || (cls.kind == V_SEEN && cls.seen == ING_GATE_TUPLE))
+        ING_TRY(ing_front_items(fr, a->node[1], &cls, &classes, &count, &ok));
+    for (uint32_t i = 0; i < count && !is; i++) {
+        class_name name;
+        ING_TRY(class_of_arg(fr, a->node[1], &classes[i], &name));
+        ING_TRY(is_of_class(fr, a->node[0], &v, &name, &is));
+    }
+    *out = ing_front_bool(is);
+    return ING_OK;
+}
