@@ -40,8 +40,8 @@ static char *locate(ing_py_state *st, const ing_py_array *a, PyObject *const *it
     char *at = a->data;
     ing_py_array_dims(a, &d);
     if (n != d.n) {
-        ing_py_fail(st, ING_PY_EXC_INDEX, "%dd ndarray indexed with %zdd indices: one per axis",
-                    d.n, n);
+        ing_py_fail(st, ING_PY_EXC_INDEX,
+                    "%dd ndarray indexed with %zdd indices: one per axis", d.n, n);
         return NULL;
     }
     for (int k = 0; k < d.n; k++) {
