@@ -59,6 +59,11 @@ static const struct {
     {"LIST[0]", {.kind = ING_GATE_INT, .i = 10}},
     {"LIST[1]", {.kind = ING_GATE_INT, .i = 20}},
     {"LIST[2]", {.kind = ING_GATE_INT, .i = 30}},
+    {"TABLE", {.kind = ING_GATE_DICT, .len = 2}},
+    {"TABLE{0}", {.kind = ING_GATE_INT, .i = 7}},
+    {"TABLE{1}", {.kind = ING_GATE_INT, .i = 3}},
+    {"TABLE[7]", {.kind = ING_GATE_INT, .i = 70}},
+    {"TABLE[3]", {.kind = ING_GATE_INT, .i = 30}},
     {"obj", {.kind = ING_GATE_OBJECT}},
     {"obj.scale", {.kind = ING_GATE_FLOAT, .f = 2.5}},
     {"obj.arr", {.kind = ING_GATE_ARRAY, .dtype = ING_I32, .ndim = 1}},
@@ -120,6 +125,16 @@ static ing_status mock_item(void *self, ing_gref of, const ing_gate_key *k,
     char path[160];
     (void)e;
     snprintf(path, sizeof path, "%s[%d]", m->things[of].path, (int)k->i);
+    *out = mock_find(m, path);
+    return ING_OK;
+}
+
+static ing_status mock_key(void *self, ing_gref of, uint32_t i, ing_gref *out,
+                           ing_err *e) {
+    mock *m = self;
+    char path[160];
+    (void)e;
+    snprintf(path, sizeof path, "%s{%u}", m->things[of].path, i);
     *out = mock_find(m, path);
     return ING_OK;
 }
@@ -249,10 +264,25 @@ static ing_status mock_warn(void *self, const char *category, const char *text,
 }
 
 static const ing_gate_ops mock_ops = {
-    mock_name,     mock_attr,     mock_item,       mock_look,    mock_call,
-    mock_make,     mock_param,    mock_param_info, mock_default, mock_returns,
-    mock_def,      mock_config,   mock_enter,      mock_leave,   mock_splice,
-    mock_memo_key, mock_describe, mock_warn,
+    .name = mock_name,
+    .attr = mock_attr,
+    .item = mock_item,
+    .key = mock_key,
+    .look = mock_look,
+    .call = mock_call,
+    .make = mock_make,
+    .param = mock_param,
+    .param_info = mock_param_info,
+    .param_default = mock_default,
+    .returns = mock_returns,
+    .def = mock_def,
+    .config = mock_config,
+    .enter = mock_enter,
+    .leave = mock_leave,
+    .splice = mock_splice,
+    .memo_key = mock_memo_key,
+    .describe = mock_describe,
+    .warn = mock_warn,
 };
 
 /* ---- one compile ------------------------------------------------------------------------------ */
@@ -691,10 +721,16 @@ static const struct {
     {"def k(out):\n    f = lambda: 3\n", ING_SYNTAX,
      "test.py:2:9: `lambda` is not supported in kernels (Unsupported node \"Lambda\")\n"
      "    f = lambda: 3\n        ^~~~~~~~~\nhelp: define a @qd.func"},
-    {"def k(out):\n    print(out[0])\n", ING_SYNTAX,
-     "test.py:2:5: print is not supported yet in kernels\n    print(out[0])\n    "
-     "^~~~~~~~~~~~~\n"
-     "help: store the values in an array and print them after the kernel call"},
+    {"def k(out):\n    print(\"%d\" % out[0])\n", ING_TYPE,
+     "test.py:2:11: '%' cannot format values of the run time\n    print(\"%d\" % "
+     "out[0])\n          ^~~~~~~~~~~~~\nhelp: write an f-string: f\"x is {x}\""},
+    {"def k(out):\n    print(out)\n", ING_TYPE,
+     "test.py:2:11: an array cannot be printed\n    print(out)\n          "
+     "^~~\nhelp: print its elements, one by one"},
+    {"def k(out):\n    print(out[0], file=3)\n", ING_SYNTAX,
+     "test.py:2:24: print has no parameter 'file' in kernels\n    print(out[0], "
+     "file=3)\n                       ^\nhelp: output goes to sys.stdout; redirect that "
+     "around the kernel call"},
     {"def k(out):\n    for v in LIST:\n        out[0] = v\n", ING_SYNTAX,
      "test.py:2:14: a loop cannot run over a list (LIST)\n    for v in LIST:\n         "
      "    ^~~~\n"
@@ -785,7 +821,8 @@ static void test_questions(void) {
         "def k(out):\n    a = twice(1)\n    b = twice(2)\n    c = twice(2.5)\n",
         "look twice\nsource twice\nenter twice\nparam twice 0\nleave 0\nconfig "
         "default_ip\n"
-        "enter twice\nparam twice 0\nlook N\nconfig default_ip\nleave 1\nsplice 1\n"
+        "enter twice\nparam twice 0\nlook N\nconfig default_ip\nconfig debug\nleave "
+        "1\nsplice 1\n"
         "look twice\nsource twice\nsplice 1\n"
         "look twice\nsource twice\nconfig default_fp\nenter twice\nparam twice 0\nlook "
         "N\n"
