@@ -52,6 +52,7 @@ def build(nodes, order):
             box.content = dict(pairs)
         elif kind == "set":
             members = [v for v in items if not isinstance(v, list)]
+            members = list(dict.fromkeys(members))  # of 1 and True, always the first
             order.shuffle(members)
             box.content = frozenset(members)
         else:
