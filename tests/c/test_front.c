@@ -454,6 +454,7 @@ static mock_func funcs_for_runs[] = {
     {.name = "sign",
      .text = "def sign(v):\n    if v < 0:\n        return -1\n    elif v > 0:\n"
              "        return 1\n    return 0\n"},
+    {.name = "three", .text = "def three():\n    return 3\n"},
     {.name = "put", .text = "def put(a, i, v):\n    a[i] = v\n"},
     {.name = "more",
      .text = "def more(v, w=7):\n    return v + w\n",
@@ -594,9 +595,21 @@ static const want runs[] = {
      {0}},
     {"def k(iout):\n    t = (1, 2.5, 3)\n    iout[0] = t[0] + t[2]\n    iout[1] = "
      "len(t)\n"
-     "    iout[2] = 2 in (1, 2)\n    iout[3] = NOTHING is None\n",
+     "    iout[2] = qd.static(2 in (1, 2))\n    iout[3] = qd.static(NOTHING is None)\n",
      {0},
      {4, 3, 1, 1}},
+    {"def k(iout):\n    s = 0\n    for key in qd.static(TABLE):\n        s = s * 100 + "
+     "key\n"
+     "    for v in qd.static(TABLE.values()):\n        s += v\n    iout[0] = s\n"
+     "    iout[1] = TABLE.get(3, 5) + TABLE.get(4, 5)\n"
+     "    iout[2] = LIST.index(20) + (1, 1, 2).count(1)\n",
+     {0},
+     {803, 35, 3}},
+    {"def k(iout):\n    s = 0\n    for i in qd.static(range(three())):\n        s += "
+     "i\n"
+     "    iout[0] = s\n    iout[1] = isinstance(3, int) + isinstance((1, 2), int)\n",
+     {0},
+     {3, 1}},
     {"def k(iout, n):\n    iout[0] = min(n, 3, 9)\n    iout[1] = max(2, 7)\n    "
      "iout[2] = abs(-n)\n"
      "    iout[3] = qd.select(n > 1, 4, 6)\n",
@@ -946,17 +959,98 @@ static void test_returns(void) {
     free(j);
 }
 
+static uint32_t count_loops(const job *j, uint16_t flag) {
+    const ing_ir_func *f = j->r.mod->funcs.at[0];
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < f->insts.len; i++)
+        n += f->insts.at[i].op == ING_OP_LOOP && f->insts.at[i].flags & flag;
+    return n;
+}
+
+/* Funcs with loops in the outermost block of the kernel: their loops are parallel. */
+static void test_opened(void) {
+    static const char fill[] = "def fill(a, v):\n    for i in range(4):\n"
+                               "        a[i] += v\n    return v\n";
+    static const char both[] = "def both(a):\n    return fill(a, 1) + fill(a, 2)\n";
+    static const char early[] = "def early(a, v):\n    if v > 5:\n        return 1\n"
+                                "    for i in range(4):\n        a[i] += v\n"
+                                "    return 2\n";
+    static const struct {
+        const char *text;
+        uint32_t loops, funcs, trees;
+        int32_t want;
+    } cases[] = {
+        {"def k(iout):\n    both(iout)\n    fill(iout, 4)\n", 3, 1, 5, 7},
+        {"def k(iout):\n    for i in range(2):\n        fill(iout, 1)\n", 1, 2, 2, 2},
+        {"def k(iout, n):\n    if n > 2:\n        both(iout)\n", 0, 3, 3, 3},
+        {"def k(iout, n):\n    for _ in qd.static(range(2)):\n        fill(iout, n)\n",
+         2, 1, 3, 6},
+        {"def k(iout, n):\n    early(iout, n)\n", 0, 2, 2, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        mock_func funcs[] = {{.name = "k", .text = cases[i].text},
+                             {.name = "fill", .text = fill},
+                             {.name = "both", .text = both},
+                             {.name = "early", .text = early}};
+        job *j = malloc(sizeof *j);
+        job_run(j, funcs, 4);
+        job_lower(j);
+        CHECK(j->s == ING_OK);
+        CHECK(count_loops(j, ING_IR_PARALLEL) == cases[i].loops);
+        CHECK(j->r.mod->funcs.len == cases[i].funcs);
+        CHECK(j->r.trees.len == cases[i].trees);
+        memory *mem = calloc(1, sizeof *mem);
+        ing_error_slot error = {0};
+        mem->n = 3;
+        CHECK(execute(j, mem, &error) == 0);
+        CHECK(mem->iout[3] == cases[i].want);
+        free(mem);
+        job_fini(j);
+        free(j);
+    }
+}
+
+/* Where code of an opened func came from: the first one opened is the last tree. */
+static void test_opened_places(void) {
+    mock_func funcs[] = {
+        {.name = "k", .text = "def k(iout):\n    one(iout)\n    two(iout)\n"},
+        {.name = "one",
+         .text = "def one(a):\n    for i in range(2):\n        a[i] = 1\n"},
+        {.name = "two",
+         .text = "def two(a):\n    for i in range(2):\n        a[i] = 2\n"}};
+    job *j = malloc(sizeof *j);
+    job_run(j, funcs, 3);
+    job_lower(j);
+    CHECK(j->s == ING_OK && j->r.trees.len == 3);
+    CHECK(j->r.trees.at[2] == funcs[1].tree && j->r.trees.at[1] == funcs[2].tree);
+    const ing_ir_func *f = j->r.mod->funcs.at[0];
+    uint32_t seen[3] = {0};
+    for (uint32_t i = 1; i < f->insts.len; i++) {
+        uint32_t tree = f->insts.at[i].loc >> ING_FRONT_TREE_SHIFT;
+        CHECK(tree < 3);
+        if (tree < 3) seen[tree]++;
+        uint32_t node = f->insts.at[i].loc & ((1u << ING_FRONT_TREE_SHIFT) - 1);
+        if (tree) CHECK(node < j->r.trees.at[3 - tree]->nodes.len);
+    }
+    CHECK(seen[0] && seen[1] && seen[2]);
+    job_fini(j);
+    free(j);
+}
+
 /* Every allocation of a compile fails once: an error, no leak, no crash. */
 static void test_memory(void) {
-    const char *text =
-        "def k(out, n):\n    for i in range(n):\n        out[i] = twice(i) + 0.5\n";
+    const char *text = "def k(out, n):\n    fill(out)\n    for i in range(n):\n        "
+                       "out[i] = twice(i) "
+                       "+ TABLE.get(3)\n";
     uint64_t at = 1;
     for (; at < 5000; at++) {
         mock_func funcs[] = {
             {.name = "k", .text = text},
-            {.name = "twice", .text = "def twice(v):\n    return v * N\n"}};
+            {.name = "twice", .text = "def twice(v):\n    return v * N\n"},
+            {.name = "fill",
+             .text = "def fill(a):\n    for i in range(2):\n        a[i] = i\n"}};
         job *j = malloc(sizeof *j);
-        job_run(j, funcs, 2);
+        job_run(j, funcs, 3);
         ing_bytes_reserve(&j->m.log, 4096);
         ing_alloc_fail_at(at);
         j->gate = (ing_gate){&mock_ops, &j->m};
@@ -979,6 +1073,8 @@ int main(void) {
     test_depth();
     test_twice();
     test_debug();
+    test_opened();
+    test_opened_places();
     test_returns();
     test_memory();
     return CHECK_DONE();
