@@ -221,8 +221,11 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     if (fn.kind == V_INTRINSIC && fn.tag == ING_IN_PY_ISINSTANCE)
         return ing_front_isinstance(fr, n, &a, out);
     if (fn.kind == V_FUNC) return ing_front_call_func(fr, n, &fn, &a, out);
-    if (fn.kind == V_INTRINSIC)
-        return ing_front_call_intrinsic(fr, n, (ing_intrinsic)fn.tag, &a, out);
+    if (fn.kind == V_INTRINSIC) {
+        ING_TRY(ing_front_call_intrinsic(fr, n, (ing_intrinsic)fn.tag, &a, out));
+        if (fn.tag != ING_IN_STATIC) out->from_static = false;
+        return ING_OK;
+    }
     if (fn.kind == V_DTYPE) return call_dtype(fr, n, fn.dtype, &a, out);
     return call_python(fr, n, &fn, &a, out);
 }

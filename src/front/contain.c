@@ -407,10 +407,25 @@ static ing_status is_of_class(frame *fr, ing_node at, const value *v,
     return ING_OK;
 }
 
+/* int, float, ...: classes that kernels also call. */
+static bool builtin_name(const value *v, class_name *out) {
+    if (v->kind != V_INTRINSIC) return false;
+    const char *text = ing_intrinsic_name((ing_intrinsic)v->tag);
+    if (v->tag != ING_IN_PY_INT && v->tag != ING_IN_PY_FLOAT &&
+        v->tag != ING_IN_PY_BOOL && v->tag != ING_IN_PY_TUPLE &&
+        v->tag != ING_IN_PY_LIST)
+        return false;
+    out->module = (value){.kind = V_STR, .s = "builtins", .n = 8};
+    out->name = (value){.kind = V_STR, .s = text + 9}; /* after "builtins." */
+    out->name.n = (uint32_t)strlen(out->name.s);
+    return true;
+}
+
 static ing_status class_of_arg(frame *fr, ing_node at, value *v, class_name *out) {
     ING_TRY(ing_front_force(fr, at, v));
+    if (builtin_name(v, out)) return ING_OK;
     value meta = {0}, name;
-    bool is_class = v->gref && (v->kind == V_SEEN || v->kind == V_INTRINSIC);
+    bool is_class = v->gref && v->kind == V_SEEN;
     if (is_class) {
         ING_TRY(read_attr(fr, at, v->gref, "__class__", &meta));
         is_class = meta.gref != 0;

@@ -65,15 +65,28 @@ static uint32_t body_of(const ing_front_tree *t) {
     return NF(t, t->root, FUNCTION)->body;
 }
 
-/* Loops, or calls of what may have some. */
-static bool has_phases(const ing_front_tree *t) {
-    const struct nf_FUNCTION *f = NF(t, t->root, FUNCTION);
-    uint32_t end = t->nodes.len;
-    if (list_len(t, f->decorator_list)) end = list_at(t, f->decorator_list, 0);
-    ing_node n = list_len(t, f->body) ? list_at(t, f->body, 0) : end;
-    for (; n < end; n++)
-        if (t->nodes.at[n].kind == ING_NODE_FOR || t->nodes.at[n].kind == ING_NODE_CALL)
-            return true;
+/* Loops, or calls of what may have some. The tree's depth bounds the recursion. */
+static bool has_phases(const ing_front_tree *t, ing_node n) {
+    const ing_front_node *node = &t->nodes.at[n];
+    if (node->kind == ING_NODE_FOR || node->kind == ING_NODE_CALL) return true;
+    const ing_front_shape *shape = ing_front_shape_get(node->kind);
+    for (uint32_t f = 0; f < shape->n_fields; f++) {
+        uint32_t slot = t->slots.at[node->slots + f], one[2] = {1, slot};
+        const uint32_t *list = one;
+        if (shape->fields[f].kind == ING_FIELD_LIST)
+            list = &t->slots.at[slot];
+        else if (shape->fields[f].kind != ING_FIELD_NODE)
+            continue;
+        for (uint32_t i = 1; slot && i <= list[0]; i++)
+            if (list[i] && has_phases(t, list[i])) return true;
+    }
+    return false;
+}
+
+static bool body_has_phases(const ing_front_tree *t) {
+    uint32_t list = body_of(t);
+    for (uint32_t i = 0; i < list_len(t, list); i++)
+        if (has_phases(t, list_at(t, list, i))) return true;
     return false;
 }
 
@@ -126,7 +139,7 @@ static ing_status info_make(call *c, const ing_front_tree *t) {
     frame speak = voice(c, t);
     info->t = t;
     info->early = returns_early(t, body_of(t), false);
-    info->can_open = has_phases(t) && !info->early;
+    info->can_open = body_has_phases(t) && !info->early;
     ING_TRY(ing_front_params_read(&speak, &info->list));
     uint32_t n = info->list.n, dropped = 0;
     info->params = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_gate_param);

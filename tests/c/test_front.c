@@ -595,7 +595,9 @@ static const want runs[] = {
      {0}},
     {"def k(iout):\n    t = (1, 2.5, 3)\n    iout[0] = t[0] + t[2]\n    iout[1] = "
      "len(t)\n"
-     "    iout[2] = qd.static(2 in (1, 2))\n    iout[3] = qd.static(NOTHING is None)\n",
+     "    iout[2] = int(qd.static(2 in (1, 2)))\n    iout[3] = int(qd.static(NOTHING "
+     "is "
+     "None))\n",
      {0},
      {4, 3, 1, 1}},
     {"def k(iout):\n    s = 0\n    for key in qd.static(TABLE):\n        s = s * 100 + "
