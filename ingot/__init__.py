@@ -74,6 +74,7 @@ from ingot._ops import (
     atomic_sub,
     atomic_xor,
     bit_cast,
+    bit_shr,
     cast,
     ceil,
     cos,

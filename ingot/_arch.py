@@ -47,4 +47,4 @@ def by_name(name):
 
 def supported(arch):
     """Whether kernels can run on `arch` in this process."""
-    return arch is cpu or arch is interp
+    return arch is cpu or arch is interp or arch is python

@@ -162,6 +162,8 @@ def _apply(given, arch):
     settings = {name: value for name, value in given.items() if name not in _options.ACCEPTED}
     if arch is _arch.interp:
         settings["interp"] = True
+    if arch is _arch.python:
+        settings["python"] = True
     _core.configure(settings)
     cfg._put(given, arch)
 

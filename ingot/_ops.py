@@ -232,27 +232,102 @@ class ndrange:
         return itertools.product(*(range(*bound) for bound in self.bounds))
 
 
-def _kernel_only(name, doc):
-    def function(*args, **kwargs):
-        raise _SyntaxError(f"qd.{name} can only be used inside a kernel or func")
+@_intrinsic
+def bit_shr(x, y):
+    """x shifted right by y bits, zeros coming in from the left; x as a 32-bit integer."""
+    result = (x & 0xFFFFFFFF) >> y
+    return result - (1 << 32) if result >> 31 else result
+
+
+@_intrinsic
+def bit_cast(x, dtype):
+    """The bits of x as a value of another dtype of equal size."""
+    import struct
+
+    letters = {"8": "b", "16": "h", "32": "i", "64": "q", "f16": "e", "f32": "f", "f64": "d"}
+
+    def letter(name):
+        code = letters.get(name) or letters[name[1:]]
+        return code.upper() if name[0] == "u" else code
+
+    target = letter(str(dtype))
+    size = struct.calcsize(target)
+    source = {2: "e", 4: "f", 8: "d"} if isinstance(x, float) else {1: "b", 2: "h", 4: "i", 8: "q"}
+    if isinstance(x, int) and x >> (8 * size - 1) > 0:
+        source = {k: v.upper() for k, v in source.items()}
+    return struct.unpack("<" + target, struct.pack("<" + source[size], x))[0]
+
+
+@_intrinsic
+def grouped(x):
+    """Loops over index vectors in place of single indices."""
+    return iter(x)
+
+
+@_intrinsic
+def loop_config(**options):
+    """Options of the loop that follows; outside of kernels it does nothing."""
+
+
+_numbers = None
+
+
+def _generator():
+    """Numbers for kernels that run as Python, from the seed of `qd.init`."""
+    global _numbers
+    from ingot import _core
+
+    seed = _core.settings()["random_seed"]
+    if _numbers is None or _numbers[0] != seed:
+        import random as _random
+
+        _numbers = (seed, _random.Random(seed))
+    return _numbers[1]
+
+
+@_intrinsic
+def random(dtype=float):
+    """A random number of the dtype: in [0, 1) for floats, all bits for integers."""
+    name = "f32" if dtype is float else "i32" if dtype is int else str(dtype)
+    if name[0] == "f":
+        return _generator().random()
+    bits = int(name[1:])
+    value = _generator().getrandbits(bits)
+    return value - (1 << bits) if name[0] == "i" and value >> (bits - 1) else value
+
+
+@_intrinsic
+def randn(dtype=None):
+    """A random number of the standard normal distribution."""
+    return _generator().gauss(0.0, 1.0)
+
+
+def _atomic(name, doc, operation):
+    def function(x, *values):
+        from ingot import _core
+
+        if not _core.settings()["python"]:
+            raise _SyntaxError(f"qd.{name} can only be used inside a kernel or func")
+        from ingot import _pyarch
+
+        return _pyarch.update(name, x, lambda old: operation(old, *values))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return _register(function, name)
 
 
-bit_cast = _kernel_only("bit_cast", "The bits of x as a value of another dtype of equal size.")
-grouped = _kernel_only("grouped", "Loops over index vectors in place of single indices.")
-loop_config = _kernel_only("loop_config", "Options of the loop that follows.")
-random = _kernel_only("random", "A random number, uniform in [0, 1) for floats.")
-randn = _kernel_only("randn", "A random number of the standard normal distribution.")
-atomic_add = _kernel_only("atomic_add", "x += y in one step; gives the old x.")
-atomic_sub = _kernel_only("atomic_sub", "x -= y in one step; gives the old x.")
-atomic_mul = _kernel_only("atomic_mul", "x *= y in one step; gives the old x.")
-atomic_min = _kernel_only("atomic_min", "x = min(x, y) in one step; gives the old x.")
-atomic_max = _kernel_only("atomic_max", "x = max(x, y) in one step; gives the old x.")
-atomic_and = _kernel_only("atomic_and", "x &= y in one step; gives the old x.")
-atomic_or = _kernel_only("atomic_or", "x |= y in one step; gives the old x.")
-atomic_xor = _kernel_only("atomic_xor", "x ^= y in one step; gives the old x.")
-atomic_exchange = _kernel_only("atomic_exchange", "x = y in one step; gives the old x.")
-atomic_cas = _kernel_only("atomic_cas", "Sets x if it equals the expected value; gives the old x.")
+atomic_add = _atomic("atomic_add", "x += y in one step; gives the old x.", lambda x, y: x + y)
+atomic_sub = _atomic("atomic_sub", "x -= y in one step; gives the old x.", lambda x, y: x - y)
+atomic_mul = _atomic("atomic_mul", "x *= y in one step; gives the old x.", lambda x, y: x * y)
+atomic_min = _atomic("atomic_min", "x = min(x, y) in one step; gives the old x.", _py.min)
+atomic_max = _atomic("atomic_max", "x = max(x, y) in one step; gives the old x.", _py.max)
+atomic_and = _atomic("atomic_and", "x &= y in one step; gives the old x.", lambda x, y: x & y)
+atomic_or = _atomic("atomic_or", "x |= y in one step; gives the old x.", lambda x, y: x | y)
+atomic_xor = _atomic("atomic_xor", "x ^= y in one step; gives the old x.", lambda x, y: x ^ y)
+atomic_exchange = _atomic("atomic_exchange", "x = y in one step; gives the old x.", lambda x, y: y)
+atomic_cas = _atomic(
+    "atomic_cas",
+    "x = z in one step if x equals y; gives the old x.",
+    lambda x, y, z: z if x == y else x,
+)

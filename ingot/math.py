@@ -1,9 +1,14 @@
-"""`qd.math`: the functions of `qd` that are mathematics, and constants."""
+"""`qd.math`: the functions of `qd` that are mathematics, more of them as funcs, and constants."""
 
+from ingot._core import i32 as _i32
+from ingot._core import u32 as _u32
+from ingot._decorators import func as _func
 from ingot._ops import (
+    abs as _abs,
     acos,
     asin,
     atan2,
+    cast as _cast,
     ceil,
     clz,
     cos,
@@ -27,7 +32,106 @@ pi = 3.141592653589793
 inf = float("inf")
 nan = float("nan")
 
+
+@_func
+def sign(x):
+    """1.0 for positive x, -1.0 for negative x, 0.0 for zero."""
+    return _cast(x >= 0, float) - _cast(x <= 0, float)
+
+
+@_func
+def clamp(x, xmin, xmax):
+    """x, but not below xmin and not above xmax."""
+    return min(xmax, max(xmin, x))
+
+
+@_func
+def mix(x, y, a):
+    """The point between x and y at a: x for 0, y for 1."""
+    return x * (1.0 - a) + y * a
+
+
+@_func
+def step(edge, x):
+    """0.0 below the edge, 1.0 from there on."""
+    return _cast(x >= edge, float)
+
+
+@_func
+def smoothstep(edge0, edge1, x):
+    """0.0 below edge0, 1.0 above edge1, a smooth cubic between them."""
+    t = clamp((x - edge0) / (edge1 - edge0), 0.0, 1.0)
+    return t * t * (3.0 - 2.0 * t)
+
+
+@_func
+def fract(x):
+    """What floor leaves of x: in [0, 1)."""
+    return x - floor(x)
+
+
+@_func
+def mod(x, y):
+    """x - y * floor(x / y)."""
+    return x - y * floor(x / y)
+
+
+@_func
+def log2(x):
+    """The logarithm of x to base 2."""
+    return log(x) / 0.6931471805599453
+
+
+@_func
+def degrees(x):
+    """The angle x, given in radians, in degrees."""
+    return x * 57.29577951308232
+
+
+@_func
+def radians(x):
+    """The angle x, given in degrees, in radians."""
+    return x * 0.017453292519943295
+
+
+@_func
+def isnan(x):
+    """Whether x is not a number."""
+    return x != x
+
+
+@_func
+def isinf(x):
+    """Whether x is infinite."""
+    return _abs(x) == inf
+
+
+@_func
+def fns(mask, base, offset):
+    """The position of the n-th set bit of a 32-bit mask, n = |offset|, counted from bit `base` on.
+
+    Upwards for a positive offset, downwards for a negative one; for 0 `base` itself if that bit
+    is set. 0xFFFFFFFF if there is no such bit.
+    """
+    wanted = _i32(_abs(offset))
+    if offset == 0:
+        wanted = 1
+    seen = 0
+    found = _u32(0xFFFFFFFF)
+    for k in range(32):
+        at = _i32(base) + k
+        if offset < 0:
+            at = _i32(base) - k
+        if at >= 0 and at < 32 and (k == 0 or offset != 0):
+            if (_u32(mask) >> _u32(at)) & _u32(1) == 1:
+                seen += 1
+                if seen == wanted:
+                    found = _u32(at)
+    return found
+
+
 __all__ = [
-    "acos", "asin", "atan2", "ceil", "clz", "cos", "e", "exp", "ffs", "floor", "inf", "log",
-    "max", "min", "nan", "pi", "popcnt", "pow", "round", "sin", "sqrt", "tan", "tanh",
+    "acos", "asin", "atan2", "ceil", "clamp", "clz", "cos", "degrees", "e", "exp", "ffs", "floor",
+    "fns", "fract", "inf", "isinf", "isnan", "log", "log2", "max", "min", "mix", "mod", "nan", "pi",
+    "popcnt", "pow", "radians", "round", "sign", "sin", "smoothstep", "sqrt", "step", "tan", "tanh",
 ]

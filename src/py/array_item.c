@@ -66,8 +66,10 @@ static char *find(ing_py_state *st, const ing_py_array *a, PyObject *key) {
 
 PyObject *ing_py_array_get(PyObject *self, PyObject *key) {
     const ing_py_array *a = (ing_py_array *)self;
-    const char *at = find(ing_py_state_of(self), a, key);
-    return at ? ing_py_scalar_load((ing_dtype)a->spec->dtype, at) : NULL;
+    ing_py_state *st = ing_py_state_of(self);
+    const char *at = find(st, a, key);
+    PyObject *v = at ? ing_py_scalar_load((ing_dtype)a->spec->dtype, at) : NULL;
+    return st->settings.at[ING_SET_python] ? ing_py_python_cell(v, self, key) : v;
 }
 
 int ing_py_array_set(PyObject *self, PyObject *key, PyObject *value) {
@@ -114,6 +116,8 @@ PyObject *ing_py_array_at(PyObject *self, Py_ssize_t i) {
 
 PyObject *ing_py_array_iter(PyObject *self) {
     ing_py_dims d;
+    if (ing_py_state_of(self)->settings.at[ING_SET_python])
+        return ing_py_python_indices(self);
     ing_py_array_dims((ing_py_array *)self, &d);
     if (d.n != 1)
         return PyErr_Format(

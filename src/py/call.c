@@ -346,6 +346,8 @@ PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargs
                              PyObject *kwnames) {
     ing_py_kernel *k = (ing_py_kernel *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (k->st->settings.at[ING_SET_python])
+        return ing_py_python_run(k->def.fn, args, n, kwnames);
     if (!kwnames && n == (Py_ssize_t)k->def.n_params && k->def.n_kwonly == 0 &&
         n <= ING_PY_MAX_PARAMS)
         return launch(k, args);

@@ -203,4 +203,11 @@ static inline void ing_py_array_touch(ing_py_state *st, ing_py_array *a) {
     a->generation = ++st->generations;
 }
 
+/* arch=qd.python (pyarch.c): an element as a number that knows its place (takes value), the
+ * indices of an array, the call of a kernel. */
+PyObject *ing_py_python_cell(PyObject *value, PyObject *array, PyObject *key);
+PyObject *ing_py_python_indices(PyObject *array);
+PyObject *ing_py_python_run(PyObject *fn, PyObject *const *args, Py_ssize_t n,
+                            PyObject *kwnames);
+
 #endif
