@@ -166,23 +166,23 @@ static PyObject *as_obj(PyObject *self, void *unused) {
     return Py_NewRef(((fp_as *)self)->obj);
 }
 
-static PyGetSetDef as_getset[] = {
+static const PyGetSetDef as_getset[] = {
     {"obj", as_obj, NULL, "what is seen", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot as_slots[] = {
-    {Py_tp_traverse, as_traverse}, {Py_tp_clear, as_clear},
-    {Py_tp_dealloc, as_dealloc},   {Py_tp_repr, as_repr},
-    {Py_tp_getset, as_getset},     {0, NULL},
+static const PyType_Slot as_slots[] = {
+    {Py_tp_traverse, as_traverse},     {Py_tp_clear, as_clear},
+    {Py_tp_dealloc, as_dealloc},       {Py_tp_repr, as_repr},
+    {Py_tp_getset, (void *)as_getset}, {0, NULL},
 };
 
-static PyType_Spec as_spec = {
+static const PyType_Spec as_spec = {
     .name = "ingot._core.FingerprintMark",
     .basicsize = sizeof(fp_as),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
              Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = as_slots,
+    .slots = (PyType_Slot *)as_slots,
 };
 
 /* ---- state ----------------------------------------------------------------------------------------------- */
