@@ -34,12 +34,12 @@ BOOTSTRAP = (
 
 def argv():
     """The command line of a helper of this interpreter; used in the parent."""
-    python = os.environ.get("INGOT_PYTHON") or sys.executable
-    frozen = getattr(sys, "frozen", False) and not os.environ.get("INGOT_PYTHON")
+    python = os.environ.get("INGOT_HELPER_PYTHON") or sys.executable
+    frozen = getattr(sys, "frozen", False) and not os.environ.get("INGOT_HELPER_PYTHON")
     if not python or frozen:
         raise RuntimeError(
             "compiling needs a Python interpreter and this program does not tell which: "
-            "set INGOT_PYTHON to the path of one that has llvmlite"
+            "set INGOT_HELPER_PYTHON to the path of one that has llvmlite"
         )
     return [python, "-I", "-c", BOOTSTRAP, os.path.abspath(__file__), *llvmlite_dirs()]
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The digest answers ING_ASK_SPEC in traces: tags and order are part of file formats. */
+/* Tags and order are part of file formats. */
 static ing_hash128 digest_of(const ing_py_spec *s) {
     ing_hasher h;
     ing_hasher_init(&h);

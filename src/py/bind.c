@@ -144,6 +144,22 @@ static ing_status bind_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *
     return bind_int(k, b, obj, w, e);
 }
 
+/* A member that is a number: it may have been deleted, or replaced by anything. */
+static ing_status bind_number(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
+                              uint64_t *w, ing_err *e) {
+    if (obj && (PyLong_Check(obj) || PyFloat_Check(obj) || PyIndex_Check(obj)))
+        return bind_scalar(k, b, obj, w, e);
+    ing_bytes path;
+    ing_bytes_init(&path);
+    ing_path_print(&k->paths, b->path, &path);
+    ing_status s = ing_py_def_fail(
+        k->st, &k->def, b->arg, obj ? ING_TYPE : ING_NAME, NULL, e,
+        "%s must be a number (%s), it is %.100s", path.at ? (const char *)path.at : "?",
+        ing_dtype_name((ing_dtype)b->dtype), obj ? Py_TYPE(obj)->tp_name : "missing");
+    ing_bytes_fini(&path);
+    return s;
+}
+
 ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
                            PyObject *const *args, PyObject *const *held,
                            uint64_t *words, ing_py_views *views, ing_err *e) {
@@ -155,6 +171,9 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
             break;
         case ING_BIND_SCALAR:
             ING_TRY(bind_scalar(k, b, args[b->arg], &words[b->word], e));
+            break;
+        case ING_BIND_NUMBER:
+            ING_TRY(bind_number(k, b, held[b->fetch - 1], &words[b->word], e));
             break;
         case ING_BIND_CAPTURED:
             bind_ndarray(k->st, b, held[b->fetch - 1], words);

@@ -104,6 +104,7 @@ void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->why);
     Py_CLEAR(d->names);
     Py_CLEAR(d->free_names);
+    Py_CLEAR(d->types);
     Py_CLEAR(d->defaults);
     ing_front_tree_free(d->tree);
     d->tree = NULL;
@@ -114,6 +115,7 @@ void ing_py_def_fini(ing_py_def *d) {
 int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg) {
     Py_VISIT(d->fn);
     Py_VISIT(d->names);
+    Py_VISIT(d->types);
     Py_VISIT(d->defaults);
     return 0;
 }
@@ -334,6 +336,11 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
     }
     ing_status s = passing_of(st, a, out);
     if (s != ING_DECLINED) return s;
+    if (ing_py_is_dataclass(
+            a)) { /* its fields are reached like members of a template */
+        out->passing = ING_PASS_TEMPLATE;
+        return ING_OK;
+    }
     return ing_py_def_fail(
         st, d, i, ING_SYNTAX,
         "use a dtype such as qd.f32, qd.types.ndarray() or qd.template()", e,
@@ -394,7 +401,8 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
     ing_gate_returns returns = {0};
     PyObject *annotations = ing_py_attr(d->fn, "__annotations__");
     PyObject *ret_name = PyUnicode_InternFromString("return");
-    ing_status s = p && ret_name && annotations ? ING_OK : ING_PYTHON;
+    PyObject *types = PyTuple_New((Py_ssize_t)d->n_params);
+    ing_status s = p && ret_name && annotations && types ? ING_OK : ING_PYTHON;
     if (s != ING_OK && !PyErr_Occurred()) PyErr_NoMemory();
     for (uint32_t i = 0; s == ING_OK && i <= d->n_params; i++) {
         bool is_ret = i == d->n_params;
@@ -406,6 +414,8 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
             s = return_meaning(st, d, a, &returns, e);
         else
             s = one_meaning(st, d, i, a, kernel, &p[i], e);
+        if (s == ING_OK && !is_ret)
+            PyTuple_SET_ITEM(types, i, Py_NewRef(a ? a : Py_None));
         Py_XDECREF(a);
     }
     Py_XDECREF(ret_name);
@@ -413,8 +423,10 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
     /* Annotations are Python: another thread may have resolved them meanwhile. */
     if (s == ING_OK && !d->params) {
         d->params = p;
+        d->types = types;
         d->returns = returns;
     } else {
+        Py_XDECREF(types);
         ing_free(p);
     }
     return s;

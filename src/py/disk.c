@@ -195,7 +195,7 @@ static bool record_bind_of(const ing_py_bind *b, ing_record_bind *out) {
                              .word = b->word,
                              .path = b->path};
     const ing_py_spec *s = b->spec;
-    if (!s) return b->kind == ING_BIND_SCALAR;
+    if (!s) return b->kind == ING_BIND_SCALAR || b->kind == ING_BIND_NUMBER;
     out->elem_dtype = s->dtype;
     out->ndim = s->ndim;
     out->grad = s->grad;
@@ -385,11 +385,11 @@ static ing_status load_binds(ing_py_kernel *k, const ing_record *r, ing_py_varia
                          .arg = from->arg,
                          .word = from->word,
                          .path = from->path};
-        bool captured = b.kind == ING_BIND_CAPTURED;
-        if (b.kind > ING_BIND_CAPTURED || (captured && !b.path) ||
-            (!captured && b.arg >= k->def.n_params))
+        bool by_path = b.kind == ING_BIND_CAPTURED || b.kind == ING_BIND_NUMBER;
+        if (b.kind > ING_BIND_NUMBER || (by_path && !b.path) ||
+            (!by_path && b.arg >= k->def.n_params))
             return ING_DECLINED;
-        if (b.kind != ING_BIND_SCALAR) {
+        if (b.kind != ING_BIND_SCALAR && b.kind != ING_BIND_NUMBER) {
             ing_py_spec s = {.dtype = from->elem_dtype,
                              .ndim = from->ndim,
                              .grad = from->grad,

@@ -10,9 +10,12 @@
 #include <string.h>
 
 typedef struct thing {
-    PyObject *obj; /* owned; NULL = absent */
-    ing_path path; /* in the frame's terms */
-    ing_path root; /* from the kernel's root, by way of the first use of the func */
+    PyObject *obj;  /* owned; NULL = absent */
+    ing_path path;  /* in the frame's terms */
+    ing_path root;  /* from the kernel's root, by way of the first use of the func */
+    PyObject *type; /* owned: its declared type, or NULL */
+    ing_path type_path; /* where that is declared, in the frame's terms */
+    bool at_launch;     /* a number that is read at each launch */
 } thing;
 
 typedef struct frame {
@@ -62,7 +65,7 @@ static ing_status no_memory(ing_err *e) {
 /* A new thing; takes obj. */
 static ing_status thing_take(ing_py_gate *g, PyObject *obj, ing_path path,
                              ing_path root, ing_gref *out, ing_err *e) {
-    thing t = {obj, path, root};
+    thing t = {.obj = obj, .path = path, .root = root};
     if (!ing_vec_push(&g->things, t)) {
         Py_XDECREF(obj);
         return no_memory(e);
@@ -79,7 +82,17 @@ static ing_status record(ing_py_gate *g, ing_path path, ing_ask ask, ing_hash128
 
 static ing_status record_absent(ing_py_gate *g, ing_path path, ing_err *e) {
     ing_gate_fact absent = {.kind = ING_GATE_ABSENT};
-    return record(g, path, ING_ASK_KIND, ing_py_fact_digest(&absent), e);
+    return record(g, path, ING_ASK_LOOK, ing_py_fact_digest(&absent), e);
+}
+
+/* Both names of one step from a thing. False: no memory. */
+static bool step_paths(ing_paths *paths, thing from, ing_step step, const char *name,
+                       int64_t i, ing_path *path, ing_path *root) {
+    *root = ing_path_add(paths, from.root, step, name, i);
+    *path = from.path == from.root ? *root
+            : from.path            ? ing_path_add(paths, from.path, step, name, i)
+                                   : 0;
+    return *root && (!from.path || *path);
 }
 
 /* One step from a thing; what is absent is recorded as such and comes out as 0. */
@@ -87,17 +100,41 @@ static ing_status step_from(ing_py_gate *g, thing from, ing_step step, const cha
                             int64_t i, ing_gref *out, ing_err *e) {
     *out = 0;
     ing_paths *paths = &g->kernel->paths;
-    ing_path root = ing_path_add(paths, from.root, step, name, i);
-    ing_path path = from.path == from.root ? root
-                    : from.path ? ing_path_add(paths, from.path, step, name, i)
-                                : 0;
-    if (!root || (from.path && !path)) return no_memory(e);
+    ing_path path, root;
+    if (!step_paths(paths, from, step, name, i, &path, &root)) return no_memory(e);
     PyObject *obj = NULL;
     ing_path_node node = paths->nodes.at[root];
     ING_TRY(ing_py_step(g->kernel, g->args, from.obj, &node, &obj, e));
     if (!from.path) path = root = 0;
     if (!obj) return path ? record_absent(g, path, e) : ING_OK;
     return thing_take(g, obj, path, root, out, e);
+}
+
+/* What the class of `from` declares about the member that was just reached. A number that
+ * is declared as one, or belongs to an object whose numbers are read at launch, is not
+ * compiled in. */
+static ing_status declare(ing_py_gate *g, thing from, const char *name, ing_gref of,
+                          ing_err *e) {
+    thing *t = thing_get(g, of);
+    if (!of || !from.path) return ING_OK;
+    if (ing_py_number_dtype(g->kernel->st, t->obj) != ING_VOID &&
+        ing_py_members_at_launch(from.obj)) {
+        t->at_launch = true;
+        return step_paths(&g->kernel->paths, from, ING_STEP_NUMBER, name, 0, &t->path,
+                          &t->root)
+                   ? ING_OK
+                   : no_memory(e);
+    }
+    if (!from.type || !ing_py_is_dataclass(from.type)) return ING_OK;
+    PyObject *key = PyUnicode_FromString(name);
+    if (!key) return ING_PYTHON;
+    t->type = ing_py_field_type(from.type, key);
+    Py_DECREF(key);
+    if (!t->type) return ING_OK;
+    t->type_path =
+        ing_path_add(&g->kernel->paths, from.type_path, ING_STEP_FIELD_TYPE, name, 0);
+    t->at_launch = ing_py_dtype_from(g->kernel->st, t->type) != ING_VOID;
+    return t->type_path ? ING_OK : no_memory(e);
 }
 
 /* ---- walking ------------------------------------------------------------------------------ */
@@ -137,7 +174,8 @@ static ing_status gate_attr(void *self, ing_gref of, const char *name, ing_gref 
     ing_py_gate *g = self;
     thing t = *thing_get(g, of);
     ING_TRY(depth_check(g, t.path, e));
-    return step_from(g, t, ING_STEP_ATTR, name, 0, out, e);
+    ING_TRY(step_from(g, t, ING_STEP_ATTR, name, 0, out, e));
+    return declare(g, t, name, *out, e);
 }
 
 static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
@@ -157,11 +195,28 @@ static ing_status gate_key(void *self, ing_gref of, uint32_t i, ing_gref *out,
     return step_from(g, t, ING_STEP_KEY, NULL, i, out, e);
 }
 
+/* A declared number: its type is what the code depends on, its value is read at launch. */
+static ing_status look_number(ing_py_gate *g, thing t, ing_gate_fact *out, ing_err *e) {
+    ing_py_state *st = g->kernel->st;
+    if (!t.type) {
+        ING_TRY(ing_py_see(st, t.obj, out, e));
+        ing_py_as_number(st, t.obj, out);
+        return record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e);
+    }
+    ing_gate_fact declared;
+    ING_TRY(ing_py_see(st, t.type, &declared, e));
+    ING_TRY(record(g, t.type_path, ING_ASK_LOOK, ing_py_fact_digest(&declared), e));
+    *out = (ing_gate_fact){
+        .kind = ING_GATE_SCALAR, .dtype = ing_py_dtype_from(st, t.type), .s = ""};
+    return ING_OK;
+}
+
 static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err *e) {
     ing_py_gate *g = self;
     thing t = *thing_get(g, of);
+    if (t.at_launch) return look_number(g, t, out, e);
     ING_TRY(ing_py_see(g->kernel->st, t.obj, out, e));
-    return record(g, t.path, ing_py_fact_ask(out), ing_py_fact_digest(out), e);
+    return record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e);
 }
 
 /* The path of a call in one of the two ways of naming things; 0 when it has none. */
@@ -248,6 +303,18 @@ static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
 
 /* ---- the frame's function ------------------------------------------------------------------- */
 
+/* A parameter annotated with a dataclass hands the declared types of its fields on. */
+static ing_status declare_param(ing_py_gate *g, uint32_t i, ing_err *e) {
+    frame *f = top(g);
+    ING_TRY(ing_py_def_meanings(g->kernel->st, f->def, f->kernel, e));
+    PyObject *type = PyTuple_GET_ITEM(f->def->types, i);
+    if (!ing_py_is_dataclass(type)) return ING_OK;
+    thing *t = thing_get(g, f->params[i]);
+    t->type = Py_NewRef(type);
+    t->type_path = ing_path_add(&g->kernel->paths, f->func, ING_STEP_PARAM, NULL, i);
+    return t->type_path ? ING_OK : no_memory(e);
+}
+
 static ing_status gate_param(void *self, uint32_t i, ing_gref *out, ing_err *e) {
     ing_py_gate *g = self;
     frame *f = top(g);
@@ -259,6 +326,7 @@ static ing_status gate_param(void *self, uint32_t i, ing_gref *out, ing_err *e) 
         ing_path p = ing_path_add(&g->kernel->paths, 0, ING_STEP_ARG, name, i);
         if (!p) return no_memory(e);
         ING_TRY(thing_take(g, Py_XNewRef(g->args[i]), p, p, &f->params[i], e));
+        ING_TRY(declare_param(g, i, e));
     }
     *out = f->params[i];
     return ING_OK;
@@ -358,6 +426,7 @@ static ing_status gate_enter(void *self, ing_gref fn, const ing_gref *params,
         ing_gref r = 0;
         ING_TRY(thing_take(g, Py_XNewRef(t.obj), p, t.root, &r, e));
         top(g)->params[i] = r;
+        ING_TRY(declare_param(g, i, e));
     }
     return ING_OK;
 }
@@ -404,7 +473,7 @@ static ing_status gate_memo_key(void *self, ing_gref of, ing_hash128 *out, ing_e
     PyObject *o = thing_get(g, of)->obj;
     ing_gate_fact f;
     ING_TRY(ing_py_see(g->kernel->st, o, &f, e));
-    if (ing_py_fact_ask(&f) == ING_ASK_VALUE) {
+    if (ing_py_fact_is_value(&f)) {
         *out = ing_py_fact_digest(&f);
         return ING_OK;
     }
@@ -494,7 +563,10 @@ void ing_py_gate_free(ing_py_gate *g) {
         ing_trace_fini(&g->frames.at[i].trace);
     }
     for (uint32_t i = 0; i < g->subs.len; i++) ing_trace_fini(&g->subs.at[i].trace);
-    for (uint32_t i = 0; i < g->things.len; i++) Py_XDECREF(g->things.at[i].obj);
+    for (uint32_t i = 0; i < g->things.len; i++) {
+        Py_XDECREF(g->things.at[i].obj);
+        Py_XDECREF(g->things.at[i].type);
+    }
     ing_vec_fini(&g->frames);
     ing_vec_fini(&g->subs);
     ing_vec_fini(&g->things);

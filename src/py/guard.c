@@ -203,11 +203,11 @@ static bool is_fixed(const ing_py_kernel *k, const ing_question *q) {
 static bool is_bound(const ing_py_kernel *k, const ing_py_variant *v,
                      const ing_question *q) {
     ing_path_node n = k->paths.nodes.at[q->path];
-    if (q->ask != ING_ASK_SPEC) return false;
+    if (q->ask != ING_ASK_LOOK) return false;
     for (uint32_t i = 0; i < v->binds.len; i++) {
         const ing_py_bind *b = &v->binds.at[i];
-        if (b->kind == ING_BIND_CAPTURED ? b->path == q->path
-                                         : n.step == ING_STEP_ARG && b->arg == n.i)
+        if (b->kind == ING_BIND_CAPTURED && b->path == q->path) return true;
+        if (b->kind == ING_BIND_ARRAY && n.step == ING_STEP_ARG && b->arg == n.i)
             return true;
     }
     return false;
@@ -218,14 +218,17 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     ing_py_variant *v = m->variant;
     ing_py_guard g = {.path = q->path, .ask = q->ask, .answer = q->answer};
     ING_TRY(want(m, place_of(k, q->path, (ing_ask)q->ask), &g.fetch, e));
-    /* The object may be another one by now than the one that was asked about. */
     PyObject *obj = m->values.at[g.fetch - 1];
+    /* What can change in place is looked at each time, wherever its name is. */
+    g.always = !v->fetches.at[g.fetch - 1].module_only ||
+               (obj && (PyList_Check(obj) || PyDict_Check(obj)));
+    if (g.always) v->fetches.at[g.fetch - 1].live = true;
+    /* The object may be another one by now than the one that was asked about. */
     ing_hash128 answer;
     ING_TRY(ing_py_answer_of(k, obj, q->path, (ing_ask)q->ask, &answer, e));
     if (!ing_vec_push(&v->guards, g)) return no_memory(e);
     if (obj && ing_hash_eq(answer, q->answer) && ing_py_is_atom(k->st, obj))
         v->guards.at[v->guards.len - 1].expect = Py_NewRef(obj);
-    if (!v->fetches.at[g.fetch - 1].module_only) v->fetches.at[g.fetch - 1].live = true;
     return ING_OK;
 }
 
@@ -233,7 +236,7 @@ static ing_status make_all(making *m, ing_err *e) {
     ing_py_variant *v = m->variant;
     for (uint32_t i = 0; i < v->binds.len; i++) {
         ing_py_bind *b = &v->binds.at[i];
-        if (b->kind != ING_BIND_CAPTURED) continue;
+        if (b->kind != ING_BIND_CAPTURED && b->kind != ING_BIND_NUMBER) continue;
         ING_TRY(want(m, b->path, &b->fetch, e));
         v->fetches.at[b->fetch - 1].live = true;
     }
@@ -316,7 +319,7 @@ static ing_status all_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const 
     ING_TRY(fetch_all(k, v, args, clean, held, e));
     for (uint32_t i = 0; i < v->guards.len; i++) {
         const ing_py_guard *g = &v->guards.at[i];
-        if (clean && v->fetches.at[g->fetch - 1].module_only) continue;
+        if (clean && !g->always) continue;
         ING_TRY(guard_holds(k, g, held[g->fetch - 1], e));
     }
     for (uint32_t i = 0; i < v->binds.len; i++) {

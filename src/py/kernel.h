@@ -25,8 +25,8 @@ typedef struct ing_py_host {
     ing_py_state *st;
     ing_engine *engine;
     ing_rt *rt;
-    uint64_t epoch;                      /* grows with every qd.init / qd.reset (R14) */
-    uint64_t forks;                      /* grows in every forked child */
+    uint64_t epoch;    /* grows with every qd.init / qd.reset (R14) */
+    uint64_t forks;    /* grows in every forked child */
     uint64_t next_key; /* of random numbers: begins with the seed, grows per launch */
     uint64_t store_epoch, helpers_epoch; /* for which they were made */
     PyObject *sources; /* dict: file name -> bytes, each file read once */
@@ -65,7 +65,8 @@ typedef struct ing_py_def {
     PyObject *names;      /* tuple of parameter names */
     PyObject *free_names; /* tuple parallel to the cells of the closure */
     PyObject *defaults;   /* tuple parallel to names, NULL items where there is none */
-    ing_gate_param *params;   /* meanings of the annotations; NULL until asked */
+    ing_gate_param *params; /* meanings of the annotations; NULL until asked */
+    PyObject *types; /* with params: tuple of annotations, None where there is none */
     ing_gate_returns returns; /* valid when params is set */
 } ing_py_def;
 
@@ -124,6 +125,7 @@ typedef struct ing_py_guard {
     ing_path path;
     uint8_t ask;
     uint32_t fetch; /* from 1 */
+    bool always;    /* checked even while module dictionaries are unchanged */
     ing_hash128 answer;
     PyObject
         *expect; /* owned: an immutable atom, type or function; NULL: by digest (R13) */
@@ -133,6 +135,7 @@ typedef enum ing_py_bind_kind {
     ING_BIND_SCALAR, /* argument -> word, converted to dtype */
     ING_BIND_ARRAY,  /* argument: an array of this spec, ours or foreign (NumPy ...) */
     ING_BIND_CAPTURED, /* an Ndarray behind a path */
+    ING_BIND_NUMBER,   /* a number behind a path -> word, converted to dtype */
 } ing_py_bind_kind;
 
 typedef struct ing_py_bind {
@@ -213,7 +216,7 @@ void ing_py_variant_unref(ing_py_variant *v);
 /* Classifies an object; obj NULL = absent. Text in the fact is borrowed from obj. */
 ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *out, ing_err *e);
 ing_hash128 ing_py_fact_digest(const ing_gate_fact *f);
-ing_ask ing_py_fact_ask(const ing_gate_fact *f);
+bool ing_py_fact_is_value(const ing_gate_fact *f); /* compiled in, equal by digest */
 /* The func or kernel definition behind an object (bound methods included), or NULL. */
 ing_py_def *ing_py_def_of(ing_py_state *st, PyObject *obj);
 bool ing_py_is_atom(ing_py_state *st, PyObject *obj); /* a guard may own it (R13) */
@@ -242,6 +245,16 @@ bool ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out);
 ing_path ing_py_call_arg_step(ing_paths *p, ing_path parent, ing_path arg,
                               PyObject *value);
 PyObject *ing_py_call_arg_value(const ing_paths *p, const ing_path_node *n);
+
+/* Declared types (declared.c). New references; NULL without exception = none. */
+bool ing_py_is_dataclass(PyObject *cls);
+PyObject *ing_py_field_type(PyObject *cls, PyObject *name);
+/* The dtype that a Python number has at run time; ING_VOID: it is no number. */
+ing_dtype ing_py_number_dtype(const ing_py_state *st, PyObject *value);
+/* Turns the fact about a number into that of a run-time scalar. */
+void ing_py_as_number(const ing_py_state *st, PyObject *obj, ing_gate_fact *f);
+/* An instance of a class whose numbers are read at launch (template_primitives=False). */
+bool ing_py_members_at_launch(PyObject *obj);
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p);
 ing_hash128 ing_py_returns_digest(const ing_gate_returns *r);

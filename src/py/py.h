@@ -45,7 +45,7 @@ typedef struct ing_py_spec {
     uint8_t elem_rank;            /* 0 scalar, 1 vector, 2 matrix elements */
     uint32_t elem_shape[2];       /* 0 where unused */
     uint8_t layout[ING_MAX_NDIM]; /* logical axis at memory position k; 0 past ndim */
-    ing_hash128 digest;           /* of the above: the answer to ING_ASK_SPEC */
+    ing_hash128 digest;           /* of the above */
     uint32_t id;                  /* from 1, in order of first use */
 } ing_py_spec;
 

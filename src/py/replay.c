@@ -52,7 +52,12 @@ static ing_status key_item(PyObject *from, PyObject *key, PyObject **out) {
 
 static ing_status named_step(ing_py_state *st, PyObject *from, ing_step step,
                              PyObject *name, PyObject **out) {
-    if (step == ING_STEP_ATTR) return attr_item(from, name, out);
+    if (step == ING_STEP_ATTR || step == ING_STEP_NUMBER)
+        return attr_item(from, name, out);
+    if (step == ING_STEP_FIELD_TYPE) {
+        *out = ing_py_field_type(from, name);
+        return ING_OK;
+    }
     if (step == ING_STEP_ITEM_STR) return key_item(from, name, out);
     ing_py_def *d = ing_py_def_of(st, from);
     if (!d) return ING_OK; /* not a function any more: absent */
@@ -83,14 +88,15 @@ static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
         return ING_OK;
     }
     ing_py_def *d = ing_py_def_of(st, from);
-    if (d && step == ING_STEP_DEFAULT && i >= 0 && i < (int64_t)d->n_params)
-        *out = Py_XNewRef(PyTuple_GET_ITEM(d->defaults, i));
+    if (!d || i < 0 || i >= (int64_t)d->n_params) return ING_OK;
+    if (step == ING_STEP_DEFAULT) *out = Py_XNewRef(PyTuple_GET_ITEM(d->defaults, i));
+    if (step == ING_STEP_PARAM && d->types)
+        *out = Py_NewRef(PyTuple_GET_ITEM(d->types, i));
     return ING_OK;
 }
 
 ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
                        const ing_path_node *node, PyObject **out, ing_err *e) {
-    (void)e;
     *out = NULL;
     switch ((ing_step)node->step) {
     case ING_STEP_KERNEL: *out = Py_NewRef((PyObject *)k); return ING_OK;
@@ -102,11 +108,19 @@ ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
     case ING_STEP_CLOSURE:
     case ING_STEP_BUILTIN:
     case ING_STEP_ATTR:
+    case ING_STEP_NUMBER:
+    case ING_STEP_FIELD_TYPE:
     case ING_STEP_ITEM_STR: {
         if (!from) return ING_OK;
         PyObject *name = atom_name(k, node->atom);
         if (!name) return ING_PYTHON;
         return named_step(k->st, from, (ing_step)node->step, name, out);
+    }
+    case ING_STEP_PARAM: { /* the annotation itself */
+        ing_py_def *d = ing_py_def_of(k->st, from);
+        if (!d) return ING_OK;
+        ING_TRY(ing_py_def_meanings(k->st, d, from == (PyObject *)k, e));
+        return numbered_step(k->st, from, ING_STEP_PARAM, node->i, out);
     }
     case ING_STEP_ITEM_INT:
     case ING_STEP_KEY:
@@ -220,10 +234,11 @@ static ing_status answer_meaning(ing_py_kernel *k, PyObject *obj,
     return ING_OK;
 }
 
-static ing_status answer_look(ing_py_state *st, PyObject *obj, ing_hash128 *out,
-                              ing_err *e) {
+static ing_status answer_look(ing_py_state *st, PyObject *obj, bool number,
+                              ing_hash128 *out, ing_err *e) {
     ing_gate_fact f;
     ING_TRY(ing_py_see(st, obj, &f, e));
+    if (number) ing_py_as_number(st, obj, &f);
     *out = ing_py_fact_digest(&f);
     return ING_OK;
 }
@@ -233,7 +248,7 @@ ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, ing_path path, ing_
     ing_path_node node = k->paths.nodes.at[path];
     if (ask == ING_ASK_MEANING) return answer_meaning(k, obj, &node, out, e);
     if (ask == ING_ASK_SOURCE) return answer_source(k->st, obj, out, e);
-    return answer_look(k->st, obj, out, e);
+    return answer_look(k->st, obj, node.step == ING_STEP_NUMBER, out, e);
 }
 
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,

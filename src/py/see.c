@@ -205,10 +205,8 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
     return ING_OK;
 }
 
-ing_ask ing_py_fact_ask(const ing_gate_fact *f) {
+bool ing_py_fact_is_value(const ing_gate_fact *f) {
     switch (f->kind) {
-    case ING_GATE_ARRAY:
-    case ING_GATE_SCALAR: return ING_ASK_SPEC;
     case ING_GATE_NONE:
     case ING_GATE_BOOL:
     case ING_GATE_INT:
@@ -216,8 +214,8 @@ ing_ask ing_py_fact_ask(const ing_gate_fact *f) {
     case ING_GATE_STR:
     case ING_GATE_DTYPE:
     case ING_GATE_ENUM:
-    case ING_GATE_INTRINSIC: return ING_ASK_VALUE;
-    default: return ING_ASK_KIND;
+    case ING_GATE_INTRINSIC: return true;
+    default: return false;
     }
 }
 

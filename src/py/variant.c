@@ -82,11 +82,10 @@ static ing_status make_binds(ing_py_kernel *k, ing_py_gate *g,
             s = bind_array(k, g, a->ref, &b, e);
         } else {
             ing_path_node n = k->paths.nodes.at[b.path];
-            b.kind = ING_BIND_SCALAR;
-            b.arg = (uint16_t)n.i;
-            if (n.step != ING_STEP_ARG)
-                s = ing_fail(e, ING_INTERNAL,
-                             "a run-time scalar that is not an argument");
+            bool direct = n.step == ING_STEP_ARG && n.parent == 0;
+            b.kind = direct ? ING_BIND_SCALAR : ING_BIND_NUMBER;
+            while (n.parent) n = k->paths.nodes.at[n.parent];
+            b.arg = n.step == ING_STEP_ARG ? (uint16_t)n.i : 0; /* for messages */
         }
         if (s == ING_OK && !ing_vec_push(&v->binds, b)) s = no_memory(e);
     }

@@ -134,7 +134,7 @@ ing_status ing_trace_read(ing_reader *r, const ing_path_map *map, ing_trace *t) 
         uint32_t ask = ing_reader_u32(r);
         ing_hash128 answer = {ing_reader_u64(r), 0};
         answer.hi = ing_reader_u64(r);
-        if (r->failed || !path || ask < ING_ASK_SPEC || ask > ING_ASK_IDENTITY ||
+        if (r->failed || !path || ask < ING_ASK_LOOK || ask > ING_ASK_IDENTITY ||
             !ing_trace_add(t, path, (ing_ask)ask, answer))
             return ING_DECLINED;
     }

@@ -40,10 +40,8 @@ bool ing_trace_splice(ing_trace *into, ing_paths *p, const ing_trace *sub,
 
 static const char *ask_name(ing_ask a) {
     switch (a) {
-    case ING_ASK_SPEC: return "spec";
-    case ING_ASK_VALUE: return "value";
+    case ING_ASK_LOOK: return "look";
     case ING_ASK_SOURCE: return "source";
-    case ING_ASK_KIND: return "kind";
     case ING_ASK_CONFIG: return "config";
     case ING_ASK_MEANING: return "meaning";
     case ING_ASK_IDENTITY: return "identity";

@@ -32,16 +32,17 @@ typedef enum ing_step {
     ING_STEP_CALL_FLOAT,
     ING_STEP_CALL_STR,
     ING_STEP_CALL_NONE,
-    ING_STEP_CONFIG, /* root: setting i */
-    ING_STEP_KEY,    /* key number i of a dict, in its order */
+    ING_STEP_NUMBER,     /* attribute that is a number read at each launch */
+    ING_STEP_FIELD_TYPE, /* declared type of a dataclass field */
+    ING_STEP_CONFIG,     /* root: setting i */
+    ING_STEP_KEY,        /* key number i of a dict, in its order */
     ING_STEP_N,
 } ing_step;
 
+/* What is asked never depends on the answer: equal answers so far, equal question (R6). */
 typedef enum ing_ask {
-    ING_ASK_SPEC = 1, /* dtype, ndim, element shape, layout, grad */
-    ING_ASK_VALUE,    /* structural fingerprint */
-    ING_ASK_SOURCE,   /* tree digest */
-    ING_ASK_KIND,     /* which kind of thing (absent, None, module, class, func, ...) */
+    ING_ASK_LOOK = 1, /* what is there: its kind, and its value or spec; or nothing */
+    ING_ASK_SOURCE,   /* tree digest of a func, text and code of a Python function */
     ING_ASK_CONFIG,
     ING_ASK_MEANING,  /* of an annotation: passing, dtype, ndim */
     ING_ASK_IDENTITY, /* memory only: the very object */

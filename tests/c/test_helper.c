@@ -111,7 +111,7 @@ static void test_no_program(void) {
     ing_helpers_free(h);
     h = pool(none, 1, &c);
     CHECK(compile_text(h, small_ir, message, sizeof message) == ING_COMPILE);
-    CHECK(strstr(message, "INGOT_PYTHON") != NULL);
+    CHECK(strstr(message, "INGOT_HELPER_PYTHON") != NULL);
     ing_helpers_free(h);
 }
 

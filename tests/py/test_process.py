@@ -86,7 +86,7 @@ def test_without_llvmlite_the_error_names_it(tmp_path, cache_dir):
         """)
     # The helper is isolated (-I) and gets llvmlite's folder only from its parent; a venv's
     # own site-packages may still hold it, so its interpreter runs without site as well.
-    out = run(prog, env={"INGOT_PYTHON": nosite_python(tmp_path)})
+    out = run(prog, env={"INGOT_HELPER_PYTHON": nosite_python(tmp_path)})
     assert out.split() == ["True"]
 
 

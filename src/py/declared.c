@@ -1,0 +1,71 @@
+/* Declared types: what a dataclass says of its fields. A parameter annotated with a
+ * dataclass hands its fields on with their types, so that a number among them is read at
+ * each launch instead of being compiled in. Declared types are read by the gate like
+ * everything else: the annotation of the parameter, then one FIELD_TYPE step per level. */
+#include "py/kernel.h"
+
+/* The dataclass Field of a name, new reference; NULL without exception = none. */
+static PyObject *field_of(PyObject *cls, PyObject *name) {
+    PyObject *fields =
+        PyType_Check(cls) ? ing_py_attr(cls, "__dataclass_fields__") : NULL;
+    PyObject *f =
+        fields && PyDict_Check(fields) ? PyDict_GetItemWithError(fields, name) : NULL;
+    Py_XINCREF(f);
+    Py_XDECREF(fields);
+    PyErr_Clear();
+    return f;
+}
+
+bool ing_py_is_dataclass(PyObject *cls) {
+    if (!PyType_Check(cls)) return false;
+    PyObject *fields = ing_py_attr(cls, "__dataclass_fields__");
+    bool yes = fields && PyDict_Check(fields);
+    Py_XDECREF(fields);
+    PyErr_Clear();
+    return yes;
+}
+
+/* `from __future__ import annotations`: the type is text, meant in the class's module. */
+static PyObject *evaluate(PyObject *cls, PyObject *text) {
+    PyObject *name = ing_py_attr(cls, "__module__");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    PyObject *scope = module ? PyModule_GetDict(module) : NULL;
+    const char *s = PyUnicode_AsUTF8(text);
+    PyObject *v = scope && s ? PyRun_String(s, Py_eval_input, scope, scope) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    return v;
+}
+
+PyObject *ing_py_field_type(PyObject *cls, PyObject *name) {
+    PyObject *field = field_of(cls, name);
+    PyObject *type = field ? ing_py_attr(field, "type") : NULL;
+    if (type && PyUnicode_Check(type)) Py_XSETREF(type, evaluate(cls, type));
+    Py_XDECREF(field);
+    if (!type) PyErr_Clear();
+    return type;
+}
+
+ing_dtype ing_py_number_dtype(const ing_py_state *st, PyObject *value) {
+    if (PyBool_Check(value)) return ING_U1;
+    if (PyLong_CheckExact(value)) return (ing_dtype)st->settings.at[ING_SET_default_ip];
+    if (PyFloat_CheckExact(value))
+        return (ing_dtype)st->settings.at[ING_SET_default_fp];
+    return ING_VOID;
+}
+
+bool ing_py_members_at_launch(PyObject *obj) {
+    PyObject *flag =
+        obj ? ing_py_attr((PyObject *)Py_TYPE(obj), "_ingot_template_primitives")
+            : NULL;
+    bool yes = flag == Py_False;
+    Py_XDECREF(flag);
+    PyErr_Clear();
+    return yes;
+}
+
+void ing_py_as_number(const ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
+    ing_dtype t = obj ? ing_py_number_dtype(st, obj) : ING_VOID;
+    if (t != ING_VOID)
+        *f = (ing_gate_fact){.kind = ING_GATE_SCALAR, .dtype = t, .s = ""};
+}
