@@ -213,7 +213,7 @@ static ing_status start(ing_helpers *h, slot *s, ing_err *e) {
     if (!h->argv[0])
         return ing_fail(
             e, ING_COMPILE,
-            "no Python interpreter to run the compiler in: set INGOT_PYTHON to "
+            "no Python interpreter to run the compiler in: set INGOT_HELPER_PYTHON to "
             "the path of one that has llvmlite");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return ing_fail(e, ING_COMPILE, "cannot start the compiler: %s",
