@@ -273,9 +273,10 @@ static ing_status get_rest(ing_reader *r, const ing_path_map *map, ing_record *o
     ING_TRY(get_head(r, out));
     ING_TRY(get_binds(r, map, out));
     uint32_t n = ing_reader_count(r, 4);
-    for (uint32_t i = 0; i < n; i++)
-        if (!ing_vec_push(&out->trees, get_path(r, map)) || r->failed)
-            return ING_DECLINED;
+    for (uint32_t i = 0; i < n; i++) {
+        ing_path tree = get_path(r, map);
+        if (!tree || !ing_vec_push(&out->trees, tree)) return ING_DECLINED;
+    }
     n = ing_reader_count(r, 40);
     for (uint32_t i = 0; i < n; i++) ING_TRY(get_task(r, out));
     ING_TRY(get_texts(r, out));

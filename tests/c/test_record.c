@@ -1,0 +1,337 @@
+/* Entries of the kernel level, damaged in every way with their checksum put right: paths,
+ * traces, trees and whole variants either read back as written or are declined, and
+ * nothing is read outside the bytes or left behind. Golden bytes for version 1. */
+#include "check.h"
+#include "launch/record.h"
+
+static ing_hash128 digest_of(uint64_t n) {
+    return (ing_hash128){n * 0x9E3779B97F4A7C15u, n + 7};
+}
+
+static char *copy(const char *s) {
+    char *p = ing_malloc(strlen(s) + 1);
+    if (p) strcpy(p, s);
+    return p;
+}
+
+/* ---- what is written -------------------------------------------------------------------- */
+
+static ing_path paths_fill(ing_paths *p) {
+    ing_path kernel = ing_path_add(p, 0, ING_STEP_KERNEL, NULL, 0);
+    ing_path arg = ing_path_add(p, 0, ING_STEP_ARG, "a", 0);
+    (void)ing_path_add(p, arg, ING_STEP_ATTR, "cfg", 0);
+    ing_path f = ing_path_add(p, kernel, ING_STEP_GLOBAL, "f", 0);
+    ing_path item = ing_path_add(p, f, ING_STEP_ITEM_INT, NULL, -3);
+    (void)ing_path_add(p, 0, ING_STEP_CONFIG, "debug", 0);
+    return item;
+}
+
+static void record_fill(ing_record *r, ing_paths *p) {
+    ing_record_init(r);
+    ing_path last = paths_fill(p);
+    for (ing_path i = 1; i <= last; i++)
+        CHECK(ing_trace_add(&r->trace, i, (ing_ask)(1 + i % 4), digest_of(i)));
+    r->n_words = 9;
+    r->buffer_bytes = 64;
+    r->n_rets = 2;
+    r->rets[0] = ING_F32, r->rets[1] = ING_I64;
+    r->returns_tuple = true;
+    ing_record_bind array = {.kind = 1,
+                             .word = 2,
+                             .path = 2,
+                             .written = 1,
+                             .elem_dtype = ING_F32,
+                             .ndim = 2,
+                             .grad = 1,
+                             .layout = {0, 1}};
+    ing_record_bind scalar = {.dtype = ING_I32, .arg = 1, .word = 8};
+    CHECK(ing_vec_push(&r->binds, array) && ing_vec_push(&r->binds, scalar));
+    CHECK(ing_vec_push(&r->trees, (ing_path)1) && ing_vec_push(&r->trees, last));
+    ing_record_task t = {.ir = digest_of(99), .n_trees = 2};
+    t.info.kind = ING_IR_TASK_RANGE;
+    t.info.cost = 12;
+    t.info.begin = (ing_ir_bound){.at = ING_IR_BOUND_CONST, .value = -4};
+    t.info.end = (ing_ir_bound){.at = ING_IR_BOUND_BUFFER, .offset = 56};
+    t.trees = ing_calloc(2, sizeof *t.trees);
+    t.trees[0] = 1;
+    CHECK(ing_vec_push(&r->tasks, t));
+    ing_record_text message = {NULL, copy("it must be small")};
+    ing_record_text warning = {copy("note"), copy("this is slow")};
+    CHECK(ing_vec_push(&r->messages, message) && ing_vec_push(&r->warnings, warning));
+}
+
+static void record_bytes(ing_bytes *out) {
+    ing_paths p;
+    ing_record r;
+    ing_paths_init(&p);
+    record_fill(&r, &p);
+    ing_bytes_init(out);
+    CHECK(ing_record_write(&r, &p, out, NULL) == ING_OK);
+    ing_record_fini(&r);
+    ing_paths_fini(&p);
+}
+
+/* An index as src/py/disk.c lays it out, but for the list of keys: paths, tree. */
+static void index_bytes(ing_bytes *out) {
+    ing_paths p;
+    ing_paths_init(&p);
+    ing_path last = paths_fill(&p);
+    ing_tree *tree = ing_tree_new();
+    for (uint32_t v = 0; v < 5; v++) {
+        ing_trace t;
+        ing_trace_init(&t);
+        for (ing_path i = 1; i <= last; i++) {
+            bool differs = i >= 3 && v >= i;
+            CHECK(
+                ing_trace_add(&t, i, ING_ASK_SOURCE, digest_of(differs ? v + 50 : i)));
+            if (differs) break;
+        }
+        CHECK(ing_tree_insert(tree, &t, v, NULL) == ING_OK);
+        ing_trace_fini(&t);
+    }
+    ing_bytes_init(out);
+    ing_paths_write(&p, out);
+    ing_tree_write(tree, out);
+    CHECK(!out->failed);
+    ing_tree_free(tree);
+    ing_paths_fini(&p);
+}
+
+/* ---- what is read ------------------------------------------------------------------------ */
+
+/* Reads a record and uses what it says as a launch would: every word, offset and tree is
+ * inside its bounds. True: accepted. */
+static bool record_try(const uint8_t *p, size_t n, ing_bytes *again) {
+    ing_paths paths;
+    ing_record r;
+    ing_paths_init(&paths);
+    bool ok = ing_record_read(p, n, &paths, &r) == ING_OK;
+    if (ok) {
+        for (uint32_t i = 0; i < r.binds.len; i++) {
+            const ing_record_bind *b = &r.binds.at[i];
+            CHECK(b->word < r.n_words && b->word + b->ndim < r.n_words + 1);
+            CHECK(b->path < paths.nodes.len);
+        }
+        for (uint32_t i = 0; i < r.tasks.len; i++) {
+            const ing_record_task *t = &r.tasks.at[i];
+            for (uint32_t j = 0; j < t->n_trees; j++) CHECK(t->trees[j] < r.trees.len);
+            if (t->info.end.at == ING_IR_BOUND_BUFFER)
+                CHECK((uint64_t)t->info.end.offset + 8 <= r.buffer_bytes);
+        }
+        for (uint32_t i = 0; i < r.trace.list.len; i++)
+            CHECK(r.trace.list.at[i].path < paths.nodes.len);
+        for (uint32_t i = 0; i < r.trees.len; i++)
+            CHECK(r.trees.at[i] && r.trees.at[i] < paths.nodes.len);
+        ing_bytes text;
+        ing_bytes_init(&text);
+        ing_trace_print(&r.trace, &paths, &text);
+        ing_bytes_fini(&text);
+        if (again) CHECK(ing_record_write(&r, &paths, again, NULL) == ING_OK);
+        ing_record_fini(&r);
+    }
+    ing_paths_fini(&paths);
+    return ok;
+}
+
+typedef struct walker {
+    const ing_paths *paths;
+    uint64_t state, asked;
+} walker;
+
+static ing_status answer(void *self, ing_path path, ing_ask ask, ing_hash128 *out,
+                         ing_err *e) {
+    (void)ask, (void)e;
+    walker *w = self;
+    CHECK(path && path < w->paths->nodes.len);
+    w->state = w->state * 6364136223846793005u + 1442695040888963407u;
+    *out = digest_of(w->state % 3 ? path : w->state >> 60);
+    return ++w->asked > 1000 ? ING_INTERNAL : ING_OK;
+}
+
+/* Reads paths and tree, then walks the tree with several answers. */
+static bool index_try(const uint8_t *p, size_t n) {
+    ing_paths paths;
+    ing_path_map map = {0};
+    ing_tree *tree = ing_tree_new();
+    ing_paths_init(&paths);
+    ing_reader r = ing_reader_of(p, n);
+    bool ok = ing_paths_read(&r, &paths, &map) == ING_OK &&
+              ing_tree_read(&r, &map, 5, tree) == ING_OK && r.at == r.end;
+    for (uint64_t seed = 0; ok && seed < 4; seed++) {
+        walker w = {&paths, seed, 0};
+        uint32_t variant = 0;
+        ing_question q;
+        ing_status s = ing_tree_walk(tree, answer, &w, &variant, &q, NULL);
+        CHECK(s == ING_OK || s == ING_DECLINED); /* it ends: edges lead downwards */
+        if (s == ING_OK) CHECK(variant < 5);
+    }
+    ing_vec_fini(&map);
+    ing_tree_free(tree);
+    ing_paths_fini(&paths);
+    return ok;
+}
+
+/* ---- the tests ---------------------------------------------------------------------------- */
+
+static void test_round_trip(void) {
+    ing_bytes one, two;
+    record_bytes(&one);
+    ing_bytes_init(&two);
+    CHECK(record_try(one.at, one.len, &two));
+    CHECK(one.len == two.len && memcmp(one.at, two.at, one.len) == 0);
+    ing_bytes_fini(&two);
+    ing_bytes_fini(&one);
+    index_bytes(&one);
+    CHECK(index_try(one.at, one.len));
+    ing_bytes_fini(&one);
+}
+
+/* What is empty comes back empty (R17). */
+static void test_empty(void) {
+    ing_paths p;
+    ing_record r, back;
+    ing_bytes b;
+    ing_paths_init(&p);
+    ing_record_init(&r);
+    ing_bytes_init(&b);
+    CHECK(ing_record_write(&r, &p, &b, NULL) == ING_OK);
+    CHECK(ing_record_read(b.at, b.len, &p, &back) == ING_OK);
+    CHECK(!back.trace.list.len && !back.binds.len && !back.tasks.len &&
+          !back.trees.len);
+    CHECK(!back.messages.len && !back.warnings.len && !back.n_rets && !back.n_words);
+    ing_record_fini(&back);
+    ing_bytes_fini(&b);
+    ing_paths_fini(&p);
+}
+
+/* The bytes are copied to their exact size, so that ASan sees a read past the end. */
+static bool try_copy(const uint8_t *p, size_t n, bool record) {
+    uint8_t *exact = ing_malloc(n ? n : 1);
+    memcpy(exact, p, n);
+    bool ok = record ? record_try(exact, n, NULL) : index_try(exact, n);
+    ing_free(exact);
+    return ok;
+}
+
+static void test_truncations(bool record) {
+    ing_bytes b;
+    record ? record_bytes(&b) : index_bytes(&b);
+    for (size_t n = 0; n < b.len; n++) CHECK(!try_copy(b.at, n, record));
+    ing_bytes_put(&b, "", 1);
+    CHECK(!try_copy(b.at, b.len, record)); /* nothing may follow either */
+    ing_bytes_fini(&b);
+}
+
+static void test_bit_flips(bool record) {
+    ing_bytes b;
+    record ? record_bytes(&b) : index_bytes(&b);
+    size_t accepted = 0;
+    for (size_t i = 0; i < b.len * 8; i++) {
+        b.at[i / 8] ^= (uint8_t)(1u << i % 8);
+        accepted += try_copy(b.at, b.len, record);
+        b.at[i / 8] ^= (uint8_t)(1u << i % 8);
+    }
+    CHECK(accepted < b.len * 8); /* a digest may be any number; a count may not */
+    ing_bytes_fini(&b);
+}
+
+/* Words replaced by numbers that tempt: 0, 1, large, negative. */
+static void test_words(bool record) {
+    static const uint32_t tempting[] = {0,       1,          2,          255,      256,
+                                        0xFFFFu, 0x10000u,   0x7FFFFFFF, 1u << 31, ~0u,
+                                        ~1u,     0x3FFFFFFF, 0x20000000, 1u << 30};
+    ing_bytes b;
+    record ? record_bytes(&b) : index_bytes(&b);
+    for (size_t at = 0; at + 4 <= b.len; at++)
+        for (size_t k = 0; k < sizeof tempting / sizeof *tempting; k++) {
+            uint8_t old[4];
+            memcpy(old, b.at + at, 4);
+            memcpy(b.at + at, &tempting[k], 4);
+            (void)try_copy(b.at, b.len, record);
+            memcpy(b.at + at, old, 4);
+        }
+    ing_bytes_fini(&b);
+}
+
+/* Several random changes at once, from a fixed seed. */
+static void test_random(bool record) {
+    ing_bytes b;
+    record ? record_bytes(&b) : index_bytes(&b);
+    uint8_t *p = ing_malloc(b.len);
+    uint64_t state = 20240229;
+    for (int round = 0; round < 20000; round++) {
+        memcpy(p, b.at, b.len);
+        for (int k = 0; k <= round % 7; k++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            p[(state >> 20) % b.len] = (uint8_t)(state >> 56);
+        }
+        (void)try_copy(p, b.len, record);
+    }
+    ing_free(p);
+    ing_bytes_fini(&b);
+}
+
+/* No allocation that fails leaves anything behind or is taken for success. */
+static void test_no_memory(void) {
+    ing_bytes b;
+    record_bytes(&b);
+    for (uint64_t n = 1;; n++) {
+        ing_paths paths;
+        ing_record r;
+        ing_paths_init(&paths);
+        ing_alloc_fail_at(n);
+        ing_status s = ing_record_read(b.at, b.len, &paths, &r);
+        bool over = ing_alloc_fail_left() != 0;
+        ing_alloc_fail_at(0);
+        if (s == ING_OK) ing_record_fini(&r);
+        ing_paths_fini(&paths);
+        if (over) {
+            CHECK(s == ING_OK);
+            break;
+        }
+        CHECK(s == ING_DECLINED);
+    }
+    ing_bytes_fini(&b);
+}
+
+/* Version 1, byte by byte. Whoever changes the format changes its number. */
+static void test_golden(void) {
+    static const char want[] =
+        "0100000004000000000000000100000061030000006366670100000066050000"
+        "0000000000010000000000000000000000000000000000000002000000010000"
+        "000000000000000000020000000b000000020000000000000000000000010000"
+        "0005000000030000000000000000000000040000000c00000000000000fdffff"
+        "ffffffffff050000000100000002000000157c4a7fb979379e08000000000000"
+        "0002000000030000002af894fe72f36e3c090000000000000003000000040000"
+        "003f74df7d2c6da6da0a00000000000000040000000100000054f029fde5e6dd"
+        "780b000000000000000500000002000000696c747c9f6015170c000000000000"
+        "0009000000400000000100020000000b05020000000100010000000000020000"
+        "00020000000b0201000000000000000000000100000000000000000000000400"
+        "0001000000080000000000000000000000000000000000000000000000000000"
+        "00000000000200000001000000050000000100000001000c00000000fcffffff"
+        "ffffffff00000000010000000000000000380000001ffccd39bc12742f6a0000"
+        "0000000000020000000100000000000000010000000100000010000000697420"
+        "6d75737420626520736d616c6c040000006e6f74650c00000074686973206973"
+        "20736c6f77";
+    ing_bytes b, hex;
+    record_bytes(&b);
+    ing_bytes_init(&hex);
+    for (size_t i = 0; i < b.len; i++) ing_bytes_printf(&hex, "%02x", b.at[i]);
+    CHECK_STR((const char *)hex.at, want);
+    ing_bytes_fini(&hex);
+    ing_bytes_fini(&b);
+}
+
+int main(void) {
+    test_round_trip();
+    test_empty();
+    for (int record = 0; record < 2; record++) {
+        test_truncations(record);
+        test_bit_flips(record);
+        test_words(record);
+        test_random(record);
+    }
+    test_no_memory();
+    test_golden();
+    return CHECK_DONE();
+}
