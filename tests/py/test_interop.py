@@ -320,12 +320,13 @@ def test_numpy_scalars_are_typed_constants():
         y[0] = BIG
         if YES:
             x[0] = SMALL
+        x[1] = BIG
 
-    x, y = qd.ndarray(qd.f64, 1), qd.ndarray(qd.u64, 1)
+    x, y = qd.ndarray(qd.f64, 2), qd.ndarray(qd.u64, 1)
     half(x)
     assert x[0] == 0.1  # not rounded to the default f32 on its way
     rest(x, y)
-    assert x[0] == 100 and y[0] == 2**63 + 3
+    assert x[0] == 100 and x[1] == 2.0**63 and y[0] == 2**63 + 3
 
 
 def test_a_change_of_a_numpy_scalar_is_seen():
