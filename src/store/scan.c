@@ -162,7 +162,8 @@ bool ing_store_remove(ing_store *s, ing_entry_kind kind, ing_hash128 key) {
 ing_store_health ing_store_verify(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                                   bool heal) {
     ing_counters n = {{0}};
-    ing_store probe = {.dir = s->dir, .counters = &n}; /* why it was a miss */
+    ing_store probe = {
+        .dir = s->dir, .counters = &n, .fds = s->fds}; /* why it was a miss */
     ing_bytes payload;
     struct stat seen = {0};
     int dir = -1;

@@ -64,17 +64,12 @@ static ing_status map_entry(const ing_store *s, int fd, size_t size,
     return ING_OK;
 }
 
-/* The entry's file, open and checked, and its size. */
 static ing_reach open_key(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
                           int *fd, size_t *size) {
-    char hex[33], letter = ing_store_letter(kind);
-    int dir = -1;
-    if (!letter) return ING_REACH_MISSING;
+    char hex[33];
+    if (!ing_store_letter(kind)) return ING_REACH_MISSING;
     ing_hash_hex(key, hex);
-    ing_reach r = ing_store_open_fan(s, letter, hex, false, &dir);
-    if (r == ING_REACH_OK) r = ing_store_open_file(dir, hex, fd, size);
-    if (dir >= 0) close(dir);
-    return r;
+    return ing_store_open_entry(s, kind, hex, fd, size);
 }
 
 ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,

@@ -7,9 +7,17 @@
 
 enum { ING_STORE_VERSION = 1 };
 
+/* The directory and those of its kinds as readers reached them last, so that a hit need not
+ * open them again. Set once; what a number stands for is exchanged atomically (dup3). */
+typedef struct ing_store_fds {
+    int top;
+    int kind[ING_ENTRY_ALIAS + 1]; /* -1: not opened yet */
+} ing_store_fds;
+
 struct ing_store {
     char *dir; /* absolute unless the working directory was unreadable */
     ing_counters *counters;
+    ing_store_fds *fds;
 };
 
 /* How a look at the disk ended. The last two are counted; MISSING is an ordinary miss. */
@@ -24,6 +32,9 @@ typedef enum ing_reach {
  * on its descriptor. `create` makes what is missing, mode 0700. */
 ing_reach ing_store_open_fan(const ing_store *s, char letter, const char hex[33],
                              bool create, int *fd);
+/* The entry's file, open and checked (R20), and its size. */
+ing_reach ing_store_open_entry(const ing_store *s, ing_entry_kind kind,
+                               const char hex[33], int *fd, size_t *size);
 /* Owner and mode of an open file or directory (R20). */
 bool ing_store_is_ours(int fd, bool directory, size_t *size);
 
