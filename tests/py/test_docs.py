@@ -30,7 +30,7 @@ def program(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_blocks_run(page, tmp_path, cache_dir):
-    path = tmp_path / (page.stem.replace("-", "_") + ".py")
+    path = tmp_path / f"page_{page.stem}.py"  # never the name of a module
     path.write_text(program(page), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(path)], cwd=tmp_path, env=dict(os.environ), capture_output=True,
