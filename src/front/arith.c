@@ -81,6 +81,8 @@ static ing_status common_type(frame *fr, ing_node at, ing_front_op op, const val
 ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value *l,
                             const value *r, value *out) {
     bool done = false;
+    if (ing_front_is_tensor(fr, l) || ing_front_is_tensor(fr, r))
+        return ing_front_tensor_binary(fr, at, op, l, r, out);
     ING_TRY(ing_front_fold_binary(fr, at, op, l, r, out, &done));
     if (done) return ING_OK;
     if (!binaries[op].op)
@@ -120,14 +122,21 @@ ing_status ing_front_expr_binop(frame *fr, ing_node n, value *out) {
 
 ing_status ing_front_expr_unary(frame *fr, ing_node n, value *out) {
     const struct nf_UNARYOP *f = NF(fr->t, n, UNARYOP);
-    ing_front_op op = (ing_front_op)f->op;
     value v;
     ING_TRY(ing_front_expr_forced(fr, f->operand, &v));
     fr->b.loc = n;
+    return ing_front_unary(fr, n, (ing_front_op)f->op, &v, out);
+}
+
+ing_status ing_front_unary(frame *fr, ing_node n, ing_front_op op, const value *given,
+                           value *out) {
     bool done = false;
-    ING_TRY(ing_front_fold_unary(fr, n, op, &v, out, &done));
+    value v;
+    if (ing_front_is_tensor(fr, given))
+        return ing_front_tensor_unary(fr, n, op, given, out);
+    ING_TRY(ing_front_fold_unary(fr, n, op, given, out, &done));
     if (done) return ING_OK;
-    ING_TRY(ing_front_load(fr, f->operand, &v, &v));
+    ING_TRY(ing_front_load(fr, n, given, &v));
     ing_dtype t = v_type(&v);
     if (op == ING_AST_UAdd) {
         *out = v;
@@ -179,8 +188,8 @@ static const ing_op compare_ops[ING_AST_N] = {
     [ING_AST_LtE] = ING_OP_LE, [ING_AST_Gt] = ING_OP_GT,    [ING_AST_GtE] = ING_OP_GE,
 };
 
-static ing_status compare(frame *fr, ing_node at, ing_front_op op, const value *l,
-                          const value *r, value *out) {
+ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const value *l,
+                             const value *r, value *out) {
     bool result = false, done = false;
     bool identity = op == ING_AST_Is || op == ING_AST_IsNot;
     bool member = op == ING_AST_In || op == ING_AST_NotIn;
@@ -196,6 +205,9 @@ static ing_status compare(frame *fr, ing_node at, ing_front_op op, const value *
                                  "about a compile-time value",
                                  "Operator \"%s\" in Quadrants scope is not supported.",
                                  ing_front_op_text(op));
+    if (!identity && !member &&
+        (ing_front_is_tensor(fr, l) || ing_front_is_tensor(fr, r)))
+        return ing_front_tensor_compare(fr, at, op, l, r, out);
     ING_TRY(ing_front_fold_compare(fr, at, op, l, r, &result, &done));
     if (done) {
         *out = ing_front_bool(result);
@@ -227,14 +239,14 @@ ing_status ing_front_expr_compare(frame *fr, ing_node n, value *out) {
             ING_TRY(ing_front_load(fr, n, &left, &left));
         ING_TRY(ing_front_expr_forced(fr, next, &right));
         fr->b.loc = n;
-        ING_TRY(compare(fr, n, (ing_front_op)list_at(fr->t, f->ops, i), &left, &right,
-                        &one));
+        ING_TRY(ing_front_compare(fr, n, (ing_front_op)list_at(fr->t, f->ops, i), &left,
+                                  &right, &one));
         if (all.kind == V_BOOL)
             all = all.i ? one : all;
         else if (one.kind == V_BOOL)
             all = one.i ? all : one;
         else
-            all.inst = ing_ir_emit(&fr->b, ING_OP_AND, ING_U1, all.inst, one.inst, 0);
+            ING_TRY(ing_front_binary(fr, n, ING_AST_BitAnd, &all, &one, &all));
         left = right;
     }
     *out = all;
@@ -259,7 +271,12 @@ static ing_status lower_side(frame *fr, ing_node n, side *s) {
     ing_status st = ing_front_nest(fr, n);
     if (st == ING_OK) st = ing_front_expr_forced(fr, n, &v);
     if (st == ING_OK) st = ing_front_load(fr, n, &v, &v);
-    if (st == ING_OK) ing_ir_emit(&fr->b, ING_OP_STORE, 0, s->slot, v.inst, 0);
+    if (st == ING_OK && v.kind == V_REF) { /* a large matrix */
+        value slot = {.kind = V_REF, .inst = s->slot, .type = v.type};
+        st = ing_front_tensor_store(fr, n, &slot, &v);
+    } else if (st == ING_OK) {
+        ing_ir_emit(&fr->b, ING_OP_STORE, 0, s->slot, v.inst, 0);
+    }
     fr->control--;
     ing_front_scope_close(fr, mark);
     s->block = ing_ir_block_end(&fr->b);
@@ -270,6 +287,8 @@ static ing_status lower_side(frame *fr, ing_node n, side *s) {
 }
 
 static value side_value(frame *fr, const side *s) {
+    if (s->type >= ING_DTYPE_N)
+        return (value){.kind = V_REF, .inst = s->slot, .type = s->type, .temp = true};
     return ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, s->type, s->slot, 0, 0),
                         s->type);
 }
@@ -277,6 +296,10 @@ static value side_value(frame *fr, const side *s) {
 static ing_status to_int_operand(frame *fr, ing_node n, const char *op, const value *v,
                                  value *out) {
     ING_TRY(ing_front_load(fr, n, v, out));
+    if (out->type >= ING_DTYPE_N)
+        return ing_front_fail_at(fr, n, ING_TYPE, "use & and | for vectors",
+                                 "unsupported operand type(s) for '%s': %s", op,
+                                 ing_front_describe(fr, out));
     if (!ing_dtype_is_float(v_type(out))) return ING_OK;
     return ing_front_fail_at(fr, n, ING_TYPE, "compare it: `x != 0`",
                              "unsupported operand type(s) for '%s': '%s'", op,
@@ -337,6 +360,8 @@ ing_status ing_front_expr_boolop(frame *fr, ing_node n, value *out) {
 ing_status ing_front_select_values(frame *fr, ing_node at, uint32_t cond,
                                    const value *a, const value *b, value *out) {
     value x, y;
+    if (ing_front_is_tensor(fr, a) || ing_front_is_tensor(fr, b))
+        return ing_front_tensor_select(fr, at, cond, a, b, out);
     ING_TRY(ing_front_load(fr, at, a, &x));
     ING_TRY(ing_front_load(fr, at, b, &y));
     ing_dtype t = ing_front_promote(v_type(&x), v_type(&y));

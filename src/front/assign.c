@@ -48,6 +48,7 @@ static ing_status freeze(frame *fr, ing_node at, const value *v, value *out) {
 ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom,
                              const value *given) {
     value v = *given;
+    if (ing_front_is_tensor(fr, &v)) return ing_front_tensor_declare(fr, at, atom, &v);
     if (ing_front_is_scalar(&v) && v.kind != V_SEEN)
         return declare_scalar(fr, at, atom, &v);
     if (v.kind == V_VOID)
@@ -84,7 +85,8 @@ static ing_status store(frame *fr, ing_node at, ing_node from, const value *ref,
                         const value *v) {
     ing_dtype to = v_type(ref);
     uint32_t inst = 0;
-    if (ing_front_is_runtime(v))
+    if (ing_front_is_tensor(fr, ref)) return ing_front_tensor_store(fr, at, ref, v);
+    if (ing_front_is_runtime(v) && v->type < ING_DTYPE_N)
         ING_TRY(warn_precision(fr, at, "Assign", to, v_type(v)));
     else if (v->kind == V_FLOAT && !ing_dtype_is_float(to)) {
         ing_dtype t = ING_F32;
@@ -157,7 +159,9 @@ static ing_status assign_unpack(frame *fr, ing_node target, ing_node from,
 /* The place that a subscript names. */
 static ing_status target_ref(frame *fr, ing_node target, value *out) {
     ING_TRY(ing_front_expr_forced(fr, target, out));
-    if (out->kind == V_REF) return ING_OK;
+    if (out->kind == V_REF && out->arg)
+        return fail_fixed(fr, target, "argument", out);
+    if (out->kind == V_REF || (out->kind == V_TUPLE && out->tensor)) return ING_OK;
     return ing_front_fail_at(fr, target, ING_SYNTAX,
                              "build a new tuple, or use an array",
                              "items of compile-time values cannot be assigned");
@@ -178,6 +182,12 @@ ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
         ING_TRY(target_ref(fr, target, &ref));
         return store(fr, target, from, &ref, v);
     case ING_NODE_ATTRIBUTE:
+        if (ing_front_is_tensor_attr(
+                ing_front_atom_text(fr, NF(fr->t, target, ATTRIBUTE)->attr))) {
+            ING_TRY(ing_front_expr_forced(fr, target, &ref)); /* a swizzle */
+            if (ref.kind == V_REF || (ref.kind == V_TUPLE && ref.tensor))
+                return store(fr, target, from, &ref, v);
+        }
         return ing_front_fail_at(
             fr, target, ING_SYNTAX,
             "keep run-time state in arrays; set Python attributes outside of "
@@ -197,6 +207,8 @@ ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
 /* Everything on the right is read before anything on the left changes (a, b = b, a). */
 static ing_status read_items(frame *fr, ing_node at, value *v) {
     bool from_static = v->from_static;
+    if (ing_front_is_tensor(fr, v) && !from_static)
+        return ing_front_tensor_load(fr, at, v, v);
     if (v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_REF) {
         if (v->kind == V_REF)
             ING_TRY(ing_front_load(fr, at, v, v));
@@ -245,6 +257,12 @@ ing_status ing_front_stmt_annassign(frame *fr, ing_node n, flow *out) {
             "Static assign cannot be used on annotated assignment");
     ING_TRY(ing_front_expr(fr, f->annotation, &anno));
     ing_dtype t = ING_VOID;
+    ING_TRY(ing_front_force(fr, f->annotation, &anno));
+    if (anno.kind == V_TYPE) {
+        call_args one = {.at = &v, .node = (ing_node[]){f->value}, .n = 1};
+        ING_TRY(ing_front_tensor_call_type(fr, f->value, &anno, &one, &v));
+        return assign_name(fr, f->target, f->value, &v, false);
+    }
     ING_TRY(ing_front_dtype(fr, f->annotation, &anno, &t));
     uint32_t slot = NF(fr->t, f->target, NAME)->id, inst = 0;
     const value *old = ing_front_scope_find(fr, slot - 1);
@@ -321,6 +339,10 @@ static bool atomic_of(ing_front_op op, ing_ir_atomic *out) {
 
 static ing_status aug_target(frame *fr, ing_node target, value *out) {
     uint8_t kind = fr->t->nodes.at[target].kind;
+    if (kind == ING_NODE_ATTRIBUTE &&
+        ing_front_is_tensor_attr(
+            ing_front_atom_text(fr, NF(fr->t, target, ATTRIBUTE)->attr)))
+        return target_ref(fr, target, out);
     if (kind == ING_NODE_ATTRIBUTE)
         return ing_front_fail_at(fr, target, ING_SYNTAX,
                                  "keep run-time state in arrays",
@@ -349,7 +371,9 @@ ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
     ing_ir_atomic atomic;
     ING_TRY(aug_target(fr, f->target, &ref));
     ING_TRY(ing_front_expr_forced(fr, f->value, &v));
-    if (!ing_front_is_scalar(&v)) {
+    if (ing_front_is_tensor(fr, &ref) && atomic_of((ing_front_op)f->op, &atomic))
+        return ing_front_tensor_atomic(fr, n, &ref, &v, atomic, &old);
+    if (!ing_front_is_scalar(&v) && !ing_front_is_tensor(fr, &ref)) {
         value x; /* says what is wrong with it */
         ING_TRY(ing_front_load(fr, f->value, &v, &x));
     }

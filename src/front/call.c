@@ -189,6 +189,14 @@ static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **met
     const char *name = ing_front_atom_text(fr, f->attr);
     value base;
     ING_TRY(ing_front_expr(fr, f->value, &base));
+    if (ing_front_is_tensor_method(name)) {
+        ING_TRY(ing_front_force(fr, f->value, &base));
+        if (ing_front_is_tensor(fr, &base)) {
+            *method = name;
+            *fn = base;
+            return ING_OK;
+        }
+    }
     if (ing_front_is_method(name)) {
         ING_TRY(ing_front_force(fr, f->value, &base));
         if (ing_front_has_methods(&base)) {
@@ -217,6 +225,9 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     ING_TRY(s);
     fr->b.loc = n;
     if (format) return ing_front_call_format(fr, n, &a, out);
+    if (method && ing_front_is_tensor(fr, &fn))
+        return ing_front_tensor_method(fr, n, &fn, method, &a, out);
+    if (fn.kind == V_TYPE) return ing_front_tensor_call_type(fr, n, &fn, &a, out);
     if (method) return ing_front_call_method(fr, n, &fn, method, &a, out);
     if (fn.kind == V_INTRINSIC && fn.tag == ING_IN_PY_ISINSTANCE)
         return ing_front_isinstance(fr, n, &a, out);

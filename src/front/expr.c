@@ -104,7 +104,8 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
         return ING_OK;
     }
     if (strcmp(name, "dtype") == 0) {
-        *out = (value){.kind = V_DTYPE, .dtype = (uint8_t)t->elem};
+        const ing_type_info *elem = ing_ir_type(fr->lo->mod, t->elem);
+        *out = (value){.kind = V_DTYPE, .dtype = elem->dtype};
         return ING_OK;
     }
     return ing_front_fail_at(fr, n, ING_NAME,
@@ -118,6 +119,8 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     if (v->kind == V_THING && array_attr(name))
         ING_TRY(ing_front_force(fr, f->value, v));
     if (v->kind == V_ARRAY) return attr_of_array(fr, n, v, name, out);
+    if (ing_front_is_tensor(fr, v) && (!v->gref || ing_front_is_tensor_attr(name)))
+        return ing_front_tensor_attr(fr, n, v, name, out);
     if (ing_front_is_runtime(v))
         return ing_front_fail_at(fr, n, ING_NAME, NULL, "%s has no attribute '%s'",
                                  ing_front_describe(fr, v), name);
@@ -317,6 +320,8 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
         for (uint32_t i = 0; i < n; i++) ING_TRY(ing_front_force(fr, slice, &items[i]));
         return array_element(fr, at, base, items, n, slice, out);
     }
+    if (ing_front_is_tensor(fr, base))
+        return ing_front_tensor_subscript(fr, at, base, &index, out);
     if (base->kind == V_TUPLE || base->kind == V_LIST || base->kind == V_SHAPE ||
         (base->kind == V_SEEN &&
          (base->seen == ING_GATE_TUPLE || base->seen == ING_GATE_LIST)))

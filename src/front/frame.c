@@ -62,7 +62,18 @@ ing_status ing_front_nest(frame *fr, ing_node at) {
 /* ---- frames ------------------------------------------------------------------------------ */
 
 static void count_target(frame *fr, ing_node n) {
-    if (fr->t->nodes.at[n].kind != ING_NODE_NAME) return;
+    const ing_front_tree *t = fr->t;
+    uint8_t kind = t->nodes.at[n].kind;
+    bool part = false; /* v[0] = ..., v.x = ...: v must be in memory */
+    while (kind == ING_NODE_SUBSCRIPT || kind == ING_NODE_ATTRIBUTE) {
+        n = kind == ING_NODE_SUBSCRIPT ? NF(t, n, SUBSCRIPT)->value
+                                       : NF(t, n, ATTRIBUTE)->value;
+        kind = t->nodes.at[n].kind;
+        part = true;
+    }
+    if (kind != ING_NODE_NAME) return;
+    if (part) fr->uses[NF(t, n, NAME)->id - 1] |= NAME_ADDRESS;
+    if (part) return;
     uint8_t *u = &fr->uses[NF(fr->t, n, NAME)->id - 1];
     *u |= *u & NAME_ONCE ? NAME_MANY : NAME_ONCE;
 }
@@ -109,6 +120,8 @@ static void count_names(frame *fr) {
         case ING_NODE_NAMEDEXPR: count_target(fr, NF(t, n, NAMEDEXPR)->target); break;
         case ING_NODE_CALL: {
             const struct nf_CALL *c = NF(t, n, CALL);
+            if (t->nodes.at[c->func].kind == ING_NODE_ATTRIBUTE) /* v.fill(x) */
+                mark_address(fr, NF(t, c->func, ATTRIBUTE)->value);
             for (uint32_t i = 0; i < list_len(t, c->args); i++)
                 mark_address(fr, list_at(t, c->args, i));
             for (uint32_t i = 0; i < list_len(t, c->keywords); i++)

@@ -134,6 +134,9 @@ void ing_front_tree_print(const ing_front_tree *t, ing_bytes *out);
 typedef struct ing_front_arg { /* IR argument k: what to bind there */
     ing_gref ref;    /* a kernel parameter or something reached from outside */
     ing_dtype dtype; /* scalar: converted to this; array: VOID */
+    uint32_t lanes;  /* element 0 of a vector or matrix parameter: how many follow it,
+                        itself included, with words of their own in a row; else 0 */
+    bool lane;       /* one of those that follow: bound by element 0 */
 } ing_front_arg;
 
 typedef struct ing_front_result {

@@ -8,7 +8,7 @@
  *   expr.c    expressions that are no operators and no calls   call.c    calls
  *   arith.c   operators on run-time values, type rules         intrin.c  intrinsics
  *   fold.c    operators on static values                       value.c   conversions
- *   contain.c dicts, comprehensions, methods of containers
+ *   contain.c dicts, comprehensions, methods of containers     tensor*.c vectors
  *
  * Rules
  *  L1 Everything outside the function is asked of the gate, in source order (R6); a thing
@@ -89,6 +89,7 @@ typedef enum value_kind {
     V_RT,    /* inst of type */
     V_REF,   /* inst: address of a `type`; `shared` */
     V_ARRAY, /* inst of array type */
+    V_TYPE,  /* type: a vector or matrix type; gref */
     V_FORMAT, /* items, n: text (V_STR) and numbers to come (V_RT, format in s) */
 } value_kind;
 
@@ -105,6 +106,8 @@ typedef struct value {
     bool
         fixed; /* V_RT, V_REF: may not be assigned (loop variables, kernel arguments) */
     bool arg;  /* a kernel argument, for messages */
+    bool tensor; /* V_TUPLE: a vector of these values, or a matrix of such rows */
+    bool temp;   /* V_REF: a temporary that nobody else knows */
     bool
         from_static; /* written as qd.static(...): binds and iterates while compiling */
     ing_type type;
@@ -323,7 +326,10 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
                                   const value *l, const value *r, bool *result,
                                   bool *done);
 
-/* ---- calls -------------------------------------------------------------------------------------------- */
+ing_status ing_front_unary(frame *fr, ing_node at, ing_front_op op, const value *v,
+                           value *out);
+ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const value *l,
+                             const value *r, value *out);
 
 typedef struct call_args {
     value *at; /* positional, *seq spread out */
@@ -334,6 +340,67 @@ typedef struct call_args {
     uint32_t *kw_name; /* ATOM slots */
     uint32_t n_kw;
 } call_args;
+
+/* ---- tensor*.c: vectors and matrices (tensor.h) ------------------------------------------------- */
+
+bool ing_front_is_tensor(const frame *fr, const value *v);
+const char *ing_front_tensor_describe(frame *fr, const value *v); /* NULL: it is none */
+ing_status ing_front_tensor_thing(frame *fr, ing_node at, const ing_gate_fact *f,
+                                  value *v);
+ing_status ing_front_tensor_items(frame *fr, ing_node at, const value *v, value **items,
+                                  uint32_t *n, bool *ok);
+ing_status ing_front_tensor_load(frame *fr, ing_node at, const value *v, value *out);
+ing_status ing_front_tensor_cast(frame *fr, ing_node at, const value *v, ing_dtype t,
+                                 value *out);
+/* As a vector or matrix of that shape and type (VOID: its own). */
+ing_status ing_front_tensor_convert(frame *fr, ing_node at, const value *v,
+                                    const ing_gate_tensor *want, ing_dtype t,
+                                    value *out);
+/* Elements of a kernel's result, in order; how many a result of that shape has. */
+ing_status ing_front_tensor_results(frame *fr, ing_node at, const value *v,
+                                    const ing_gate_tensor *want, ing_dtype t,
+                                    value **elems, uint32_t *n);
+static inline uint32_t ing_front_result_count(const ing_gate_tensor *t) {
+    return t->rank == 0 ? 1 : t->shape[0] * (t->rank == 2 ? t->shape[1] : 1);
+}
+/* A kernel parameter of vector or matrix type. */
+ing_status ing_front_tensor_param(frame *fr, ing_node at, ing_gref ref,
+                                  const ing_gate_param *p, value *out);
+/* `to` is a V_REF, or places in a tuple; numbers go to every element. */
+ing_status ing_front_tensor_store(frame *fr, ing_node at, const value *to,
+                                  const value *v);
+ing_status ing_front_tensor_declare(frame *fr, ing_node at, uint32_t atom,
+                                    const value *v);
+ing_status ing_front_tensor_binary(frame *fr, ing_node at, ing_front_op op,
+                                   const value *l, const value *r, value *out);
+ing_status ing_front_tensor_unary(frame *fr, ing_node at, ing_front_op op,
+                                  const value *v, value *out);
+ing_status ing_front_tensor_compare(frame *fr, ing_node at, ing_front_op op,
+                                    const value *l, const value *r, value *out);
+ing_status ing_front_tensor_select(frame *fr, ing_node at, uint32_t cond,
+                                   const value *a, const value *b, value *out);
+ing_status ing_front_tensor_atomic(frame *fr, ing_node at, const value *ref,
+                                   const value *v, ing_ir_atomic op, value *old);
+/* Intrinsics that work element by element; *done false: not one, or no tensors. */
+ing_status ing_front_tensor_lift(frame *fr, ing_node n, ing_intrinsic id,
+                                 const call_args *a, value *out, bool *done);
+ing_status ing_front_tensor_construct(frame *fr, ing_node n, ing_intrinsic id,
+                                      const call_args *a, value *out);
+ing_status ing_front_tensor_call_type(frame *fr, ing_node n, const value *type,
+                                      const call_args *a, value *out);
+ing_status ing_front_tensor_subscript(frame *fr, ing_node at, const value *base,
+                                      const value *index, value *out);
+bool ing_front_is_tensor_attr(const char *name);
+ing_status ing_front_tensor_attr(frame *fr, ing_node at, const value *v,
+                                 const char *name, value *out);
+ing_status ing_front_tensor_extents(frame *fr, const value *v, value *out);
+bool ing_front_is_tensor_method(const char *name);
+ing_status ing_front_tensor_method(frame *fr, ing_node n, const value *self,
+                                   const char *name, const call_args *a, value *out);
+ing_status ing_front_transpose(frame *fr, ing_node n, const value *v, value *out);
+ing_status ing_front_inverse_large(frame *fr, ing_node n, const value *v, value *out);
+
+/* ---- calls -------------------------------------------------------------------------------------------- */
 
 ing_status ing_front_expr_call(frame *fr, ing_node n, value *out);
 ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,

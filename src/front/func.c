@@ -271,6 +271,10 @@ static ing_status pass_arg(call *c, uint32_t i) {
     const ing_gate_param *p = &c->info->params[i];
     ING_TRY(ing_front_force(fr, c->node, v));
     v->fixed = v->arg = v->from_static = false;
+    if (p->passing == ING_PASS_VALUE && p->tensor.rank)
+        return ing_front_tensor_convert(fr, c->node, v, &p->tensor, p->dtype, v);
+    if (p->passing == ING_PASS_ANY && ing_front_is_tensor(fr, v))
+        return ing_front_tensor_load(fr, c->node, v, v);
     if (p->passing == ING_PASS_VALUE) {
         uint32_t inst = 0;
         ING_TRY(ing_front_convert(fr, c->node, v, p->dtype, &inst));
@@ -363,6 +367,8 @@ static ing_status bind_default(frame *fr, const call *c, uint32_t i, value *v) {
     GATE(fr, at, param_default, i, &ref, fr->lo->e);
     *v = (value){.kind = V_THING, .gref = ref};
     ING_TRY(ing_front_force(fr, at, v));
+    if (p->passing == ING_PASS_VALUE && p->tensor.rank)
+        return ing_front_tensor_convert(fr, at, v, &p->tensor, p->dtype, v);
     if (p->passing == ING_PASS_VALUE) {
         uint32_t inst = 0;
         ING_TRY(ing_front_convert(fr, at, v, p->dtype, &inst));
@@ -450,12 +456,20 @@ static ing_status spec_lower(call *c, spec *sp, const leaves *l) {
 
 /* ---- results -------------------------------------------------------------------------------------------- */
 
+/* Results travel by value, however large. */
+static ing_status whole_tensor(frame *fr, value *v) {
+    if (v->kind == V_REF)
+        *v = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, v->type, v->inst, 0, 0),
+                          v->type);
+    return ING_OK;
+}
+
 static ing_status annotated_result(frame *fr, ing_node n, const value *v, value *out) {
     const ing_gate_returns *r = &fr->returns;
     value one = *v, *items = &one;
     uint32_t count = 1;
-    bool ok = true;
-    if (!ing_front_is_scalar(v))
+    bool ok = true, whole = r->n == 1 && !r->tuple && r->tensors[0].rank;
+    if (!ing_front_is_scalar(v) && !whole)
         ING_TRY(ing_front_items(fr, n, v, &items, &count, &ok));
     if (!ok) items = &one, count = 1;
     if (count != r->n)
@@ -466,6 +480,12 @@ static ing_status annotated_result(frame *fr, ing_node n, const value *v, value 
     if (!made) return no_memory(fr);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t inst = 0;
+        if (r->tensors[i].rank) {
+            ING_TRY(ing_front_tensor_convert(fr, n, &items[i], &r->tensors[i],
+                                             r->dtypes[i], &made[i]));
+            ING_TRY(whole_tensor(fr, &made[i]));
+            continue;
+        }
         ING_TRY(ing_front_convert(fr, n, &items[i], r->dtypes[i], &inst));
         made[i] = ing_front_rt(inst, r->dtypes[i]);
     }
@@ -481,6 +501,10 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
         bool ok = false;
         ING_TRY(ing_front_items(fr, n, v, &items, &m, &ok));
         *v = ing_front_seq(V_TUPLE, items, m);
+    }
+    if (ing_front_is_tensor(fr, v)) {
+        ING_TRY(ing_front_tensor_load(fr, n, v, v));
+        return whole_tensor(fr, v);
     }
     if (v_holds(v)) {
         value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
@@ -517,6 +541,11 @@ static ing_status match_result(frame *fr, ing_node n, const value *first, value 
     for (uint32_t i = 0; seq && i < v_children(v); i++)
         ING_TRY(match_result(fr, n, &first->items[i], &v->items[i]));
     if (v->kind != V_RT || v->type == first->type) return ING_OK;
+    if (v->type >= ING_DTYPE_N || first->type >= ING_DTYPE_N)
+        return ing_front_fail_at(fr, n, ING_TYPE, "annotate the return type",
+                                 "this return is %s, an earlier one %s",
+                                 ing_front_describe(fr, v),
+                                 ing_front_describe(fr, first));
     if (ing_front_promote(v_type(first), v_type(v)) != v_type(first))
         return ing_front_fail_at(
             fr, n, ING_TYPE, "annotate the return type: def f() -> qd.f32",

@@ -663,6 +663,11 @@ ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
                                     const call_args *a, value *out) {
     const intrin *in = &table[id < ING_IN_N ? id : ING_IN_NONE];
     const char *name = ing_intrinsic_name(id);
+    bool done = false;
+    if (id >= ING_IN_VECTOR && id <= ING_IN_MATRIX_COLS)
+        return ing_front_tensor_construct(fr, n, id, a, out);
+    ING_TRY(ing_front_tensor_lift(fr, n, id, a, out, &done));
+    if (done) return ING_OK;
     if (strncmp(name, "builtins.", 9) == 0) name += 9;
     if (!in->fn)
         return ing_front_fail_at(fr, n, ING_SYNTAX, NULL,

@@ -53,6 +53,7 @@ static ing_status bind_indices(frame *fr, const run *r, const value *index) {
         value *items = ING_NEW_ARRAY(&fr->lo->arena, r->n + 1, value);
         for (uint32_t i = 0; items && i < r->n; i++) items[i] = index[i];
         value tuple = ing_front_seq(V_TUPLE, items, items ? r->n : 0);
+        tuple.tensor = true;
         return loop_name(fr, several ? list_at(fr->t, elts, 0) : target, &tuple);
     }
     if (n != r->n)
@@ -303,8 +304,19 @@ static ing_status static_items(frame *fr, ing_node at, const value *it, value **
     bool ok = false;
     const value *inner = it;
     if (it->kind == V_ITER && it->tag == ING_IN_GROUPED) inner = &it->items[0];
-    if (inner->kind == V_ITER && inner->tag == ING_IN_NDRANGE)
-        return ndrange_items(fr, at, inner, items, n);
+    if (inner->kind == V_ITER && inner->tag == ING_IN_NDRANGE) {
+        ING_TRY(ndrange_items(fr, at, inner, items, n));
+        for (uint32_t k = 0; inner != it && *items && k < *n; k++) { /* vectors */
+            value *row = &(*items)[k];
+            if (row->kind != V_TUPLE) {
+                value *one = ING_NEW(&fr->lo->arena, value);
+                if (one) *one = *row;
+                *row = ing_front_seq(V_TUPLE, one, one ? 1 : 0);
+            }
+            row->tensor = true;
+        }
+        return ING_OK;
+    }
     ING_TRY(ing_front_items(fr, at, it, items, n, &ok));
     if (ok) return ING_OK;
     return ing_front_fail_at(

@@ -35,9 +35,10 @@ static ing_status bind_returns(frame *fr) {
     ing_front_result *out = fr->lo->out;
     GATE(fr, fr->t->root, returns, &fr->returns, fr->lo->e);
     for (uint32_t i = 0; i < fr->returns.n; i++)
-        if (!ing_vec_push(&out->mod->rets, (ing_type)fr->returns.dtypes[i]))
-            return ing_fail(fr->lo->e, ING_MEMORY,
-                            "no memory while compiling a kernel");
+        for (uint32_t k = 0; k < ing_front_result_count(&fr->returns.tensors[i]); k++)
+            if (!ing_vec_push(&out->mod->rets, (ing_type)fr->returns.dtypes[i]))
+                return ing_fail(fr->lo->e, ING_MEMORY,
+                                "no memory while compiling a kernel");
     out->returns_tuple = fr->returns.n > 1 || fr->returns.tuple;
     return ING_OK;
 }

@@ -198,8 +198,8 @@ static ing_status kernel_return(frame *fr, ing_node n, const value *v) {
             "e.g. def func() -> qd.f32");
     value one = *v, *items = &one;
     uint32_t count = 1;
-    bool ok = true;
-    if (!ing_front_is_scalar(v))
+    bool ok = true, whole = r->n == 1 && !r->tuple && r->tensors[0].rank;
+    if (!ing_front_is_scalar(v) && !whole)
         ING_TRY(ing_front_items(fr, n, v, &items, &count, &ok));
     if (!ok) items = &one, count = 1;
     if (count != r->n)
@@ -207,11 +207,17 @@ static ing_status kernel_return(frame *fr, ing_node n, const value *v) {
             fr, n, ING_TYPE, NULL,
             "the kernel is annotated to return %u values, this returns %u", r->n,
             count);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t inst = 0;
-        ING_TRY(ing_front_convert(fr, n, &items[i], r->dtypes[i], &inst));
-        fr->b.loc = n;
-        ing_ir_emit(&fr->b, ING_OP_SET_RET, 0, i, inst, 0);
+    for (uint32_t i = 0, slot = 0; i < count; i++) {
+        value *part = &items[i];
+        uint32_t inst = 0, m = 1;
+        if (r->tensors[i].rank)
+            ING_TRY(ing_front_tensor_results(fr, n, &items[i], &r->tensors[i],
+                                             r->dtypes[i], &part, &m));
+        for (uint32_t k = 0; k < m; k++) {
+            ING_TRY(ing_front_convert(fr, n, &part[k], r->dtypes[i], &inst));
+            fr->b.loc = n;
+            ing_ir_emit(&fr->b, ING_OP_SET_RET, 0, slot++, inst, 0);
+        }
     }
     return ING_OK;
 }

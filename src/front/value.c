@@ -101,9 +101,10 @@ const char *ing_front_describe(frame *fr, const value *v) {
     case V_REF:
         s = v->type < ING_DTYPE_N
                 ? ing_arena_printf(a, "a run-time %s", ing_dtype_name(v_type(v)))
-                : "a run-time aggregate";
+                : ing_front_tensor_describe(fr, v);
         break;
     case V_ARRAY: s = "an array"; break;
+    case V_TYPE: s = "a vector or matrix type"; break;
     }
     return s ? s : "?";
 }
@@ -117,7 +118,7 @@ static ing_status new_arg(frame *fr, ing_gref ref, ing_type t, ing_dtype dtype,
     uint32_t known = ing_map_get(&lo->args, key);
     if (!known) {
         known = ing_ir_add_arg(lo->mod, t) + 1;
-        ing_front_arg a = {ref, dtype};
+        ing_front_arg a = {.ref = ref, .dtype = dtype};
         if (!ing_map_put(&lo->args, key, known) || !ing_vec_push(&lo->out->args, a))
             return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
     }
@@ -127,16 +128,16 @@ static ing_status new_arg(frame *fr, ing_gref ref, ing_type t, ing_dtype dtype,
 
 static ing_status force_array(frame *fr, ing_node at, const ing_gate_fact *f,
                               value *v) {
-    if (f->elem_rank)
-        return ing_front_fail_at(fr, at, ING_TYPE,
-                                 "use an array of scalars with one more axis",
-                                 "arrays of vectors or matrices are not supported yet");
     if (f->ndim > ING_MAX_NDIM)
         return ing_front_fail_at(fr, at, ING_TYPE, NULL,
                                  "an array of %u axes; at most %d", f->ndim,
                                  ING_MAX_NDIM);
-    ing_type t =
-        ing_ir_type_array(fr->lo->mod, f->dtype, f->ndim, f->grad != 0, f->layout);
+    ing_type elem = f->dtype;
+    if (f->elem_rank)
+        elem =
+            ing_ir_type_tensor(fr->lo->mod, f->dtype, f->elem_shape[0],
+                               f->elem_rank == 2 ? f->elem_shape[1] : 1, f->elem_rank);
+    ing_type t = ing_ir_type_array(fr->lo->mod, elem, f->ndim, f->grad != 0, f->layout);
     uint32_t k = 0;
     ING_TRY(new_arg(fr, v->gref, t, ING_VOID, &k));
     uint32_t inst = ing_ir_emit(&fr->b, ING_OP_ARRAY, t, k, 0, 0);
@@ -198,6 +199,20 @@ static void force_static(const ing_gate_fact *f, value *v) {
     }
 }
 
+static ing_status force_tensor_type(frame *fr, ing_node at, const ing_gate_fact *f,
+                                    value *v) {
+    uint32_t cols = f->elem_rank == 2 ? f->elem_shape[1] : 1;
+    if (!f->dtype || !f->elem_shape[0] || !cols)
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "give size and dtype: qd.types.vector(3, qd.f32)",
+            "a vector or matrix type without size or dtype can only "
+            "annotate parameters");
+    v->kind = V_TYPE;
+    v->type =
+        ing_ir_type_tensor(fr->lo->mod, f->dtype, f->elem_shape[0], cols, f->elem_rank);
+    return ING_OK;
+}
+
 ing_status ing_front_force(frame *fr, ing_node at, value *v) {
     if (v->kind != V_THING) return ING_OK;
     uint32_t known = ing_map_get(&fr->lo->args, (ing_hash128){v->gref, 1});
@@ -217,6 +232,8 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
     GATE(fr, at, look, v->gref, &f, fr->lo->e);
     if (f.kind == ING_GATE_ARRAY) return force_array(fr, at, &f, v);
     if (f.kind == ING_GATE_SCALAR) return force_scalar(fr, &f, v);
+    if (f.kind == ING_GATE_TENSOR) return ing_front_tensor_thing(fr, at, &f, v);
+    if (f.kind == ING_GATE_TENSOR_TYPE) return force_tensor_type(fr, at, &f, v);
     if (f.kind == ING_GATE_ABSENT)
         return ing_front_fail_at(fr, at, ING_NAME, NULL, "there is nothing here");
     force_static(&f, v);
@@ -232,11 +249,21 @@ ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p
             "the parameter is annotated as an array; the argument is %s",
             ing_front_describe(fr, v));
     const ing_type_info *t = ing_ir_type(fr->lo->mod, v->type);
-    if (p->dtype && p->dtype != t->elem)
+    const ing_type_info *elem = ing_ir_type(fr->lo->mod, t->elem);
+    ing_dtype have = (ing_dtype)(elem->kind == ING_TYPE_TENSOR ? elem->dtype : t->elem);
+    uint32_t rank = elem->kind == ING_TYPE_TENSOR ? elem->rank : 0;
+    if (p->dtype && p->dtype != have)
         return ing_front_fail_at(
             fr, at, ING_TYPE, "pass an array of that dtype, or leave the dtype out",
             "the parameter is annotated as an array of %s; the argument is one of %s",
-            ing_dtype_name(p->dtype), ing_dtype_name((ing_dtype)t->elem));
+            ing_dtype_name(p->dtype), ing_dtype_name(have));
+    if ((p->dtype || p->tensor.rank) &&
+        (p->tensor.rank != rank ||
+         (p->tensor.shape[0] && p->tensor.shape[0] != elem->rows) ||
+         (rank == 2 && p->tensor.shape[1] && p->tensor.shape[1] != elem->cols)))
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "pass an array with such elements",
+            "the elements of the argument do not have the shape of the annotation");
     if (p->ndim >= 0 && (uint32_t)p->ndim != t->rank)
         return ing_front_fail_at(
             fr, at, ING_TYPE, "pass an array with that many axes, or leave ndim out",
@@ -254,6 +281,8 @@ ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out) {
     ing_gref ref = 0;
     GATE(fr, at, param, i, &ref, fr->lo->e);
     *out = (value){.kind = V_THING, .gref = ref};
+    if (p->passing == ING_PASS_VALUE && p->tensor.rank)
+        return ing_front_tensor_param(fr, at, ref, p, out);
     if (p->passing == ING_PASS_VALUE) {
         ing_gate_fact f = {.kind = ING_GATE_SCALAR, .dtype = p->dtype};
         ING_TRY(force_scalar(fr, &f, out));
@@ -352,6 +381,7 @@ ing_status ing_front_load(frame *fr, ing_node at, const value *given, value *out
         ING_TRY(ing_front_thing_attr(fr, at, v.gref, "value", &v));
         ING_TRY(ing_front_force(fr, at, &v));
     }
+    if (ing_front_is_tensor(fr, &v)) return ing_front_tensor_load(fr, at, &v, out);
     if (v.kind == V_RT) {
         *out = v;
         return ING_OK;
@@ -405,6 +435,10 @@ ing_status ing_front_condition(frame *fr, ing_node at, const value *v, const cha
                                uint32_t *inst) {
     value x;
     ING_TRY(ing_front_load(fr, at, v, &x));
+    if (x.type >= ING_DTYPE_N)
+        return ing_front_fail_at(fr, at, ING_TYPE, "use .any() or .all()",
+                                 "`%s` conditions must be an integer; this is %s", what,
+                                 ing_front_describe(fr, &x));
     if (ing_dtype_is_float(v_type(&x)))
         return ing_front_fail_at(
             fr, at, ING_TYPE, "compare it: `x != 0`",
@@ -534,6 +568,8 @@ ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items
     if (v->kind == V_TUPLE || v->kind == V_LIST) {
         *items = v->items;
         *n = v->n;
+    } else if (ing_front_is_tensor(fr, v)) {
+        return ing_front_tensor_items(fr, at, v, items, n, ok);
     } else if (v->kind == V_SEEN &&
                (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST)) {
         ING_TRY(seen_items(fr, at, v, items, n));
@@ -602,11 +638,12 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
     case V_TUPLE:
     case V_LIST:
     case V_DICT:
-        ing_hasher_u64(h, 4, v->n);
+        ing_hasher_u64(h, 4, (uint64_t)v->n << 1 | v->tensor);
         for (uint32_t i = 0; i < v_children(v); i++)
             ING_TRY(ing_front_value_key(fr, at, &v->items[i], h));
         break;
     case V_RT:
+    case V_TYPE:
     case V_ARRAY: ing_hasher_u64(h, 5, v->type); break;
     case V_REF: ing_hasher_u64(h, 5, (uint64_t)v->type << 1 | v->shared); break;
     case V_SEEN:

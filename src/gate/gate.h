@@ -38,6 +38,10 @@ typedef enum ing_gate_kind {
     ING_GATE_MODULE,
     ING_GATE_CLASS,
     ING_GATE_OBJECT,    /* anything else: only attribute access makes sense */
+    ING_GATE_TENSOR,    /* a host vector or matrix: elem_rank, elem_shape, dtype if it has one;
+                           elements by attr "_entries" and item(), row major */
+    ING_GATE_TENSOR_TYPE, /* qd.types.vector(..), matrix(..): elem_rank, elem_shape, dtype; what
+                             is left open is 0 */
 } ing_gate_kind;
 
 typedef struct ing_gate_fact {
@@ -68,9 +72,15 @@ typedef enum ing_gate_passing {
     ING_PASS_ARRAY,    /* array; dtype VOID / ndim -1 = any */
 } ing_gate_passing;
 
+typedef struct ing_gate_tensor { /* the shape of a vector (rank 1) or matrix (rank 2) */
+    uint8_t rank;      /* 0: a scalar */
+    uint32_t shape[2]; /* 0 = any, and where unused */
+} ing_gate_tensor;
+
 typedef struct ing_gate_param {
     ing_gate_passing passing;
     ing_dtype dtype;
+    ing_gate_tensor tensor; /* VALUE: of the parameter; ARRAY: of its elements */
     int32_t ndim;
     bool has_default;
     bool needs_grad; /* an array must come with a gradient */
@@ -82,6 +92,7 @@ typedef struct ing_gate_returns {
     bool tuple; /* written as a tuple, even of one */
     uint32_t n;
     ing_dtype dtypes[16];
+    ing_gate_tensor tensors[16];
 } ing_gate_returns;
 
 typedef struct ing_gate_key { /* a constant subscript */
