@@ -9,6 +9,7 @@ import builtins as _py
 import math as _math
 
 from ingot._core import IngotSyntaxError as _SyntaxError
+from ingot._core import IngotTypeError as _TypeError
 from ingot._core import register_intrinsic as _register
 
 
@@ -215,21 +216,54 @@ def static_print(*args, **kwargs):
     print(*args, **kwargs)
 
 
+def _bound(dim):
+    """(begin, end) of one argument of ndrange; integers of NumPy count as integers."""
+    import operator
+
+    pair = (0, dim) if hasattr(dim, "__index__") else tuple(dim)
+    if len(pair) != 2 or not all(hasattr(b, "__index__") for b in pair):
+        raise _SyntaxError("qd.ndrange takes numbers and pairs (begin, end) of integers")
+    begin, end = map(operator.index, pair)
+    return begin, _py.max(begin, end)
+
+
+def _permutation(axes, n):
+    """The axes of ndrange, checked; None where they change nothing."""
+    if axes is None:
+        return None
+    axes = tuple(axes)
+    for axis in axes:
+        if not isinstance(axis, int) or isinstance(axis, bool):
+            raise _TypeError(f"qd.ndrange(axes={axes}) entries must be Python ints; got {axis!r}")
+    if len(axes) != n:
+        raise _SyntaxError(
+            f"qd.ndrange(axes={axes}) has {len(axes)} entries but ndrange was called with {n} "
+            "dimension argument(s); they must match"
+        )
+    if sorted(axes) != list(range(n)):
+        raise _SyntaxError(f"qd.ndrange(axes={axes}) is not a permutation of range({n})")
+    return None if axes == tuple(range(n)) else axes
+
+
 @_intrinsic
 class ndrange:
-    """All tuples of indices in the given ranges: `for i, j in qd.ndrange(n, (1, m)):`."""
+    """All tuples of indices in the given ranges: `for i, j in qd.ndrange(n, (1, m)):`.
 
-    def __init__(self, *dims):
-        bounds = [(0, d) if isinstance(d, int) else tuple(d) for d in dims]
-        for bound in bounds:
-            if len(bound) != 2 or not all(isinstance(b, int) for b in bound):
-                raise _SyntaxError("qd.ndrange takes numbers and pairs (begin, end) of integers")
-        self.bounds = [(begin, _py.max(begin, end)) for begin, end in bounds]
+    axes  the order in which they are run through, outermost first
+    """
+
+    def __init__(self, *dims, axes=None):
+        self.bounds = [_bound(dim) for dim in dims]
+        self.dimensions = [end - begin for begin, end in self.bounds]
+        self.axes = _permutation(axes, len(dims))
 
     def __iter__(self):
         import itertools
 
-        return itertools.product(*(range(*bound) for bound in self.bounds))
+        order = self.axes or tuple(range(len(self.bounds)))
+        where = [order.index(axis) for axis in range(len(order))]
+        for index in itertools.product(*(range(*self.bounds[axis]) for axis in order)):
+            yield tuple(index[k] for k in where)
 
 
 @_intrinsic
