@@ -111,6 +111,7 @@ __version__ = "0.1.0"
 
 # Names that come with their first use, so that importing Ingot stays light.
 _LAZY = {
+    "Backend": "ingot._tensor",
     "CacheMismatchError": "ingot._steps",
     "CachedStep": "ingot._steps",
     "Content": "ingot.fingerprint",
@@ -118,12 +119,17 @@ _LAZY = {
     "FingerprintError": "ingot.fingerprint",
     "Fingerprinter": "ingot.fingerprint",
     "Identity": "ingot.fingerprint",
+    "MatrixTensor": "ingot._tensor",
     "MemoryCache": "ingot._steps",
     "Ordered": "ingot.fingerprint",
     "Pieces": "ingot.fingerprint",
+    "Tensor": "ingot._tensor",
+    "VectorTensor": "ingot._tensor",
     "explain": "ingot.fingerprint",
     "fingerprint": "ingot.fingerprint",
+    "tensor": "ingot._tensor",
     "trace": "ingot.fingerprint",
+    "wrap": "ingot._tensor",
 }
 
 

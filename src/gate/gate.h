@@ -84,6 +84,7 @@ typedef struct ing_gate_param {
     int32_t ndim;
     bool has_default;
     bool needs_grad; /* an array must come with a gradient */
+    bool optional;   /* an array, or None */
 } ing_gate_param;
 
 /* What a `->` annotation says. n = 0: none or None. */

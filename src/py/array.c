@@ -93,11 +93,15 @@ static PyObject *get_generation(PyObject *self, void *unused) {
 
 static PyObject *array_repr(PyObject *self) {
     const ing_py_array *a = as_array(self);
-    PyObject *shape = ing_py_shape_tuple(a);
-    if (!shape) return NULL;
-    PyObject *text = PyUnicode_FromFormat(
-        "<qd.ndarray %s %R>", ing_dtype_name((ing_dtype)a->spec->dtype), shape);
-    Py_DECREF(shape);
+    PyObject *shape = ing_py_shape_tuple(a), *layout = ing_py_layout_tuple(a);
+    PyObject *text = NULL;
+    const char *dtype = ing_dtype_name((ing_dtype)a->spec->dtype);
+    if (shape && layout && layout != Py_None)
+        text = PyUnicode_FromFormat("<qd.ndarray %s %R layout=%R>", dtype, shape, layout);
+    else if (shape && layout)
+        text = PyUnicode_FromFormat("<qd.ndarray %s %R>", dtype, shape);
+    Py_XDECREF(shape);
+    Py_XDECREF(layout);
     return text;
 }
 
@@ -117,6 +121,12 @@ static PyObject *has_dual(PyObject *self, PyObject *unused) {
     (void)self;
     (void)unused;
     Py_RETURN_FALSE;
+}
+
+/* A tensor of the ndarray backend is its own implementation. */
+static PyObject *unwrap(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return Py_NewRef(self);
 }
 
 /* ---- NumPy and torch: in Python, loaded on first use ----------------------------------------- */
@@ -175,6 +185,9 @@ static const PyMethodDef array_methods[] = {
     {"__array__", FUNCTION(as_array_for_numpy), KEYWORDS, NULL},
     {"has_grad", has_grad, METH_NOARGS, "Whether it was made with needs_grad=True."},
     {"has_dual", has_dual, METH_NOARGS, "False: ndarrays have no dual."},
+    {"_unwrap", unwrap, METH_NOARGS, "The array itself."},
+    {"_relabel", ing_py_array_relabel, METH_O,
+     "_relabel(layout): the same memory with its axes, outermost first, named anew."},
     {"__copy__", ing_py_array_copy, METH_NOARGS, NULL},
     {"__deepcopy__", ing_py_array_deepcopy, METH_O, NULL},
     {"__reduce__", ing_py_array_reduce, METH_NOARGS, NULL},

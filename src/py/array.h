@@ -33,6 +33,7 @@ PyObject *ing_py_layout_tuple(const ing_py_array *a); /* None when row major */
 PyObject *ing_py_ndarray(PyObject *module, PyObject *args, PyObject *kwargs);
 /* For unpickling: (dtype, shape, layout, needs_grad, bytes). */
 PyObject *ing_py_array_restore(PyObject *module, PyObject *args);
+PyObject *ing_py_array_relabel(PyObject *self, PyObject *layout);
 
 /* array_item.c */
 PyObject *ing_py_array_get(PyObject *self, PyObject *key);

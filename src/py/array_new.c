@@ -219,6 +219,33 @@ PyObject *ing_py_layout_tuple(const ing_py_array *a) {
     return layout;
 }
 
+/* The extents in memory stay, their axes get other numbers: shape[layout[k]] is the k-th
+ * extent in memory. Readers of `shape` that live across a call hold an export. */
+static int relabel(ing_py_state *st, ing_py_array *a, const ing_py_spec *wanted) {
+    int64_t shape[ING_MAX_NDIM] = {0};
+    ing_py_spec spec = *a->spec;
+    memcpy(spec.layout, wanted->layout, sizeof spec.layout);
+    const ing_py_spec *interned = ing_py_spec_intern(st, &spec);
+    if (!interned) return -1;
+    for (unsigned k = 0; k < spec.ndim; k++)
+        shape[spec.layout[k]] = a->shape[a->spec->layout[k]];
+    memcpy(a->shape, shape, sizeof a->shape);
+    a->spec = interned;
+    ing_py_array_touch(st, a);
+    return a->grad ? relabel(st, (ing_py_array *)a->grad, wanted) : 0;
+}
+
+PyObject *ing_py_array_relabel(PyObject *self, PyObject *layout) {
+    ing_py_state *st = ing_py_state_of(self);
+    ing_py_array *a = (ing_py_array *)self;
+    ing_py_spec spec = {.ndim = a->spec->ndim};
+    bool shared = a->exports || (a->grad && ((ing_py_array *)a->grad)->exports);
+    if (shared)
+        return PyErr_Format(PyExc_BufferError, "the memory of the ndarray is shared");
+    if (parse_layout(st, layout, &spec) < 0 || relabel(st, a, &spec) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
 /* ---- from Python ------------------------------------------------------------------------------ */
 
 static PyObject *make_from(ing_py_state *st, PyObject *dtype, PyObject *shape,

@@ -283,6 +283,7 @@ ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e
         const ing_gate_param *p = &k->def.params[i];
         uint64_t word;
         ing_py_bind b = {.dtype = (uint8_t)p->dtype, .arg = (uint16_t)i};
+        if (p->optional && args[i] == Py_None) continue;
         if (p->passing == ING_PASS_ARRAY) ING_TRY(check_array(k, i, p, args[i], e));
         if (p->passing == ING_PASS_VALUE)
             ING_TRY(bind_scalar(k, &b, args[i], &word, e));

@@ -290,8 +290,14 @@ static ing_status passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "template") == 0;
     bool array =
         PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "ndarray") == 0;
+    bool tensor =
+        PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "tensor") == 0;
     Py_DECREF(p);
     if (template_) out->passing = ING_PASS_TEMPLATE;
+    if (tensor) {
+        out->passing = ING_PASS_ARRAY;
+        out->optional = true;
+    }
     if (array) {
         out->passing = ING_PASS_ARRAY;
         out->ndim = -1;
@@ -306,7 +312,7 @@ static ing_status passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         Py_XDECREF(g);
         if (PyErr_Occurred()) PyErr_Clear();
     }
-    return template_ || array ? ING_OK : ING_DECLINED;
+    return template_ || array || tensor ? ING_OK : ING_DECLINED;
 }
 
 static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,

@@ -209,8 +209,8 @@ static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *ou
 }
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p) {
-    uint64_t key[4] = {p->passing, p->dtype, (uint64_t)(int64_t)p->ndim,
-                       p->has_default};
+    uint64_t key[6] = {p->passing,     p->dtype,      (uint64_t)(int64_t)p->ndim,
+                       p->has_default, p->needs_grad, p->optional};
     return ing_hash(key, sizeof key);
 }
 

@@ -53,6 +53,13 @@ from ingot.compat.quadrants._logging import (  # noqa: E402
 from ingot.compat.quadrants._init import init, reset  # noqa: E402
 from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc  # noqa: E402
 from ingot.compat.quadrants._dispatch import perf_dispatch  # noqa: E402
+from ingot.compat.quadrants._tensor_wrapper import (  # noqa: E402
+    MatrixTensor,
+    Tensor,
+    VectorTensor,
+    wrap,
+)
+from ingot.compat.quadrants._tensor import Backend, tensor  # noqa: E402
 from ingot.compat.quadrants.lang.exception import (  # noqa: E402
     QuadrantsAssertionError,
     QuadrantsCompilationError,
@@ -68,20 +75,19 @@ from ingot.compat.quadrants import _test_tools, lang  # noqa: E402
 
 _fill(
     globals(),
-    "Backend BitpackedFields BufferView Event Field FieldsBuilder Format GraphStatus Layout Matrix "
-    "MatrixField MatrixNdarray MatrixTensor Mesh MeshInstance SNode ScalarField Stream Struct "
-    "StructField Tensor Vector VectorNdarray VectorTensor activate append assume_in_range axes "
+    "BitpackedFields BufferView Event Field FieldsBuilder Format GraphStatus Layout Matrix "
+    "MatrixField MatrixNdarray Mesh MeshInstance SNode ScalarField Stream Struct "
+    "StructField Vector VectorNdarray activate append assume_in_range axes "
     "bit_shr block_local cache_read_only checkpoint clock_counter clock_freq_hz create_event "
     "create_stream dataclass deactivate deactivate_all_snodes dump_compile_config eig field frexp "
     "get_addr global_thread_idx graph_do_while graph_parallel graph_parallel_context i ij ijk ijkl "
     "ijl ik ikl il is_active is_extension_enabled j jk jkl jl k kl l length make_spd mesh_local "
     "mesh_patch_idx no_activate one outer polar_decompose ref rescale_index root "
-    "solve sparse_matrix_builder stop_grad stream_parallel svd sym_eig tensor volatile_load wrap "
+    "solve sparse_matrix_builder stop_grad stream_parallel svd sym_eig volatile_load "
     "zero",
 )
 _private.register(__name__)
-_Tensor, _VectorTensor = Tensor, VectorTensor  # noqa: F821
-_MatrixTensor, _wrap = MatrixTensor, wrap  # noqa: F821
+_Tensor, _VectorTensor, _MatrixTensor, _wrap = Tensor, VectorTensor, MatrixTensor, wrap
 
 __name__ = "quadrants"  # what messages and tests call it
 

@@ -21,6 +21,15 @@ class SrcLlCacheObservations:
         self.cache_stored = cache_stored
 
 
+class _Mapper:
+    """The reference's table from arguments to compiled kernels; of it only the size is read."""
+
+    __slots__ = ("mapping", "_mapping_cache")
+
+    def __init__(self, kernels):
+        self.mapping = self._mapping_cache = kernels
+
+
 class _Primal:
     """`kernel._primal`: what is known of one kernel."""
 
@@ -41,6 +50,10 @@ class _Primal:
     @property
     def materialized_kernels(self):
         return range(self._kernel()._variants)
+
+    @property
+    def mapper(self):
+        return _Mapper(self.materialized_kernels)
 
     @property
     def src_ll_cache_observations(self):

@@ -10,14 +10,11 @@ import types
 from ingot.compat.missing import Missing, fill
 
 MODULES = {
-    "_tensor": "Tensor _with_layout",
-    "_tensor_wrapper": "MatrixTensor Tensor VectorTensor",
     "_snode": "",
     "_snode.fields_builder": "FieldsBuilder",
     "algorithms._radix_sort": "_min_log256_for_n",
     "algorithms._reduce": "_reduce_depth_for_n",
     "lang._dataclass_util": "create_flat_name",
-    "lang._fast_caching": "FIELD_METADATA_CACHE_VALUE",
     "lang._fast_caching.args_hasher": "FastcacheSkip stringify_obj_type",
     "lang._fast_caching.config_hasher": "",
     "lang._fast_caching.function_hasher": "",

@@ -3,6 +3,7 @@
 from ingot.compat.quadrants import graph, simt
 from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc
 from ingot.compat.quadrants.lang import (
+    _fast_caching,
     _ndrange,
     _perf_dispatch,
     _template_mapper,
