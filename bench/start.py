@@ -1,7 +1,12 @@
-"""Time of a whole process that runs its kernels once: cold (empty cache) and warm (second
-run), with 1 and with 20 kernels.
+"""A whole process, from exec to the last result, that runs each of its kernels once: with 1,
+20 and 300 kernels, cold (empty cache) and warm (a second process), import included.
 
-    start.py [--json FILE] [--repeat N] [--quadrants-python PATH]
+    start.py [--json FILE] [--repeat N] [--kernels 1,20,300] [--quadrants-python PATH]
+             [--numba-python PATH] [--taichi-python PATH]
+
+The kernels are in a module of their own that is imported, so that Python's own compiler is
+not measured. Beside wall time: CPU time (user + system), page faults, peak memory, and, where
+strace is installed, files opened and bytes read.
 """
 
 import os
@@ -14,77 +19,144 @@ import time
 
 import _peers
 
-HEAD = """
+LANGUAGE = """
 import {module} as qd
 qd.init({init})
-A = qd.types.ndarray(qd.f32, 1)
-a = qd.ndarray(qd.f32, (1000,))
+A = {array}
+a = qd.ndarray(qd.f32, (8,))
 """
 KERNEL = """
-@qd.kernel
+@qd.kernel{options}
 def k{n}(a: A, s: qd.f32):
     for i in range(a.shape[0]):
         x = a[i] * s + {n}.0
-        for j in range({n} + 2):
+        for j in range(3):
             x = x * 0.5 + s
         a[i] = x
 k{n}(a, 1.5)
 """
+NUMBA = """
+import numba
+import numpy as np
+a = np.zeros(8, np.float32)
+"""
+NUMBA_KERNEL = """
+@numba.njit(cache=True)
+def k{n}(a, s):
+    for i in range(a.shape[0]):
+        x = a[i] * s + {n}.0
+        for j in range(3):
+            x = x * 0.5 + s
+        a[i] = x
+k{n}(a, np.float32(1.5))
+"""
+ARRAY = "qd.types.ndarray(qd.f32, 1)"
 
 
-def program(module, init, kernels):
-    text = HEAD.format(module=module, init=init)
-    return text + "".join(KERNEL.format(n=n) for n in range(kernels))
+def program(peer, kernels):
+    if peer["module"] == "numba":
+        return NUMBA + "".join(NUMBA_KERNEL.format(n=n) for n in range(kernels))
+    head = LANGUAGE.format(module=peer["module"], init=peer["init"], array=ARRAY)
+    options = peer.get("options", "")
+    return head + "".join(KERNEL.format(n=n, options=options) for n in range(kernels))
 
 
 def run(python, path, env):
+    """(seconds, CPU seconds, page faults, peak KB) of one process."""
     before = time.perf_counter()
-    done = subprocess.run([python, str(path)], env=env, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{path} failed:\n{done.stdout}{done.stderr}")
-    return time.perf_counter() - before
+    p = subprocess.Popen([python, str(path)], env=env, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE)
+    error = p.stderr.read()
+    _, status, used = os.wait4(p.pid, 0)
+    p.returncode = status
+    wall = time.perf_counter() - before
+    if status:
+        raise RuntimeError(f"{path} failed:\n{error.decode()[-2000:]}")
+    return wall, used.ru_utime + used.ru_stime, used.ru_minflt + used.ru_majflt, used.ru_maxrss
 
 
-def measure(python, module, init, kernels, repeat, folder):
-    """(cold, warm, bare) in seconds; bare is the import alone."""
-    path = folder / f"start_{module}_{kernels}.py"
-    path.write_text(program(module, init, kernels))
-    bare = folder / f"bare_{module}.py"
-    bare.write_text(f"import {module}\n")
-    cold = []
-    for k in range(3):
-        cache = folder / f"cache-{module}-{kernels}-{k}"
-        env = dict(os.environ, INGOT_CACHE_DIR=str(cache), QD_OFFLINE_CACHE_FILE_PATH=str(cache))
-        cold.append(run(python, path, env))
-    warm = min(run(python, path, env) for _ in range(repeat))
-    alone = min(run(python, bare, env) for _ in range(repeat))
-    return min(cold), warm, alone
+def counted(python, path, env):
+    """(files opened, bytes read) as strace sees them, or Nones."""
+    if not shutil.which("strace"):
+        return None, None
+    with tempfile.NamedTemporaryFile("r") as out:
+        subprocess.run(["strace", "-f", "-o", out.name, "-e", "trace=openat,open,read,pread64",
+                        python, str(path)], env=env, stdout=subprocess.DEVNULL, check=True,
+                       stderr=subprocess.DEVNULL)
+        opened = read = 0
+        for line in out:
+            call, _, result = line.rpartition(" = ")
+            number = result.split()[0] if result.split() else "?"
+            if not number.lstrip("-").isdigit() or int(number) < 0:
+                continue
+            if "open" in call.partition("(")[0]:
+                opened += 1
+            else:
+                read += int(number)
+    return opened, read
+
+
+def measure(peer, kernels, repeat, folder):
+    name = f"{peer['label'].replace(' ', '_')}_{kernels}".lower()
+    place = folder / name
+    place.mkdir()
+    module = place / f"kernels_{kernels}.py"
+    module.write_text(program(peer, kernels))
+    path = place / "main.py"
+    path.write_text(f"import kernels_{kernels}\n")
+    cache = place / "cache"
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    env.update(INGOT_CACHE_DIR=str(cache), QD_OFFLINE_CACHE_FILE_PATH=str(cache),
+               TI_OFFLINE_CACHE_FILE_PATH=str(cache), NUMBA_CACHE_DIR=str(cache))
+    cold = run(peer["python"], path, env)
+    for _ in range(2):  # the reference publishes at exit, and some entries a process later
+        run(peer["python"], path, env)
+    warm = [run(peer["python"], path, env) for _ in range(repeat)]
+    opened, read = counted(peer["python"], path, env)
+    return {
+        "peer": peer["label"], "kernels": kernels, "cold_ms": cold[0] * 1e3,
+        "warm_ms": min(w[0] for w in warm) * 1e3, "warm_cpu_ms": min(w[1] for w in warm) * 1e3,
+        "faults": min(w[2] for w in warm), "peak_mb": warm[0][3] / 1024, "opened": opened,
+        "read_kb": None if read is None else read / 1024,
+    }
+
+
+def peers_of(args):
+    yield {"label": "Ingot", "python": sys.executable, "module": "ingot", "init": ""}
+    if args.quadrants_python:
+        both = {"python": args.quadrants_python, "module": "quadrants",
+                "init": "arch=qd.cpu, log_level='error'"}
+        yield {"label": "Quadrants", **both}
+        yield {"label": "Quadrants fastcache", "options": "(fastcache=True)", **both}
+    else:
+        print("not run: Quadrants (--quadrants-python PATH names one)")
+    for label, python in (("numba", args.numba_python), ("taichi", args.taichi_python)):
+        if python:
+            yield {"label": label.capitalize(), "python": python, "module": label,
+                   "init": "arch=qd.cpu, log_level='error'"}
+        else:
+            print(f"not run: {label.capitalize()} (--{label}-python PATH names one)")
 
 
 def main():
-    args = _peers.arguments(__doc__, quadrants_python={"help": "an interpreter with Quadrants"})
-    peers = [("Ingot", sys.executable, "ingot", "")]
-    if args.quadrants_python:
-        peers.append(("Quadrants", args.quadrants_python, "quadrants", "arch=qd.cpu"))
-    else:
-        print("not run: Quadrants (--quadrants-python PATH names one)")
+    args = _peers.arguments(
+        __doc__, quadrants_python={"help": "an interpreter with Quadrants"},
+        numba_python={"help": "an interpreter with Numba"},
+        taichi_python={"help": "an interpreter with Taichi"}, kernels={"default": "1,20,300"},
+    )
     rows = []
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-bench-"))
     try:
-        for kernels in (1, 20):
-            for label, python, module, init in peers:
-                cold, warm, bare = measure(
-                    python, module, init, kernels, min(args.repeat, 7), folder
-                )
-                rows.append({
-                    "peer": label, "kernels": kernels, "cold_ms": cold * 1e3,
-                    "warm_ms": warm * 1e3, "import_ms": bare * 1e3,
-                })
+        for kernels in map(int, args.kernels.split(",")):
+            for peer in peers_of(args):
+                rows.append(measure(peer, kernels, min(args.repeat, 15), folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     columns = [
         ("peer", "", ""), ("kernels", "kernels", ""), ("cold_ms", "cold ms", ".0f"),
-        ("warm_ms", "warm ms", ".0f"), ("import_ms", "import alone ms", ".0f"),
+        ("warm_ms", "warm ms", ".1f"), ("warm_cpu_ms", "warm CPU ms", ".1f"),
+        ("opened", "files opened", ""), ("read_kb", "KB read", ".0f"),
+        ("faults", "page faults", ""), ("peak_mb", "peak MB", ".1f"),
     ]
     _peers.show("start: a whole process, best of several", columns, rows)
     _peers.write(args.json, "start", rows)
