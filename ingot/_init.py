@@ -169,7 +169,7 @@ def _apply(given, arch):
 
 
 def init(arch=None, default_fp=None, default_ip=None, *, enable_fallback=True,
-         require_version=None, print_non_pure=False, _test_mode=False, **options):
+         require_version=None, _test_mode=False, **options):
     """Sets the target and the options. Compiled code in memory is dropped, arrays stay valid.
 
     arch             qd.cpu, qd.interp, ...; a list means the first that exists
@@ -181,7 +181,7 @@ def init(arch=None, default_fp=None, default_ip=None, *, enable_fallback=True,
     All other options are those of `qd.cfg`. Most can be set in the environment as well, as
     INGOT_NAME or QD_NAME.
     """
-    del print_non_pure, _test_mode  # say nothing about a cache that is always right
+    del _test_mode
     if require_version is not None:
         _check_version(require_version)
     if default_fp is not None:

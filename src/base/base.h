@@ -345,6 +345,7 @@ uint16_t ing_f64_to_f16(double d);
     X(num_compile_threads, I, 0, 0, "helper processes; 0 = one per core") \
     X(offline_cache, B, 1, 0, "keep compiled code on disk") \
     X(src_ll_cache, B, 1, 0, "keep whole kernels on disk, not only their code") \
+    X(print_non_pure, B, 0, 0, "print the kernels that are not marked fastcache=True") \
     X(random_seed, I, 0, 0, "seed of qd.random") \
     X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")
 

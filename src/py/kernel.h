@@ -157,6 +157,7 @@ typedef struct
 
 typedef struct ing_py_variant {
     uint32_t refs;
+    uint64_t used; /* when the tree led to it last: storm.c */
     ing_code code;
     ing_launch_tasks tasks; /* parallel to code.tasks */
     ing_trace trace;
@@ -184,6 +185,7 @@ typedef struct ing_py_slot { /* a leaf of the tree */
 /* What the reference reports of its cache, per kernel since qd.init. */
 typedef struct ing_py_observed {
     bool key_generated, validated, loaded, stored;
+    bool told; /* print_non_pure has named the kernel */
 } ing_py_observed;
 
 typedef struct ing_py_kernel {
@@ -200,6 +202,8 @@ typedef struct ing_py_kernel {
     ing_vec(ing_py_slot) slots;
     uint64_t disk_epoch; /* when the index on disk was read */
     ing_py_observed observed;
+    uint64_t uses;   /* of variants by way of the tree */
+    bool storm_told; /* the warning of R12 was given */
     ing_py_variant *last; /* the one that served the previous launch; borrowed */
     unsigned long busy;   /* thread that compiles, 0 = none */
     uint64_t busy_fork;   /* host->forks when busy was set */
@@ -333,6 +337,15 @@ typedef struct ing_py_sink {
 } ing_py_sink;
 int ing_py_print(void *self, const uint8_t *records, size_t n); /* ing_rt_sink.write */
 int ing_py_say(const char *text, size_t n); /* to sys.stdout; -1 = raised */
+/* fastcache=True and what it checks (pure.c). */
+bool ing_py_kernel_is_pure(const ing_py_kernel *k);
+ing_status ing_py_pure_check(ing_py_kernel *k, ing_py_gate *g, PyObject *const *args,
+                             ing_err *e);
+/* With print_non_pure: names the kernel, once, if it is not marked. */
+void ing_py_pure_tell(ing_py_kernel *k);
+/* A variant was added to the kernel, or chosen by the tree (storm.c). */
+ing_status ing_py_variant_added(ing_py_kernel *k, ing_py_variant *v);
+void ing_py_variant_used(ing_py_kernel *k, ing_py_variant *v);
 /* Trace and IR of a lowering with these arguments, as text (str, str); compiles nothing. */
 PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args);
 

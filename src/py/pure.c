@@ -1,0 +1,199 @@
+/* The purity check of `fastcache=True`, as the reference has it: numbers, strings and arrays
+ * that a kernel or its funcs take from outside instead of from arguments are refused; names
+ * in capitals and names read only inside qd.static warn. Allowed are members of enums,
+ * constants of math and NumPy, and Ingot's own. Called after lowering, with the trace that it
+ * left, so that branches which were cut away do not count. It never changes what is compiled:
+ * the cache is right without it. */
+#include "py/kernel.h"
+
+#include <ctype.h>
+#include <string.h>
+
+bool ing_py_kernel_is_pure(const ing_py_kernel *k) {
+    PyObject *v = k->options ? PyDict_GetItemString(k->options, "fastcache") : NULL;
+    return v && PyObject_IsTrue(v) == 1;
+}
+
+void ing_py_pure_tell(ing_py_kernel *k) {
+    if (!k->st->settings.at[ING_SET_print_non_pure] || k->observed.told) return;
+    k->observed.told = true;
+    if (!ing_py_kernel_is_pure(k))
+        PySys_WriteStdout("[NOT_PURE] %s is not marked fastcache=True\n",
+                          ing_py_def_name(&k->def));
+}
+
+/* A captured value: which function reads it, by which name, and what follows. */
+typedef struct capture {
+    ing_path owner;    /* the function */
+    ing_path place;    /* the name itself */
+    ing_path parent;   /* what the last attribute was read from; 0: the name is all */
+    const char *first; /* the name */
+    const char *last;  /* the last attribute, or the name */
+} capture;
+
+/* Follows a path from its end to the name where it left a function's scope. */
+static bool capture_of(const ing_py_kernel *k, ing_path path, capture *out) {
+    const ing_paths *p = &k->paths;
+    memset(out, 0, sizeof *out);
+    for (ing_path at = path; at; at = p->nodes.at[at].parent) {
+        const ing_path_node *n = &p->nodes.at[at];
+        if (n->step == ING_STEP_GLOBAL || n->step == ING_STEP_CLOSURE) {
+            out->first = ing_atoms_text(&p->atoms, n->atom);
+            if (!out->last) out->last = out->first;
+            out->owner = n->parent;
+            out->place = at;
+            return true;
+        }
+        if (n->step != ING_STEP_ATTR)
+            return false; /* items of containers are allowed */
+        if (!out->last) {
+            out->last = ing_atoms_text(&p->atoms, n->atom);
+            out->parent = n->parent;
+        }
+    }
+    return false;
+}
+
+static bool is_capitals(const char *s) {
+    for (; *s; s++)
+        if (islower((unsigned char)*s)) return false;
+    return true;
+}
+
+static bool starts_with(PyObject *text, const char *prefix) {
+    const char *s = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+    size_t n = strlen(prefix);
+    if (!s) PyErr_Clear();
+    return s && strncmp(s, prefix, n) == 0 && (s[n] == 0 || s[n] == '.');
+}
+
+/* math, numpy and whatever belongs to the package itself. */
+static bool is_allowed_home(PyObject *obj) {
+    PyObject *name = ing_py_attr(obj, PyModule_Check(obj) ? "__name__" : "__module__");
+    if (!name) PyErr_Clear();
+    bool ours = starts_with(name, "ingot");
+    bool allowed = ours || (PyModule_Check(obj) &&
+                            (starts_with(name, "math") || starts_with(name, "numpy")));
+    Py_XDECREF(name);
+    return allowed;
+}
+
+/* Is this a value that code would have baked in or bound? Members of enums are not. */
+static bool is_captured_value(ing_py_state *st, PyObject *obj) {
+    ing_gate_fact f;
+    ing_err ignored;
+    ing_err_init(&ignored);
+    ing_status s = ing_py_see(st, obj, &f, &ignored);
+    ing_err_fini(&ignored);
+    if (s == ING_PYTHON) PyErr_Clear();
+    return s == ING_OK && (f.kind == ING_GATE_BOOL || f.kind == ING_GATE_INT ||
+                           f.kind == ING_GATE_FLOAT || f.kind == ING_GATE_STR ||
+                           f.kind == ING_GATE_ARRAY);
+}
+
+/* ---- where in the text ------------------------------------------------------------------ */
+
+static const char *atom_at(const ing_front_tree *t, uint32_t slot) {
+    uint32_t atom = t->slots.at[slot];
+    return atom ? ing_atoms_text(&t->atoms, atom - 1) : "";
+}
+
+static bool is_static_call(const ing_front_tree *t, ing_node n) {
+    if (t->nodes.at[n].kind != ING_NODE_CALL) return false;
+    ing_node func = t->slots.at[t->nodes.at[n].slots];
+    if (!func) return false;
+    const ing_front_node *f = &t->nodes.at[func];
+    if (f->kind == ING_NODE_NAME) return strcmp(atom_at(t, f->slots), "static") == 0;
+    return f->kind == ING_NODE_ATTRIBUTE &&
+           strcmp(atom_at(t, f->slots + 1), "static") == 0;
+}
+
+static bool contains(const ing_front_node *outer, const ing_front_node *inner) {
+    bool after = inner->line > outer->line ||
+                 (inner->line == outer->line && inner->col >= outer->col);
+    bool before =
+        inner->end_line < outer->end_line ||
+        (inner->end_line == outer->end_line && inner->end_col <= outer->end_col);
+    return after && before;
+}
+
+static bool is_in_static(const ing_front_tree *t, ing_node name) {
+    for (ing_node n = 1; n < name; n++) /* parents come first */
+        if (is_static_call(t, n) && contains(&t->nodes.at[n], &t->nodes.at[name]))
+            return true;
+    return false;
+}
+
+/* The first use of the name outside qd.static, else the first one at all (*all_static). */
+static ing_node use_of(const ing_front_tree *t, const char *name, bool *all_static) {
+    ing_node first = 0;
+    *all_static = true;
+    for (ing_node n = 1; n < t->nodes.len; n++) {
+        const ing_front_node *node = &t->nodes.at[n];
+        if (node->kind != ING_NODE_NAME || strcmp(atom_at(t, node->slots), name) != 0)
+            continue;
+        if (!is_in_static(t, n)) {
+            *all_static = false;
+            return n;
+        }
+        if (!first) first = n;
+    }
+    return first;
+}
+
+/* ---- the check --------------------------------------------------------------------------- */
+
+static ing_status report(ing_py_kernel *k, ing_py_gate *g, ing_py_def *d,
+                         const capture *c, PyObject *value, ing_err *e) {
+    const ing_front_tree *t;
+    ING_TRY(ing_py_def_tree(k->st, d, &t, e));
+    bool all_static;
+    ing_node at = use_of(t, c->first, &all_static);
+    ing_err text;
+    ing_err_init(&text);
+    ing_status s = ing_front_diag(
+        t, at ? at : t->root, ING_COMPILE,
+        "pass it as an argument, or leave out fastcache=True: every kernel is cached",
+        &text,
+        "[PURE.VIOLATION] %s of a fastcache kernel reads '%s' (%.80s) from outside its "
+        "arguments",
+        ing_py_def_name(d), c->last, Py_TYPE(value)->tp_name);
+    if (!is_capitals(c->last) && !all_static) {
+        ing_err_fini(e);
+        *e = text;
+        return s;
+    }
+    const ing_gate *face = ing_py_gate_face(g);
+    s = face->ops->warn(face->self, "pure", text.text ? text.text : "[PURE.VIOLATION]",
+                        e);
+    ing_err_fini(&text);
+    return s;
+}
+
+static ing_status check_one(ing_py_kernel *k, ing_py_gate *g, PyObject *const *args,
+                            ing_path path, ing_err *e) {
+    capture c;
+    if (!capture_of(k, path, &c)) return ING_OK;
+    PyObject *value = NULL, *parent = NULL, *owner = NULL;
+    ing_status s = ing_py_resolve(k, args, path, &value, e);
+    if (s == ING_OK && c.parent) s = ing_py_resolve(k, args, c.parent, &parent, e);
+    if (s == ING_OK) s = ing_py_resolve(k, args, c.owner, &owner, e);
+    ing_py_def *d = ing_py_def_of(k->st, owner);
+    if (s == ING_OK && value && d && is_captured_value(k->st, value) &&
+        !(parent && is_allowed_home(parent)) && !is_allowed_home(d->fn))
+        s = report(k, g, d, &c, value, e);
+    Py_XDECREF(value);
+    Py_XDECREF(parent);
+    Py_XDECREF(owner);
+    return s;
+}
+
+ing_status ing_py_pure_check(ing_py_kernel *k, ing_py_gate *g, PyObject *const *args,
+                             ing_err *e) {
+    if (!ing_py_kernel_is_pure(k)) return ING_OK;
+    const ing_trace *t = ing_py_gate_trace(g);
+    for (uint32_t i = 0; i < t->list.len; i++)
+        if (t->list.at[i].ask == ING_ASK_LOOK)
+            ING_TRY(check_one(k, g, args, t->list.at[i].path, e));
+    return ING_OK;
+}
