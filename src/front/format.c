@@ -206,7 +206,8 @@ ing_status ing_front_format_value(frame *fr, ing_node at, pieces *p, const value
     bool ok = false;
     ING_TRY(ing_front_deeper(fr, at));
     ing_status s = ING_OK;
-    if (v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_SHAPE)
+    if (v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_SHAPE ||
+        ing_front_is_tensor(fr, v))
         s = ing_front_items(fr, at, v, &items, &n, &ok);
     if (s == ING_OK && ok) s = add_sequence(fr, at, p, items, n, how, in_text);
     fr->lo->depth--;
@@ -252,7 +253,8 @@ static ing_status add_formatted(frame *fr, ing_node n, pieces *p) {
         return ing_front_fail_at(fr, f->format_spec, ING_SYNTAX,
                                  "write the width and precision as constants",
                                  "a format must be known while compiling");
-    if (v.kind == V_REF) ING_TRY(ing_front_load(fr, f->value, &v, &v));
+    if (v.kind == V_REF && ing_front_is_scalar(&v))
+        ING_TRY(ing_front_load(fr, f->value, &v, &v));
     return ing_front_format_value(fr, f->value, p, &v, how.s, true);
 }
 
@@ -334,7 +336,8 @@ static ing_status format_field(formatting *f, const char *s, size_t n) {
     if (!how) return no_memory(f->fr);
     ING_TRY(field_value(f, s, name, &v, &found));
     if (!found) return ING_OK; /* counted; the message comes at the end */
-    if (v.kind == V_REF) ING_TRY(ing_front_load(f->fr, f->at, &v, &v));
+    if (v.kind == V_REF && ing_front_is_scalar(&v))
+        ING_TRY(ing_front_load(f->fr, f->at, &v, &v));
     return ing_front_format_value(f->fr, f->at, &f->p, &v, how, true);
 }
 
