@@ -306,7 +306,19 @@ static ing_status to_int_operand(frame *fr, ing_node n, const char *op, const va
                              ing_dtype_name(v_type(out)));
 }
 
-/* l and r: r if l is true else l, in their promoted type, evaluated only when needed. */
+/* The value of `l and r`, or of `l or r`, in the type that the two promote to. */
+static ing_status either(frame *fr, bool is_and, uint32_t cond, const value *l,
+                         const value *r, value *out) {
+    ing_dtype t = ing_front_promote(v_type(l), v_type(r));
+    uint32_t a = ing_front_emit_cast(fr, l->inst, v_type(l), t);
+    uint32_t b = ing_front_emit_cast(fr, r->inst, v_type(r), t);
+    uint32_t inst =
+        ing_ir_emit(&fr->b, ING_OP_SELECT, t, cond, is_and ? b : a, is_and ? a : b);
+    *out = ing_front_rt(inst, t);
+    return ING_OK;
+}
+
+/* l and r: r if l is true else l; the right side is evaluated only when needed. */
 static ing_status short_circuit(frame *fr, ing_node n, bool is_and, const value *left,
                                 ing_node right, value *out) {
     const char *op = is_and ? "and" : "or";
@@ -317,8 +329,7 @@ static ing_status short_circuit(frame *fr, ing_node n, bool is_and, const value 
         ING_TRY(ing_front_expr_forced(fr, right, &r));
         ING_TRY(to_int_operand(fr, right, op, &r, &r));
         uint32_t now = ing_front_emit_cast(fr, l.inst, t, ING_U1);
-        return ing_front_select_values(fr, n, now, is_and ? &r : &l, is_and ? &l : &r,
-                                       out);
+        return either(fr, is_and, now, &l, &r, out);
     }
     uint32_t cond = ing_front_emit_cast(fr, l.inst, t, ING_U1);
     side s = {0};
@@ -328,8 +339,7 @@ static ing_status short_circuit(frame *fr, ing_node n, bool is_and, const value 
     ing_ir_emit(&fr->b, ING_OP_IF, 0, test, s.block, 0);
     r = side_value(fr, &s);
     ING_TRY(to_int_operand(fr, right, op, &r, &r));
-    return ing_front_select_values(fr, n, cond, is_and ? &r : &l, is_and ? &l : &r,
-                                   out);
+    return either(fr, is_and, cond, &l, &r, out);
 }
 
 static ing_status bool_chain(frame *fr, ing_node n, const struct nf_BOOLOP *f,

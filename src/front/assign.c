@@ -24,9 +24,17 @@ static ing_status declare_scalar(frame *fr, ing_node at, uint32_t atom,
 /* Items of a tuple are copied: they must not follow the variables they came from. */
 static ing_status freeze(frame *fr, ing_node at, const value *v, value *out) {
     *out = *v;
-    if (ing_front_is_runtime(v) || (ing_front_is_scalar(v) && v->kind != V_SEEN)) {
+    if (ing_front_is_runtime(v)) {
         ING_TRY(ing_front_load(fr, at, v, out));
         out->fixed = false;
+        return ING_OK;
+    }
+    if (v->kind == V_INT || v->kind == V_FLOAT) { /* known, but typed from here on */
+        ing_dtype t = ING_VOID;
+        ING_TRY(ing_front_literal_dtype(fr, at, v, &t));
+        out->dtype = (uint8_t)t;
+        if (v->kind == V_FLOAT && t == ING_F32) out->f = (float)v->f;
+        if (v->kind == V_FLOAT && t == ING_F16) return ing_front_load(fr, at, v, out);
         return ING_OK;
     }
     if (!v_holds(v)) return ING_OK;
@@ -227,12 +235,24 @@ static ing_status read_items(frame *fr, ing_node at, value *v) {
     return ING_OK;
 }
 
+/* A compile-time value gets a name once per block. */
+static ing_status check_new(frame *fr, ing_node target) {
+    if (fr->t->nodes.at[target].kind != ING_NODE_NAME) return ING_OK;
+    uint32_t slot = NF(fr->t, target, NAME)->id;
+    if (fr->slot_of[slot - 1] <= fr->block) return ING_OK;
+    return ing_front_fail_at(
+        fr, target, ING_COMPILE, "use another name, or leave out qd.static",
+        "Recreating variables is not allowed: '%s'", ing_front_atom_text(fr, slot));
+}
+
 ing_status ing_front_stmt_assign(frame *fr, ing_node n, flow *out) {
     (void)out;
     const struct nf_ASSIGN *f = NF(fr->t, n, ASSIGN);
     value v;
     ING_TRY(ing_front_expr_forced(fr, f->value, &v));
     ING_TRY(read_items(fr, f->value, &v));
+    for (uint32_t i = 0; v.from_static && i < list_len(fr->t, f->targets); i++)
+        ING_TRY(check_new(fr, list_at(fr->t, f->targets, i)));
     for (uint32_t i = 0; i < list_len(fr->t, f->targets); i++)
         ING_TRY(ing_front_assign_to(fr, list_at(fr->t, f->targets, i), f->value, &v,
                                     v.from_static));

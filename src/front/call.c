@@ -29,7 +29,7 @@ static ing_status collect_args(frame *fr, uint32_t list, call_args *a) {
         ING_TRY(ing_front_items(fr, e, &v, &items, &m, &ok));
         if (!ok)
             return ing_front_fail_at(
-                fr, e, ING_TYPE, "use a tuple or a list",
+                fr, e, v.kind == V_SEEN ? ING_VALUE : ING_TYPE, "use a tuple or a list",
                 "only compile-time sequences can be unpacked; this is %s",
                 ing_front_describe(fr, &v));
         value *at = ING_NEW_ARRAY(&fr->lo->arena, (size_t)cap + m, value);

@@ -78,6 +78,7 @@ static void count_target(frame *fr, ing_node n) {
     *u |= *u & NAME_ONCE ? NAME_MANY : NAME_ONCE;
 }
 
+/* The tree's depth bounds the recursion. */
 static void count_targets(frame *fr, ing_node n) {
     const ing_front_tree *t = fr->t;
     uint8_t kind = t->nodes.at[n].kind;
@@ -87,7 +88,7 @@ static void count_targets(frame *fr, ing_node n) {
     }
     uint32_t elts = NF(t, n, TUPLE)->elts;
     for (uint32_t i = 0; i < list_len(t, elts); i++)
-        count_target(fr, list_at(t, elts, i));
+        count_targets(fr, list_at(t, elts, i));
 }
 
 static void mark_address(frame *fr, ing_node n) {

@@ -168,6 +168,7 @@ typedef struct frame {
     ing_vec(binding) names;
     uint32_t *slot_of;  /* atom -> binding + 1; arena */
     uint8_t *uses;      /* atom -> NAME_* ; arena */
+    uint32_t block;     /* names from here on belong to the innermost block */
     uint32_t control;   /* run-time if / for / while around */
     uint32_t in_static; /* inside qd.static(...) */
     uint32_t in_index;  /* directly inside a subscript (R22) */

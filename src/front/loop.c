@@ -16,6 +16,7 @@ typedef struct run {
     ing_node node;
     uint32_t body;
     bool grouped; /* one target: all indices as a tuple */
+    bool array;   /* over the elements of an array */
     uint32_t n;
     axis at[ING_MAX_NDIM];
 } run;
@@ -57,9 +58,15 @@ static ing_status bind_indices(frame *fr, const run *r, const value *index) {
         return loop_name(fr, several ? list_at(fr->t, elts, 0) : target, &tuple);
     }
     if (n != r->n)
-        return ing_front_fail_at(fr, target, ING_SYNTAX,
-                                 "write one name per axis, or use qd.grouped()",
-                                 "%u loop variables for %u axes", n, r->n);
+        return ing_front_fail_at(
+            fr, target, ING_SYNTAX, "write one name per axis, or use qd.grouped()",
+            r->array
+                ? "Number of struct-for indices does not match loop variable "
+                  "dimensionality (%u names, %u axes)"
+                : "Ndrange for loop with number of the loop variables not equal to "
+                  "the dimension of the ndrange is not supported (%u names, %u "
+                  "axes)",
+            n, r->n);
     for (uint32_t i = 0; i < n; i++)
         ING_TRY(loop_name(fr, several ? list_at(fr->t, elts, i) : target, &index[i]));
     return ING_OK;
@@ -234,7 +241,8 @@ static ing_status ndrange_for(frame *fr, ing_node n, const value *it, bool group
 static ing_status array_for(frame *fr, ing_node n, const value *array, bool grouped) {
     const struct nf_FOR *f = NF(fr->t, n, FOR);
     const ing_type_info *t = ing_ir_type(fr->lo->mod, array->type);
-    run r = {.node = n, .body = f->body, .grouped = grouped, .n = t->rank};
+    run r = {
+        .node = n, .body = f->body, .grouped = grouped, .array = true, .n = t->rank};
     if (r.n == 0)
         return ing_front_fail_at(fr, f->iter, ING_TYPE, "read its value with a[()]",
                                  "an array without axes cannot be looped over");
@@ -269,6 +277,11 @@ static ing_status ndrange_items(frame *fr, ing_node at, const value *it, value *
             ING_TRY(ing_front_force(fr, at, &part[k]));
             ok = part[k].kind == V_INT;
         }
+        if (!ok && ing_front_is_static(v))
+            return ing_front_fail_at(
+                fr, at, ING_TYPE, "convert it: int(x)",
+                "Every argument of ndrange should be an integer scalar or a tuple/list "
+                "of (int, int)");
         if (!ok || m == 0 || m > 2)
             return ing_front_fail_at(
                 fr, at, ING_COMPILE, "leave out qd.static for a run-time loop",

@@ -55,6 +55,9 @@ ing_status ing_front_unsupported(frame *fr, ing_node n) {
     const char *cls = kind == ING_NODE_OTHER
                           ? ing_front_atom_text(fr, NF(fr->t, n, OTHER)->cls)
                           : ing_front_shape_get(kind)->text;
+    if (!fr->kernel && strcmp(cls, "FunctionDef") == 0)
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "define it outside, with @qd.func",
+                                 "Function definition is not allowed in 'qd.func'.");
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (strcmp(refusals[i].cls, cls) == 0)
             return ing_front_fail_at(fr, n, ING_SYNTAX, refusals[i].remedy,
@@ -287,8 +290,10 @@ ing_status ing_front_statements(frame *fr, uint32_t list, flow *out) {
 }
 
 ing_status ing_front_block(frame *fr, uint32_t list, flow *out) {
-    uint32_t mark = ing_front_scope_open(fr);
+    uint32_t mark = ing_front_scope_open(fr), outer = fr->block;
+    fr->block = mark;
     ing_status s = ing_front_statements(fr, list, out);
+    fr->block = outer;
     ing_front_scope_close(fr, mark);
     return s;
 }

@@ -41,6 +41,9 @@ bool ing_front_is_scalar(const value *v) {
 }
 
 bool ing_front_is_static(const value *v) {
+    /* enumerate and zip are known by their lengths: items may come at run time. */
+    if (v->kind == V_ITER && (v->tag == ING_IN_PY_ENUMERATE || v->tag == ING_IN_PY_ZIP))
+        return true;
     uint32_t n = v->kind == V_ITER ? v->n : v_children(v);
     if (v_holds(v) || v->kind == V_ITER) {
         for (uint32_t i = 0; i < n; i++)

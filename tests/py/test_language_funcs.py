@@ -1,0 +1,276 @@
+"""The language: funcs, their arguments and results. Every test runs as native code and on the
+interpreter."""
+
+import pytest
+
+import ingot as qd
+from ingot import _core
+
+TARGETS = {"native": qd.cpu, "interp": qd.interp}
+
+
+@pytest.fixture(params=TARGETS, autouse=True)
+def target(request):
+    qd.init(arch=TARGETS[request.param])
+
+
+@qd.func
+def digits(x, y=3, *, z=4):
+    return x * 100 + y * 10 + z
+
+
+@qd.func
+def plus(a, b):
+    return a + b
+
+
+@qd.func
+def apply(fn: qd.template(), x):
+    return fn(x, 1)
+
+
+def test_arguments():
+    @qd.kernel
+    def k(n: qd.i32) -> (qd.i32, qd.i32, qd.i32, qd.i32):
+        t = (n, 2)
+        return digits(n), digits(n, z=5), digits(y=1, x=n), plus(*t) + plus(*(1, 1))
+
+    assert k(2) == (234, 235, 214, 6)
+
+
+WRONG = {
+    "digits()": "Missing argument 'x'",
+    "digits(1, 2, 3)": "Too many arguments",
+    "digits(1, q=2)": "Unexpected argument 'q'",
+    "digits(1, x=2)": "Multiple values for argument 'x'",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_wrong_arguments(text):
+    source = f"def k():\n    x = {text}\n"
+    scope = {"digits": digits}
+    exec(source, scope)
+    with pytest.raises(qd.IngotSyntaxError, match=WRONG[text]):
+        qd.kernel(source=source)(scope["k"])()
+
+
+def test_by_value_and_by_reference():
+    @qd.func
+    def by_value(x):
+        x += 1
+        return x
+
+    @qd.func
+    def typed(x: qd.i32):
+        x += 1
+        return x
+
+    @qd.func
+    def by_reference(x: qd.template()):
+        x += 1
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(), n: qd.i32) -> (qd.i32, qd.i32, qd.f32):
+        y = n
+        z = by_value(y)
+        by_reference(y)
+        by_reference(a[1])
+        w = typed(2.75)
+        return y, z, w
+
+    a = qd.ndarray(qd.i32, 2)
+    assert k(a, 5) == (6, 6, 3) and list(a.to_numpy()) == [0, 1]
+
+
+def test_funcs_as_values():
+    @qd.func
+    def minus(a, b):
+        return a - b
+
+    ops = (plus, minus)
+    table = {"p": plus, "m": minus}
+
+    @qd.kernel
+    def k(n: qd.i32) -> (qd.i32, qd.i32, qd.i32):
+        r = 0
+        for op in qd.static(ops):
+            r = r * 100 + op(n, 1)
+        return apply(plus, n), r, table["m"](n, 3)
+
+    assert k(5) == (6, 604, 2)
+
+
+def test_results():
+    @qd.func
+    def nothing(a):
+        a[0] = 1
+
+    @qd.func
+    def pair(x):
+        return x, x + 0.5
+
+    @qd.func
+    def nested(x):
+        return (x, (x + 1, 2)), 3
+
+    @qd.func
+    def typed(x) -> qd.f64:
+        return x
+
+    @qd.func
+    def three():
+        return 3
+
+    @qd.func
+    def named(x):
+        return {"low": x - 1, "high": x + 1}
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(), n: qd.i32) -> (qd.f32, qd.i32, qd.f64, qd.i32, qd.i32):
+        nothing(a)
+        x, y = pair(n)
+        (p, (q, r)), s = nested(n)
+        t = 0
+        for i in qd.static(range(three())):
+            t += i
+        d = named(n)
+        return x + y, p * 1000 + q * 100 + r * 10 + s, typed(n) / 4, t, d["high"] * 10 + d["low"]
+
+    a = qd.ndarray(qd.i32, 1)
+    assert k(a, 3) == (6.5, 3423, 0.75, 3, 42) and a[0] == 1
+
+
+def test_early_returns():
+    @qd.func
+    def sign(x):
+        if x < 0:
+            return -1
+        for i in range(3):
+            if x == i:
+                return i
+        return 100
+
+    @qd.kernel
+    def k(out: qd.types.ndarray()):
+        for i in range(6):
+            out[i] = sign(i - 2)
+
+    out = qd.ndarray(qd.i32, 6)
+    k(out)
+    assert list(out.to_numpy()) == [-1, -1, 0, 1, 2, 100]
+
+
+def test_mismatched_returns():
+    @qd.func
+    def f(x):
+        if x > 0:
+            return 1
+        return 1, 2
+
+    @qd.kernel
+    def k(n: qd.i32):
+        f(n)
+
+    with pytest.raises(qd.IngotTypeError, match="does not match an earlier one"):
+        k(1)
+
+
+def test_recursion():
+    @qd.func
+    def forever(x):
+        return forever(x)
+
+    @qd.func
+    def power(x, n: qd.template()):
+        r = x
+        if qd.static(n > 1):
+            r = x * power(x, n - 1)
+        return r
+
+    @qd.kernel
+    def good(n: qd.i32) -> qd.i32:
+        return power(n, 4)
+
+    @qd.kernel
+    def bad(n: qd.i32) -> qd.i32:
+        return forever(n)
+
+    assert good(3) == 81
+    with pytest.raises(qd.IngotCompilationError, match="recursion is not supported"):
+        bad(1)
+
+
+@qd.data_oriented
+class Model:
+    factor = 7
+
+    def __init__(self, n):
+        self.n = n
+        self.table = (1, 2, 3)
+
+    @qd.func
+    def scaled(self, x):
+        return x * self.n
+
+    @staticmethod
+    @qd.func
+    def shifted(x):
+        return x + 100
+
+    @classmethod
+    @qd.func
+    def classy(cls, x):
+        return x * cls.factor
+
+    @qd.kernel
+    def run(self, x: qd.i32) -> (qd.i32, qd.i32, qd.i32, qd.i32):
+        return self.scaled(x), self.shifted(x), self.classy(x), self.table[1]
+
+
+def test_methods():
+    assert Model(3).run(5) == (15, 105, 35, 2)
+    assert Model(4).run(5) == (20, 105, 35, 2)
+
+
+def test_one_specialisation_per_signature():
+    @qd.func
+    def square(a):
+        return a * a
+
+    @qd.kernel
+    def k(x: qd.types.ndarray()):
+        for i in range(x.shape[0]):
+            x[i] = square(x[i]) + square(x[i] + 1) + square(2.5) + square(i)
+
+    before = _core.counters()
+    k(qd.ndarray(qd.f32, 2))
+    after = _core.counters()
+    assert after["func_lowered"] - before["func_lowered"] == 2  # for f32 and for i32
+    assert after["func_shared"] - before["func_shared"] == 2
+
+
+def test_kernels_cannot_call_kernels():
+    @qd.kernel
+    def inner():
+        pass
+
+    @qd.kernel
+    def k():
+        inner()
+
+    with pytest.raises(qd.IngotSyntaxError, match="a kernel cannot be called from a kernel"):
+        k()
+
+
+def test_star_parameters():
+    @qd.func
+    def f(*args):
+        return 1
+
+    @qd.kernel
+    def k():
+        f(1)
+
+    with pytest.raises(qd.IngotSyntaxError, match=r"`\*args` parameters are not supported"):
+        k()
