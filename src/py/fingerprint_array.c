@@ -36,19 +36,40 @@ static void clear_padding(uint8_t *p, size_t n) {
     for (size_t i = 0; i + 16 <= n; i += 16) memset(p + i + 10, 0, 6);
 }
 
+/* The next code of a format that is one of `codes`; names of fields (:x:) are none. */
+static const char *find_code(const char *format, const char *codes) {
+    for (const char *p = format; p && *p; p++) {
+        if (*p == ':') {
+            p = strchr(p + 1, ':');
+            if (!p) return NULL;
+        } else if (strchr(codes, *p)) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
 static bool padded(const char *format) {
 #if defined(__x86_64__)
-    return format && strchr(format, 'g');
+    return find_code(format, "g") != NULL;
 #else
     (void)format;
     return false;
 #endif
 }
 
-/* Addresses are no values: pointers and Python objects inside a buffer. */
+/* Addresses are no values: pointers, Python objects and the texts of ctypes (z, Z; but Zd
+ * is a complex number) inside a buffer. */
 static bool holds_addresses(const char *format) {
-    return format && (strchr(format, 'P') || strchr(format, 'O') ||
-                      strchr(format, '&') || strchr(format, 'X'));
+    if (find_code(format, "PO&Xz")) return true;
+    for (const char *p = format; (p = find_code(p, "Z")) != NULL; p++)
+        if (!p[1] || !strchr("fdg", p[1])) return true;
+    return false;
+}
+
+/* A struct with long doubles: there is no telling where their unused bytes lie. */
+static bool is_unclear(const char *format) {
+    return padded(format) && find_code(format, "{") != NULL;
 }
 
 static int put_view(fp_walk *w, const Py_buffer *v) {
@@ -105,30 +126,34 @@ int ing_fp_dtype(fp_walk *w, PyObject *obj, Py_ssize_t own) {
 }
 
 /* The fields of a structured array, one by one: what is between them is no value. */
-static PyObject *field_kids(PyObject *obj, PyObject *dtype, PyObject *names) {
+static int add_fields(fp_walk *w, PyObject *obj, PyObject *dtype, PyObject *names,
+                      PyObject *kids) {
     Py_ssize_t n = PyTuple_Check(names) ? PyTuple_GET_SIZE(names) : 0;
-    PyObject *kids = PyList_New(0);
-    int rc = kids ? PyList_Append(kids, dtype) : -1;
+    PyObject *shape = PyObject_GetAttr(obj, w->fp->n.shape_);
+    int rc = shape ? PyList_Append(kids, dtype) : -1;
+    if (rc == 0) rc = PyList_Append(kids, shape);
+    Py_XDECREF(shape);
     for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
         PyObject *field = PyObject_GetItem(obj, PyTuple_GET_ITEM(names, i));
         rc = field ? PyList_Append(kids, field) : -1;
         Py_XDECREF(field);
     }
-    if (rc < 0) Py_CLEAR(kids);
-    return kids;
+    return rc;
 }
 
 /* dtype, shape, then all elements as Python objects. */
-static PyObject *object_kids(fp_walk *w, PyObject *obj, PyObject *dtype) {
+static int add_objects(fp_walk *w, PyObject *obj, PyObject *dtype, PyObject *kids) {
     PyObject *flat = PyObject_CallMethodNoArgs(obj, w->fp->n.ravel_);
-    PyObject *kids = flat ? PyObject_CallMethodNoArgs(flat, w->fp->n.tolist_) : NULL;
-    PyObject *shape = kids ? PyObject_GetAttr(obj, w->fp->n.shape_) : NULL;
-    int rc = shape && PyList_Check(kids) ? PyList_Insert(kids, 0, dtype) : -1;
-    if (rc == 0) rc = PyList_Insert(kids, 1, shape);
+    PyObject *items = flat ? PyObject_CallMethodNoArgs(flat, w->fp->n.tolist_) : NULL;
+    PyObject *shape = items ? PyObject_GetAttr(obj, w->fp->n.shape_) : NULL;
+    int rc = shape ? PyList_Append(kids, dtype) : -1;
+    if (rc == 0) rc = PyList_Append(kids, shape);
+    Py_ssize_t n = PyList_GET_SIZE(kids);
+    if (rc == 0) rc = PyList_SetSlice(kids, n, n, items);
     Py_XDECREF(flat);
+    Py_XDECREF(items);
     Py_XDECREF(shape);
-    if (rc < 0) Py_CLEAR(kids);
-    return kids;
+    return rc;
 }
 
 static int push_kids(fp_walk *w, PyObject *obj, fp_plan *p, PyObject *kids,
@@ -147,6 +172,16 @@ static PyObject *array_kids(fp_walk *w, PyObject *obj, fp_plan *p) {
         if (!marker || PyList_Append(kids, marker) < 0) Py_CLEAR(kids);
         Py_XDECREF(marker);
     }
+    return kids;
+}
+
+/* The children of an array whose memory is not its value; `names` or NULL: its fields. */
+static PyObject *item_kids(fp_walk *w, PyObject *obj, fp_plan *p, PyObject *dtype,
+                           PyObject *names) {
+    PyObject *kids = array_kids(w, obj, p);
+    if (kids && (names ? add_fields(w, obj, dtype, names, kids)
+                       : add_objects(w, obj, dtype, kids)) < 0)
+        Py_CLEAR(kids);
     return kids;
 }
 
@@ -173,9 +208,9 @@ int ing_fp_array(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
     int rc;
     PyObject *names = d.kind ? NULL : PyObject_GetAttr(dtype, w->fp->n.names_);
     if (names && names != Py_None) {
-        rc = push_kids(w, obj, p, field_kids(obj, dtype, names), own);
+        rc = push_kids(w, obj, p, item_kids(w, obj, p, dtype, names), own);
     } else if (!d.kind || d.kind == 'O' || d.kind == 'T') {
-        rc = push_kids(w, obj, p, object_kids(w, obj, dtype), own);
+        rc = push_kids(w, obj, p, item_kids(w, obj, p, dtype, NULL), own);
     } else if (d.kind == 'm' || d.kind == 'M') { /* times have no buffer of their own */
         PyObject *ints = PyObject_CallMethod(obj, "view", "s", "i8");
         rc = ints ? push_memory(w, obj, p, d.text, ints, own) : -1;
@@ -232,6 +267,8 @@ int ing_fp_buffer(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
     int rc;
     if (holds_addresses(format)) {
         rc = ing_fp_refuse(w, obj, "its memory holds addresses", NULL);
+    } else if (is_unclear(format)) {
+        rc = ing_fp_refuse(w, obj, "its memory holds bytes that mean nothing", NULL);
     } else {
         PyObject *kids = array_kids(w, obj, p);
         uint32_t n = kids ? (uint32_t)PyList_GET_SIZE(kids) : 0;
