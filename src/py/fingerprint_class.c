@@ -52,7 +52,7 @@ static int append_function(fp_walk *w, PyObject *list, PyObject *name, PyObject 
 }
 
 /* The functions inside property, staticmethod, classmethod, cached_property. 1: it was one
- * of those. */
+ * of those, 0: a descriptor of another kind, which is a value. */
 static int append_wrapped(fp_walk *w, PyObject *list, PyObject *name, PyObject *v) {
     PyObject *const attrs[] = {w->fp->n.func_of, w->fp->n.func_, w->fp->n.fget_,
                                w->fp->n.fset_, w->fp->n.fdel_};
@@ -72,10 +72,17 @@ static int append_wrapped(fp_walk *w, PyObject *list, PyObject *name, PyObject *
     return found;
 }
 
+/* What C code and __slots__ put there to reach the instance: the bases and fields say it. */
+static bool is_storage(PyObject *v) {
+    PyTypeObject *t = Py_TYPE(v);
+    return t == &PyMemberDescr_Type || t == &PyGetSetDescr_Type ||
+           t == &PyMethodDescr_Type || t == &PyWrapperDescr_Type ||
+           t == &PyClassMethodDescr_Type;
+}
+
 static bool is_descriptor(PyObject *v) {
     PyTypeObject *t = Py_TYPE(v);
-    return t == &PyMemberDescr_Type || t == &PyGetSetDescr_Type || t->tp_descr_get ||
-           t->tp_descr_set;
+    return t->tp_descr_get || t->tp_descr_set;
 }
 
 static bool is_dunder(PyObject *name) {
@@ -98,8 +105,9 @@ static int append_entry(fp_walk *w, PyObject *list, PyObject *name, PyObject *v)
         Py_XDECREF(marker);
         return rc;
     }
-    if (!is_descriptor(v)) return append_pair(list, name, v);
-    return append_wrapped(w, list, name, v) < 0 ? -1 : 0;
+    if (is_storage(v)) return 0;
+    int rc = is_descriptor(v) ? append_wrapped(w, list, name, v) : 0;
+    return rc ? (rc < 0 ? -1 : 0) : append_pair(list, name, v);
 }
 
 /* ---- content ------------------------------------------------------------------------------------- */
@@ -114,19 +122,19 @@ static PyObject *namespace_of(fp_walk *w, PyTypeObject *type) {
 
 /* As a value, a base counts as a value too; as a class of instances, by name. */
 static int append_bases(fp_walk *w, PyObject *list, PyTypeObject *type, bool as_value) {
-    PyObject *bases = type->tp_bases;
-    for (Py_ssize_t i = 0; bases && i < PyTuple_GET_SIZE(bases); i++) {
-        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(bases, i);
-        fp_plan *p = ing_fp_plan_get(w, base);
-        if (!p || ing_fp_plan_verify(w, p) < 0) return -1;
-        PyObject *kid = as_value && p->named
-                            ? Py_NewRef((PyObject *)base)
-                            : ing_fp_as_new(w, (PyObject *)base, FP_AS_TYPE);
-        int rc = kid ? PyList_Append(list, kid) : -1;
+    PyObject *bases = Py_XNewRef(type->tp_bases); /* user code may set others */
+    int rc = 0;
+    for (Py_ssize_t i = 0; rc == 0 && bases && i < PyTuple_GET_SIZE(bases); i++) {
+        PyObject *base = PyTuple_GET_ITEM(bases, i), *kid = NULL;
+        fp_plan *p = ing_fp_plan_get(w, (PyTypeObject *)base);
+        if (p && ing_fp_plan_verify(w, p) == 0)
+            kid = as_value && p->named ? Py_NewRef(base)
+                                       : ing_fp_as_new(w, base, FP_AS_TYPE);
+        rc = kid ? PyList_Append(list, kid) : -1;
         Py_XDECREF(kid);
-        if (rc < 0) return -1;
     }
-    return 0;
+    Py_XDECREF(bases);
+    return rc;
 }
 
 static int append_members(fp_walk *w, PyObject *list, PyTypeObject *type) {
@@ -135,9 +143,11 @@ static int append_members(fp_walk *w, PyObject *list, PyTypeObject *type) {
     Py_ssize_t pos = 0;
     int rc = map && PyDict_Check(map) ? 0 : -1;
     while (rc == 0 && PyDict_Next(map, &pos, &name, &member)) {
+        Py_INCREF(name); /* a member's __getattribute__ may change the map */
         PyObject *value = PyObject_GetAttr(member, w->fp->n._value_);
         rc = value ? append_pair(list, name, value) : -1;
         Py_XDECREF(value);
+        Py_DECREF(name);
     }
     Py_XDECREF(map);
     return rc;
