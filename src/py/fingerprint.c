@@ -340,6 +340,7 @@ void ing_fp_walk_init(fp_walk *w, ing_py_state *st) {
     w->st = st;
     w->fp = st->fp;
     w->epoch = ++st->fp->epoch;
+    w->fp->plans.walks++;
     ing_bytes_init(&w->text);
 }
 
@@ -353,6 +354,7 @@ void ing_fp_walk_fini(fp_walk *w) {
     ing_vec_fini(&w->nodes);
     ing_bytes_fini(&w->text);
     Py_CLEAR(w->held);
+    ing_fp_plans_release(&w->fp->plans);
 }
 
 static int walk_all(fp_walk *w, PyObject *obj) {

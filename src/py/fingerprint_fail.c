@@ -238,17 +238,18 @@ static PyObject *override_for(fp_walk *w, PyObject *cls) {
 int ing_fp_custom(fp_walk *w, PyObject *obj) {
     if (skipped_type(w, Py_TYPE(obj)))
         return ing_fp_put_tag(w, FP_SKIPPED) < 0 ? -1 : 1;
-    PyObject *mro = Py_TYPE(obj)->tp_mro;
-    for (Py_ssize_t i = 0; w->overrides && i < PyTuple_GET_SIZE(mro); i++) {
+    PyObject *mro = Py_NewRef(Py_TYPE(obj)->tp_mro); /* an override may set another */
+    int rc = 0;
+    for (Py_ssize_t i = 0; rc == 0 && w->overrides && i < PyTuple_GET_SIZE(mro); i++) {
         PyObject *f = override_for(w, PyTuple_GET_ITEM(mro, i));
-        if (!f) continue;
-        int rc = ing_fp_known(w, obj, FP_AS_ITSELF);
-        if (rc) return rc;
+        if (!f || (rc = ing_fp_known(w, obj, FP_AS_ITSELF)) != 0) continue;
         PyObject *r = PyObject_CallOneArg(f, obj);
-        if (!r) return -1;
-        rc = r == Py_NotImplemented ? 0 : ing_fp_pieces(w, obj, r) < 0 ? -1 : 1;
-        Py_DECREF(r);
-        if (rc) return rc;
+        if (!r)
+            rc = -1;
+        else if (r != Py_NotImplemented)
+            rc = ing_fp_pieces(w, obj, r) < 0 ? -1 : 1;
+        Py_XDECREF(r);
     }
-    return 0;
+    Py_DECREF(mro);
+    return rc;
 }

@@ -53,22 +53,23 @@ typedef enum fp_tag {
 enum { FP_TEXT_MAX = 64, FP_HEAD = 9, FP_REF_SIZE = 17 };
 
 /* Kinds of frames: name, text for people. Append only. */
-#define FP_KIND_LIST(X)                                                               \
-    X(TUPLE, "tuple")                                                                 \
-    X(LIST, "list")                                                                   \
-    X(DICT, "dict")                                                                   \
-    X(SET, "set")                                                                     \
-    X(FROZENSET, "frozenset")                                                         \
-    X(DEQUE, "deque")                                                                 \
-    X(ODICT, "OrderedDict") X(DDICT, "defaultdict") X(PROXY, "mappingproxy")          \
-        X(KEYS, "dict_keys") X(VALUES, "dict_values") X(ITEMS, "dict_items")          \
-            X(SUB, "subclass") X(STATE, "state") X(INSTANCE, "instance")              \
-                X(ENUM, "enum member") X(CLASS, "class") X(CONTENT, "class content")  \
-                    X(FUNC, "function") X(CODE, "code") X(METHOD, "method")           \
-                        X(MODULE, "module") X(NAMED, "named") X(REDUCE, "reduced")    \
-                            X(ARRAY, "array") X(BUFFER, "buffer") X(PIECES, "pieces") \
-                                X(ORDERED, "ordered mapping") X(IDENTITY, "identity") \
-                                    X(KERNEL, "kernel")
+#define FP_KIND_LIST(X)                                                            \
+    X(TUPLE, "tuple")                                                              \
+    X(LIST, "list")                                                                \
+    X(DICT, "dict")                                                                \
+    X(SET, "set")                                                                  \
+    X(FROZENSET, "frozenset")                                                      \
+    X(DEQUE, "deque")                                                              \
+    X(ODICT, "OrderedDict")                                                        \
+    X(DDICT, "defaultdict")                                                        \
+    X(PROXY, "mappingproxy") X(KEYS, "dict_keys") X(VALUES, "dict_values")         \
+        X(ITEMS, "dict_items") X(SUB, "subclass") X(STATE, "state")                \
+            X(INSTANCE, "instance") X(ENUM, "enum member") X(CLASS, "class")       \
+                X(CONTENT, "class content") X(FUNC, "function") X(CODE, "code")    \
+                    X(METHOD, "method") X(MODULE, "module") X(NAMED, "named")      \
+                        X(REDUCE, "reduced") X(ARRAY, "array") X(BUFFER, "buffer") \
+                            X(PIECES, "pieces") X(ORDERED, "ordered mapping")      \
+                                X(IDENTITY, "identity") X(KERNEL, "kernel")
 typedef enum fp_kind {
 #define X(name, text) FP_##name##_KIND,
     FP_KIND_LIST(X)
@@ -124,12 +125,13 @@ typedef enum fp_rule {
 
 enum { FP_LEARNED_MAX = 48, FP_NOWHERE = 255 };
 typedef struct fp_plan {
-    PyTypeObject *type; /* key; borrowed, alive as long as `ref` says */
-    PyObject *ref;      /* weak reference to it */
-    uint32_t version;   /* tp_version_tag when made; 0 = use once */
-    uint8_t rule;       /* fp_rule */
-    uint8_t base;       /* SUB: fp_kind of the builtin, or an atom's FP_KIND_N */
-    bool named;         /* importable, as far as `epoch` knows */
+    struct fp_plan *next; /* of the retired ones */
+    PyTypeObject *type;   /* key; borrowed, alive as long as `ref` says */
+    PyObject *ref;        /* weak reference to it */
+    uint32_t version;     /* tp_version_tag when made; 0 = use once */
+    uint8_t rule;         /* fp_rule */
+    uint8_t base;         /* SUB: fp_kind of the builtin, or an atom's FP_KIND_N */
+    bool named;           /* importable, as far as `epoch` knows */
     bool has_dict, has_slots;
     uint32_t n_slots;
     bool stored;             /* fields are plain storage: see fp_frame.stored */
@@ -144,12 +146,18 @@ typedef struct fp_plan {
         *learned; /* tuple: the attributes of the last instance, as its dict had them */
     uint8_t place[FP_LEARNED_MAX]; /* where the value of learned[i] goes; FP_NOWHERE */
     uint32_t extras;               /* learned attributes that are not declared fields */
-    const char *why, *remedy;      /* REFUSE */
+    uint64_t shadows;         /* bit i: the class has a value under learned[i], too */
+    const char *why, *remedy; /* REFUSE */
 } fp_plan;
 
-typedef struct fp_plans { /* open addressing by address */
+/* Open addressing by address. A plan that is replaced while a walk is under way may be in
+ * use further up the C stack (user code ran, or another thread), so it is kept until the
+ * last walk ends. */
+typedef struct fp_plans {
     fp_plan **at;
     uint32_t cap, len;
+    uint32_t walks; /* under way */
+    fp_plan *retired;
 } fp_plans;
 
 /* ---- the module's part of the state ---------------------------------------------------------- */
@@ -162,11 +170,12 @@ typedef struct fp_plans { /* open addressing by address */
     X(__getnewargs_ex__, "__getnewargs_ex__")                                          \
     X(__getstate__, "__getstate__")                                                    \
     X(__module__, "__module__")                                                        \
-    X(__name__, "__name__") X(__pydantic_extra__, "__pydantic_extra__") X(             \
-        __pydantic_fields__, "__pydantic_fields__") X(__pydantic_private__,            \
-                                                      "__pydantic_private__")          \
-        X(__qualname__, "__qualname__") X(__reduce__, "__reduce__") X(                 \
-            __reduce_ex__, "__reduce_ex__") X(__wrapped__, "__wrapped__")              \
+    X(__name__, "__name__")                                                            \
+    X(__pydantic_extra__, "__pydantic_extra__")                                        \
+    X(__pydantic_fields__, "__pydantic_fields__") X(                                   \
+        __pydantic_private__, "__pydantic_private__") X(__qualname__, "__qualname__")  \
+        X(__reduce__, "__reduce__") X(__reduce_ex__, "__reduce_ex__") X(__wrapped__,   \
+                                                                        "__wrapped__") \
             X(_member_map_, "_member_map_") X(_name_, "_name_") X(_value_, "_value_")  \
                 X(char_, "char") X(children_, "children") X(copy_, "copy")             \
                     X(default_factory_, "default_factory") X(dtype_, "dtype") X(       \
@@ -359,6 +368,7 @@ int ing_fp_custom(fp_walk *w, PyObject *obj);
 
 fp_plan *ing_fp_plan_get(fp_walk *w, PyTypeObject *type); /* borrowed; NULL = raised */
 void ing_fp_plans_fini(fp_plans *p);
+void ing_fp_plans_release(fp_plans *p); /* a walk ended */
 /* Is the class importable? Verified once per call. */
 int ing_fp_plan_verify(fp_walk *w, fp_plan *p);
 /* What sys.modules holds under `module`, or its attribute; borrowed or NULL (no error). */

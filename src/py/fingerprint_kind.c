@@ -15,22 +15,26 @@ PyObject *ing_fp_as_new(fp_walk *w, PyObject *obj, fp_how how) {
     return (PyObject *)as;
 }
 
+typedef struct head { /* the class as it was when the children were begun */
+    bool named;
+    ing_hash128 name;
+} head;
+
 /* Begins the children of an instance: a class without a name is the first of them. */
-static int begin_class(fp_walk *w, fp_plan *p) {
+static int begin_class(fp_walk *w, fp_plan *p, head *h) {
     if (ing_fp_plan_verify(w, p) < 0) return -1;
-    if (p->named) return 0;
+    *h = (head){p->named, p->name};
+    if (h->named) return 0;
     return ing_fp_kid(w, ing_fp_as_new(w, (PyObject *)p->type, FP_AS_TYPE));
 }
 
 /* Opens the frame for the children from `from` on, `ordered` of them beside the class. */
-static int end_class(fp_walk *w, PyObject *obj, const fp_plan *p, fp_kind kind,
+static int end_class(fp_walk *w, PyObject *obj, const head *h, fp_kind kind,
                      uint32_t from, uint32_t ordered, bool pairs, Py_ssize_t own) {
-    bool named = p->named;
-    ing_hash128 name = p->name;
-    if (!named) ordered++;
+    if (!h->named) ordered++;
     if (ing_fp_push_kids(w, obj, FP_AS_ITSELF, kind, from, ordered, pairs, own) < 0)
         return -1;
-    return named ? ing_fp_put_digest(w, FP_CLASS, name) : 0;
+    return h->named ? ing_fp_put_digest(w, FP_CLASS, h->name) : 0;
 }
 
 /* An importable class counts by its name, written before the children; a local one by its
@@ -39,14 +43,15 @@ int ing_fp_push_instance(fp_walk *w, PyObject *obj, fp_plan *p, fp_kind kind,
                          PyObject *kids, uint32_t ordered, bool pairs, Py_ssize_t own) {
     if (!kids) return -1;
     uint32_t from = w->kids.len;
-    int rc = begin_class(w, p);
+    head h;
+    int rc = begin_class(w, p, &h);
     Py_ssize_t n = PyTuple_Check(kids) ? PyTuple_GET_SIZE(kids) : PyList_GET_SIZE(kids);
     for (Py_ssize_t i = 0; rc == 0 && i < n; i++)
         rc = ing_fp_kid(w, Py_NewRef(PyTuple_Check(kids) ? PyTuple_GET_ITEM(kids, i)
                                                          : PyList_GET_ITEM(kids, i)));
     Py_DECREF(kids);
     if (rc < 0) return ing_fp_drop_kids(w, from);
-    return end_class(w, obj, p, kind, from, ordered, pairs, own);
+    return end_class(w, obj, &h, kind, from, ordered, pairs, own);
 }
 
 /* ---- instances -------------------------------------------------------------------------------
@@ -56,7 +61,8 @@ int ing_fp_push_instance(fp_walk *w, PyObject *obj, fp_plan *p, fp_kind kind,
  * and asking costs each object a dict for good. So a plan learns the attribute names of
  * the last instance in order; the next one is read by name, and the garbage collector's
  * view of it (tp_traverse) proves that it holds exactly those values and nothing else.
- * If it does not, the dict is made and read. */
+ * Where a value may as well be the class's own, it proves nothing: an instance without `a`
+ * may hold that very object under another name. If in doubt, the dict is made and read. */
 
 #if PY_VERSION_HEX >= 0x030B0000
 typedef struct seen {
@@ -79,24 +85,37 @@ static bool holds_exactly(PyObject *obj, Py_ssize_t slots, PyObject *const *got,
     if (!t->tp_traverse || t->tp_traverse(obj, collect, &s) != 0) return false;
     if (s.n && s.at[s.n - 1] == (PyObject *)t) s.n--; /* instances own their class */
     if (s.n != slots + n || (n == 1 && PyDict_Check(s.at[slots]))) return false;
-    return memcmp(s.at + slots, got, (size_t)n * sizeof *got) == 0;
+    return n == 0 || memcmp(s.at + slots, got, (size_t)n * sizeof *got) == 0;
+}
+
+/* Was any of the values found in the class instead? */
+static bool is_shadowed(const fp_plan *p, PyTypeObject *t, PyObject *const *got) {
+    if (p->version && p->version != t->tp_version_tag) return true;
+    for (uint64_t left = p->shadows; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        if (ing_fp_type_attr(t, PyTuple_GET_ITEM(p->learned, i)) == got[i]) return true;
+    }
+    return false;
 }
 
 /* Puts the learned attributes on the stack of children, each in its place. 1: done; 0: the
  * object has others. */
 static int learned_kids(fp_walk *w, PyObject *obj, const fp_plan *p) {
-    Py_ssize_t n = PyTuple_GET_SIZE(p->learned), have = 0, slots = 0;
+    if (!p->learned) return 0;
+    PyObject *names = Py_NewRef(p->learned); /* a property may make the plan learn */
+    Py_ssize_t n = PyTuple_GET_SIZE(names), have = 0, slots = 0;
     uint32_t fields = (uint32_t)PyTuple_GET_SIZE(p->fields), from = w->kids.len;
-    uint32_t total = fields + 2 * p->extras;
     PyObject *got[FP_LEARNED_MAX];
     for (; have < n; have++) {
-        got[have] = PyObject_GenericGetAttr(obj, PyTuple_GET_ITEM(p->learned, have));
+        got[have] = PyObject_GenericGetAttr(obj, PyTuple_GET_ITEM(names, have));
         if (!got[have]) break;
     }
+    uint32_t total = fields + 2 * p->extras;
     for (uint32_t i = 0; i < p->n_slots; i++)
         slots += *(PyObject **)((char *)obj + p->offsets[i]) != NULL;
-    bool fits = have == n && holds_exactly(obj, slots, got, n) &&
-                ing_vec_reserve(&w->kids, from + total);
+    bool fits =
+        have == n && p->learned == names && !is_shadowed(p, Py_TYPE(obj), got) &&
+        holds_exactly(obj, slots, got, n) && ing_vec_reserve(&w->kids, from + total);
     PyErr_Clear();
     if (fits) w->kids.len = from + total;
     for (Py_ssize_t i = 0; i < have; i++) {
@@ -107,8 +126,9 @@ static int learned_kids(fp_walk *w, PyObject *obj, const fp_plan *p) {
         }
         w->kids.at[from + to] = got[i];
         if (to >= fields)
-            w->kids.at[from + to - 1] = Py_NewRef(PyTuple_GET_ITEM(p->learned, i));
+            w->kids.at[from + to - 1] = Py_NewRef(PyTuple_GET_ITEM(names, i));
     }
+    Py_DECREF(names);
     return fits;
 }
 #endif
@@ -133,8 +153,12 @@ static int learn(fp_plan *p, PyObject *dict) {
     if (!names) return -1;
     uint8_t place[FP_LEARNED_MAX];
     uint32_t extras = 0;
+    uint64_t shadows = 0;
     for (; i < n && PyDict_Next(dict, &pos, &name, &value); i++) {
         if (!PyUnicode_CheckExact(name)) break;
+        PyObject *of_class = ing_fp_type_attr(p->type, name);
+        if (of_class && Py_TYPE(of_class)->tp_descr_get) break; /* would be called */
+        if (of_class) shadows |= (uint64_t)1 << i;
         PyTuple_SET_ITEM(names, i, Py_NewRef(name));
         Py_ssize_t f = find_name(p->fields, name);
         if (f >= 0) {
@@ -149,7 +173,8 @@ static int learn(fp_plan *p, PyObject *dict) {
     if (i == n && found == fields) {
         memcpy(p->place, place, sizeof place);
         p->extras = extras;
-        Py_SETREF(p->learned, names);
+        p->shadows = shadows;
+        Py_XSETREF(p->learned, names);
         return 0;
     }
     Py_DECREF(names);
@@ -223,9 +248,10 @@ static int instance_kids(fp_walk *w, PyObject *obj, fp_plan *p) {
 static int visit_instance(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
     uint32_t from = w->kids.len, fields = (uint32_t)PyTuple_GET_SIZE(p->fields);
     bool stored = p->stored;
-    if (begin_class(w, p) < 0 || instance_kids(w, obj, p) < 0)
+    head h;
+    if (begin_class(w, p, &h) < 0 || instance_kids(w, obj, p) < 0)
         return ing_fp_drop_kids(w, from);
-    if (end_class(w, obj, p, FP_INSTANCE_KIND, from, fields, true, own) < 0) return -1;
+    if (end_class(w, obj, &h, FP_INSTANCE_KIND, from, fields, true, own) < 0) return -1;
     ing_fp_top(w)->stored = stored;
     return 0;
 }
@@ -318,13 +344,14 @@ static int visit_sub(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
     int rc = plain_sub(w, obj, p);
     if (rc) return rc < 0 ? -1 : 0;
     uint32_t from = w->kids.len;
-    rc = begin_class(w, p);
+    head h;
+    rc = begin_class(w, p, &h);
     if (rc == 0) rc = ing_fp_kid(w, state_marker(w, obj, p));
     if (rc == 0) rc = ing_fp_kid(w, ing_fp_as_new(w, obj, FP_AS_BASE));
     if (rc == 0 && p->base_type == &PyDict_Type) rc = factory_kid(w, obj);
     if (rc < 0) return ing_fp_drop_kids(w, from);
-    uint32_t n = w->kids.len - from - (p->named ? 0 : 1);
-    return end_class(w, obj, p, FP_SUB_KIND, from, n, false, own);
+    uint32_t n = w->kids.len - from - (h.named ? 0 : 1);
+    return end_class(w, obj, &h, FP_SUB_KIND, from, n, false, own);
 }
 
 static int visit_as_state(fp_walk *w, PyObject *obj) {
@@ -481,6 +508,10 @@ static int append_reduced(fp_walk *w, PyObject *list, PyObject *v, bool is_class
 static PyObject *reduced_kids(fp_walk *w, PyObject *obj, PyObject *r) {
     PyObject *kids = PyList_New(0);
     PyObject *callable = PyTuple_GET_ITEM(r, 0), *cls = (PyObject *)Py_TYPE(obj);
+    if (!PyCallable_Check(callable)) {
+        PyErr_SetString(PyExc_TypeError, "a reducer gave nothing that can be called");
+        Py_CLEAR(kids);
+    }
     int rc = kids ? append_reduced(w, kids, callable, PyType_Check(callable)) : -1;
     PyObject *args = PyTuple_GET_ITEM(r, 1);
     if (rc == 0 && !PyTuple_Check(args)) {
@@ -578,7 +609,7 @@ static int visit_ufunc(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     return rc;
 }
 
-int ing_fp_visit_planned(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+static int by_plan(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     fp_plan *p = ing_fp_plan_get(w, Py_TYPE(obj));
     if (!p) return -1;
     switch ((fp_rule)p->rule) {
@@ -611,4 +642,12 @@ int ing_fp_visit_planned(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     case FP_RULE_REFUSE: return ing_fp_refuse(w, obj, p->why, p->remedy);
     }
     return -1;
+}
+
+/* Whatever user code raises while an object is read becomes a refusal of that object. */
+int ing_fp_visit_planned(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    uint32_t depth = w->frames.len;
+    int rc = by_plan(w, obj, own);
+    if (rc == 0 || w->cyclic || w->frames.len != depth) return rc;
+    return ing_fp_refuse(w, obj, "it cannot be read", NULL);
 }

@@ -95,6 +95,11 @@ static bool opted_out(ing_py_fp *fp, PyObject *field, PyObject *attr) {
 }
 
 static int add_field(fp_plan *p, PyObject *list, PyObject *name, bool out) {
+    if (!PyUnicode_CheckExact(name)) {
+        PyErr_Format(PyExc_TypeError, "a declared field's name is a %.100s",
+                     Py_TYPE(name)->tp_name);
+        return -1;
+    }
     if (!out) return PyList_Append(list, name);
     if (!p->skip && !(p->skip = PySet_New(NULL))) return -1;
     return PySet_Add(p->skip, name);
@@ -107,11 +112,15 @@ static int fields_of_dict(ing_py_fp *fp, fp_plan *p, PyObject *dict, PyObject *m
     Py_ssize_t pos = 0;
     int rc = 0;
     while (rc == 0 && PyDict_Next(dict, &pos, &name, &field)) {
+        Py_INCREF(name); /* metadata may be of any class, and change the dict */
+        Py_INCREF(field);
         PyObject *k = PyObject_GetAttrString(field, "_field_type");
         if (!k) PyErr_Clear();
         if (!k || k == kind) /* neither ClassVar nor InitVar */
             rc = add_field(p, list, name, opted_out(fp, field, meta));
         Py_XDECREF(k);
+        Py_DECREF(name);
+        Py_DECREF(field);
     }
     Py_XDECREF(kind);
     return rc;
@@ -129,17 +138,22 @@ static int fields_of_attrs(ing_py_fp *fp, fp_plan *p, PyObject *attrs, PyObject 
     return 0;
 }
 
+static PyObject *declared(PyTypeObject *type, PyObject *name, PyTypeObject *as) {
+    PyObject *v = ing_fp_type_attr(type, name);
+    return v && PyObject_TypeCheck(v, as) ? Py_NewRef(v) : NULL;
+}
+
 static int plan_fields(ing_py_fp *fp, fp_plan *p) {
     PyObject *list = PyList_New(0), *v;
     if (!list) return -1;
     int rc = 0;
-    if ((v = ing_fp_type_attr(p->type, fp->n.__pydantic_fields__)) && PyDict_Check(v))
+    if ((v = declared(p->type, fp->n.__pydantic_fields__, &PyDict_Type)))
         rc = fields_of_dict(fp, p, v, fp->n.json_schema_extra_, list);
-    else if ((v = ing_fp_type_attr(p->type, fp->n.__attrs_attrs__)) && PyTuple_Check(v))
+    else if ((v = declared(p->type, fp->n.__attrs_attrs__, &PyTuple_Type)))
         rc = fields_of_attrs(fp, p, v, list);
-    else if ((v = ing_fp_type_attr(p->type, fp->n.__dataclass_fields__)) &&
-             PyDict_Check(v))
+    else if ((v = declared(p->type, fp->n.__dataclass_fields__, &PyDict_Type)))
         rc = fields_of_dict(fp, p, v, fp->n.metadata_, list);
+    Py_XDECREF(v);
     if (rc == 0) p->fields = PyList_AsTuple(list);
     Py_DECREF(list);
     return p->fields ? 0 : -1;
@@ -357,8 +371,6 @@ static int plan_fill(ing_py_state *st, fp_plan *p) {
     PyTypeObject *t = p->type;
     if (plan_fields(st->fp, p) < 0 || plan_slots(st->fp, p) < 0) return -1;
     p->base_type = builtin_base(t);
-    p->learned = PyTuple_New(0);
-    if (!p->learned) return -1;
 #if PY_VERSION_HEX >= 0x030B0000
     p->has_dict = t->tp_dictoffset != 0 || (t->tp_flags & Py_TPFLAGS_MANAGED_DICT);
 #else
@@ -380,6 +392,23 @@ static void plan_free(fp_plan *p) {
     Py_XDECREF(p->learned);
     ing_free(p->offsets);
     ing_free(p);
+}
+
+static void retire(fp_plans *t, fp_plan *p) {
+    p->next = t->retired;
+    t->retired = p;
+}
+
+static void free_retired(fp_plans *t) {
+    while (t->retired) {
+        fp_plan *p = t->retired;
+        t->retired = p->next;
+        plan_free(p);
+    }
+}
+
+void ing_fp_plans_release(fp_plans *t) {
+    if (--t->walks == 0) free_retired(t);
 }
 
 static bool plan_alive(const fp_plan *p) {
@@ -422,7 +451,7 @@ static int plans_grow(fp_plans *t) {
             t->at[plan_slot(t, p->type)] = p;
             t->len++;
         } else {
-            plan_free(p);
+            retire(t, p);
         }
     }
     ing_free(old.at);
@@ -431,6 +460,7 @@ static int plans_grow(fp_plans *t) {
 
 void ing_fp_plans_fini(fp_plans *t) {
     for (uint32_t i = 0; i < t->cap; i++) plan_free(t->at[i]);
+    free_retired(t);
     ing_free(t->at);
     memset(t, 0, sizeof *t);
 }
@@ -453,19 +483,26 @@ static fp_plan *plan_new(fp_walk *w, PyTypeObject *type) {
     return p;
 }
 
+static fp_plan *plan_find(const fp_plans *t, PyTypeObject *type) {
+    fp_plan *p = t->cap ? t->at[plan_slot(t, type)] : NULL;
+    return p && plan_alive(p) ? p : NULL;
+}
+
 fp_plan *ing_fp_plan_get(fp_walk *w, PyTypeObject *type) {
     fp_plans *t = &w->fp->plans;
-    if (t->len + 1 > t->cap / 4 * 3 && plans_grow(t) < 0) return NULL;
-    uint32_t at = plan_slot(t, type);
-    fp_plan *p = t->at[at];
-    if (p && plan_alive(p) &&
-        (p->epoch == w->epoch || (p->version && p->version == type->tp_version_tag)))
+    fp_plan *p = plan_find(t, type);
+    if (p && (p->version ? p->version == type->tp_version_tag : p->epoch == w->epoch))
         return p;
-    fp_plan *fresh = plan_new(w, type); /* may run imports: look the slot up again */
+    fp_plan *fresh =
+        plan_new(w, type); /* may run user code: the table may be another */
     if (!fresh) return NULL;
-    at = plan_slot(t, type);
+    if (t->len + 1 > t->cap / 4 * 3 && plans_grow(t) < 0) {
+        plan_free(fresh);
+        return NULL;
+    }
+    uint32_t at = plan_slot(t, type);
     if (t->at[at])
-        plan_free(t->at[at]);
+        retire(t, t->at[at]);
     else
         t->len++;
     t->at[at] = fresh;
