@@ -160,6 +160,7 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     if (keep) s = ing_py_disk_publish(k, v, &key, e);
     if (keep && s == ING_OK) s = keep_variant(k, v, key, e);
     set_busy(k, 0);
+    if (s == ING_OK) s = ing_py_variant_added(k, v);
     if (s == ING_OK) s = give_warnings(v);
     if (s != ING_OK)
         ing_py_variant_unref(v);
@@ -183,11 +184,17 @@ static ing_status take_slot(ing_py_kernel *k, PyObject *const *args, uint32_t sl
         k->slots.at[slot].variant = v;
         *out = v;
         v->refs++;
-        return give_warnings(v);
+        ing_status s = ing_py_variant_added(k, v);
+        if (s == ING_OK) s = give_warnings(v);
+        if (s == ING_OK) return ING_OK;
+        *out = NULL;
+        ing_py_variant_unref(v);
+        return s;
     }
     ing_count(&k->st->counters, ING_COUNT_VARIANT_HITS);
     *out = k->slots.at[slot].variant;
     (*out)->refs++;
+    ing_py_variant_used(k, *out);
     return ING_OK;
 }
 
@@ -203,6 +210,7 @@ static ing_status check_options(ing_py_kernel *k, ing_err *e) {
 ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
                                  ing_py_variant **out, ing_err *e) {
     ING_TRY(check_options(k, e));
+    ing_py_pure_tell(k);
     ING_TRY(ing_py_check_args(k, args, e));
     ING_TRY(ing_py_disk_open(k, e));
     for (;;) {

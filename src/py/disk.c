@@ -22,7 +22,8 @@ enum {
     TAG_CODE,
     TAG_TREE,
     TAG_ADDRESS,
-    TAG_TRACE
+    TAG_TRACE,
+    TAG_PURE
 };
 
 static bool disk_is_on(const ing_py_state *st) {
@@ -108,6 +109,8 @@ static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
     ing_hasher_init(&h);
     ing_hasher_str(&h, TAG_REVISION, ING_FRONT_REVISION);
     ing_hasher_digest(&h, TAG_TREE, source);
+    /* Its check is part of compiling: code that did not pass it is not its code. */
+    if (ing_py_kernel_is_pure(k)) ing_hasher_u64(&h, TAG_PURE, 1);
     *out = ing_hasher_done(&h);
     return ING_OK;
 }

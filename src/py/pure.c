@@ -7,6 +7,7 @@
 #include "py/kernel.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 bool ing_py_kernel_is_pure(const ing_py_kernel *k) {
@@ -78,17 +79,30 @@ static bool is_allowed_home(PyObject *obj) {
     return allowed;
 }
 
-/* Is this a value that code would have baked in or bound? Members of enums are not. */
-static bool is_captured_value(ing_py_state *st, PyObject *obj) {
+static ing_gate_kind kind_of(ing_py_state *st, PyObject *obj) {
     ing_gate_fact f;
     ing_err ignored;
     ing_err_init(&ignored);
     ing_status s = ing_py_see(st, obj, &f, &ignored);
     ing_err_fini(&ignored);
     if (s == ING_PYTHON) PyErr_Clear();
-    return s == ING_OK && (f.kind == ING_GATE_BOOL || f.kind == ING_GATE_INT ||
-                           f.kind == ING_GATE_FLOAT || f.kind == ING_GATE_STR ||
-                           f.kind == ING_GATE_ARRAY);
+    return s == ING_OK ? f.kind : ING_GATE_OBJECT;
+}
+
+static bool is_allowed_parent(ing_py_state *st, PyObject *parent) {
+    return is_allowed_home(parent) || kind_of(st, parent) == ING_GATE_ENUM;
+}
+
+/* Is this a value that code would have baked in or bound? Members of enums are not. */
+static bool is_captured_value(ing_py_state *st, PyObject *obj) {
+    switch (kind_of(st, obj)) {
+    case ING_GATE_BOOL:
+    case ING_GATE_INT:
+    case ING_GATE_FLOAT:
+    case ING_GATE_STR:
+    case ING_GATE_ARRAY: return true;
+    default: return false;
+    }
 }
 
 /* ---- where in the text ------------------------------------------------------------------ */
@@ -143,31 +157,27 @@ static ing_node use_of(const ing_front_tree *t, const char *name, bool *all_stat
 
 /* ---- the check --------------------------------------------------------------------------- */
 
+/* A warning is kept with the variant and given again in other processes, so it names no
+ * file and no line (R19); the error shows the place. */
 static ing_status report(ing_py_kernel *k, ing_py_gate *g, ing_py_def *d,
                          const capture *c, PyObject *value, ing_err *e) {
     const ing_front_tree *t;
     ING_TRY(ing_py_def_tree(k->st, d, &t, e));
     bool all_static;
     ing_node at = use_of(t, c->first, &all_static);
-    ing_err text;
-    ing_err_init(&text);
-    ing_status s = ing_front_diag(
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "[PURE.VIOLATION] %s, of a fastcache kernel, reads '%s' (%.80s) from outside "
+        "its arguments",
+        ing_py_def_name(d), c->last, Py_TYPE(value)->tp_name);
+    const ing_gate *face = ing_py_gate_face(g);
+    if (is_capitals(c->last) || all_static)
+        return face->ops->warn(face->self, "pure", text, e);
+    return ing_front_diag(
         t, at ? at : t->root, ING_COMPILE,
         "pass it as an argument, or leave out fastcache=True: every kernel is cached",
-        &text,
-        "[PURE.VIOLATION] %s of a fastcache kernel reads '%s' (%.80s) from outside its "
-        "arguments",
-        ing_py_def_name(d), c->last, Py_TYPE(value)->tp_name);
-    if (!is_capitals(c->last) && !all_static) {
-        ing_err_fini(e);
-        *e = text;
-        return s;
-    }
-    const ing_gate *face = ing_py_gate_face(g);
-    s = face->ops->warn(face->self, "pure", text.text ? text.text : "[PURE.VIOLATION]",
-                        e);
-    ing_err_fini(&text);
-    return s;
+        e, "%s", text);
 }
 
 static ing_status check_one(ing_py_kernel *k, ing_py_gate *g, PyObject *const *args,
@@ -180,7 +190,7 @@ static ing_status check_one(ing_py_kernel *k, ing_py_gate *g, PyObject *const *a
     if (s == ING_OK) s = ing_py_resolve(k, args, c.owner, &owner, e);
     ing_py_def *d = ing_py_def_of(k->st, owner);
     if (s == ING_OK && value && d && is_captured_value(k->st, value) &&
-        !(parent && is_allowed_home(parent)) && !is_allowed_home(d->fn))
+        !(parent && is_allowed_parent(k->st, parent)) && !is_allowed_home(d->fn))
         s = report(k, g, d, &c, value, e);
     Py_XDECREF(value);
     Py_XDECREF(parent);

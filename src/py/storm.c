@@ -54,8 +54,10 @@ static PyObject *value_at(const ing_py_variant *v, ing_path path) {
 }
 
 static void show(ing_bytes *out, PyObject *value) {
-    PyObject *text = PyObject_Repr(value);
-    const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
+    bool plain = PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
+                 PyUnicode_CheckExact(value); /* else repr would be the user's */
+    PyObject *text = plain ? PyObject_Repr(value) : NULL;
+    const char *s = text ? PyUnicode_AsUTF8(text) : Py_TYPE(value)->tp_name;
     if (!s) PyErr_Clear();
     ing_bytes_printf(out, "%s%.*s", out->len ? ", " : "", MAX_SHOWN, s ? s : "?");
     Py_XDECREF(text);

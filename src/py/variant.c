@@ -164,6 +164,7 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_varian
     ing_py_variant *v = ing_py_variant_new();
     if (!v) return no_memory(e);
     ing_status s = lower(k, args, &gate, &r, e);
+    if (s == ING_OK) s = ing_py_pure_check(k, gate, args, e);
     if (s == ING_OK) s = fill(k, gate, &r, v, args, e);
     if (s == ING_OK) {
         ing_ir_mod *mod = r.mod;
