@@ -126,8 +126,62 @@ static void test_detail(void) {
           got.error.detail[2] == 0x4004000000000000u && got.error.detail[3] == 1);
 }
 
+/* ---- text and rules ---------------------------------------------------------------------- */
+
+static ing_status check_text(const char *body, bool round_trip) {
+    char ir[512];
+    ing_ir_mod *m = NULL, *again = NULL;
+    ing_bytes a, b;
+    ing_bytes_init(&a);
+    ing_bytes_init(&b);
+    snprintf(ir, sizeof ir,
+             "arg 0 array<i32, 1>\narg 1 array<f32, 1>\ntask @0 {\n%s}\n%s", body,
+             "run @0 serial cost 0\n");
+    ing_status s = ing_ir_parse(ir, strlen(ir), &m, NULL);
+    CHECK(s == ING_OK);
+    if (s == ING_OK) s = ing_ir_verify(m, NULL);
+    if (s == ING_OK && round_trip) {
+        ing_ir_print(m, 0, &a);
+        CHECK(ing_ir_parse((char *)a.at, a.len, &again, NULL) == ING_OK);
+        ing_ir_print(again, 0, &b);
+        CHECK_STR((char *)b.at, (char *)a.at);
+        CHECK(strstr((char *)a.at, "print 3, [%1] !12") != NULL);
+        CHECK(strstr((char *)a.at, "print 9, []\n") != NULL); /* no location there */
+    }
+    ing_bytes_fini(&a);
+    ing_bytes_fini(&b);
+    ing_ir_mod_free(m);
+    ing_ir_mod_free(again);
+    return s;
+}
+
+static void test_text(void) {
+    static const char head[] = "%z = const i32 0\n%a = array array<i32, 1> 0\n"
+                               "%p = elem ref<i32> %a, [%z]\n";
+    char body[400];
+    snprintf(body, sizeof body,
+             "%s%%r = random f16\n%%o = cas i32 %%p, %%z, %%z\nprint 3, [%%z] !12\n"
+             "print 9, [] !13\ndetail [%%r, %%o]\n%%f = ffs %%o\n",
+             head);
+    CHECK(check_text(body, true) == ING_OK);
+    static const char *const wrong[] = {
+        "print 7, [%p]\n",
+        "print 0, [%z]\n",
+        "detail [%a]\n",
+        "%u = const u8 0\n%o = cas i32 %p, %z, %u\n",
+        "%b = array array<f32, 1> 1\n%q = elem ref<f32> %b, [%z]\n%f = const f32 0.0\n"
+        "%o = cas f32 %q, %f, %f\n",
+        "detail [%z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z, %z]\n",
+    };
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        snprintf(body, sizeof body, "%s%s", head, wrong[k]);
+        CHECK(check_text(body, false) == ING_INTERNAL);
+    }
+}
+
 int main(void) {
     test_known_answers();
+    test_text();
     if (!native_open()) return CHECK_DONE();
     for (uint32_t t = ING_U1; t < ING_DTYPE_N; t++) {
         test_random((ing_dtype)t);
