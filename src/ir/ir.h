@@ -14,7 +14,8 @@
  *     (What the builder is given after a block ended belongs to none and means nothing.)
  *  I4 only the last instruction of a block may have flag T.
  *  I5 in a kernel function, LOOPs with ING_IR_PARALLEL stand only in the outermost block;
- *     after the split pass each is the only LOOP of a task of its own.
+ *     after the split pass each is the only one of a task of its own, and may stand in a
+ *     loop over rows there (src/pass/rows.c).
  *  I6 names and locations never change meaning: text and digests can drop them. The
  *     location of a CHECK, and of a PRINT that reports a fault, is data (the code carries
  *     it, R19): text always keeps it.

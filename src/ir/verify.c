@@ -281,7 +281,8 @@ static ing_status check_loop(verifier *v, uint32_t id) {
     RULE(type_of(v, i->a) == i->type && type_of(v, i->b) == i->type,
          "the bounds are of another type");
     if (parallel) {
-        RULE(v->f->kind != ING_IR_FUNC && v->depth == 1,
+        bool in_rows = v->f->kind == ING_IR_TASK && v->depth == 2 && v->loops == 1;
+        RULE(v->f->kind != ING_IR_FUNC && (v->depth == 1 || in_rows),
              "a parallel loop stands in the outermost block (I5)");
         v->n_parallel++;
         v->parallel = v->depth;
@@ -402,11 +403,15 @@ static ing_status check_func(verifier *v) {
     return s;
 }
 
-static uint32_t count_parallel(const ing_ir_func *f) {
+/* Parallel loops of a task: in its outermost block, or in the loop over rows there. */
+static uint32_t count_parallel(const ing_ir_func *f, uint32_t block, bool nested) {
     uint32_t count = 0;
-    for (uint32_t k = 0; k < ing_ir_block_len(f, f->body); k++) {
-        const ing_ir_inst *i = ing_ir_at(f, ing_ir_block_ids(f, f->body)[k]);
-        count += i->op == ING_OP_LOOP && (i->flags & ING_IR_PARALLEL);
+    for (uint32_t k = 0; k < ing_ir_block_len(f, block); k++) {
+        const ing_ir_inst *i = ing_ir_at(f, ing_ir_block_ids(f, block)[k]);
+        if (i->op != ING_OP_LOOP) continue;
+        bool parallel = i->flags & ING_IR_PARALLEL;
+        count += parallel;
+        if (!parallel && !nested) count += count_parallel(f, i->c, true);
     }
     return count;
 }
@@ -433,7 +438,8 @@ static ing_status check_tasks(verifier *v) {
         v->f = m->funcs.at[t->func];
         RULE(v->f->kind == ING_IR_TASK, "a task's function is of another kind");
         bool range = t->kind == ING_IR_TASK_RANGE;
-        RULE(count_parallel(v->f) == range, "a range task has one parallel loop (I5)");
+        RULE(count_parallel(v->f, v->f->body, false) == range,
+             "a range task has one parallel loop (I5)");
         if (!range) continue;
         ING_TRY(check_bound(v, &t->begin));
         ING_TRY(check_bound(v, &t->end));

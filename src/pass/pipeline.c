@@ -14,6 +14,7 @@ static const struct {
     {"simplify", ing_pass_simplify}, /* fold constants, drop what is dead */
     {"split", ing_pass_split},       /* the kernel becomes tasks */
     {"cost", ing_pass_cost},         /* how heavy each task is */
+    {"rows", ing_pass_rows},         /* loops over several axes get an inner loop */
 };
 
 enum { N_PASSES = sizeof passes / sizeof passes[0] };

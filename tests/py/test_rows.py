@@ -1,0 +1,65 @@
+"""Loops over several axes: every shape and every piece of the flat loop gives each index once."""
+
+import numpy as np
+import pytest
+
+import ingot as qd
+
+TARGETS = {"native": qd.cpu, "interp": qd.interp}
+
+
+@pytest.fixture(params=TARGETS, autouse=True)
+def target(request):
+    qd.init(arch=TARGETS[request.param])
+    return request.param
+
+
+@qd.kernel
+def count2(a: qd.types.ndarray(ndim=2)):
+    for i, j in a:
+        a[i, j] += i * 1000 + j + 1
+
+
+@qd.kernel
+def count3(a: qd.types.ndarray(ndim=3)):
+    for i, j, k in qd.ndrange(a.shape[0], a.shape[1], a.shape[2]):
+        if k % 3 == 1:
+            continue
+        a[i, j, k] += i * 10000 + j * 100 + k + 1
+
+
+@qd.kernel
+def inner(a: qd.types.ndarray(ndim=2), b: qd.types.ndarray(ndim=2)):
+    for i, j in qd.ndrange((1, a.shape[0] - 1), (1, a.shape[1] - 1)):
+        b[i, j] = a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (3, 5), (0, 4), (4, 0), (257, 33),
+                                   (2, 5000), (5000, 2), (300, 700)])
+def test_two_axes(shape, target):
+    if target == "interp" and shape[0] * shape[1] > 50_000:
+        shape = (60, 70)
+    a = qd.ndarray(qd.i64, shape)
+    count2(a)
+    i, j = np.indices(shape)
+    assert (a.to_numpy() == i * 1000 + j + 1).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 3, 4), (5, 1, 9), (40, 30, 20), (3, 0, 2)])
+def test_three_axes(shape):
+    a = qd.ndarray(qd.i64, shape)
+    count3(a)
+    i, j, k = np.indices(shape)
+    want = np.where(k % 3 == 1, 0, i * 10000 + j * 100 + k + 1)
+    assert (a.to_numpy() == want).all()
+
+
+def test_stencil(target):
+    n = 600 if target == "native" else 60
+    x = np.random.default_rng(1).random((n, n + 13)).astype(np.float64)
+    a, b = qd.ndarray(qd.f64, x.shape), qd.ndarray(qd.f64, x.shape)
+    a.from_numpy(x)
+    inner(a, b)
+    want = np.zeros_like(x)
+    want[1:-1, 1:-1] = x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
+    np.testing.assert_allclose(b.to_numpy(), want, rtol=1e-12)
