@@ -18,6 +18,7 @@ typedef struct verifier {
     uint32_t loops;    /* around the current instruction, WHILEs included */
     uint32_t parallel; /* depth of the PARALLEL loop around it, 0 = none */
     bool direct;       /* the innermost loop is the PARALLEL one */
+    bool rows;         /* directly in a plain LOOP of the outermost block */
     uint32_t n_parallel;
     uint32_t id; /* current instruction */
     ing_err *e;
@@ -276,21 +277,23 @@ static ing_status check_block(verifier *v, uint32_t block);
 
 static ing_status check_loop(verifier *v, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(v->f, id);
-    bool parallel = i->flags & ING_IR_PARALLEL, direct = v->direct;
+    bool parallel = i->flags & ING_IR_PARALLEL, direct = v->direct, rows = v->rows;
     RULE(is_index(i->type), "the index is i32 or i64");
     RULE(type_of(v, i->a) == i->type && type_of(v, i->b) == i->type,
          "the bounds are of another type");
     if (parallel) {
-        bool in_rows = v->f->kind == ING_IR_TASK && v->depth == 2 && v->loops == 1;
+        bool in_rows = v->f->kind == ING_IR_TASK && v->depth == 2 && v->rows;
         RULE(v->f->kind != ING_IR_FUNC && (v->depth == 1 || in_rows),
              "a parallel loop stands in the outermost block (I5)");
         v->n_parallel++;
         v->parallel = v->depth;
     }
     v->direct = parallel;
+    v->rows = !parallel && v->depth == 1;
     v->loops++;
     v->state[id] = VISIBLE;
     ING_TRY(check_block(v, i->c));
+    v->rows = rows;
     v->state[id] = GONE;
     v->loops--;
     v->direct = direct;
@@ -299,10 +302,11 @@ static ing_status check_loop(verifier *v, uint32_t id) {
 }
 
 static ing_status check_while(verifier *v, const ing_ir_inst *i) {
-    bool direct = v->direct;
-    v->direct = false;
+    bool direct = v->direct, rows = v->rows;
+    v->direct = v->rows = false;
     v->loops++;
     ING_TRY(check_block(v, i->a));
+    v->rows = rows;
     v->loops--;
     v->direct = direct;
     return ING_OK;
