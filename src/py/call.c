@@ -3,6 +3,7 @@
  * section 3). What the last variant cannot serve goes through the decision tree, and what
  * the tree has not seen is compiled. */
 #include "py/kernel.h"
+#include "py/tensor.h"
 
 #include <string.h>
 
@@ -148,6 +149,11 @@ static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 
     return s;
 }
 
+/* No qd.init since the kernel was in this epoch? */
+static bool is_current(const ing_py_kernel *k, uint64_t epoch) {
+    return k->epoch == epoch && k->host->epoch == epoch;
+}
+
 static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
                               ing_py_variant **out, ing_err *e) {
     ing_py_variant *v = NULL;
@@ -156,9 +162,8 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     set_busy(k, PyThread_get_thread_ident());
     ing_status s = ing_py_compile(k, args, &v, e);
     /* qd.init ran meanwhile: this launch uses what it asked for, nobody keeps it. */
-    bool keep = s == ING_OK && k->epoch == epoch && k->epoch == k->host->epoch;
-    if (keep) s = ing_py_disk_publish(k, v, &key, e);
-    if (keep && s == ING_OK) s = keep_variant(k, v, key, e);
+    if (s == ING_OK && is_current(k, epoch)) s = ing_py_disk_publish(k, v, &key, e);
+    if (s == ING_OK && is_current(k, epoch)) s = keep_variant(k, v, key, e);
     set_busy(k, 0);
     if (s == ING_OK) s = ing_py_variant_added(k, v);
     if (s == ING_OK) s = give_warnings(v);
@@ -176,8 +181,9 @@ static ing_status take_slot(ing_py_kernel *k, PyObject *const *args, uint32_t sl
     if (slot >= k->slots.len) return ING_DECLINED;
     if (!k->slots.at[slot].variant) {
         ing_py_variant *v = NULL;
+        uint64_t epoch = k->epoch;
         ING_TRY(ing_py_disk_load(k, args, slot, &v, e));
-        if (slot >= k->slots.len || k->slots.at[slot].variant) {
+        if (k->epoch != epoch || k->slots.at[slot].variant) {
             ing_py_variant_unref(v); /* Python ran meanwhile: look again */
             return ING_OK;
         }
@@ -234,12 +240,34 @@ ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
 
 /* ---- running ------------------------------------------------------------------------------------ */
 
-static PyObject *result_of(const ing_py_variant *v, const uint64_t *rets) {
-    if (v->n_rets == 0) Py_RETURN_NONE;
-    if (!v->returns_tuple) return ing_py_scalar_load((ing_dtype)v->rets[0], &rets[0]);
-    PyObject *t = PyTuple_New((Py_ssize_t)v->n_rets);
-    for (uint32_t i = 0; t && i < v->n_rets; i++) {
-        PyObject *o = ing_py_scalar_load((ing_dtype)v->rets[i], &rets[i]);
+/* One result: a number, or a vector or matrix of the next numbers. */
+static PyObject *one_result(ing_py_kernel *k, const ing_gate_tensor *t, ing_dtype dtype,
+                            const uint64_t **at) {
+    if (t->rank == 0) return ing_py_scalar_load(dtype, (*at)++);
+    Py_ssize_t n = (Py_ssize_t)t->shape[0] * (t->rank == 2 ? t->shape[1] : 1);
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list && i < n; i++) {
+        PyObject *o = ing_py_scalar_load(dtype, (*at)++);
+        if (o)
+            PyList_SET_ITEM(list, i, o);
+        else
+            Py_CLEAR(list);
+    }
+    PyObject *v =
+        list ? ing_py_tensor_result(t, ing_py_dtype_get(k->st, dtype), list) : NULL;
+    Py_XDECREF(list);
+    return v;
+}
+
+/* The annotation says how the numbers that code returns belong together. */
+static PyObject *result_of(ing_py_kernel *k, const ing_py_variant *v,
+                           const uint64_t *rets) {
+    const ing_gate_returns *r = &k->def.returns;
+    if (v->n_rets == 0 || r->n == 0) Py_RETURN_NONE;
+    if (!v->returns_tuple) return one_result(k, &r->tensors[0], r->dtypes[0], &rets);
+    PyObject *t = PyTuple_New((Py_ssize_t)r->n);
+    for (uint32_t i = 0; t && i < r->n; i++) {
+        PyObject *o = one_result(k, &r->tensors[i], r->dtypes[i], &rets);
         if (o)
             PyTuple_SET_ITEM(t, i, o);
         else
@@ -287,7 +315,7 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     if (l.ran_inline) ing_count(&k->st->counters, ING_COUNT_LAUNCH_INLINE);
     if (bytes > STACK_BUFFER) ing_free(buffer);
     if (failed) return launch_failed(k, v, args, &l.error);
-    return result_of(v, rets);
+    return result_of(k, v, rets);
 }
 
 /* One try with one variant. ING_DECLINED: it does not fit (any more). */

@@ -164,9 +164,7 @@ static ing_status adopt_index(ing_py_kernel *k, ing_store *store, ing_hash128 ad
     if (s == ING_OK && ing_vec_reserve(&k->slots, keys.len)) {
         for (uint32_t i = 0; i < keys.len; i++)
             k->slots.at[k->slots.len++] = (ing_py_slot){keys.at[i], NULL};
-        ing_tree *old = k->tree;
-        k->tree = tree;
-        tree = old;
+        ing_tree_swap(k->tree, tree); /* the object stays: it may be walked right now */
     }
     ing_tree_free(tree);
     ing_vec_fini(&keys);
@@ -176,14 +174,19 @@ static ing_status adopt_index(ing_py_kernel *k, ing_store *store, ing_hash128 ad
 ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e) {
     if (k->disk_epoch == k->epoch) return ING_OK;
     k->disk_epoch = k->epoch;
-    if (k->slots.len) return ING_OK;
     if (!disk_is_on(k->st)) return ING_OK;
+    uint64_t epoch = k->epoch;
     ing_hash128 address;
     ING_TRY(address_of(k, &address, e));
     ing_store *store = disk_begin(k->st);
     if (!store) return ING_OK;
-    k->observed.key_generated = true;
-    ing_status s = adopt_index(k, store, address, e);
+    ing_status s = ING_OK;
+    /* Leaves number the slots from 0. Python ran above: another thread may have begun to
+     * fill the slots, or qd.init may have ended this epoch. */
+    if (k->epoch == epoch && k->slots.len == 0) {
+        k->observed.key_generated = true;
+        s = adopt_index(k, store, address, e);
+    }
     disk_end(k->st);
     return s;
 }
@@ -461,6 +464,7 @@ static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v) {
 
 ing_status ing_py_disk_load(ing_py_kernel *k, PyObject *const *args, uint32_t slot,
                             ing_py_variant **out, ing_err *e) {
+    ing_hash128 key = k->slots.at[slot].key; /* slots may change when Python runs */
     ing_store *store = disk_begin(k->st);
     if (!store) return ING_DECLINED;
     k->observed.validated = true;
@@ -468,9 +472,7 @@ ing_status ing_py_disk_load(ing_py_kernel *k, PyObject *const *args, uint32_t sl
     ing_bytes_init(&b);
     ing_record r;
     ing_py_variant *v = ing_py_variant_new();
-    ing_status s =
-        v ? ing_store_read(store, ING_ENTRY_VARIANT, k->slots.at[slot].key, &b)
-          : ING_DECLINED;
+    ing_status s = v ? ing_store_read(store, ING_ENTRY_VARIANT, key, &b) : ING_DECLINED;
     if (s == ING_OK) s = ing_record_read(b.at, b.len, &k->paths, &r);
     bool have = s == ING_OK;
     if (have) s = load_tasks(k, &r, v, e);

@@ -100,6 +100,7 @@ ing_tree *ing_tree_new(void);
 void ing_tree_free(ing_tree *t);
 /* Empties it. A walk under way stays safe; where it ends means nothing. */
 void ing_tree_clear(ing_tree *t);
+void ing_tree_swap(ing_tree *a, ing_tree *b); /* contents; walks as for clear */
 ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant,
                            ing_err *e);
 /* Asks down the tree. ING_OK: *variant. ING_DECLINED: *question is the first one whose

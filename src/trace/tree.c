@@ -32,6 +32,12 @@ void ing_tree_clear(ing_tree *t) {
     t->edges.len = 0;
 }
 
+void ing_tree_swap(ing_tree *a, ing_tree *b) {
+    ing_tree t = *a;
+    *a = *b;
+    *b = t;
+}
+
 int ing_tree_edge_order(const ing_tree_edge *a, uint32_t from, ing_hash128 answer) {
     if (a->from != from) return a->from < from ? -1 : 1;
     if (a->answer.hi != answer.hi) return a->answer.hi < answer.hi ? -1 : 1;

@@ -149,7 +149,7 @@ def b(x: qd.types.ndarray(), t: qd.template()):
     for i in range(x.shape[0]):
         x[i] = g(i * 2) + t
 
-end = time.time() + 3
+end = time.time() + 2
 errors = []
 sys.setswitchinterval(1e-5)
 
@@ -180,9 +180,10 @@ print(errors[:3])
 def test_launches_and_init_from_many_threads(tmp_path, cache_dir):
     path = tmp_path / "threads.py"
     path.write_text(THREADS)
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True,
-                          timeout=120, env=dict(os.environ))
-    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-2000:]
+    for _ in range(2):  # the second time the variants come from disk
+        done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True,
+                              timeout=120, env=dict(os.environ))
+        assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-2000:]
 
 
 # ---- borders ------------------------------------------------------------------------------
