@@ -4,7 +4,7 @@ What a parameter is, the gate reads from `_ingot_passing`; classes carry it as w
 instances, so `x: qd.template` and `x: qd.template()` mean the same.
 """
 
-from ingot._core import DType
+from ingot._core import DType, TensorType
 
 _PYTHON_DTYPES = (int, float, bool)
 
@@ -26,7 +26,7 @@ class NdarrayType:
             raise ValueError("qd.types.ndarray: field_dim is gone, use ndim")
         if element_dim not in (None, 0) or element_shape not in (None, ()):
             raise ValueError("qd.types.ndarray: only arrays of scalars are supported")
-        if dtype is not None and not isinstance(dtype, DType) and dtype not in _PYTHON_DTYPES:
+        if dtype is not None and not isinstance(dtype, (DType, TensorType)) and dtype not in _PYTHON_DTYPES:
             raise TypeError(f"qd.types.ndarray: {dtype!r} is no dtype; use for example qd.f32")
         if ndim is not None and (type(ndim) is bool or not isinstance(ndim, int) or not 0 <= ndim <= 12):
             raise ValueError(f"qd.types.ndarray: ndim is a number from 0 to 12, not {ndim!r}")

@@ -1,8 +1,10 @@
 """`qd.math`: the functions of `qd` that are mathematics, more of them as funcs, and constants."""
 
+from ingot._core import f32 as _f32
 from ingot._core import i32 as _i32
 from ingot._core import u32 as _u32
 from ingot._decorators import func as _func
+from ingot._matrix import Vector as _Vector
 from ingot._ops import (
     abs as _abs,
     acos,
@@ -26,6 +28,9 @@ from ingot._ops import (
     tan,
     tanh,
 )
+
+from ingot.types.compound import matrix as _matrix
+from ingot.types.compound import vector as _vector
 
 e = 2.718281828459045
 pi = 3.141592653589793
@@ -130,7 +135,80 @@ def fns(mask, base, offset):
     return found
 
 
+@_func
+def dot(x, y):
+    """The sum of the products of equal elements."""
+    return x.dot(y)
+
+
+@_func
+def cross(x, y):
+    """The cross product of two vectors."""
+    return x.cross(y)
+
+
+@_func
+def length(x):
+    """The Euclidean length of a vector."""
+    return x.norm()
+
+
+@_func
+def normalize(x):
+    """The vector of length one in the direction of x."""
+    return x / x.norm()
+
+
+@_func
+def distance(x, y):
+    """How far apart two points are."""
+    return (x - y).norm()
+
+
+@_func
+def reflect(x, n):
+    """The vector x reflected at the plane with normal n."""
+    return x - 2.0 * x.dot(n) * n
+
+
+@_func
+def refract(x, n, eta):
+    """The vector x refracted at the plane with normal n; zero when it is reflected wholly."""
+    along = x.dot(n)
+    k = 1.0 - eta * eta * (1.0 - along * along)
+    result = 0.0 * x
+    if k >= 0.0:
+        result = eta * x - (eta * along + sqrt(k)) * n
+    return result
+
+
+@_func
+def inverse(m):
+    """The inverse of a square matrix."""
+    return m.inverse()
+
+
+@_func
+def determinant(m):
+    """The determinant of a square matrix of up to 4x4."""
+    return m.determinant()
+
+
+@_func
+def vdir(angle):
+    """The vector of length one at an angle."""
+    return _Vector([cos(angle), sin(angle)])
+
+
+vec2, vec3, vec4 = (_vector(n, _f32) for n in (2, 3, 4))
+ivec2, ivec3, ivec4 = (_vector(n, _i32) for n in (2, 3, 4))
+uvec2, uvec3, uvec4 = (_vector(n, _u32) for n in (2, 3, 4))
+mat2, mat3, mat4 = (_matrix(n, n, _f32) for n in (2, 3, 4))
+
 __all__ = [
+    "cross", "determinant", "distance", "dot", "inverse", "ivec2", "ivec3", "ivec4", "length",
+    "mat2", "mat3", "mat4", "normalize", "reflect", "refract", "uvec2", "uvec3", "uvec4", "vdir",
+    "vec2", "vec3", "vec4",
     "acos", "asin", "atan2", "ceil", "clamp", "clz", "cos", "degrees", "e", "exp", "ffs", "floor",
     "fns", "fract", "inf", "isinf", "isnan", "log", "log2", "max", "min", "mix", "mod", "nan", "pi",
     "popcnt", "pow", "radians", "round", "sign", "sin", "smoothstep", "sqrt", "step", "tan", "tanh",

@@ -27,9 +27,10 @@ from ingot._core import (
     uint32,
     uint64,
 )
+from ingot.types.compound import matrix, vector
 
 __all__ = [
     "NDArray", "NdarrayType", "Template", "f16", "f32", "f64", "float16", "float32", "float64",
-    "i16", "i32", "i64", "i8", "int16", "int32", "int64", "int8", "ndarray", "template", "u1",
-    "u16", "u32", "u64", "u8", "uint1", "uint16", "uint32", "uint64", "uint8",
+    "i16", "i32", "i64", "i8", "int16", "int32", "int64", "int8", "matrix", "ndarray", "template", "u1",
+    "u16", "u32", "u64", "u8", "uint1", "uint16", "uint32", "uint64", "uint8", "vector",
 ]

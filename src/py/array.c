@@ -70,6 +70,11 @@ static PyObject *get_nbytes(PyObject *self, void *unused) {
     return PyLong_FromSize_t(as_array(self)->nbytes);
 }
 
+static PyObject *get_element_type(PyObject *self, void *unused) {
+    (void)unused;
+    return ing_py_array_element_type(ing_py_state_of(self), as_array(self));
+}
+
 static PyObject *get_element_shape(PyObject *self, void *unused) {
     (void)unused;
     const ing_py_spec *s = as_array(self)->spec;
@@ -199,7 +204,7 @@ static const PyGetSetDef array_getset[] = {
     {"dtype", get_dtype, NULL, "The scalar type of the elements.", NULL},
     {"ndim", get_ndim, NULL, "How many axes there are.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
-    {"element_type", get_dtype, NULL, "The type of an element.", NULL},
+    {"element_type", get_element_type, NULL, "The type of an element.", NULL},
     {"element_shape", get_element_shape, NULL, "The shape of an element; () = scalar.",
      NULL},
     {"layout", get_layout, NULL, "The order of axes in memory, None = row major.",

@@ -29,6 +29,8 @@ ing_py_array *ing_py_array_wrap(ing_py_state *st, const ing_py_spec *spec,
 int ing_py_shape_parse(ing_py_state *st, PyObject *shape, PyObject *layout,
                        ing_py_spec *spec, int64_t *extents);
 PyObject *ing_py_shape_tuple(const ing_py_array *a);
+/* Its dtype, or the vector or matrix type of its elements; new reference. */
+PyObject *ing_py_array_element_type(ing_py_state *st, const ing_py_array *a);
 PyObject *ing_py_layout_tuple(const ing_py_array *a); /* None when row major */
 PyObject *ing_py_ndarray(PyObject *module, PyObject *args, PyObject *kwargs);
 /* For unpickling: (dtype, shape, layout, needs_grad, bytes). */

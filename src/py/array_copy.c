@@ -38,6 +38,14 @@ PyObject *ing_py_array_fill(PyObject *self, PyObject *value) {
     ing_py_array *a = (ing_py_array *)self;
     ing_dtype t = (ing_dtype)a->spec->dtype;
     uint64_t item = 0;
+    if (a->spec->elem_rank && PySequence_Check(value)) {
+        PyObject *function = ing_py_import("ingot._matrix", "_fill_array");
+        PyObject *r =
+            function ? PyObject_CallFunctionObjArgs(function, self, value, NULL) : NULL;
+        Py_XDECREF(function);
+        if (r) ing_py_array_touch(st, a);
+        return r;
+    }
     if (ing_py_scalar_store(st, t, &item, value, "fill") < 0) return NULL;
     if (a->nbytes < ING_PY_BIG) {
         fill_pattern(a->data, a->nbytes, &item, ing_dtype_bytes(t));
@@ -248,12 +256,12 @@ PyObject *ing_py_array_reduce(PyObject *self, PyObject *unused) {
     PyObject *restore = ing_py_import("ingot._core", "_restore_array");
     PyObject *shape = ing_py_shape_tuple(a), *layout = ing_py_layout_tuple(a);
     PyObject *bytes = PyBytes_FromStringAndSize(a->data, (Py_ssize_t)a->nbytes);
-    PyObject *result = NULL;
-    if (restore && shape && layout && bytes)
-        result = Py_BuildValue("O(OOOOO)O", restore,
-                               ing_py_dtype_get(st, (ing_dtype)a->spec->dtype), shape,
-                               layout, a->spec->grad ? Py_True : Py_False, bytes,
+    PyObject *result = NULL, *type = ing_py_array_element_type(st, a);
+    if (restore && shape && layout && bytes && type)
+        result = Py_BuildValue("O(OOOOO)O", restore, type, shape, layout,
+                               a->spec->grad ? Py_True : Py_False, bytes,
                                a->dict && PyDict_GET_SIZE(a->dict) ? a->dict : Py_None);
+    Py_XDECREF(type);
     Py_XDECREF(restore);
     Py_XDECREF(shape);
     Py_XDECREF(layout);

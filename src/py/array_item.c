@@ -2,6 +2,7 @@
  * Slots of the array type. Every access is checked against the bounds; negative indices
  * count from the end. */
 #include "py/array.h"
+#include "py/tensor.h"
 
 static bool fail_index(ing_py_state *st, PyObject *item) {
     const char *name = Py_TYPE(item)->tp_name;
@@ -33,18 +34,21 @@ static bool parse_index(ing_py_state *st, PyObject *item, int axis, Py_ssize_t e
     return false;
 }
 
-/* The address of an element; NULL = raised. `items` are n indices. */
+/* The address of an element; NULL = raised. `items` are n indices. *whole: it is a vector
+ * or matrix, not a number. */
 static char *locate(ing_py_state *st, const ing_py_array *a, PyObject *const *items,
-                    Py_ssize_t n) {
+                    Py_ssize_t n, bool *whole) {
     ing_py_dims d;
     char *at = a->data;
     ing_py_array_dims(a, &d);
-    if (n != d.n) {
+    if (n != d.n && n != a->spec->ndim) {
         ing_py_fail(st, ING_PY_EXC_INDEX,
-                    "%dd ndarray indexed with %zdd indices: one per axis", d.n, n);
+                    "%dd ndarray indexed with %zdd indices: one per axis",
+                    a->spec->ndim, n);
         return NULL;
     }
-    for (int k = 0; k < d.n; k++) {
+    *whole = n != d.n;
+    for (int k = 0; k < n; k++) {
         Py_ssize_t i = 0;
         if (!parse_index(st, items[k], k, d.shape[k], &i)) return NULL;
         at += i * d.strides[k];
@@ -52,22 +56,85 @@ static char *locate(ing_py_state *st, const ing_py_array *a, PyObject *const *it
     return at;
 }
 
-static char *find(ing_py_state *st, const ing_py_array *a, PyObject *key) {
+static char *find(ing_py_state *st, const ing_py_array *a, PyObject *key, bool *whole) {
     if (PyTuple_Check(key))
-        return locate(st, a, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
+        return locate(st, a, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key), whole);
     if (PyList_Check(key)) { /* copied: an index may run code that changes the list */
         PyObject *copy = PyList_AsTuple(key);
-        char *at = copy ? find(st, a, copy) : NULL;
+        char *at = copy ? find(st, a, copy, whole) : NULL;
         Py_XDECREF(copy);
         return at;
     }
-    return key == Py_None ? locate(st, a, NULL, 0) : locate(st, a, &key, 1);
+    return key == Py_None ? locate(st, a, NULL, 0, whole)
+                          : locate(st, a, &key, 1, whole);
+}
+
+/* ---- vectors and matrices ------------------------------------------------------------------ */
+
+static ing_gate_tensor element_shape(const ing_py_array *a) {
+    return (ing_gate_tensor){a->spec->elem_rank,
+                             {a->spec->elem_shape[0], a->spec->elem_shape[1]}};
+}
+
+static Py_ssize_t element_count(const ing_gate_tensor *t) {
+    return (Py_ssize_t)t->shape[0] * (t->rank == 2 ? t->shape[1] : 1);
+}
+
+/* The element as a vector or matrix that writes through: a[i][0] = 1. */
+static PyObject *load_element(ing_py_state *st, const ing_py_array *a, const char *at,
+                              PyObject *key) {
+    ing_gate_tensor t = element_shape(a);
+    ing_dtype dtype = (ing_dtype)a->spec->dtype;
+    Py_ssize_t n = element_count(&t);
+    PyObject *list = PyList_New(n), *v = NULL;
+    for (Py_ssize_t i = 0; list && i < n; i++) {
+        PyObject *o = ing_py_scalar_load(dtype, at + i * ing_dtype_bytes(dtype));
+        if (o)
+            PyList_SET_ITEM(list, i, o);
+        else
+            Py_CLEAR(list);
+    }
+    if (list) v = ing_py_tensor_result(&t, ing_py_dtype_get(st, dtype), list);
+    Py_XDECREF(list);
+    if (!v) return NULL;
+    PyObject *source = PyTuple_Pack(2, (PyObject *)a, key);
+    int rc = source ? PyObject_SetAttrString(v, "_source", source) : -1;
+    Py_XDECREF(source);
+    if (rc < 0) Py_CLEAR(v);
+    return v;
+}
+
+static int store_element(ing_py_state *st, ing_py_array *a, char *at, PyObject *value) {
+    ing_gate_tensor t = element_shape(a);
+    ing_dtype dtype = (ing_dtype)a->spec->dtype;
+    Py_ssize_t n = element_count(&t);
+    PyObject *list = NULL;
+    bool one = PyNumber_Check(value) && !PySequence_Check(value);
+    ing_status s = one ? ING_OK : ing_py_tensor_flatten(st, value, &t, &list);
+    if (s == ING_DECLINED)
+        ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
+                    "an element of this ndarray is a %s; %.100s does not fit",
+                    t.rank == 1 ? "vector" : "matrix", Py_TYPE(value)->tp_name);
+    int rc = s == ING_OK ? 0 : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
+        PyObject *item = one ? value : PyList_GetItem(list, i);
+        Py_XINCREF(item);
+        rc = item ? ing_py_scalar_store(st, dtype, at + i * ing_dtype_bytes(dtype),
+                                        item, "ndarray")
+                  : -1;
+        Py_XDECREF(item);
+    }
+    Py_XDECREF(list);
+    if (rc == 0) ing_py_array_touch(st, a);
+    return rc;
 }
 
 PyObject *ing_py_array_get(PyObject *self, PyObject *key) {
     const ing_py_array *a = (ing_py_array *)self;
     ing_py_state *st = ing_py_state_of(self);
-    const char *at = find(st, a, key);
+    bool whole = false;
+    const char *at = find(st, a, key, &whole);
+    if (at && whole) return load_element(st, a, at, key);
     PyObject *v = at ? ing_py_scalar_load((ing_dtype)a->spec->dtype, at) : NULL;
     return st->settings.at[ING_SET_python] ? ing_py_python_cell(v, self, key) : v;
 }
@@ -82,8 +149,10 @@ int ing_py_array_set(PyObject *self, PyObject *key, PyObject *value) {
                     "elements of an ndarray cannot be deleted");
         return -1;
     }
-    char *at = find(st, a, key);
+    bool whole = false;
+    char *at = find(st, a, key, &whole);
     if (!at) return -1;
+    if (whole) return store_element(st, a, at, value);
     PyOS_snprintf(what, sizeof what, "ndarray of %s", ing_dtype_name(t));
     if (ing_py_scalar_store(st, t, at, value, what) < 0) return -1;
     ing_py_array_touch(st, a);

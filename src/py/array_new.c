@@ -2,6 +2,7 @@
  * taken, qd.ndarray and unpickling. Called by module functions and the other array files.
  * Whatever a caller passes, the result is a valid array or a clear error. */
 #include "py/array.h"
+#include "py/tensor.h"
 #include "rt/rt.h"
 
 #include <string.h>
@@ -192,6 +193,14 @@ int ing_py_shape_parse(ing_py_state *st, PyObject *shape, PyObject *layout,
     return layout == Py_None ? 0 : parse_layout(st, layout, spec);
 }
 
+PyObject *ing_py_array_element_type(ing_py_state *st, const ing_py_array *a) {
+    const ing_py_spec *s = a->spec;
+    PyObject *dtype = ing_py_dtype_get(st, (ing_dtype)s->dtype);
+    if (s->elem_rank == 0) return Py_XNewRef(dtype);
+    ing_gate_tensor t = {s->elem_rank, {s->elem_shape[0], s->elem_shape[1]}};
+    return ing_py_tensor_type_of(&t, dtype);
+}
+
 PyObject *ing_py_shape_tuple(const ing_py_array *a) {
     PyObject *shape = PyTuple_New(a->spec->ndim);
     for (unsigned k = 0; shape && k < a->spec->ndim; k++) {
@@ -252,7 +261,17 @@ static PyObject *make_from(ing_py_state *st, PyObject *dtype, PyObject *shape,
                            PyObject *layout, int needs_grad) {
     int64_t extents[ING_MAX_NDIM] = {0};
     ing_py_spec spec = {.grad = needs_grad != 0};
-    spec.dtype = (uint8_t)ing_py_dtype_from(st, dtype);
+    if (ing_py_is_tensor_type(st, dtype)) {
+        const ing_py_tensor_type *t = (ing_py_tensor_type *)dtype;
+        spec.dtype = t->id;
+        spec.elem_rank = t->shape.rank;
+        memcpy(spec.elem_shape, t->shape.shape, sizeof spec.elem_shape);
+        if (!spec.elem_shape[0] || (spec.elem_rank == 2 && !spec.elem_shape[1]))
+            return ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
+                               "%.200R has no size: elements need one", dtype);
+    } else {
+        spec.dtype = (uint8_t)ing_py_dtype_from(st, dtype);
+    }
     if (spec.dtype == ING_VOID)
         return ing_py_fail(
             st, ING_PY_EXC_RUNTIME_TYPE,

@@ -4,6 +4,7 @@
 #include "py/array.h"
 #include "py/foreign.h"
 #include "py/kernel.h"
+#include "py/tensor.h"
 
 #include <string.h>
 
@@ -144,6 +145,39 @@ static ing_status bind_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *
     return bind_int(k, b, obj, w, e);
 }
 
+static uint32_t elements_of(const ing_gate_tensor *t) {
+    return t->shape[0] * (t->rank == 2 ? t->shape[1] : 1);
+}
+
+/* A vector or matrix parameter: its elements are words in a row. */
+static ing_status bind_tensor(ing_py_kernel *k, const ing_py_bind *b,
+                              const ing_gate_tensor *t, PyObject *obj, uint64_t *words,
+                              ing_err *e) {
+    PyObject *flat = NULL;
+    ing_status s = ing_py_tensor_flatten(k->st, obj, t, &flat);
+    if (s == ING_DECLINED)
+        return ing_py_def_fail(
+            k->st, &k->def, b->arg, ING_ARGUMENT,
+            "pass a qd.Vector or qd.Matrix of that shape, or a list", e,
+            t->rank == 1
+                ? "Argument (%u,) (type=<class '%.100s'>) cannot be converted into "
+                  "required type vector(%u, %s)"
+                : "Argument (%u,) (type=<class '%.100s'>) cannot be converted into "
+                  "required type matrix of %u rows of %s",
+            b->arg, Py_TYPE(obj)->tp_name, t->shape[0],
+            ing_dtype_name((ing_dtype)b->dtype));
+    uint32_t n = elements_of(t);
+    for (uint32_t i = 0; s == ING_OK && i < n; i++) {
+        uint64_t ignored;
+        PyObject *item = i < PyList_GET_SIZE(flat) ? PyList_GET_ITEM(flat, i) : Py_None;
+        Py_INCREF(item); /* converting it may run code that changes the list */
+        s = bind_scalar(k, b, item, words ? &words[i] : &ignored, e);
+        Py_DECREF(item);
+    }
+    Py_XDECREF(flat);
+    return s;
+}
+
 /* A member that is a number: it may have been deleted, or replaced by anything. */
 static ing_status bind_number(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                               uint64_t *w, ing_err *e) {
@@ -169,9 +203,16 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
         case ING_BIND_ARRAY:
             ING_TRY(bind_array(k, b, args[b->arg], words, views, e));
             break;
-        case ING_BIND_SCALAR:
-            ING_TRY(bind_scalar(k, b, args[b->arg], &words[b->word], e));
+        case ING_BIND_SCALAR: {
+            const ing_gate_tensor *t = &k->def.params[b->arg].tensor;
+            if (t->rank == 0)
+                ING_TRY(bind_scalar(k, b, args[b->arg], &words[b->word], e));
+            else if (elements_of(t) > v->code.n_words - b->word)
+                return ING_DECLINED; /* an entry on disk may say anything */
+            else
+                ING_TRY(bind_tensor(k, b, t, args[b->arg], &words[b->word], e));
             break;
+        }
         case ING_BIND_NUMBER:
             ING_TRY(bind_number(k, b, held[b->fetch - 1], &words[b->word], e));
             break;
@@ -285,7 +326,9 @@ ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e
         ing_py_bind b = {.dtype = (uint8_t)p->dtype, .arg = (uint16_t)i};
         if (p->optional && args[i] == Py_None) continue;
         if (p->passing == ING_PASS_ARRAY) ING_TRY(check_array(k, i, p, args[i], e));
-        if (p->passing == ING_PASS_VALUE)
+        if (p->passing == ING_PASS_VALUE && p->tensor.rank)
+            ING_TRY(bind_tensor(k, &b, &p->tensor, args[i], NULL, e));
+        else if (p->passing == ING_PASS_VALUE)
             ING_TRY(bind_scalar(k, &b, args[i], &word, e));
     }
     return ING_OK;

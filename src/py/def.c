@@ -3,6 +3,7 @@
  * stay cheap: nothing is parsed or resolved here before the first call. */
 #include "py/kernel.h"
 #include "py/read_ast.h"
+#include "py/tensor.h"
 
 #include <string.h>
 
@@ -304,7 +305,12 @@ static ing_status passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         PyObject *t = ing_py_attr(a, "dtype");
         PyObject *n = t ? ing_py_attr(a, "ndim") : NULL;
         PyObject *g = n ? ing_py_attr(a, "needs_grad") : NULL;
-        if (t && t != Py_None) out->dtype = ing_py_dtype_from(st, t);
+        if (t && ing_py_is_tensor_type(st, t)) {
+            out->dtype = (ing_dtype)((ing_py_tensor_type *)t)->id;
+            out->tensor = ((ing_py_tensor_type *)t)->shape;
+        } else if (t && t != Py_None) {
+            out->dtype = ing_py_dtype_from(st, t);
+        }
         if (n && PyLong_Check(n)) out->ndim = (int32_t)PyLong_AsLong(n);
         out->needs_grad = g == Py_True;
         Py_XDECREF(t);
@@ -340,6 +346,12 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
         out->passing = ING_PASS_VALUE;
         return ING_OK;
     }
+    if (ing_py_is_tensor_type(st, a)) {
+        out->passing = ING_PASS_VALUE;
+        out->dtype = (ing_dtype)((ing_py_tensor_type *)a)->id;
+        out->tensor = ((ing_py_tensor_type *)a)->shape;
+        return ING_OK;
+    }
     ing_status s = passing_of(st, a, out);
     if (s != ING_DECLINED) return s;
     if (ing_py_is_dataclass(
@@ -368,6 +380,10 @@ static ing_status bad_return(ing_py_state *st, ing_py_def *d, PyObject *a, ing_e
 static ing_status add_return(ing_py_state *st, ing_py_def *d, PyObject *a,
                              ing_gate_returns *out, ing_err *e) {
     ing_dtype t = ing_py_dtype_from(st, a);
+    if (out->n < 16 && ing_py_is_tensor_type(st, a)) {
+        t = (ing_dtype)((ing_py_tensor_type *)a)->id;
+        out->tensors[out->n] = ((ing_py_tensor_type *)a)->shape;
+    }
     if (t == ING_VOID || out->n == 16) return bad_return(st, d, a, e);
     out->dtypes[out->n++] = t;
     return ING_OK;
@@ -381,7 +397,7 @@ static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
     PyObject *items = NULL;
     if (PyTuple_Check(a) || PyList_Check(a)) {
         items = PySequence_Tuple(a);
-    } else if (ing_py_dtype_from(st, a) == ING_VOID) {
+    } else if (ing_py_dtype_from(st, a) == ING_VOID && !ing_py_is_tensor_type(st, a)) {
         items = ing_py_attr(a, "__args__");
         if (!items || !PyTuple_Check(items)) {
             PyErr_Clear();

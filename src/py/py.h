@@ -71,6 +71,10 @@ typedef struct ing_py_state {
     ing_map intrinsic_map;          /* address of a callable -> ing_intrinsic */
     ing_vec(PyObject *) intrinsics; /* what keeps those addresses valid */
 
+    /* tensor.c */
+    PyTypeObject *tensor_type;  /* base of vector and matrix types */
+    PyTypeObject *tensor_value; /* base of host vectors and matrices */
+
     /* array.c */
     PyTypeObject *array_type;
     ing_map spec_map;
@@ -166,6 +170,12 @@ void ing_py_intrinsic_clear(ing_py_state *st);
 void ing_py_intrinsic_fini(ing_py_state *st);
 /* By identity, never by __eq__ or __hash__ (R5). ING_IN_NONE: not one. */
 ing_intrinsic ing_py_intrinsic_of(const ing_py_state *st, PyObject *callable);
+
+/* ---- tensor.c (tensor.h) --------------------------------------------------------------------- */
+
+int ing_py_tensor_add(PyObject *module, ing_py_state *st);
+int ing_py_tensor_traverse(ing_py_state *st, visitproc visit, void *arg);
+void ing_py_tensor_clear(ing_py_state *st);
 
 /* ---- arrays (array*.c, dlpack.c) --------------------------------------------------------------- */
 

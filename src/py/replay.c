@@ -209,14 +209,19 @@ static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *ou
 }
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p) {
-    uint64_t key[6] = {p->passing,     p->dtype,      (uint64_t)(int64_t)p->ndim,
-                       p->has_default, p->needs_grad, p->optional};
+    uint64_t key[9] = {p->passing,     p->dtype,           (uint64_t)(int64_t)p->ndim,
+                       p->has_default, p->needs_grad,      p->optional,
+                       p->tensor.rank, p->tensor.shape[0], p->tensor.shape[1]};
     return ing_hash(key, sizeof key);
 }
 
 ing_hash128 ing_py_returns_digest(const ing_gate_returns *r) {
-    uint64_t key[19] = {r->given, r->tuple, r->n};
-    for (uint32_t i = 0; i < r->n; i++) key[3 + i] = r->dtypes[i];
+    uint64_t key[3 + 16 * 2] = {r->given, r->tuple, r->n};
+    for (uint32_t i = 0; i < r->n; i++) {
+        const ing_gate_tensor *t = &r->tensors[i];
+        key[3 + 2 * i] = (uint64_t)r->dtypes[i] | (uint64_t)t->rank << 8;
+        key[4 + 2 * i] = t->shape[0] | (uint64_t)t->shape[1] << 32;
+    }
     return ing_hash(key, sizeof key);
 }
 

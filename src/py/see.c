@@ -4,6 +4,7 @@
  * slots, and for arrays of others the protocol by which they offer themselves. */
 #include "py/foreign.h"
 #include "py/kernel.h"
+#include "py/tensor.h"
 
 #include <string.h>
 
@@ -37,7 +38,7 @@ bool ing_py_is_atom(ing_py_state *st, PyObject *o) {
            PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyType_Check(o) ||
            PyFunction_Check(o) || PyCFunction_Check(o) || ing_py_is_dtype(st, o) ||
            Py_TYPE(o) == st->host->func_type || Py_TYPE(o) == st->host->kernel_type ||
-           is_enum_member(st, o) || ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
+           ing_py_is_tensor_type(st, o) || is_enum_member(st, o) || ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
 }
 
 static ing_status see_int(PyObject *obj, ing_gate_fact *f, ing_err *e) {
@@ -121,6 +122,25 @@ static ing_status see_number(PyObject *obj, ing_gate_fact *f) {
     return ING_OK;
 }
 
+static bool see_tensor(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
+    const ing_gate_tensor *shape;
+    if (ing_py_is_tensor(st, obj)) {
+        f->kind = ING_GATE_TENSOR;
+        f->dtype = (ing_dtype)((ing_py_tensor *)obj)->id;
+        shape = &((ing_py_tensor *)obj)->shape;
+    } else if (ing_py_is_tensor_type(st, obj)) {
+        f->kind = ING_GATE_TENSOR_TYPE;
+        f->dtype = (ing_dtype)((ing_py_tensor_type *)obj)->id;
+        shape = &((ing_py_tensor_type *)obj)->shape;
+    } else {
+        return false;
+    }
+    f->elem_rank = shape->rank;
+    memcpy(f->elem_shape, shape->shape, sizeof f->elem_shape);
+    f->s = Py_TYPE(obj)->tp_name;
+    return true;
+}
+
 static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     PyObject *fn = PyMethod_Check(obj) ? PyMethod_GET_FUNCTION(obj) : obj;
     if (Py_TYPE(fn) == st->host->func_type)
@@ -190,7 +210,7 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
         f->dtype = ((ing_py_dtype *)obj)->id;
         return ING_OK;
     }
-    if (see_callable(st, obj, f)) return ING_OK;
+    if (see_tensor(st, obj, f) || see_callable(st, obj, f)) return ING_OK;
     f->id = ing_py_intrinsic_of(st, obj);
     if (f->id != ING_IN_NONE) {
         f->kind = ING_GATE_INTRINSIC;
@@ -213,6 +233,7 @@ bool ing_py_fact_is_value(const ing_gate_fact *f) {
     case ING_GATE_FLOAT:
     case ING_GATE_STR:
     case ING_GATE_DTYPE:
+    case ING_GATE_TENSOR_TYPE:
     case ING_GATE_ENUM:
     case ING_GATE_INTRINSIC: return true;
     default: return false;
@@ -252,6 +273,12 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
     case ING_GATE_TUPLE:
     case ING_GATE_LIST:
     case ING_GATE_DICT: ing_hasher_u64(&h, TAG_LEN, f->len); break;
+    case ING_GATE_TENSOR:
+    case ING_GATE_TENSOR_TYPE:
+        ing_hasher_u64(&h, TAG_TYPE, (uint64_t)f->dtype | (uint64_t)f->elem_rank << 8);
+        ing_hasher_u64(&h, TAG_SPEC,
+                       (uint64_t)f->elem_shape[0] | (uint64_t)f->elem_shape[1] << 32);
+        break;
     case ING_GATE_ARRAY:
         ing_hasher_u64(&h, TAG_TYPE, f->dtype);
         ing_hasher_u64(&h, TAG_SPEC,

@@ -74,6 +74,7 @@ static ing_status make_binds(ing_py_kernel *k, ing_py_gate *g,
     ing_status s = ING_OK;
     for (uint32_t i = 0; s == ING_OK && i < r->args.len; i++) {
         const ing_front_arg *a = &r->args.at[i];
+        if (a->lane) continue; /* bound with the first element of its vector */
         ing_py_bind b = {.word = r->mod->args.at[i].word,
                          .written = written[i],
                          .path = ing_py_gate_path(g, a->ref),

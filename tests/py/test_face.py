@@ -78,6 +78,8 @@ def test_every_intrinsic_is_registered():
     for name in names:
         if name.startswith("builtins."):
             function = getattr(builtins, name.partition(".")[2])
+        elif name.startswith("Matrix."):
+            function = getattr(qd.Matrix, name.partition(".")[2])
         else:
             function = getattr(qd, name, None) or getattr(qd.math, name)
         assert _core.intrinsic_name(function) == name

@@ -1,0 +1,552 @@
+"""Vectors and matrices in Python, and their types.
+
+A host matrix holds Python numbers in a flat list, row major; kernels read that list (as
+constants when it is captured, as scalars when it is an argument) without running code of this
+file. Arithmetic here is for setting things up: it works element by element with Python's
+operators, and numbers are rounded to the dtype where one was given.
+"""
+
+import math as _math
+
+from ingot._core import (
+    DType,
+    IngotCompilationError,
+    IngotRuntimeError,
+    IngotSyntaxError,
+    IngotTypeError,
+    TensorType,
+    TensorValue,
+    _tensor_type,
+    _tensor_value,
+    f16,
+    f32,
+    f64,
+    ndarray,
+    register_intrinsic,
+)
+
+_SWIZZLES = ("xyzw", "rgba", "stpq")
+_NUMBERS = (int, float)
+
+
+def _is_number(x):
+    return isinstance(x, _NUMBERS) or (hasattr(x, "dtype") and getattr(x, "shape", None) == ())
+
+
+def _is_sequence(x):
+    return isinstance(x, (list, tuple, Matrix)) or (hasattr(x, "tolist") and getattr(x, "shape", ()) != ())
+
+
+def _plain(x):
+    """Nested Python lists of whatever it is."""
+    if isinstance(x, Matrix):
+        return x.to_list()
+    if hasattr(x, "tolist"):
+        return x.tolist()
+    if isinstance(x, (list, tuple)):
+        return [_plain(item) for item in x]
+    return x
+
+
+def _convert(x, dtype):
+    if dtype is None:
+        return x
+    return dtype(x if _is_float(dtype) or isinstance(x, int) else int(x))
+
+
+def _is_float(dtype):
+    return dtype is f32 or dtype is f64 or dtype is f16
+
+
+def _new(rank, n, m, dtype, entries):
+    return _tensor_value(Vector if rank == 1 else Matrix, rank, n, m if rank == 2 else 1, dtype, entries)
+
+
+def _result(rank, n, m, dtype, entries):
+    """What a kernel returns, and elements of arrays."""
+    return _new(rank, n, m, dtype, list(entries))
+
+
+def _type_of(rank, n, m, dtype):
+    return VectorType(n, dtype) if rank == 1 else MatrixType(n, m, dtype)
+
+
+def _fill_array(array, value):
+    import numpy as np
+
+    np.asarray(memoryview(array))[...] = np.asarray(_plain(value))
+
+
+class Matrix(TensorValue):
+    """A matrix: `qd.Matrix([[1, 2], [3, 4]], dt=qd.f32)`. In kernels it is a value of its own."""
+
+    __array_priority__ = 1000
+
+    def __new__(cls, arr, dt=None):
+        if not _is_sequence(arr):
+            raise IngotTypeError("An Matrix/Vector can only be initialized with an array-like object")
+        rows = _plain(arr)
+        dt = _dtype(dt)
+        if rows and isinstance(rows[0], list):
+            if any(not isinstance(row, list) or len(row) != len(rows[0]) for row in rows):
+                raise IngotTypeError("the rows of a matrix differ in length")
+            entries = [_convert(x, dt) for row in rows for x in row]
+            return _tensor_value(Matrix, 2, len(rows), len(rows[0]), dt, entries)
+        kind = cls if issubclass(cls, Vector) else Vector
+        return _tensor_value(kind, 1, len(rows), 1, dt, [_convert(x, dt) for x in rows])
+
+    def __init__(self, arr, dt=None):
+        pass
+
+    # ---- shape and elements ----
+
+    def get_shape(self):
+        return (self.n,) if self.ndim == 1 else (self.n, self.m)
+
+    @property
+    def shape(self):
+        return self.get_shape()
+
+    @property
+    def entries(self):
+        return self.to_numpy()
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        return iter(self.to_list())
+
+    def _position(self, key):
+        if not isinstance(key, tuple):
+            key = tuple(key) if isinstance(key, list) else (key,)
+        assert len(key) == self.ndim, f"Expected {self.ndim} indices, got {len(key)}"
+        at = 0
+        for index, extent in zip(key, self.get_shape()):
+            index = index.__index__()
+            if not -extent <= index < extent:
+                raise IndexError(f"index {index} is out of range for an axis of {extent} elements")
+            at = at * extent + index % extent
+        return at, key
+
+    def __getitem__(self, key):
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(part, slice) for part in parts):
+            part = self.to_numpy()[key]
+            return Matrix(part, self._dtype) if part.ndim == 2 else Vector(part, self._dtype)
+        return self._entries[self._position(key)[0]]
+
+    def __setitem__(self, key, value):
+        at, key = self._position(key)
+        self._entries[at] = _convert(value, self._dtype)
+        source = self.__dict__.get("_source")
+        if source is not None:
+            array, outer = source
+            outer = () if outer is None else tuple(outer) if isinstance(outer, (tuple, list)) else (outer,)
+            array[outer + key] = value
+
+    def to_list(self):
+        if self.ndim == 1:
+            return list(self._entries)
+        return [self._entries[i * self.m:(i + 1) * self.m] for i in range(self.n)]
+
+    def to_numpy(self):
+        import numpy as np
+
+        return np.array(self.to_list(), None if self._dtype is None else _numpy_type(self._dtype))
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.to_numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __repr__(self):
+        return str(self.to_numpy())
+
+    __str__ = __repr__
+
+    def __reduce__(self):
+        return _restore, (self.ndim, self.n, self.m, self._dtype, self._entries)
+
+    def __copy__(self):
+        return _new(self.ndim, self.n, self.m, self._dtype, list(self._entries))
+
+    def __deepcopy__(self, memo):
+        return self.__copy__()
+
+    # ---- swizzles: v.x, v.xy, v.rgb ----
+
+    def __getattr__(self, name):
+        found = _swizzle(name)
+        if found is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        _check_swizzle(self, found[1], name)
+        parts = [self[i] for i in found[0]]
+        return parts[0] if len(parts) == 1 else Vector(parts, self._dtype)
+
+    def __setattr__(self, name, value):
+        found = _swizzle(name)
+        if found is None:
+            object.__setattr__(self, name, value)
+            return
+        if len(name) > 1 and len(value) != len(name):
+            raise IngotRuntimeError(f"value len does not match the swizzle pattern={name}")
+        _check_swizzle(self, found[1], name)
+        for k, i in enumerate(found[0]):
+            self[i] = value if len(name) == 1 else value[k]
+
+    # ---- element by element ----
+
+    def _map(self, function, *others, dtype=None):
+        columns = [self._entries]
+        for other in others:
+            if _is_sequence(other):
+                other = other if isinstance(other, Matrix) else Matrix(other)
+                if other.get_shape() != self.get_shape():
+                    raise IngotTypeError(
+                        f"Dimension mismatch between shapes {self.get_shape()}, {other.get_shape()}")
+                columns.append(other._entries)
+            else:
+                columns.append([other] * len(self._entries))
+        return _new(self.ndim, self.n, self.m, dtype, [function(*row) for row in zip(*columns)])
+
+    def cast(self, dtype):
+        dtype = _dtype(dtype)
+        return _new(self.ndim, self.n, self.m, dtype, [_convert(x, dtype) for x in self._entries])
+
+    def fill(self, value):
+        for i in range(self.n):
+            for j in range(self.m if self.ndim == 2 else 1):
+                self[(i, j)[:self.ndim]] = value
+
+    def __pos__(self):
+        return self
+
+    def __neg__(self):
+        return self._map(lambda x: -x)
+
+    def __abs__(self):
+        return self._map(abs)
+
+    def __invert__(self):
+        return self._map(lambda x: ~x)
+
+    # ---- reductions ----
+
+    def sum(self):
+        return sum(self._entries)
+
+    def max(self):
+        return max(self._entries)
+
+    def min(self):
+        return min(self._entries)
+
+    def any(self):
+        return any(x != 0 for x in self._entries)
+
+    def all(self):
+        return all(x != 0 for x in self._entries)
+
+    def norm_sqr(self):
+        return sum(x * x for x in self._entries)
+
+    def norm(self, eps=0):
+        return _math.sqrt(self.norm_sqr() + eps)
+
+    def norm_inv(self, eps=0):
+        return 1.0 / self.norm(eps)
+
+    def normalized(self, eps=0):
+        scale = 1.0 / (self.norm() + eps)
+        return self._map(lambda x: x * scale)
+
+    def frobenius_inner(self, other):
+        return (self * other).sum()
+
+    # ---- products ----
+
+    def _vector(self, what):
+        if self.ndim != 1:
+            raise IngotCompilationError(f"{what} is not a vector")
+        return self._entries
+
+    def dot(self, other):
+        self._vector("lhs for dot")
+        other._vector("rhs for dot")
+        return (self * other).sum()
+
+    def cross(self, other):
+        a, b = self._vector("lhs for cross"), other._vector("rhs for cross")
+        if len(a) != len(b) or len(a) not in (2, 3):
+            raise IngotCompilationError("cross takes two vectors of 2 or of 3 elements")
+        if len(a) == 2:
+            return a[0] * b[1] - a[1] * b[0]
+        return Vector([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+    def outer_product(self, other):
+        a, b = self._vector("lhs for outer_product"), other._vector("rhs for outer_product")
+        return Matrix([[x * y for y in b] for x in a])
+
+    def __matmul__(self, other):
+        if not isinstance(other, Matrix):
+            other = Matrix(other)
+        if self.ndim == 1 and other.ndim == 1:
+            return self.dot(other)
+        left = [self._entries] if self.ndim == 1 else self.to_list()
+        right = [[x] for x in other._entries] if other.ndim == 1 else other.to_list()
+        if len(left[0]) != len(right):
+            raise IngotCompilationError(
+                f"dimension mismatch between {self.get_shape()} and {other.get_shape()} for matrix multiplication")
+        rows = [[sum(row[k] * right[k][j] for k in range(len(right))) for j in range(len(right[0]))]
+                for row in left]
+        if self.ndim == 1:
+            return Vector(rows[0])
+        return Vector([row[0] for row in rows]) if other.ndim == 1 else Matrix(rows)
+
+    def transpose(self):
+        rows = self.to_list() if self.ndim == 2 else [[x] for x in self._entries]
+        return Matrix([list(column) for column in zip(*rows)], self._dtype)
+
+    def trace(self):
+        self._square()
+        return sum(self._entries[i * self.m + i] for i in range(self.n))
+
+    def _square(self):
+        if self.ndim != 2 or self.n != self.m:
+            raise IngotCompilationError(f"expected a square matrix, got shape {self.get_shape()}")
+        return self.to_list()
+
+    def determinant(self):
+        rows = self._square()
+        if self.n > 4:
+            raise IngotCompilationError("Determinants of matrices with sizes >= 5 are not supported")
+        return _determinant(rows)
+
+    def inverse(self):
+        import numpy as np
+
+        rows = self._square()
+        return Matrix(np.linalg.inv(np.array(rows, dtype=np.float64)).tolist(), self._dtype)
+
+    # ---- constructors; kernels know them by identity ----
+
+    @staticmethod
+    def zero(dt, n, m=None):
+        """A vector of n, or an n x m matrix, of zeros."""
+        return _filled(dt, n, m, 0)
+
+    @staticmethod
+    def one(dt, n, m=None):
+        """A vector of n, or an n x m matrix, of ones."""
+        return _filled(dt, n, m, 1)
+
+    @staticmethod
+    def identity(dt, n):
+        """The n x n identity matrix."""
+        return Matrix([[int(i == j) for j in range(n)] for i in range(n)], dt)
+
+    @staticmethod
+    def unit(n, i, dt=None):
+        """The vector of n elements whose element i is one, the others zero."""
+        assert 0 <= i < n
+        return Vector([int(i == j) for j in range(n)], int if dt is None else dt)
+
+    @staticmethod
+    def diag(dim, val):
+        """The matrix with val on its diagonal, zero elsewhere."""
+        return Matrix([[val if i == j else 0 for j in range(dim)] for i in range(dim)])
+
+    @staticmethod
+    def rows(rows):
+        """The matrix of these rows."""
+        return Matrix(_same_length(rows))
+
+    @staticmethod
+    def cols(cols):
+        """The matrix of these columns."""
+        return Matrix(_same_length(cols)).transpose()
+
+    @classmethod
+    def ndarray(cls, n, m, dtype, shape, **options):
+        """An ndarray whose elements are n x m matrices."""
+        return ndarray(MatrixType(n, m, dtype), shape, **options)
+
+
+class Vector(Matrix):
+    """A vector: `qd.Vector([1, 2, 3], dt=qd.f32)`. In kernels it is a value of its own."""
+
+    @classmethod
+    def ndarray(cls, n, dtype, shape, **options):
+        """An ndarray whose elements are vectors of n."""
+        return ndarray(VectorType(n, dtype), shape, **options)
+
+
+def _same_length(rows):
+    rows = [_plain(row) for row in rows]
+    if any(not isinstance(row, list) for row in rows):
+        raise IngotCompilationError("Cols/rows must be a list of lists, or a list of vectors")
+    return rows
+
+
+def _filled(dt, n, m, value):
+    return Vector([value] * n, dt) if m is None else Matrix([[value] * m for _ in range(n)], dt)
+
+
+def _restore(rank, n, m, dtype, entries):
+    return _new(rank, n, m, dtype, list(entries))
+
+
+def _determinant(rows):
+    if len(rows) == 1:
+        return rows[0][0]
+    if len(rows) == 2:
+        return rows[0][0] * rows[1][1] - rows[0][1] * rows[1][0]
+    total = 0
+    for j, x in enumerate(rows[0]):
+        minor = [row[:j] + row[j + 1:] for row in rows[1:]]
+        total += (-1) ** j * x * _determinant(minor)
+    return total
+
+
+def _dtype(dt):
+    if dt is None or isinstance(dt, DType):
+        return dt
+    return VectorType(1, dt).dtype
+
+
+def _numpy_type(dtype):
+    import numpy as np
+
+    name = str(dtype).split(".")[-1]
+    kinds = {"f": "float", "i": "int", "u": "uint"}
+    return np.dtype("bool" if name == "u1" else kinds[name[0]] + name[1:])
+
+
+# Spelt out: the module operator would be one more to load.
+_BINARY = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "truediv": lambda x, y: x / y,
+    "floordiv": lambda x, y: x // y,
+    "mod": lambda x, y: x % y,
+    "pow": lambda x, y: x**y,
+    "and": lambda x, y: x & y,
+    "or": lambda x, y: x | y,
+    "xor": lambda x, y: x ^ y,
+    "lshift": lambda x, y: x << y,
+    "rshift": lambda x, y: x >> y,
+}
+_COMPARE = {
+    "lt": lambda x, y: int(x < y),
+    "le": lambda x, y: int(x <= y),
+    "gt": lambda x, y: int(x > y),
+    "ge": lambda x, y: int(x >= y),
+    "eq": lambda x, y: int(x == y),
+    "ne": lambda x, y: int(x != y),
+}
+
+
+def _add_operators():
+    for name, function in (_BINARY | _COMPARE).items():
+        def forward(self, other, function=function):
+            return self._map(function, other)
+
+        setattr(Matrix, f"__{name}__", forward)
+    for name, function in _BINARY.items():
+        def backward(self, other, function=function):
+            return self._map(lambda x, y: function(y, x), other)
+
+        setattr(Matrix, f"__r{name}__", backward)
+    Matrix.__hash__ = object.__hash__
+
+
+def _swizzle(name):
+    """The positions that the letters of name stand for, and their group; None: no swizzle."""
+    if 1 <= len(name) <= 4:
+        for group in _SWIZZLES:
+            if all(letter in group for letter in name):
+                return [group.index(letter) for letter in name], group
+    return None
+
+
+def _check_swizzle(self, group, name):
+    have = group[:self.n] if self.ndim == 1 else ""
+    if not set(name) <= set(have):
+        raise IngotSyntaxError(f"vec{self.n} only has attributes={tuple(sorted(have))}, got={tuple(name)}")
+
+
+_add_operators()
+
+
+# ---- types ----------------------------------------------------------------------------------------
+
+
+class MatrixType(TensorType):
+    """The type of n x m matrices: an annotation, and a constructor."""
+
+    def __new__(cls, n=None, m=None, dtype=None):
+        return _tensor_type(MatrixType, 2, n or 0, m or 0, dtype)
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def get_shape(self):
+        return (self.n,) if self.ndim == 1 else (self.n, self.m)
+
+    def __call__(self, *args):
+        if not args:
+            raise IngotSyntaxError("Custom type instances need to be created with an initial value.")
+        entries = []
+        for arg in args:
+            _flatten(arg, entries)
+        count = self.n * self.m
+        if len(args) == 1 and len(entries) == 1 and not _is_sequence(args[0]):
+            entries *= count
+        if len(entries) != count:
+            raise IngotRuntimeError(f"{self!r} needs {count} numbers, got {len(entries)}")
+        entries = [_convert(x, self.dtype) for x in entries]
+        return _new(self.ndim, self.n, self.m, self.dtype, entries)
+
+    def cast(self, value):
+        return self(value)
+
+    def ndarray(self, shape, **options):
+        return ndarray(self, shape, **options)
+
+    def __reduce__(self):
+        return type(self), (self.n, self.m, self.dtype)
+
+    def __repr__(self):
+        return f"MatrixType[{self.n},{self.m}, {self.dtype}]"
+
+    to_string = __repr__
+
+
+class VectorType(MatrixType):
+    """The type of vectors of n elements: an annotation, and a constructor."""
+
+    def __new__(cls, n=None, dtype=None):
+        return _tensor_type(VectorType, 1, n or 0, 1, dtype)
+
+    def __reduce__(self):
+        return type(self), (self.n, self.dtype)
+
+    def __repr__(self):
+        return f"VectorType[{self.n}, {self.dtype}]"
+
+    to_string = __repr__
+
+
+def _flatten(x, out):
+    if _is_sequence(x):
+        for item in _plain(x):
+            _flatten(item, out)
+    else:
+        out.append(x)
+
+
+for _name in ("zero", "one", "identity", "unit", "diag", "rows", "cols"):
+    register_intrinsic(getattr(Matrix, _name), f"Matrix.{_name}")
+register_intrinsic(Matrix, "Matrix")
+register_intrinsic(Vector, "Vector")
