@@ -74,7 +74,8 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
     case ING_ABI_CANCELLED:
         return ing_fail(e, ING_CANCELLED, "the launch was interrupted");
     case ING_ABI_ASSERT: return at_node(&a, ING_ASSERT, NULL, e, "assertion failed");
-    case ING_ABI_MEMORY: return ing_fail(e, ING_MEMORY, "no memory for the interpreter");
+    case ING_ABI_MEMORY:
+        return ing_fail(e, ING_MEMORY, "no memory for the interpreter");
     case ING_ABI_OVERFLOW:
         snprintf(text, sizeof text, "%s overflow detected", overflow_name(slot));
         return at_node(&a, ING_RUNTIME, NULL, e, text);
