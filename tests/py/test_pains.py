@@ -1,0 +1,388 @@
+"""What users of other systems suffer from, as tests: stale enums and globals, misses after
+edits that mean nothing, artifacts lost with the process, hangs after fork, first launches from
+threads, kernels without a file, caches that cannot be written. (What a second process does in
+general is in test_process.py, test_mutation.py and test_invariance.py.)"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HEAD = """
+import json, os, sys, threading, time
+import ingot as qd
+from ingot import _core
+qd.init()
+A = qd.types.ndarray()
+def counted(*names):
+    c = _core.counters()
+    return [c[n] for n in names]
+"""
+
+
+def write(folder, body, name="prog.py"):
+    path = folder / name
+    path.write_text(HEAD + textwrap.dedent(body))
+    return path
+
+
+def run(path, *args, code=0, **env):
+    done = subprocess.run([sys.executable, "-B", str(path), *args], capture_output=True, text=True,
+                          timeout=240, env={**os.environ, **env})
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+KERNELS = """
+    import values
+    @qd.kernel(fastcache=True)
+    def k(a: A):
+        for i in range(1):
+            a[0] = values.Mode.FAST * 100 + values.LIMIT
+    a = qd.ndarray(qd.f64, 1)
+    import warnings
+    warnings.simplefilter("ignore")
+    k(a)
+    print(a[0], k._cache_observed["cache_loaded"])
+    """
+VALUES = "import enum\nclass Mode(enum.IntEnum):\n    FAST = {}\nLIMIT = {}\n"
+
+
+def test_enums_and_capitals_are_never_stale(tmp_path, cache_dir):
+    """M1 and M2: kernels marked fastcache, where the reference gives the old value."""
+    path = write(tmp_path, KERNELS)
+    values = tmp_path / "values.py"
+    values.write_text(VALUES.format(1, 7))
+    assert run(path).split() == ["107.0", "False"]
+    values.write_text(VALUES.format(2, 7))
+    assert run(path).split() == ["207.0", "False"]
+    values.write_text(VALUES.format(2, 9))
+    assert run(path).split() == ["209.0", "False"]
+    values.write_text(VALUES.format(1, 7))
+    assert run(path).split() == ["107.0", "True"]
+
+
+def test_killed_right_after_the_launch(tmp_path, cache_dir):
+    """M4: what was compiled is there although the process never ended properly."""
+    path = write(tmp_path, """
+        @qd.kernel
+        def k(a: A):
+            for i in range(a.shape[0]):
+                a[i] = i * 3
+        k(qd.ndarray(qd.f32, 4))
+        print(*counted("kernel_disk_hits", "lowerings"), flush=True)
+        if len(sys.argv) > 1:
+            os.kill(os.getpid(), 9)
+        """)
+    assert run(path, "die", code=-signal.SIGKILL).split() == ["0", "1"]
+    assert run(path).split() == ["1", "0"]
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_fork_during_compile_and_replay(tmp_path, cache_dir, warm):
+    """M8: children forked while another thread compiles or loads start afresh."""
+    path = write(tmp_path, """
+        import linecache
+        kernels = []
+        for n in range(12):
+            text = f"def k{n}(a: A):\\n    for i in range(a.shape[0]):\\n        a[i] = i + {n}\\n"
+            linecache.cache[f"<k{n}>"] = (len(text), None, text.splitlines(True), f"<k{n}>")
+            scope = {"A": A}
+            exec(compile(text, f"<k{n}>", "exec"), scope)
+            kernels.append(qd.kernel(scope[f"k{n}"]))
+
+        def work(order):
+            a = qd.ndarray(qd.i32, 8)
+            for n in order:
+                kernels[n](a)
+                assert a[7] == 7 + n
+        thread = threading.Thread(target=work, args=(range(12),))
+        thread.start()
+        bad = 0
+        for r in range(6):
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    work([(r * 5 + j) % 12 for j in range(4)])
+                    os._exit(0)
+                except BaseException:
+                    import traceback
+                    traceback.print_exc()
+                    os._exit(1)
+            bad += os.waitpid(pid, 0)[1] != 0
+        thread.join()
+        work(range(11, -1, -1))
+        print(bad, *counted("trace_conflicts"))
+        """)
+    if warm:
+        run(path)
+    assert run(path).split() == ["0", "0"]
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_threads_during_replay_and_compile(tmp_path, cache_dir, warm):
+    """M9: 32 threads, 4 kernels, two values each: every kernel is made or loaded once."""
+    path = write(tmp_path, """
+        @qd.func
+        def twice(v):
+            return v * 2
+        def make():
+            @qd.kernel
+            def k(a: A, t: qd.template()):
+                for i in range(a.shape[0]):
+                    a[i] = twice(i) + t
+            return k
+        kernels = [make() for _ in range(4)]
+        go = threading.Barrier(32)
+        errors = []
+        def work(t):
+            try:
+                a = qd.ndarray(qd.i32, 4)
+                go.wait()
+                for r in range(8):
+                    kernels[(t + r) % 4](a, t % 2)
+                    assert a[3] == 6 + t % 2, (a[3], t)
+            except BaseException as e:
+                errors.append(repr(e))
+        threads = [threading.Thread(target=work, args=(t,)) for t in range(32)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        c = _core.counters()
+        print(len(errors), errors[:1], c["image_compiles"], c["lowerings"] <= 8, c["parses"],
+              [k._variants for k in kernels])
+        """)
+    cold = run(path)
+    assert cold.startswith("0 [] 2 True") and cold.endswith("[2, 2, 2, 2]\n"), cold
+    if warm:
+        assert run(path) == "0 [] 0 True 0 [2, 2, 2, 2]\n"
+
+
+def test_kernels_made_by_exec(tmp_path, cache_dir):
+    """M10: with the text in linecache or given, they work and are cached; else a clear error."""
+    path = write(tmp_path, """
+        import linecache
+        text = "def {}(a: A):\\n    for i in range(a.shape[0]):\\n        a[i] = i + {}\\n"
+        def make(name, n, **options):
+            t = text.format(name, n)
+            scope = {"A": A}
+            exec(compile(t, f"<{name}>", "exec"), scope)
+            return scope[name], t
+        a = qd.ndarray(qd.i32, 4)
+        fn, t = make("given", 10)
+        qd.kernel(fn, source=t)(a)
+        print(a[3])
+        fn, t = make("cached", 20)
+        linecache.cache["<cached>"] = (len(t), None, t.splitlines(True), "<cached>")
+        qd.kernel(fn)(a)
+        print(a[3])
+        fn, t = make("neither", 30)
+        k = qd.kernel(fn)
+        try:
+            k(a)
+        except qd.IngotSyntaxError as e:
+            print("linecache" in str(e) and "source=" in str(e))
+        print(*counted("kernel_disk_hits"))
+        """)
+    assert run(path).split() == ["13", "23", "True", "0"]
+    assert run(path).split() == ["13", "23", "True", "2"]
+
+
+def test_two_inits_on_one_path(tmp_path, cache_dir):
+    """R14: the second qd.init replays from disk as a new process would."""
+    path = write(tmp_path, """
+        @qd.kernel(fastcache=True)
+        def k(a: A):
+            for i in range(a.shape[0]):
+                a[i] = i
+        a = qd.ndarray(qd.f32, 4)
+        out = []
+        for r in range(3):
+            qd.init(offline_cache_file_path=sys.argv[1])
+            assert not any(k._cache_observed.values())
+            k(a)
+            o = k._cache_observed
+            out.append([o["cache_key_generated"], o["cache_validated"], o["cache_loaded"],
+                        o["cache_stored"]])
+        print(json.dumps(out), *counted("lowerings", "image_compiles"))
+        """)
+    out = run(path, str(tmp_path / "shared"))
+    loaded = "[true, true, true, false]"
+    assert out.strip() == f"[[true, false, false, true], {loaded}, {loaded}] 1 1"
+
+
+MANY = """
+    def make(n):
+        @qd.kernel
+        def k(a: A):
+            for i in range(a.shape[0]):
+                a[i] = i + n
+        return k
+    a = qd.ndarray(qd.i32, 4)
+    for n in (1, 2, 1, 2, 1):           # a loop, a closure
+        make(n)(a)
+        assert a[3] == 3 + n
+    class Base:
+        scale = 2
+        @qd.kernel
+        def run(self, a: A):
+            for i in range(a.shape[0]):
+                a[i] = i * self.scale
+    class Derived(Base):
+        scale = 3
+    for cls in (Base, Derived, Base):    # subclasses
+        cls().run(a)
+        assert a[3] == 3 * cls.scale
+    cell = "@qd.kernel\\ndef c(a: A):\\n    for i in range(a.shape[0]):\\n        a[i] = i * 7\\n"
+    import linecache
+    for r in range(4):                   # a notebook cell that is run again
+        name = f"<cell {r}>"
+        linecache.cache[name] = (len(cell), None, cell.splitlines(True), name)
+        scope = {"qd": qd, "A": A}
+        exec(compile(cell, name, "exec"), scope)
+        scope["c"](a)
+        assert a[3] == 21
+    print(*counted("lowerings", "kernel_stored", "kernel_disk_hits", "image_compiles"))
+    """
+
+
+def test_loops_closures_cells_and_subclasses_share(tmp_path, cache_dir):
+    """One tree per text: what one object compiled, the next one finds."""
+    path = write(tmp_path, MANY)
+    assert run(path).split() == ["5", "5", "6", "5"]
+    assert run(path).split()[0] == "0"
+    entries = {p.name: sum(f.is_file() for f in p.rglob("*")) for p in cache_dir.iterdir()}
+    assert entries["x"] == 3 and entries["v"] == 5 and entries["i"] == 5, entries
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "swap", "chmod"])
+def test_damaged_entries_are_misses(tmp_path, cache_dir, damage):
+    """Whatever happened to the files: the right result, then a repaired cache."""
+    path = write(tmp_path, MANY)
+    run(path)
+    for folder in "axvi":
+        files = sorted(p for p in (cache_dir / folder).rglob("*") if p.is_file())
+        for i, p in enumerate(files):
+            data = p.read_bytes()
+            if damage == "truncate":
+                p.write_bytes(data[: len(data) * 2 // 3])
+            elif damage == "flip":
+                p.write_bytes(data[:40] + bytes([data[40] ^ 4]) + data[41:])
+            elif damage == "empty":
+                p.write_bytes(b"")
+            elif damage == "swap":  # a whole entry in the place of another
+                p.write_bytes(files[(i + 1) % len(files)].read_bytes())
+            else:
+                p.chmod(0o666)
+    assert run(path).split()[0] == "5" or (damage == "swap" and run(path))
+    assert run(path).split()[0] == "0"
+
+
+def test_parts_of_the_cache_missing(tmp_path, cache_dir):
+    path = write(tmp_path, MANY)
+    run(path)
+    for folder in "axvi":
+        shutil.rmtree(cache_dir / folder)
+        run(path)
+        assert run(path).split()[0] == "0"
+
+
+def test_a_hit_writes_nothing(tmp_path, cache_dir):
+    path = write(tmp_path, MANY)
+    run(path)
+
+    def state():
+        return {p: (p.stat().st_mtime_ns, p.stat().st_size, p.stat().st_ino)
+                for p in [cache_dir, *cache_dir.rglob("*")]}
+
+    before = state()
+    run(path)
+    assert state() == before
+
+
+LIGHT = """
+import sys
+import ingot as qd
+from ingot import _core
+qd.init()
+N = 3
+@qd.func
+def f(v):
+    return v + N
+@qd.kernel
+def k(a: qd.types.ndarray()):
+    for i in range(a.shape[0]):
+        a[i] = f(i)
+a = qd.ndarray(qd.f32, 4)
+k(a)
+assert a[3] == 6
+c = _core.counters()
+heavy = ["llvmlite", "numpy", "ast", "inspect", "dis", "tokenize", "linecache"]
+print([m for m in heavy if m in sys.modules], c["parses"], c["helpers_started"])
+"""
+
+
+def test_hit_without_llvmlite_numpy_and_writing(tmp_path, cache_dir):
+    """A full hit loads no compiler, no parser and no NumPy, from a read-only directory."""
+    path = tmp_path / "prog.py"
+    path.write_text(LIGHT)
+    run(path)
+    for p in sorted(pathlib.Path(cache_dir).rglob("*"), reverse=True):
+        p.chmod(0o500 if p.is_dir() else 0o400)
+    pathlib.Path(cache_dir).chmod(0o500)
+    block = tmp_path / "block"
+    block.mkdir()
+    (block / "llvmlite.py").write_text("raise ImportError('hidden by the test')")
+    try:
+        out = run(path, PYTHONPATH=os.pathsep.join(
+            filter(None, [str(block), os.environ.get("PYTHONPATH")])))
+    finally:
+        for p in [pathlib.Path(cache_dir), *pathlib.Path(cache_dir).rglob("*")]:
+            p.chmod(0o700)
+    assert out.splitlines()[-1] == "[] 0 0"
+
+
+def test_memory_stays_flat(tmp_path, cache_dir):
+    """1,000 temporary arguments and containers: nothing keeps them (R13)."""
+    path = write(tmp_path, """
+        import gc, resource
+        class Box:
+            pass
+        @qd.kernel
+        def k(a: A, box: qd.template()):
+            for i in range(1):
+                a[0] = box.items[0] + box.table['x'] + len(box.items)
+        def once():
+            box = Box()
+            box.items = [1, 2, 3]
+            box.table = {'x': 5}
+            box.ballast = bytearray(100000)
+            a = qd.ndarray(qd.f64, 20000)
+            k(a, box)
+            assert a[0] == 9
+        for _ in range(50):
+            once()
+        gc.collect()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(1000):
+            once()
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        print(k._variants, grown < 4000, grown)
+        """)
+    assert run(path).split()[:2] == ["1", "True"]
+
+
+def test_counters_of_a_full_hit(tmp_path, cache_dir):
+    path = write(tmp_path, MANY.replace('print(*counted("lowerings"',
+                                        'print(json.dumps(_core.counters())) #'))
+    run(path)
+    c = json.loads(run(path))
+    for name in ("parses", "lowerings", "variants", "image_compiles", "helpers_started",
+                 "store_published", "store_bad_entry", "store_foreign", "store_io_errors",
+                 "trace_conflicts"):
+        assert c[name] == 0, (name, c)
