@@ -87,6 +87,8 @@ def test_text():
 def test_no_run_together():
     distinct(("ab", "c"), ("a", "bc"), ("abc",), (("ab",), "c"), ("ab", ("c",)), [["ab"], "c"])
     distinct((1, (2, 3)), (1, 2, 3), ((1, 2), 3))
+    for tag in ("s", "s\0", "s\1", "t\2", "b\1"):  # text that looks like the next item
+        distinct((f"a{tag}b", "c"), ("a", f"b{tag}c"))
     distinct({"a": "b"}, {"a", "b"}, {"a": {"b"}}, {("a", "b")}, {"ab": ""}, {"": "ab"})
     distinct({1: 2, 3: 4}, {1: 4, 3: 2}, {1: 3, 2: 4}, {(1, 2), (3, 4)})
 
@@ -187,6 +189,27 @@ def test_subclass_state_counts(base, value):
         e, f = slotted(value), slotted(value)
         f.note = 1
         distinct(e, f)
+
+
+class Metres(int):
+    pass
+
+
+class Feet(int):
+    pass
+
+
+class Label(str):
+    pass
+
+
+class Title(str):
+    pass
+
+
+def test_subclasses_with_equal_values():
+    distinct(Metres(1), Feet(1), 1, True)
+    distinct(Label("a"), Title("a"), "a")
 
 
 def test_forged_items_do_not_imitate_state():
