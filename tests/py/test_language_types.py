@@ -188,6 +188,14 @@ def test_values(target, op):
             assert np.array_equal(out.to_numpy(), want.astype(out.to_numpy().dtype)), (a, op, b)
 
 
+def test_literals_wrap_like_values(target):
+    @qd.kernel
+    def k() -> (qd.i32, qd.i64, qd.i32):
+        return 2147483647 + 1, 65536 * 65536, -2147483648
+
+    assert k() == (-(2**31), 0, -(2**31))
+
+
 def test_shifts(target):
     @qd.kernel
     def k(x: qd.i32, u: qd.u32, n: qd.i32) -> (qd.i32, qd.i32, qd.u32):
