@@ -68,13 +68,15 @@ static bool starts_with(PyObject *text, const char *prefix) {
     return s && strncmp(s, prefix, n) == 0 && (s[n] == 0 || s[n] == '.');
 }
 
-/* math, numpy and whatever belongs to the package itself. */
+/* math, NumPy, and the package itself, which compat shows under other names as well. */
 static bool is_allowed_home(PyObject *obj) {
+    static const char *const ours[] = {"ingot", "quadrants", "taichi"};
     PyObject *name = ing_py_attr(obj, PyModule_Check(obj) ? "__name__" : "__module__");
     if (!name) PyErr_Clear();
-    bool ours = starts_with(name, "ingot");
-    bool allowed = ours || (PyModule_Check(obj) &&
-                            (starts_with(name, "math") || starts_with(name, "numpy")));
+    bool allowed = PyModule_Check(obj) &&
+                   (starts_with(name, "math") || starts_with(name, "numpy"));
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        allowed = allowed || starts_with(name, ours[i]);
     Py_XDECREF(name);
     return allowed;
 }
