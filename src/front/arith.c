@@ -44,9 +44,9 @@ static ing_status fail_operands(frame *fr, ing_node at, const char *op, const va
         ing_front_is_runtime(l) ? ing_dtype_name(v_type(l)) : ing_front_describe(fr, l);
     const char *b =
         ing_front_is_runtime(r) ? ing_dtype_name(v_type(r)) : ing_front_describe(fr, r);
-    const char *remedy = NULL;
-    if (ing_front_is_scalar(l) && ing_front_is_scalar(r))
-        remedy = "cast the float: qd.cast(x, qd.i32)";
+    const value *odd = ing_front_is_scalar(l) ? r : l;
+    const char *remedy = ing_front_number_remedy(odd);
+    if (ing_front_is_scalar(odd)) remedy = "cast the float: qd.cast(x, qd.i32)";
     return ing_front_fail_at(fr, at, ING_TYPE, remedy,
                              "unsupported operand type(s) for '%s': '%s' and '%s'", op,
                              a, b);

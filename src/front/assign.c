@@ -145,13 +145,19 @@ static ing_status assign_unpack(frame *fr, ing_node target, ing_node from,
     uint32_t elts = NF(fr->t, target, TUPLE)->elts, n = 0, m = list_len(fr->t, elts);
     value *items;
     bool ok = false;
+    for (uint32_t i = 0; i < m; i++)
+        if (fr->t->nodes.at[list_at(fr->t, elts, i)].kind == ING_NODE_STARRED)
+            return ing_front_fail_at(fr, list_at(fr->t, elts, i), ING_SYNTAX,
+                                     "name every item",
+                                     "starred targets are not supported in kernels");
     ING_TRY(ing_front_items(fr, target, v, &items, &n, &ok));
     if (!ok)
-        return ing_front_fail_at(fr, target, ING_SYNTAX, NULL, "Cannot unpack type: %s",
-                                 ing_front_describe(fr, v));
+        return ing_front_fail_at(fr, target, ING_SYNTAX,
+                                 "unpack a tuple, a list or a vector, or use one name",
+                                 "Cannot unpack type: %s", ing_front_describe(fr, v));
     if (n != m)
         return ing_front_fail_at(
-            fr, target, ING_SYNTAX, NULL,
+            fr, target, ING_SYNTAX, "write one name for each value",
             "The number of targets is not equal to value length: %u targets, %u "
             "values",
             m, n);
@@ -167,8 +173,7 @@ static ing_status assign_unpack(frame *fr, ing_node target, ing_node from,
 /* The place that a subscript names. */
 static ing_status target_ref(frame *fr, ing_node target, value *out) {
     ING_TRY(ing_front_expr_forced(fr, target, out));
-    if (out->kind == V_REF && out->arg)
-        return fail_fixed(fr, target, "argument", out);
+    if (out->kind == V_REF && out->arg) return fail_fixed(fr, target, "argument", out);
     if (out->kind == V_REF || (out->kind == V_TUPLE && out->tensor)) return ING_OK;
     return ing_front_fail_at(fr, target, ING_SYNTAX,
                              "build a new tuple, or use an array",
@@ -205,7 +210,8 @@ ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
         return ing_front_fail_at(fr, target, ING_SYNTAX, "name every item",
                                  "starred targets are not supported in kernels");
     default:
-        return ing_front_fail_at(fr, target, ING_SYNTAX, NULL,
+        return ing_front_fail_at(fr, target, ING_SYNTAX,
+                                 "assign to a name or to an element of an array",
                                  "this cannot be assigned");
     }
 }
@@ -359,9 +365,8 @@ static bool atomic_of(ing_front_op op, ing_ir_atomic *out) {
 
 static ing_status aug_target(frame *fr, ing_node target, value *out) {
     uint8_t kind = fr->t->nodes.at[target].kind;
-    if (kind == ING_NODE_ATTRIBUTE &&
-        ing_front_is_tensor_attr(
-            ing_front_atom_text(fr, NF(fr->t, target, ATTRIBUTE)->attr)))
+    if (kind == ING_NODE_ATTRIBUTE && ing_front_is_tensor_attr(ing_front_atom_text(
+                                          fr, NF(fr->t, target, ATTRIBUTE)->attr)))
         return target_ref(fr, target, out);
     if (kind == ING_NODE_ATTRIBUTE)
         return ing_front_fail_at(fr, target, ING_SYNTAX,

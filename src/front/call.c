@@ -74,7 +74,7 @@ static ing_status call_dtype(frame *fr, ing_node n, ing_dtype t, const call_args
                              value *out) {
     if (a->n != 1 || a->n_kw)
         return ing_front_fail_at(
-            fr, n, ING_SYNTAX, NULL,
+            fr, n, ING_SYNTAX, "convert one number: qd.f32(x)",
             "A primitive type can only decorate a single expression.");
     value v = a->at[0];
     ING_TRY(ing_front_force(fr, a->node[0], &v));
@@ -149,14 +149,25 @@ static ing_status make_thing(frame *fr, ing_node at, const value *v, ing_gref *o
     return ING_OK;
 }
 
+/* What was meant by calling something that is no function. */
+static const char *callee_remedy(frame *fr, ing_node n, const value *fn) {
+    ing_node f = NF(fr->t, n, CALL)->func;
+    if (fn->kind == V_ARRAY) return "index it with brackets: a[i]";
+    if (fr->t->nodes.at[f].kind == ING_NODE_NAME)
+        return ing_arena_printf(&fr->lo->arena,
+                                "rename the variable if '%s' should be a function",
+                                ing_front_atom_text(fr, NF(fr->t, f, NAME)->id));
+    return "leave out the parentheses";
+}
+
 static ing_status call_python(frame *fr, ing_node n, const value *fn,
                               const call_args *a, value *out) {
     if (fn->kind == V_SEEN && fn->seen == ING_GATE_KERNEL)
         return ing_front_fail_at(fr, n, ING_SYNTAX, "make it a @qd.func",
                                  "a kernel cannot be called from a kernel");
-    if (!fn->gref)
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL, "%s cannot be called",
-                                 ing_front_describe(fr, fn));
+    if (!fn->gref || fn->kind != V_SEEN)
+        return ing_front_fail_at(fr, n, ING_TYPE, callee_remedy(fr, n, fn),
+                                 "%s cannot be called", ing_front_describe(fr, fn));
     if (a->n_kw)
         return ing_front_fail_at(
             fr, n, ING_SYNTAX, "pass them by position",

@@ -91,7 +91,8 @@ static ing_status dict_spread(frame *fr, ing_node n, value_vec *out) {
     value d, *pairs;
     ING_TRY(ing_front_expr_forced(fr, n, &d));
     if (!is_dict(&d))
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL, "`**` needs a dict; this is %s",
+        return ing_front_fail_at(fr, n, ING_TYPE, "write out the keys",
+                                 "`**` needs a dict; this is %s",
                                  ing_front_describe(fr, &d));
     ING_TRY(dict_pairs(fr, n, &d, &pairs));
     for (uint32_t i = 0; i < d.n; i++)
@@ -262,7 +263,9 @@ bool ing_front_has_methods(const value *v) {
 
 static ing_status fail_method(frame *fr, ing_node n, const value *of,
                               const char *name) {
-    return ing_front_fail_at(fr, n, ING_NAME, NULL,
+    return ing_front_fail_at(fr, n, ING_NAME,
+                             is_dict(of) ? "dicts have keys, values, items and get"
+                                         : "tuples and lists have index and count",
                              "%s has no attribute '%s' in kernels",
                              ing_front_describe(fr, of), name);
 }
@@ -309,8 +312,8 @@ static ing_status list_method(frame *fr, ing_node n, const value *of, method id,
         if (hits++ == 0) first = i;
     }
     if (id == METHOD_INDEX && !hits)
-        return ing_front_fail_at(fr, n, ING_VALUE, NULL, "%s is not in %s",
-                                 ing_front_describe(fr, &want),
+        return ing_front_fail_at(fr, n, ING_VALUE, "ask with qd.static(x in items)",
+                                 "%s is not in %s", ing_front_describe(fr, &want),
                                  ing_front_describe(fr, of));
     *out = ing_front_int(id == METHOD_INDEX ? first : hits);
     return ING_OK;
@@ -327,7 +330,7 @@ ing_status ing_front_call_method(frame *fr, ing_node n, const value *of,
             "changes at run time in an array",
             "tuples, lists and dicts cannot be changed in kernels");
     if (a->n_kw || a->n < methods[k].min || a->n > methods[k].max)
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, n, ING_TYPE, "as in Python, without keywords",
                                  "%s takes %u to %u arguments by position", name,
                                  methods[k].min, methods[k].max);
     bool for_dict = id <= METHOD_GET;
@@ -447,9 +450,9 @@ static ing_status class_of_arg(frame *fr, ing_node at, value *v, class_name *out
 
 ing_status ing_front_isinstance(frame *fr, ing_node n, const call_args *a, value *out) {
     if (a->n != 2 || a->n_kw)
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
-                                 "isinstance takes 2 arguments, found %u",
-                                 a->n + a->n_kw);
+        return ing_front_fail_at(
+            fr, n, ING_TYPE, "isinstance(x, (A, B)) asks for several",
+            "isinstance takes 2 arguments, found %u", a->n + a->n_kw);
     value v = a->at[0], cls = a->at[1], *classes = &cls;
     uint32_t count = 1;
     bool ok = true, is = false;

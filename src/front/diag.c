@@ -25,6 +25,33 @@ static bool starts_char(char c) {
     return ((unsigned char)c & 0xC0) != 0x80;
 }
 
+/* Characters that take two columns in a terminal (East Asian scripts, emoji), by ranges of
+ * their code points; those from UTF-8 text that Python has checked. */
+static bool is_wide(const char *s, const char *end) {
+    static const uint32_t ranges[][2] = {
+        {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0x33FF}, {0x3400, 0x4DBF},
+        {0x4E00, 0x9FFF},   {0xA000, 0xA4CF},   {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
+        {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F},
+        {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD},
+    };
+    unsigned char c = (unsigned char)*s;
+    int more = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : 0;
+    if (!more || end - s <= more) return false;
+    uint32_t x = more == 3 ? c & 7u : c & 15u;
+    for (int i = 1; i <= more; i++) x = x << 6 | ((unsigned char)s[i] & 63u);
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (x >= ranges[i][0] && x <= ranges[i][1]) return true;
+    return false;
+}
+
+/* Columns of a terminal. */
+static uint32_t count_columns(const char *p, size_t n) {
+    uint32_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (starts_char(p[i])) count += 1 + is_wide(p + i, p + n);
+    return count;
+}
+
 static uint32_t count_chars(const char *p, size_t n) {
     uint32_t count = 0;
     for (size_t i = 0; i < n; i++) count += starts_char(p[i]);
@@ -37,10 +64,14 @@ static void put_caret(const ing_front_node *n, const char *line, size_t len,
     size_t from = n->col < len ? n->col : len;
     size_t to = n->end_line == n->line && n->end_col > n->col ? n->end_col : len;
     if (to > len) to = len;
-    for (size_t i = 0; i < from; i++)
-        if (starts_char(line[i])) ing_bytes_puts(out, line[i] == '\t' ? "\t" : " ");
+    for (size_t i = 0; i < from; i++) {
+        if (!starts_char(line[i])) continue;
+        ing_bytes_puts(out, line[i] == '\t'                 ? "\t"
+                            : is_wide(line + i, line + len) ? "  "
+                                                            : " ");
+    }
     ing_bytes_puts(out, "^");
-    uint32_t width = to > from ? count_chars(line + from, to - from) : 1;
+    uint32_t width = to > from ? count_columns(line + from, to - from) : 1;
     for (uint32_t i = 1; i < width; i++) ing_bytes_puts(out, "~");
     ing_bytes_puts(out, "\n");
 }

@@ -66,7 +66,7 @@ static ing_status expr_sequence(frame *fr, ing_node n, value *out) {
             bool ok = false;
             s = ing_front_items(fr, e, &v, &spread, &m, &ok);
             if (s == ING_OK && !ok)
-                s = ing_front_fail_at(fr, e, ING_TYPE, NULL,
+                s = ing_front_fail_at(fr, e, ING_TYPE, "use a tuple or a list",
                                       "this cannot be unpacked: %s",
                                       ing_front_describe(fr, &v));
         }
@@ -122,16 +122,19 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     if (ing_front_is_tensor(fr, v) && (!v->gref || ing_front_is_tensor_attr(name)))
         return ing_front_tensor_attr(fr, n, v, name, out);
     if (ing_front_is_runtime(v))
-        return ing_front_fail_at(fr, n, ING_NAME, NULL, "%s has no attribute '%s'",
-                                 ing_front_describe(fr, v), name);
+        return ing_front_fail_at(fr, n, ING_NAME, "use the number itself",
+                                 "%s has no attribute '%s'", ing_front_describe(fr, v),
+                                 name);
     if (!v->gref)
-        return ing_front_fail_at(fr, n, ING_NAME, NULL,
+        return ing_front_fail_at(fr, n, ING_NAME, "use the value itself",
                                  "%s has no attribute '%s' in kernels",
                                  ing_front_describe(fr, v), name);
     ING_TRY(ing_front_thing_attr(fr, n, v->gref, name, out));
     if (out->kind != V_VOID) return ING_OK;
+    const char *remedy = ing_front_suggest(fr, v->gref, name);
+    if (!remedy) remedy = "set it before the kernel is called, or correct the name";
     ING_TRY(ing_front_force(fr, f->value, v));
-    return ing_front_fail_at(fr, n, ING_NAME, NULL, "%s has no attribute '%s'",
+    return ing_front_fail_at(fr, n, ING_NAME, remedy, "%s has no attribute '%s'",
                              ing_front_describe(fr, v), name);
 }
 
@@ -160,9 +163,9 @@ static ing_status index_inst(frame *fr, ing_node at, uint32_t axis, const value 
     }
     value x;
     if (!ing_front_is_scalar(v))
-        return ing_front_fail_at(fr, at, ING_TYPE, NULL,
-                                 "index %u must be an integer; this is %s", axis,
-                                 ing_front_describe(fr, v));
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "give one integer for each axis of the array",
+            "index %u must be an integer; this is %s", axis, ing_front_describe(fr, v));
     ING_TRY(ing_front_load(fr, at, v, &x));
     ing_dtype t = v_type(&x);
     if (ing_dtype_is_float(t))
@@ -211,9 +214,9 @@ static ing_status fail_index(frame *fr, ing_node at, const value *base,
             "use an array",
             "%s can only be indexed with a compile-time integer",
             ing_front_describe(fr, base));
-    return ing_front_fail_at(fr, at, ING_TYPE, NULL, "%s cannot be indexed with %s",
-                             ing_front_describe(fr, base),
-                             ing_front_describe(fr, index));
+    return ing_front_fail_at(
+        fr, at, ING_TYPE, "use a compile-time integer", "%s cannot be indexed with %s",
+        ing_front_describe(fr, base), ing_front_describe(fr, index));
 }
 
 static ing_status slice_items(frame *fr, ing_node at, const value *base,
@@ -223,7 +226,7 @@ static ing_status slice_items(frame *fr, ing_node at, const value *base,
         if (sl->items[k].kind != V_INT && sl->items[k].kind != V_NONE)
             return fail_index(fr, at, base, &sl->items[k]);
     if (step == 0)
-        return ing_front_fail_at(fr, at, ING_VALUE, NULL,
+        return ing_front_fail_at(fr, at, ING_VALUE, "leave the step out",
                                  "a slice with a step of zero");
     int64_t part[2] = {step > 0 ? 0 : (int64_t)n - 1, step > 0 ? (int64_t)n : -1};
     for (int k = 0; k < 2; k++) {
@@ -250,9 +253,10 @@ static ing_status sequence_item(frame *fr, ing_node at, const value *base,
         index->kind == V_INT) { /* only the axis that is asked */
         int64_t k = index->i < 0 ? index->i + base->n : index->i;
         if (k < 0 || k >= base->n)
-            return ing_front_fail_at(fr, at, ING_INDEX, NULL,
-                                     "the array has %u axes; no axis %lld", base->n,
-                                     (long long)index->i);
+            return ing_front_fail_at(fr, at, ING_INDEX,
+                                     "axes are counted from 0; a.ndim is their number",
+                                     "the array has %u ax%s; no axis %lld", base->n,
+                                     base->n == 1 ? "is" : "es", (long long)index->i);
         *out = ing_front_rt(
             ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, base->inst, (uint32_t)k, 0),
             ING_I32);
@@ -264,16 +268,19 @@ static ing_status sequence_item(frame *fr, ing_node at, const value *base,
         return fail_index(fr, at, base, index);
     int64_t k = index->i < 0 ? index->i + n : index->i;
     if (k < 0 || k >= n)
-        return ing_front_fail_at(fr, at, ING_INDEX, NULL, "index %lld of %s",
-                                 (long long)index->i, ing_front_describe(fr, base));
+        return ing_front_fail_at(fr, at, ING_INDEX, "items are counted from 0",
+                                 "index %lld of %s", (long long)index->i,
+                                 ing_front_describe(fr, base));
     *out = items[k];
     return ING_OK;
 }
 
 static ing_status fail_key(frame *fr, ing_node at, const value *base,
                            const value *index) {
-    return ing_front_fail_at(fr, at, ING_COMPILE, NULL, "%s has no item for %s",
-                             ing_front_describe(fr, base),
+    return ing_front_fail_at(fr, at, ING_COMPILE,
+                             "put the item in before the kernel runs, or ask with "
+                             "qd.static(key in d)",
+                             "%s has no item for %s", ing_front_describe(fr, base),
                              ing_front_describe(fr, index));
 }
 
@@ -329,8 +336,9 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
     if (base->kind == V_SEEN && base->seen == ING_GATE_DICT)
         return dict_item(fr, at, base, &index, out);
     if (base->kind == V_DICT) return own_dict_item(fr, at, base, &index, out);
-    return ing_front_fail_at(fr, at, ING_TYPE, NULL, "%s cannot be indexed",
-                             ing_front_describe(fr, base));
+    return ing_front_fail_at(fr, at, ING_TYPE,
+                             "arrays, vectors, tuples, lists and dicts can be indexed",
+                             "%s cannot be indexed", ing_front_describe(fr, base));
 }
 
 static ing_status expr_subscript(frame *fr, ing_node n, value *out) {

@@ -36,7 +36,8 @@ static ing_status int_result(frame *fr, ing_node at, __int128 x, value *out) {
 }
 
 static ing_status zero_division(frame *fr, ing_node at) {
-    return ing_front_fail_at(fr, at, ING_VALUE, NULL,
+    return ing_front_fail_at(fr, at, ING_VALUE,
+                             "check the divisor with qd.static first",
                              "division by zero in a compile-time expression");
 }
 
@@ -67,7 +68,8 @@ static ing_status int_pow(frame *fr, ing_node at, __int128 base, __int128 exp,
 static ing_status int_shift(frame *fr, ing_node at, bool left, __int128 a, __int128 n,
                             value *out) {
     if (n < 0)
-        return ing_front_fail_at(fr, at, ING_VALUE, NULL, "a negative shift count");
+        return ing_front_fail_at(fr, at, ING_VALUE, "shift the other way",
+                                 "a negative shift count");
     if (!left) return int_result(fr, at, n > 100 ? (a < 0 ? -1 : 0) : a >> n, out);
     if (a == 0) return int_result(fr, at, 0, out);
     if (n > 64) return int_result(fr, at, (__int128)1 << 100, out); /* too large */

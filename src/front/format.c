@@ -213,7 +213,9 @@ ing_status ing_front_format_value(frame *fr, ing_node at, pieces *p, const value
     fr->lo->depth--;
     if (s != ING_OK || ok) return s;
     return ing_front_fail_at(
-        fr, at, ING_TYPE, v->kind == V_ARRAY ? "print its elements, one by one" : NULL,
+        fr, at, ING_TYPE,
+        v->kind == V_ARRAY ? "print its elements, one by one"
+                           : "print it outside of the kernel, or with qd.static_print",
         "%s cannot be printed", ing_front_describe(fr, v));
 }
 

@@ -30,9 +30,14 @@ ing_status ing_front_fail_at(frame *fr, ing_node at, ing_status s, const char *r
 ing_status ing_front_fail_gate(frame *fr, ing_node at, ing_status s) {
     ing_err *e = fr->lo->e;
     if (s == ING_PYTHON || s == ING_MEMORY || !e || e->line || !e->text) return s;
-    char text[1024];
+    static const char mark[] = "\nhelp: "; /* the remedy of a message without a place */
+    char text[1024], *remedy;
     snprintf(text, sizeof text, "%s", e->text);
-    return fail_text(fr, at, s == ING_DECLINED ? ING_COMPILE : s, NULL, text);
+    if ((remedy = strstr(text, mark)) != NULL) {
+        *remedy = 0;
+        remedy += sizeof mark - 1;
+    }
+    return fail_text(fr, at, s == ING_DECLINED ? ING_COMPILE : s, remedy, text);
 }
 
 static const frame *outermost(const frame *fr) {
@@ -242,23 +247,62 @@ static uint32_t edit_distance(const char *a, const char *b) {
     return row[lb] < 3 ? row[lb] : 3;
 }
 
-static ing_status fail_name(frame *fr, ing_node at, uint32_t atom) {
-    const char *name = ing_atoms_text(&fr->t->atoms, atom), *near = NULL;
-    uint32_t best = strlen(name) > 5 ? 3 : strlen(name) > 2 ? 2 : 0;
-    for (uint32_t i = 0; i < fr->names.len; i++) {
-        const char *other = ing_atoms_text(&fr->t->atoms, fr->names.at[i].atom);
-        uint32_t d = edit_distance(name, other);
-        if (d < best) {
-            best = d;
-            near = other;
+/* How many letters may differ for a name to be meant. */
+static uint32_t edits_allowed(const char *name) {
+    size_t n = strlen(name);
+    return n > 5 ? 2 : n > 2 ? 1 : 0;
+}
+
+bool ing_front_is_near(const char *name, const char *other, uint32_t *best) {
+    uint32_t d = edit_distance(name, other);
+    if (d > edits_allowed(name) || d == 0 || d >= *best) return false;
+    *best = d;
+    return true;
+}
+
+/* Is it the variable of some loop of this function? */
+static bool is_loop_name(const frame *fr, uint32_t atom) {
+    const ing_front_tree *t = fr->t;
+    for (ing_node n = 1; n < t->nodes.len; n++) {
+        if (t->nodes.at[n].kind != ING_NODE_FOR) continue;
+        ing_node target = NF(t, n, FOR)->target;
+        uint8_t kind = t->nodes.at[target].kind;
+        bool several = kind == ING_NODE_TUPLE || kind == ING_NODE_LIST;
+        uint32_t elts = several ? NF(t, target, TUPLE)->elts : 0;
+        uint32_t count = several ? list_len(t, elts) : 1;
+        for (uint32_t i = 0; i < count; i++) {
+            ing_node name = several ? list_at(t, elts, i) : target;
+            if (t->nodes.at[name].kind == ING_NODE_NAME &&
+                NF(t, name, NAME)->id == atom + 1)
+                return true;
         }
     }
-    char remedy[160] =
-        "assign it before this line; a name that is first assigned inside "
-        "an `if` or a loop exists only in there";
-    if (near) snprintf(remedy, sizeof remedy, "did you mean '%s'?", near);
-    return ing_front_fail_at(fr, at, ING_NAME, fr->uses[atom] || near ? remedy : NULL,
-                             "Name \"%s\" is not defined", name);
+    return false;
+}
+
+const char *ing_front_suggest(frame *fr, ing_gref of, const char *name) {
+    const ing_gate *g = fr->lo->gate;
+    char near[80] = "";
+    if (g->ops->near) g->ops->near(g->self, of, name, near, sizeof near);
+    if (!*near) return NULL;
+    return ing_arena_printf(&fr->lo->arena, "did you mean '%s'?", near);
+}
+
+static ing_status fail_name(frame *fr, ing_node at, uint32_t atom) {
+    const char *name = ing_atoms_text(&fr->t->atoms, atom), *remedy = NULL;
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < fr->names.len; i++) {
+        const char *other = ing_atoms_text(&fr->t->atoms, fr->names.at[i].atom);
+        if (ing_front_is_near(name, other, &best))
+            remedy = ing_arena_printf(&fr->lo->arena, "did you mean '%s'?", other);
+    }
+    if (!remedy && (fr->uses[atom] & (NAME_ONCE | NAME_MANY) || is_loop_name(fr, atom)))
+        remedy = "assign it before this line; a name that is first assigned inside an "
+                 "`if` or a loop exists only in there";
+    if (!remedy) remedy = ing_front_suggest(fr, 0, name);
+    if (!remedy) remedy = "assign it here or in the module, or make it a parameter";
+    return ing_front_fail_at(fr, at, ING_NAME, remedy, "Name \"%s\" is not defined",
+                             name);
 }
 
 ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out) {
@@ -315,7 +359,7 @@ ing_status ing_front_thing_key(frame *fr, ing_node at, ing_gref of, uint32_t i,
     uint32_t known = ing_map_get(&fr->lo->steps, key);
     ing_gref ref = known ? known - 1 : 0;
     if (!fr->lo->gate->ops->key)
-        return ing_front_fail_at(fr, at, ING_COMPILE, NULL,
+        return ing_front_fail_at(fr, at, ING_COMPILE, "loop over a tuple of its keys",
                                  "dicts from outside cannot be iterated here");
     if (!known) GATE(fr, at, key, of, i, &ref, fr->lo->e);
     step_done(fr, key, ref, out);

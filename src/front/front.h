@@ -53,15 +53,16 @@ ing_front_kind ing_front_kind_find(const char *ast_class); /* OTHER when unknown
 /* Operators by ast class name: Add Sub Mult Div FloorDiv Mod Pow LShift RShift BitOr
  * BitXor BitAnd MatMult / And Or / Not Invert UAdd USub / Eq NotEq Lt LtE Gt GtE Is IsNot
  * In NotIn. */
-#define ING_FRONT_OP_LIST(X)                                                        \
-    X(Add, "+")                                                                     \
-    X(Sub, "-")                                                                     \
-    X(Mult, "*") X(Div, "/") X(FloorDiv, "//") X(Mod, "%") X(Pow, "**")             \
-        X(LShift, "<<") X(RShift, ">>") X(BitOr, "|") X(BitXor, "^") X(BitAnd, "&") \
-            X(MatMult, "@") X(And, "and") X(Or, "or") X(Not, "not") X(Invert, "~")  \
-                X(UAdd, "+") X(USub, "-") X(Eq, "==") X(NotEq, "!=") X(Lt, "<")     \
-                    X(LtE, "<=") X(Gt, ">") X(GtE, ">=") X(Is, "is")                \
-                        X(IsNot, "is not") X(In, "in") X(NotIn, "not in")
+#define ING_FRONT_OP_LIST(X)                                                           \
+    X(Add, "+")                                                                        \
+    X(Sub, "-")                                                                        \
+    X(Mult, "*")                                                                       \
+    X(Div, "/") X(FloorDiv, "//") X(Mod, "%") X(Pow, "**") X(LShift, "<<")             \
+        X(RShift, ">>") X(BitOr, "|") X(BitXor, "^") X(BitAnd, "&") X(MatMult, "@")    \
+            X(And, "and") X(Or, "or") X(Not, "not") X(Invert, "~") X(UAdd, "+")        \
+                X(USub, "-") X(Eq, "==") X(NotEq, "!=") X(Lt, "<") X(LtE, "<=")        \
+                    X(Gt, ">") X(GtE, ">=") X(Is, "is") X(IsNot, "is not") X(In, "in") \
+                        X(NotIn, "not in")
 typedef enum ing_front_op {
     ING_AST_NONE,
 #define X(name, text) ING_AST_##name,
@@ -161,6 +162,9 @@ void ing_front_message_fill(const char *message, const uint64_t *words, uint32_t
                             ing_bytes *out);
 /* As Python's repr of a number of type t. */
 void ing_front_put_float(double d, ing_dtype t, ing_bytes *out);
+
+/* Is `other` closer to a misspelled name than *best (letters), and close enough? */
+bool ing_front_is_near(const char *name, const char *other, uint32_t *best);
 
 /* Writes "file:line:col: text", the source line and a caret into the error, with an
  * optional remedy ("help: ..."). Used by lowering and by run-time errors. */

@@ -86,10 +86,10 @@ typedef enum value_kind {
     V_ITER, /* range, ndrange, grouped, enumerate, zip: tag = ing_intrinsic, items, n */
     V_SHAPE, /* inst = array: its shape, one DIM per axis that is read */
     /* run time */
-    V_RT,    /* inst of type */
-    V_REF,   /* inst: address of a `type`; `shared` */
-    V_ARRAY, /* inst of array type */
-    V_TYPE,  /* type: a vector or matrix type; gref */
+    V_RT,     /* inst of type */
+    V_REF,    /* inst: address of a `type`; `shared` */
+    V_ARRAY,  /* inst of array type */
+    V_TYPE,   /* type: a vector or matrix type; gref */
     V_FORMAT, /* items, n: text (V_STR) and numbers to come (V_RT, format in s) */
 } value_kind;
 
@@ -244,6 +244,8 @@ void ing_front_scope_close(frame *fr, uint32_t mark);
 value *ing_front_scope_find(frame *fr, uint32_t atom);
 ing_status ing_front_scope_add(frame *fr, uint32_t atom, const value *v);
 ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out);
+/* "did you mean ...?", from the names in scope or the attributes of a thing; or NULL. */
+const char *ing_front_suggest(frame *fr, ing_gref of, const char *name);
 /* One cached step from a thing; *out is V_THING, or V_VOID when there is no such thing. */
 ing_status ing_front_thing_attr(frame *fr, ing_node at, ing_gref of, const char *name,
                                 value *out);
@@ -273,6 +275,8 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v);
 ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out);
 ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p,
                                  const value *v);
+/* What to do with something that is no number, where one is needed. */
+const char *ing_front_number_remedy(const value *v);
 /* An instruction for a scalar; V_REF is loaded, literals take the default dtypes. */
 ing_status ing_front_load(frame *fr, ing_node at, const value *v, value *out);
 ing_status ing_front_convert(frame *fr, ing_node at, const value *v, ing_dtype to,
@@ -408,6 +412,8 @@ ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
                                const call_args *a, value *out);
 ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
                                     const call_args *a, value *out);
+/* Where result i of `count` stands in a `return`. */
+ing_node ing_front_result_node(const frame *fr, ing_node n, uint32_t i, uint32_t count);
 ing_status ing_front_func_return(frame *fr, ing_node n,
                                  const value *v); /* `return` in a func */
 

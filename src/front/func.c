@@ -35,7 +35,8 @@ typedef struct call {
     ing_node node;
     const value *fn;
     func_info *info;
-    value *args; /* one per parameter */
+    value *args;  /* one per parameter */
+    ing_node *at; /* where each was written */
     bool *defaulted;
     ing_gref *refs; /* things for the gate's frame */
 } call;
@@ -205,6 +206,7 @@ static ing_status bind_keywords(call *c, const call_args *a, bool *given) {
                                      c->info->t->name);
         given[i] = true;
         c->args[i] = a->kw[k];
+        c->at[i] = a->kw_node[k];
     }
     return ING_OK;
 }
@@ -222,10 +224,12 @@ static ing_status bind_args(call *c, const call_args *a) {
     if (first) {
         ING_TRY(
             ing_front_thing_attr(fr, c->node, c->fn->gref, "__self__", &c->args[0]));
+        c->at[0] = c->node;
         given[0] = true;
     }
     for (uint32_t i = 0; i < a->n; i++) {
         c->args[i + first] = a->at[i];
+        c->at[i + first] = a->node[i];
         given[i + first] = true;
     }
     ING_TRY(bind_keywords(c, a, given));
@@ -245,18 +249,18 @@ static bool is_outside(const value *v) {
 }
 
 /* Items travel by value; of things from outside only whole arguments can be passed. */
-static ing_status pass_items(call *c, value *v) {
+static ing_status pass_items(call *c, ing_node at, value *v) {
     frame *fr = c->fr;
     value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
     if (!items) return no_memory(fr);
     for (uint32_t i = 0; i < v_children(v); i++) {
         items[i] = v->items[i];
-        ING_TRY(ing_front_force(fr, c->node, &items[i]));
+        ING_TRY(ing_front_force(fr, at, &items[i]));
         if (ing_front_is_runtime(&items[i]))
-            ING_TRY(ing_front_load(fr, c->node, &items[i], &items[i]));
-        if (v_holds(&items[i])) ING_TRY(pass_items(c, &items[i]));
+            ING_TRY(ing_front_load(fr, at, &items[i], &items[i]));
+        if (v_holds(&items[i])) ING_TRY(pass_items(c, at, &items[i]));
         if (is_outside(&items[i]))
-            return ing_front_fail_at(fr, c->node, ING_TYPE,
+            return ing_front_fail_at(fr, at, ING_TYPE,
                                      "pass it as an argument of its own",
                                      "%s inside a tuple cannot be passed to a func yet",
                                      ing_front_describe(fr, &items[i]));
@@ -268,33 +272,34 @@ static ing_status pass_items(call *c, value *v) {
 static ing_status pass_arg(call *c, uint32_t i) {
     frame *fr = c->fr;
     value *v = &c->args[i];
+    ing_node at = c->at[i];
     const ing_gate_param *p = &c->info->params[i];
-    ING_TRY(ing_front_force(fr, c->node, v));
+    ING_TRY(ing_front_force(fr, at, v));
     v->fixed = v->arg = v->from_static = false;
     if (p->passing == ING_PASS_VALUE && p->tensor.rank)
-        return ing_front_tensor_convert(fr, c->node, v, &p->tensor, p->dtype, v);
+        return ing_front_tensor_convert(fr, at, v, &p->tensor, p->dtype, v);
     if (p->passing == ING_PASS_ANY && ing_front_is_tensor(fr, v))
-        return ing_front_tensor_load(fr, c->node, v, v);
+        return ing_front_tensor_load(fr, at, v, v);
     if (p->passing == ING_PASS_VALUE) {
         uint32_t inst = 0;
-        ING_TRY(ing_front_convert(fr, c->node, v, p->dtype, &inst));
+        ING_TRY(ing_front_convert(fr, at, v, p->dtype, &inst));
         *v = ing_front_rt(inst, p->dtype);
         return ING_OK;
     }
-    if (p->passing == ING_PASS_ARRAY) return ing_front_check_array(fr, c->node, p, v);
+    if (p->passing == ING_PASS_ARRAY) return ing_front_check_array(fr, at, p, v);
     if (p->passing == ING_PASS_ANY && ing_front_is_scalar(v) && v->kind != V_SEEN)
-        return ing_front_load(fr, c->node, v, v);
+        return ing_front_load(fr, at, v, v);
     if (v->kind == V_SHAPE) {
         value *items;
         uint32_t n = 0;
         bool ok = false;
-        ING_TRY(ing_front_items(fr, c->node, v, &items, &n, &ok));
+        ING_TRY(ing_front_items(fr, at, v, &items, &n, &ok));
         *v = ing_front_seq(V_TUPLE, items, n);
     }
-    if (v_holds(v)) return pass_items(c, v);
+    if (v_holds(v)) return pass_items(c, at, v);
     if (is_outside(v)) c->refs[i] = v->gref;
     if (v->kind == V_VOID || v->kind == V_ITER || v->kind == V_SLICE)
-        return ing_front_fail_at(fr, c->node, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, at, ING_TYPE, ing_front_number_remedy(v),
                                  "%s cannot be passed to a func",
                                  ing_front_describe(fr, v));
     return ING_OK;
@@ -464,6 +469,17 @@ static ing_status whole_tensor(frame *fr, value *v) {
     return ING_OK;
 }
 
+ing_node ing_front_result_node(const frame *fr, ing_node n, uint32_t i,
+                               uint32_t count) {
+    ing_node v = NF(fr->t, n, RETURN)->value;
+    if (!v || fr->t->nodes.at[v].kind != ING_NODE_TUPLE) return v ? v : n;
+    uint32_t elts = NF(fr->t, v, TUPLE)->elts;
+    bool apart = list_len(fr->t, elts) == count && i < count;
+    for (uint32_t k = 0; apart && k < count; k++)
+        apart = fr->t->nodes.at[list_at(fr->t, elts, k)].kind != ING_NODE_STARRED;
+    return apart ? list_at(fr->t, elts, i) : v;
+}
+
 static ing_status annotated_result(frame *fr, ing_node n, const value *v, value *out) {
     const ing_gate_returns *r = &fr->returns;
     value one = *v, *items = &one;
@@ -473,20 +489,22 @@ static ing_status annotated_result(frame *fr, ing_node n, const value *v, value 
         ING_TRY(ing_front_items(fr, n, v, &items, &count, &ok));
     if (!ok) items = &one, count = 1;
     if (count != r->n)
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, n, ING_TYPE,
+                                 "return as many values as the annotation names",
                                  "%s is annotated to return %u values, this returns %u",
                                  fr->name, r->n, count);
     value *made = ING_NEW_ARRAY(&fr->lo->arena, count, value);
     if (!made) return no_memory(fr);
     for (uint32_t i = 0; i < count; i++) {
+        ing_node at = ing_front_result_node(fr, n, i, count);
         uint32_t inst = 0;
         if (r->tensors[i].rank) {
-            ING_TRY(ing_front_tensor_convert(fr, n, &items[i], &r->tensors[i],
+            ING_TRY(ing_front_tensor_convert(fr, at, &items[i], &r->tensors[i],
                                              r->dtypes[i], &made[i]));
             ING_TRY(whole_tensor(fr, &made[i]));
             continue;
         }
-        ING_TRY(ing_front_convert(fr, n, &items[i], r->dtypes[i], &inst));
+        ING_TRY(ing_front_convert(fr, at, &items[i], r->dtypes[i], &inst));
         made[i] = ing_front_rt(inst, r->dtypes[i]);
     }
     *out = count == 1 && !r->tuple ? made[0] : ing_front_seq(V_TUPLE, made, count);
@@ -714,9 +732,10 @@ ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
     ING_TRY(info_get(&c, fn_key));
     uint32_t count = c.info->list.n;
     c.args = ING_NEW_ARRAY(&fr->lo->arena, count + 1, value);
+    c.at = ING_NEW_ARRAY(&fr->lo->arena, count + 1, ing_node);
     c.defaulted = ING_NEW_ARRAY(&fr->lo->arena, count + 1, bool);
     c.refs = ING_NEW_ARRAY(&fr->lo->arena, count + 1, ing_gref);
-    if (!c.args || !c.defaulted || !c.refs) return no_memory(fr);
+    if (!c.args || !c.at || !c.defaulted || !c.refs) return no_memory(fr);
     ING_TRY(bind_args(&c, a));
     for (uint32_t i = 0; i < count; i++)
         if (!c.defaulted[i]) ING_TRY(pass_arg(&c, i));

@@ -159,7 +159,7 @@ static ing_status in_py_round(frame *fr, ing_node n, const intrin *in,
         return ING_OK;
     }
     if (!(fabs(v.f) < 9e18))
-        return ing_front_fail_at(fr, n, ING_VALUE, NULL,
+        return ing_front_fail_at(fr, n, ING_VALUE, "keep it a float",
                                  "this number does not fit in an integer");
     *out = ing_front_int((int64_t)nearbyint(v.f));
     return ING_OK;
@@ -174,7 +174,7 @@ static ing_status in_min_max(frame *fr, ing_node n, const intrin *in,
     if (a->n == 1 && !ing_front_is_scalar(out)) {
         ING_TRY(ing_front_items(fr, n, out, &items, &count, &ok));
         if (!ok || !count)
-            return ing_front_fail_at(fr, a->node[0], ING_TYPE, NULL,
+            return ing_front_fail_at(fr, a->node[0], ING_TYPE, "give it two numbers",
                                      "numbers are needed here; this is %s",
                                      ing_front_describe(fr, out));
         *out = items[0];
@@ -244,7 +244,7 @@ static ing_status static_number(frame *fr, ing_node at, ing_intrinsic id,
         *out = ing_front_float(literal_float(v));
     } else if (v->kind == V_FLOAT) {
         if (!(v->f > -9.3e18 && v->f < 9.2e18))
-            return ing_front_fail_at(fr, at, ING_VALUE, NULL,
+            return ing_front_fail_at(fr, at, ING_VALUE, "keep it a float",
                                      "this number does not fit in an integer");
         *out = ing_front_int((int64_t)v->f);
     } else {
@@ -368,7 +368,8 @@ static ing_status in_len(frame *fr, ing_node n, const intrin *in, const call_arg
     ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
     if (!ok)
         return ing_front_fail_at(fr, a->node[0], ING_TYPE,
-                                 v.kind == V_ARRAY ? "use a.shape[0]" : NULL,
+                                 v.kind == V_ARRAY ? "use a.shape[0]"
+                                                   : "tuples, lists and dicts have one",
                                  "%s has no length", ing_front_describe(fr, &v));
     *out = ing_front_int(count);
     return ING_OK;
@@ -383,9 +384,9 @@ static ing_status in_sequence(frame *fr, ing_node n, const intrin *in,
         ING_TRY(arg_forced(fr, a, 0, &v));
         ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
         if (!ok)
-            return ing_front_fail_at(fr, a->node[0], ING_TYPE, NULL,
-                                     "%s cannot be unpacked",
-                                     ing_front_describe(fr, &v));
+            return ing_front_fail_at(
+                fr, a->node[0], ING_TYPE, "give it a tuple, a list or a range",
+                "%s cannot be unpacked", ing_front_describe(fr, &v));
     }
     *out = ing_front_seq(in->op == V_LIST ? V_LIST : V_TUPLE, items, count);
     return ING_OK;
@@ -423,7 +424,7 @@ static ing_status in_attr(frame *fr, ing_node n, const intrin *in, const call_ar
     value of = a->at[0], name;
     ING_TRY(arg_forced(fr, a, 1, &name));
     if (name.kind != V_STR || !of.gref)
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, n, ING_TYPE, "write x.name",
                                  "%s needs a thing from outside and a constant name",
                                  in->op == ING_IN_PY_HASATTR ? "hasattr" : "getattr");
     value got;
@@ -434,11 +435,20 @@ static ing_status in_attr(frame *fr, ing_node n, const intrin *in, const call_ar
     }
     *out = got.kind == V_VOID && a->n > 2 ? a->at[2] : got;
     if (out->kind != V_VOID) return ING_OK;
-    return ing_front_fail_at(fr, n, ING_NAME, NULL, "there is no attribute '%s'",
-                             name.s);
+    return ing_front_fail_at(fr, n, ING_NAME, "give a third argument for that case",
+                             "there is no attribute '%s'", name.s);
 }
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
+
+static bool is_loop_option(const char *name) {
+    static const char *const names[] = {"serialize",          "name",
+                                        "block_dim",          "parallelize",
+                                        "block_dim_adaptive", "bit_vectorize"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
 
 static ing_status in_loop_config(frame *fr, ing_node n, const intrin *in,
                                  const call_args *a, value *out) {
@@ -447,7 +457,14 @@ static ing_status in_loop_config(frame *fr, ing_node n, const intrin *in,
         value v = a->kw[i];
         bool truth = false;
         ING_TRY(ing_front_force(fr, a->kw_node[i], &v));
-        if (strcmp(ing_front_atom_text(fr, a->kw_name[i]), "serialize") != 0) continue;
+        const char *name = ing_front_atom_text(fr, a->kw_name[i]);
+        if (!is_loop_option(name))
+            return ing_front_fail_at(
+                fr, a->kw_node[i], ING_TYPE,
+                "it has serialize, name, block_dim, parallelize, block_dim_adaptive "
+                "and bit_vectorize",
+                "qd.loop_config has no parameter '%s'", name);
+        if (strcmp(name, "serialize") != 0) continue;
         ING_TRY(ing_front_truth(fr, a->kw_node[i], &v, &truth));
         fr->serialize_next = truth;
     }
@@ -470,7 +487,7 @@ static ing_status check_axes(frame *fr, ing_node at, value *axes, uint32_t n) {
         ING_TRY(ing_front_force(fr, at, &items[i]));
         if (items[i].kind != V_INT)
             return ing_front_fail_at(
-                fr, at, ING_TYPE, NULL,
+                fr, at, ING_TYPE, "list every axis once, outermost first",
                 "qd.ndrange(axes=...) entries must be Python ints; got %s",
                 ing_front_describe(fr, &items[i]));
         if (items[i].i >= 0 && items[i].i < n) seen |= 1u << items[i].i;
@@ -488,7 +505,7 @@ static ing_status in_ndrange(frame *fr, ing_node n, const intrin *in,
                              const call_args *a, value *out) {
     (void)in;
     if (a->n == 0 || a->n > ING_MAX_NDIM)
-        return ing_front_fail_at(fr, n, ING_SYNTAX, NULL,
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "give it one extent for each axis",
                                  "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
     value *items = ING_NEW_ARRAY(&fr->lo->arena, a->n + 1, value);
     if (!items)
@@ -497,7 +514,7 @@ static ing_status in_ndrange(frame *fr, ing_node n, const intrin *in,
     items[a->n] = ing_front_none();
     for (uint32_t i = 0; i < a->n_kw; i++) {
         if (strcmp(ing_front_atom_text(fr, a->kw_name[i]), "axes") != 0)
-            return ing_front_fail_at(fr, a->kw_node[i], ING_SYNTAX, NULL,
+            return ing_front_fail_at(fr, a->kw_node[i], ING_SYNTAX, "it has `axes`",
                                      "qd.ndrange has no parameter '%s'",
                                      ing_front_atom_text(fr, a->kw_name[i]));
         value axes = a->kw[i];
@@ -659,6 +676,29 @@ static const intrin table[ING_IN_N] = {
 #undef ROUND
 #undef ATOMIC
 
+/* How it is called, for a remedy. */
+static const char *usage(frame *fr, const intrin *in, const char *name) {
+    static const char *const args[] = {"", "x", "x, y", "x, y, z"};
+    if (in->fn == in_cast) return "it is called with (x, dtype)";
+    if (in->fn == in_select) return "it is called with (condition, x, y)";
+    if (in->fn == in_cas) return "it is called with (place, expected, new)";
+    if (strcmp(name, "range") == 0) return "it is called with (n) or (begin, end)";
+    return ing_arena_printf(&fr->lo->arena, "it is called with (%s)",
+                            args[in->min < 4 ? in->min : 0]);
+}
+
+static ing_status fail_count(frame *fr, ing_node n, const intrin *in, const char *name,
+                             uint32_t found) {
+    bool few = found < in->min;
+    uint32_t limit = few ? in->min : in->max;
+    return ing_front_fail_at(fr, n, ING_TYPE, usage(fr, in, name),
+                             "%s takes %s%u argument%s, found %u", name,
+                             in->max == in->min ? ""
+                             : few              ? "at least "
+                                                : "at most ",
+                             limit, limit == 1 ? "" : "s", found);
+}
+
 ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
                                     const call_args *a, value *out) {
     const intrin *in = &table[id < ING_IN_N ? id : ING_IN_NONE];
@@ -670,13 +710,11 @@ ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
     if (done) return ING_OK;
     if (strncmp(name, "builtins.", 9) == 0) name += 9;
     if (!in->fn)
-        return ing_front_fail_at(fr, n, ING_SYNTAX, NULL,
+        return ing_front_fail_at(fr, n, ING_SYNTAX,
+                                 "compute it outside and pass the result",
                                  "%s is not supported yet in kernels", name);
     if (a->n < in->min || (a->n > in->max && in->max != 255))
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
-                                 "%s takes %s%u argument%s, found %u", name,
-                                 in->max == in->min ? "" : "at least ", in->min,
-                                 in->min == 1 ? "" : "s", a->n);
+        return fail_count(fr, n, in, name, a->n);
     if (a->n_kw && !in->keywords)
         return ing_front_fail_at(fr, a->kw_node[0], ING_TYPE, "pass it by position",
                                  "%s has no parameter '%s'", name,

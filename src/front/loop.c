@@ -149,6 +149,11 @@ static ing_status run_loop(frame *fr, const run *r) {
 
 static ing_status bound(frame *fr, ing_node at, const value *v, uint32_t *inst) {
     value x;
+    if (v->kind == V_ARRAY)
+        return ing_front_fail_at(fr, at, ING_TYPE,
+                                 "loop over its indices: range(a.shape[0]), or "
+                                 "`for i in a`",
+                                 "a number is needed here; this is an array");
     ING_TRY(ing_front_load(fr, at, v, &x));
     ing_dtype t = v_type(&x);
     if (ing_dtype_is_float(t) || t == ING_I64 || t == ING_U64 || t == ING_U32) {
@@ -164,6 +169,19 @@ static ing_status bound(frame *fr, ing_node at, const value *v, uint32_t *inst) 
     return ING_OK;
 }
 
+/* Where argument i of n stands, if the iterator is written as a call with as many. */
+static ing_node arg_node(const frame *fr, ing_node at, uint32_t i, uint32_t n) {
+    while (fr->t->nodes.at[at].kind == ING_NODE_CALL) {
+        uint32_t args = NF(fr->t, at, CALL)->args;
+        ing_node arg = list_len(fr->t, args) ? list_at(fr->t, args, 0) : 0;
+        if (!arg || fr->t->nodes.at[arg].kind == ING_NODE_STARRED) break;
+        if (list_len(fr->t, args) == n) return list_at(fr->t, args, i);
+        if (list_len(fr->t, args) != 1) break;
+        at = arg; /* qd.grouped(...), qd.static(...) */
+    }
+    return at;
+}
+
 static ing_status range_for(frame *fr, ing_node n, const value *it) {
     const struct nf_FOR *f = NF(fr->t, n, FOR);
     if (it->n != 1 && it->n != 2)
@@ -172,8 +190,12 @@ static ing_status range_for(frame *fr, ing_node n, const value *it) {
             "loop over the count and compute the value: i = start + k * step",
             "Range should have 1 or 2 arguments, found %u", it->n);
     run r = {.node = n, .body = f->body, .n = 1};
-    if (it->n == 2) ING_TRY(bound(fr, f->iter, &it->items[0], &r.at[0].begin));
-    ING_TRY(bound(fr, f->iter, &it->items[it->n - 1], &r.at[0].extent)); /* the end */
+    uint32_t end = it->n - 1;
+    ing_node at = arg_node(fr, f->iter, end, it->n);
+    if (end)
+        ING_TRY(
+            bound(fr, arg_node(fr, f->iter, 0, it->n), &it->items[0], &r.at[0].begin));
+    ING_TRY(bound(fr, at, &it->items[end], &r.at[0].extent));
     return run_loop(fr, &r);
 }
 
@@ -186,7 +208,7 @@ static ing_status ndrange_axis(frame *fr, ing_node at, value *v, axis *a) {
     if (!ing_front_is_scalar(v)) ING_TRY(ing_front_items(fr, at, v, &items, &n, &ok));
     if (!ok || (items != v && n != 2))
         return ing_front_fail_at(
-            fr, at, ING_SYNTAX, NULL,
+            fr, at, ING_SYNTAX, "there are no steps: compute the value in the loop",
             "Every argument of ndrange should be a scalar or a tuple/list like (begin, "
             "end)");
     uint32_t part[2] = {0, 0};
@@ -216,7 +238,8 @@ static ing_status ndrange_for(frame *fr, ing_node n, const value *it, bool group
     const struct nf_FOR *f = NF(fr->t, n, FOR);
     run r = {.node = n, .body = f->body, .grouped = grouped, .n = it->n - 1};
     if (r.n == 0 || r.n > ING_MAX_NDIM)
-        return ing_front_fail_at(fr, f->iter, ING_SYNTAX, NULL,
+        return ing_front_fail_at(fr, f->iter, ING_SYNTAX,
+                                 "give it one extent for each axis",
                                  "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
     const value *axes = &it->items[r.n];
     for (uint32_t p = 0; p < r.n; p++) {
@@ -225,7 +248,8 @@ static ing_status ndrange_for(frame *fr, ing_node n, const value *it, bool group
     }
     axis made[ING_MAX_NDIM] = {0}; /* arguments are read in source order */
     for (uint32_t i = 0; i < r.n; i++)
-        ING_TRY(ndrange_axis(fr, f->iter, &it->items[i], &made[i]));
+        ING_TRY(
+            ndrange_axis(fr, arg_node(fr, f->iter, i, r.n), &it->items[i], &made[i]));
     for (uint32_t p = 0; p < r.n; p++) {
         uint32_t target = r.at[p].target;
         r.at[p] = made[target];
@@ -265,7 +289,7 @@ static ing_status ndrange_items(frame *fr, ing_node at, const value *it, value *
     uint32_t n = it->n - 1;
     int64_t begin[ING_MAX_NDIM], extent[ING_MAX_NDIM], total = 1;
     if (n == 0 || n > ING_MAX_NDIM)
-        return ing_front_fail_at(fr, at, ING_SYNTAX, NULL,
+        return ing_front_fail_at(fr, at, ING_SYNTAX, "give it one extent for each axis",
                                  "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
     for (uint32_t i = 0; i < n; i++) {
         value *v = &it->items[i], *part = v;
@@ -401,7 +425,8 @@ ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out) {
             return ndrange_for(fr, n, inner, true);
     }
     return ing_front_fail_at(fr, f->iter, ING_SYNTAX,
-                             ing_front_is_static(&it)
+                             ing_front_is_scalar(&it) ? "loop over range(n)"
+                             : ing_front_is_static(&it)
                                  ? "wrap it in qd.static(...) to unroll the loop"
                                  : "loop over range(n) and index inside",
                              "a loop cannot run over %s", ing_front_describe(fr, &it));

@@ -18,21 +18,23 @@ static const struct {
      "define it outside, with @qd.func"},
     {"Lambda", "`lambda` is not supported in kernels", "define a @qd.func"},
     {"With", "`with` is not supported in kernels yet",
-     "put the code around the kernel call"},
+     "put the code around the call of the kernel"},
     {"Set", "sets are not supported in kernels", "use a tuple"},
     {"SetComp", "set comprehensions are not supported in kernels",
      "use a list comprehension"},
-    {"FormattedValue", "f-strings are not supported in kernels yet", NULL},
+    {"FormattedValue", "f-strings are not supported here", "print the value"},
     {"JoinedStr", "f-strings are not supported in kernels yet",
      "return or store the values and format them in Python"},
-    {"Starred", "`*` is only supported for the arguments of a call", NULL},
+    {"Starred", "`*` is only supported for the arguments of a call",
+     "write the items out"},
     {"AsyncFunctionDef", "Function definition is not allowed in 'qd.kernel'.",
      "define it outside, with @qd.func"},
     {"ClassDef", "classes cannot be defined in kernels", "define the class outside"},
     {"Delete", "`del` is not supported in kernels", "leave it out"},
     {"TypeAlias", "type aliases are not supported in kernels", "define it outside"},
     {"AsyncFor", "`async for` is not supported in kernels", "use a plain for"},
-    {"AsyncWith", "`async with` is not supported in kernels", NULL},
+    {"AsyncWith", "`async with` is not supported in kernels",
+     "put the code around the call of the kernel"},
     {"Match", "`match` is not supported in kernels", "use if / elif"},
     {"Raise", "`raise` is not supported in kernels",
      "use assert with qd.init(debug=True), or store an error code in an array"},
@@ -44,10 +46,11 @@ static const struct {
     {"Global", "`global` is not supported in kernels",
      "globals are read without it; write results to arrays"},
     {"Nonlocal", "`nonlocal` is not supported in kernels", "write results to arrays"},
-    {"Await", "`await` is not supported in kernels", NULL},
+    {"Await", "`await` is not supported in kernels",
+     "wait before the kernel is called"},
     {"Yield", "`yield` is not supported in kernels", "write results to an array"},
     {"YieldFrom", "`yield` is not supported in kernels", "write results to an array"},
-    {"TemplateStr", "t-strings are not supported in kernels", NULL},
+    {"TemplateStr", "t-strings are not supported in kernels", "use an f-string"},
 };
 
 ing_status ing_front_unsupported(frame *fr, ing_node n) {
@@ -63,7 +66,8 @@ ing_status ing_front_unsupported(frame *fr, ing_node n) {
             return ing_front_fail_at(fr, n, ING_SYNTAX, refusals[i].remedy,
                                      "%s (Unsupported node \"%s\")", refusals[i].text,
                                      cls);
-    return ing_front_fail_at(fr, n, ING_SYNTAX, NULL, "Unsupported node \"%s\"", cls);
+    return ing_front_fail_at(fr, n, ING_SYNTAX, "write it outside of the kernel",
+                             "Unsupported node \"%s\"", cls);
 }
 
 /* ---- branches ---------------------------------------------------------------------------------- */
@@ -158,8 +162,9 @@ static ing_status leave_loop(frame *fr, ing_node n, bool is_break, flow *out) {
     loop *l = fr->loops;
     const char *word = is_break ? "break" : "continue";
     if (!l)
-        return ing_front_fail_at(fr, n, ING_SYNTAX, NULL, "`%s` outside of a loop",
-                                 word);
+        return ing_front_fail_at(fr, n, ING_SYNTAX,
+                                 "use it inside of a `for` or `while`",
+                                 "`%s` outside of a loop", word);
     if (l->unrolled) {
         if (fr->control != l->control)
             return ing_front_fail_at(
@@ -207,17 +212,18 @@ static ing_status kernel_return(frame *fr, ing_node n, const value *v) {
     if (!ok) items = &one, count = 1;
     if (count != r->n)
         return ing_front_fail_at(
-            fr, n, ING_TYPE, NULL,
-            "the kernel is annotated to return %u values, this returns %u", r->n,
-            count);
+            fr, n, ING_TYPE, "return as many values as the annotation names",
+            "the kernel is annotated to return %u value%s, this returns %u", r->n,
+            r->n == 1 ? "" : "s", count);
     for (uint32_t i = 0, slot = 0; i < count; i++) {
         value *part = &items[i];
+        ing_node at = ing_front_result_node(fr, n, i, count);
         uint32_t inst = 0, m = 1;
         if (r->tensors[i].rank)
-            ING_TRY(ing_front_tensor_results(fr, n, &items[i], &r->tensors[i],
+            ING_TRY(ing_front_tensor_results(fr, at, &items[i], &r->tensors[i],
                                              r->dtypes[i], &part, &m));
         for (uint32_t k = 0; k < m; k++) {
-            ING_TRY(ing_front_convert(fr, n, &part[k], r->dtypes[i], &inst));
+            ING_TRY(ing_front_convert(fr, at, &part[k], r->dtypes[i], &inst));
             fr->b.loc = n;
             ing_ir_emit(&fr->b, ING_OP_SET_RET, 0, slot++, inst, 0);
         }

@@ -132,7 +132,7 @@ static ing_status new_arg(frame *fr, ing_gref ref, ing_type t, ing_dtype dtype,
 static ing_status force_array(frame *fr, ing_node at, const ing_gate_fact *f,
                               value *v) {
     if (f->ndim > ING_MAX_NDIM)
-        return ing_front_fail_at(fr, at, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, at, ING_TYPE, "reshape it",
                                  "an array of %u axes; at most %d", f->ndim,
                                  ING_MAX_NDIM);
     ing_type elem = f->dtype;
@@ -238,7 +238,8 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
     if (f.kind == ING_GATE_TENSOR) return ing_front_tensor_thing(fr, at, &f, v);
     if (f.kind == ING_GATE_TENSOR_TYPE) return force_tensor_type(fr, at, &f, v);
     if (f.kind == ING_GATE_ABSENT)
-        return ing_front_fail_at(fr, at, ING_NAME, NULL, "there is nothing here");
+        return ing_front_fail_at(fr, at, ING_NAME, "assign it before the kernel runs",
+                                 "there is nothing here");
     force_static(&f, v);
     return ING_OK;
 }
@@ -365,15 +366,31 @@ static uint32_t const_of(frame *fr, const value *v, ing_dtype t) {
     return ing_ir_const_int(&fr->b, t, v->i);
 }
 
+const char *ing_front_number_remedy(const value *v) {
+    switch ((value_kind)v->kind) {
+    case V_ARRAY:
+        return "read an element of it, in a loop over its indices: a[i], or a[()] when "
+               "it has no axes";
+    case V_TUPLE:
+    case V_LIST: return "pick an item: t[0]";
+    case V_DICT: return "pick an item: d[key]";
+    case V_SHAPE: return "pick an axis: a.shape[0]";
+    case V_STR: return "strings exist only as compile-time values; use a number";
+    case V_FORMAT: return "formatted text can only be printed";
+    case V_FUNC:
+    case V_INTRINSIC: return "call it";
+    case V_DTYPE:
+    case V_TYPE: return "call it to convert a number: qd.f32(x)";
+    case V_NONE: return "give it a number; qd.static(x is None) asks before";
+    case V_VOID: return "let the func return a value";
+    case V_ITER: return "loop over it";
+    case V_SLICE: return "use an integer";
+    default: return "use one of its members that is a number";
+    }
+}
+
 static ing_status fail_number(frame *fr, ing_node at, const value *v) {
-    const char *remedy = NULL;
-    if (v->kind == V_ARRAY)
-        remedy = "read an element of it: a[i], or a[()] when it has no axes";
-    if (v->kind == V_TUPLE || v->kind == V_LIST) remedy = "pick an item: t[0]";
-    if (v->kind == V_STR) remedy = "strings exist only as compile-time values";
-    if (v->kind == V_FUNC || v->kind == V_INTRINSIC) remedy = "call it";
-    if (v->kind == V_DTYPE) remedy = "call it to convert a number: qd.f32(x)";
-    return ing_front_fail_at(fr, at, ING_TYPE, remedy,
+    return ing_front_fail_at(fr, at, ING_TYPE, ing_front_number_remedy(v),
                              "a number is needed here; this is %s",
                              ing_front_describe(fr, v));
 }
@@ -428,7 +445,7 @@ ing_status ing_front_convert(frame *fr, ing_node at, const value *given, ing_dty
     }
     ING_TRY(ing_front_load(fr, at, &v, &v));
     if (v.type >= ING_DTYPE_N)
-        return ing_front_fail_at(fr, at, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, at, ING_TYPE, "pick an element: v[0]",
                                  "a number is needed here; this is %s",
                                  ing_front_describe(fr, &v));
     *inst = ing_front_emit_cast(fr, v.inst, v_type(&v), to);
@@ -481,6 +498,9 @@ ing_status ing_front_truth(frame *fr, ing_node at, const value *v, bool *out) {
     case V_DTYPE:
     case V_FUNC:
     case V_INTRINSIC: *out = true; return ING_OK;
+    case V_ARRAY:
+        return ing_front_fail_at(fr, at, ING_TYPE, ing_front_number_remedy(v),
+                                 "an array is neither true nor false");
     default:
         return ing_front_fail_at(
             fr, at, ING_COMPILE,
@@ -505,7 +525,7 @@ static ing_status range_items(frame *fr, ing_node at, const value *v, value **it
         part[v->n == 1 ? 1 : i] = v->items[i].i;
     }
     if (part[2] == 0)
-        return ing_front_fail_at(fr, at, ING_VALUE, NULL,
+        return ing_front_fail_at(fr, at, ING_VALUE, "leave the step out",
                                  "range() with a step of zero");
     __int128 span = (__int128)part[1] - part[0], step = part[2];
     __int128 count = (span + step + (step > 0 ? -1 : 1)) / step;

@@ -134,6 +134,9 @@ typedef struct ing_gate_ops {
     ing_status (*memo_key)(void *self, ing_gref of, ing_hash128 *out, ing_err *e);
     /* Short text of a thing for messages, e.g. "list of 3 items"; into buf, never fails. */
     void (*describe)(void *self, ing_gref of, char *buf, size_t size);
+    /* The name in scope (of == 0) or attribute that was probably meant, for a message; "" if
+       none. Not recorded. NULL: nobody knows. */
+    void (*near)(void *self, ing_gref of, const char *name, char *buf, size_t size);
     /* A warning that belongs to the variant (R16). */
     ing_status (*warn)(void *self, const char *category, const char *text, ing_err *e);
     /* Text for the user's standard output, now (static_print). NULL: nobody listens. */

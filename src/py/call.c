@@ -5,20 +5,37 @@
 #include "py/kernel.h"
 #include "py/tensor.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { STACK_WORDS = 256, STACK_BUFFER = 1024, STACK_HELD = 64 };
 
 /* ---- arguments --------------------------------------------------------------------------- */
 
+/* "it takes (a, n)", for a remedy. */
+static const char *signature(const ing_py_def *d, char *buf, size_t size) {
+    size_t used = 0;
+    for (uint32_t i = 0; i <= d->n_params && used < size; i++) {
+        bool end = i == d->n_params;
+        const char *name = end ? ")" : PyUnicode_AsUTF8(PyTuple_GET_ITEM(d->names, i));
+        if (!name) PyErr_Clear();
+        const char *before = i == 0 ? "it takes (" : end ? "" : ", ";
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", before,
+                                 name ? name : "?");
+    }
+    return buf;
+}
+
 static PyObject *count_error(ing_py_kernel *k, Py_ssize_t given) {
     const ing_py_def *d = &k->def;
     uint32_t need = 0;
     for (uint32_t i = 0; i < d->n_params; i++)
         need += PyTuple_GET_ITEM(d->defaults, i) == NULL;
+    char remedy[400];
     ing_err e;
     ing_err_init(&e);
-    ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_TYPE, NULL, &e,
+    ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_TYPE,
+                    signature(d, remedy, sizeof remedy), &e,
                     "%s takes %s%u argument%s, got %zd", ing_py_def_name(d),
                     need < d->n_params ? "at most " : "", d->n_params,
                     d->n_params == 1 ? "" : "s", given);
@@ -26,8 +43,15 @@ static PyObject *count_error(ing_py_kernel *k, Py_ssize_t given) {
 }
 
 static PyObject *name_error(ing_py_kernel *k, const char *what, PyObject *name) {
-    return ing_py_fail(k->st, ING_PY_EXC_TYPE, "%s(): %s '%U'",
-                       ing_py_def_name(&k->def), what, name);
+    char remedy[400];
+    ing_err e;
+    ing_err_init(&e);
+    const char *text = PyUnicode_AsUTF8(name);
+    if (!text) return NULL;
+    ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_TYPE,
+                    signature(&k->def, remedy, sizeof remedy), &e, "%s(): %s '%s'",
+                    ing_py_def_name(&k->def), what, text);
+    return ing_py_raise(k->st, &e);
 }
 
 static Py_ssize_t param_index(const ing_py_def *d, PyObject *name) {

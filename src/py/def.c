@@ -5,6 +5,7 @@
 #include "py/read_ast.h"
 #include "py/tensor.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *ing_py_def_name(const ing_py_def *d) {
@@ -133,7 +134,7 @@ static ing_status check_same(const ing_py_def *d, const ing_front_tree *t, ing_e
     return ing_fail(
         e, ING_SYNTAX,
         "%s:%u: the file changed since it was imported: expected the definition "
-        "of %s here, found %s\n  help: restart the program, or reload the module",
+        "of %s here, found %s\nhelp: restart the program, or reload the module",
         t->file ? t->file : "?", t->first_line, want, *got ? got : "something else");
 }
 
@@ -142,14 +143,28 @@ static ing_status no_text(const ing_py_def *d, ing_err *e) {
     if (!why) PyErr_Clear();
     return ing_fail(
         e, ING_SYNTAX,
-        "%s cannot be compiled: %s\n  help: ship the .py file, register the text "
+        "%s cannot be compiled: %s\nhelp: ship the .py file, register the text "
         "in linecache.cache, or give it with qd.kernel(source=...)",
         ing_py_def_name(d), why ? why : "it has no source text");
+}
+
+static bool is_lambda(const ing_py_def *d) {
+    return PyUnicode_CompareWithASCIIString(code_of(d->fn)->co_name, "<lambda>") == 0;
+}
+
+static ing_status lambda_error(const ing_py_def *d, ing_err *e) {
+    const char *file = PyUnicode_AsUTF8(code_of(d->fn)->co_filename);
+    if (!file) PyErr_Clear();
+    return ing_fail(e, ING_SYNTAX,
+                    "%s:%u: a lambda cannot be a kernel or a func\nhelp: write it as a "
+                    "`def` with annotated parameters",
+                    file ? file : "?", d->first_line);
 }
 
 ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
                            ing_err *e) {
     if (!d->tree) {
+        if (is_lambda(d)) return lambda_error(d, e);
         if (!d->text) return no_text(d, e);
         const char *file = PyUnicode_AsUTF8(code_of(d->fn)->co_filename);
         if (!file) return ING_PYTHON;
@@ -233,6 +248,11 @@ static ing_node param_node(const ing_front_tree *t, uint32_t i) {
     return 0;
 }
 
+/* The annotation behind `->`, 0 when there is none. */
+static ing_node returns_node(const ing_front_tree *t) {
+    return t->slots.at[t->nodes.at[t->root].slots + 4];
+}
+
 ing_status ing_py_def_fail(ing_py_state *st, ing_py_def *d, uint32_t i, ing_status s,
                            const char *remedy, ing_err *e, const char *fmt, ...) {
     char text[1024];
@@ -245,12 +265,13 @@ ing_status ing_py_def_fail(ing_py_state *st, ing_py_def *d, uint32_t i, ing_stat
     ing_err_init(&ignored);
     ing_status parsed = ing_py_def_tree(st, d, &t, &ignored);
     ing_err_fini(&ignored);
+    if (parsed == ING_SYNTAX && is_lambda(d)) return lambda_error(d, e);
     if (parsed != ING_OK) {
         PyErr_Clear();
         return ing_fail(e, s, "%s: %s%s%s", ing_py_def_name(d), text,
-                        remedy ? "\n  help: " : "", remedy ? remedy : "");
+                        remedy ? "\nhelp: " : "", remedy ? remedy : "");
     }
-    ing_node at = param_node(t, i);
+    ing_node at = i == ING_PY_AT_RETURNS ? returns_node(t) : param_node(t, i);
     return ing_front_diag(t, at ? at : t->root, s, remedy, e, "%s", text);
 }
 
@@ -366,12 +387,37 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
         Py_TYPE(a)->tp_name);
 }
 
+/* An annotation in quotes (or under `from __future__ import annotations`) that raises an
+ * ordinary error when it is evaluated: told at its place. */
+static ing_status bad_annotation(ing_py_state *st, ing_py_def *d, uint32_t i,
+                                 ing_err *e) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception) ||
+        PyErr_ExceptionMatches(PyExc_MemoryError))
+        return ING_PYTHON;
+    ing_status s = PyErr_ExceptionMatches(PyExc_NameError) ? ING_NAME : ING_SYNTAX;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *what = text ? PyUnicode_AsUTF8(text) : NULL;
+    char buf[400];
+    snprintf(buf, sizeof buf, "%.300s", what ? what : "?");
+    PyErr_Clear();
+    const char *cls = type ? ((PyTypeObject *)type)->tp_name : "?";
+    s = ing_py_def_fail(st, d, i, s, "define what it names before the first call", e,
+                        "the annotation cannot be evaluated: %s: %s", cls, buf);
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return s;
+}
+
 static ing_status bad_return(ing_py_state *st, ing_py_def *d, PyObject *a, ing_err *e) {
     if (ing_py_dtype_from(st, a) != ING_VOID)
-        return ing_py_def_fail(st, d, UINT32_MAX, ING_SYNTAX,
+        return ing_py_def_fail(st, d, ING_PY_AT_RETURNS, ING_SYNTAX,
                                "write the results to an array", e,
                                "a kernel can return at most 16 values");
-    return ing_py_def_fail(st, d, UINT32_MAX, ING_SYNTAX,
+    return ing_py_def_fail(st, d, ING_PY_AT_RETURNS, ING_SYNTAX,
                            "annotate with a dtype, a tuple of dtypes, or None", e,
                            "the return annotation (%.80s) is no return type",
                            Py_TYPE(a)->tp_name);
@@ -431,7 +477,7 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         PyObject *a = annotation_of(d, annotations,
                                     is_ret ? ret_name : PyTuple_GET_ITEM(d->names, i));
         if (!a && PyErr_Occurred())
-            s = ING_PYTHON;
+            s = bad_annotation(st, d, is_ret ? ING_PY_AT_RETURNS : i, e);
         else if (is_ret)
             s = return_meaning(st, d, a, &returns, e);
         else

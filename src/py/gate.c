@@ -241,6 +241,18 @@ static ing_status call_now(ing_py_gate *g, PyObject *fn, const ing_gref *args,
     return *out ? ING_OK : ING_PYTHON;
 }
 
+static void gate_describe(void *self, ing_gref of, char *buf, size_t size) {
+    ing_py_gate *g = self;
+    PyObject *o = thing_get(g, of)->obj;
+    bool named = o && (PyModule_Check(o) || PyCallable_Check(o));
+    PyObject *name = named ? ing_py_attr(o, "__name__") : NULL;
+    const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    snprintf(buf, size, "%.60s%s%.50s", o ? Py_TYPE(o)->tp_name : "nothing",
+             s ? " " : "", s ? s : "");
+    Py_XDECREF(name);
+    PyErr_Clear();
+}
+
 /* Calls while compiling (R2). A pure function's result follows from arguments that were
  * looked at already; any other call becomes part of the path of its result. */
 static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
@@ -251,12 +263,15 @@ static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint3
     ing_py_callable kind = t.obj ? ing_py_callable_kind(t.obj) : ING_PY_CALL_NEVER;
     ing_hash128 digest;
     if (kind == ING_PY_CALL_NEVER ||
-        !ing_py_callable_digest(g->kernel->st, t.obj, &digest))
+        !ing_py_callable_digest(g->kernel->st, t.obj, &digest)) {
+        char what[128];
+        gate_describe(g, fn, what, sizeof what);
         return ing_fail(
             e, ING_TYPE,
-            "%.100s objects cannot be called in kernels\n  help: decorate the "
+            "%s cannot be called in kernels\nhelp: decorate the "
             "function with @qd.func, or call it outside and pass the result",
-            t.obj ? Py_TYPE(t.obj)->tp_name : "absent");
+            what);
+    }
     ING_TRY(record(g, t.path, ING_ASK_SOURCE, digest, e));
     PyObject *result = NULL;
     ING_TRY(call_now(g, t.obj, args, n, &result));
@@ -267,7 +282,7 @@ static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint3
         if (t.path && (!path || !root)) {
             Py_DECREF(result);
             return ing_fail(e, ING_TYPE,
-                            "an argument of this call cannot be recorded\n  help: pass "
+                            "an argument of this call cannot be recorded\nhelp: pass "
                             "numbers, strings, None or things from outside the kernel");
         }
         ing_status s = depth_check(g, root, e);
@@ -484,10 +499,15 @@ static ing_status gate_memo_key(void *self, ing_gref of, ing_hash128 *out, ing_e
     return ING_OK;
 }
 
-static void gate_describe(void *self, ing_gref of, char *buf, size_t size) {
+static void gate_near(void *self, ing_gref of, const char *name, char *buf,
+                      size_t size) {
     ing_py_gate *g = self;
-    PyObject *o = thing_get(g, of)->obj;
-    snprintf(buf, size, "%.100s", o ? Py_TYPE(o)->tp_name : "nothing");
+    PyObject *o = of ? thing_get(g, of)->obj : NULL;
+    *buf = 0;
+    if (o)
+        ing_py_near_attr(o, name, buf, size);
+    else if (!of)
+        ing_py_near_name(top(g)->def, name, buf, size);
 }
 
 static ing_status gate_say(void *self, const char *text, size_t n, ing_err *e) {
@@ -524,6 +544,7 @@ static const ing_gate_ops gate_ops = {
     .splice = gate_splice,
     .memo_key = gate_memo_key,
     .describe = gate_describe,
+    .near = gate_near,
     .warn = gate_warn,
     .say = gate_say,
 };

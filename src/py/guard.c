@@ -270,7 +270,7 @@ ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
 ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e) {
     return ing_fail(
         e, ING_TYPE,
-        "%s uses an array of another library that is not an argument\n  help: pass "
+        "%s uses an array of another library that is not an argument\nhelp: pass "
         "it as an argument, or copy it into a qd.ndarray",
         ing_py_def_name(&k->def));
 }

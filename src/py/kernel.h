@@ -83,13 +83,18 @@ ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
 ing_hash128 ing_py_def_source(const ing_py_def *d, ing_hash128 tree);
 /* Where the function finds builtins; borrowed. */
 PyObject *ing_py_def_builtins(const ing_py_def *d);
+/* What was probably meant, for messages; "" when nothing is near (near.c). */
+void ing_py_near_name(const ing_py_def *d, const char *name, char *buf, size_t size);
+void ing_py_near_attr(PyObject *of, const char *name, char *buf, size_t size);
 /* Is the name a free variable of the function? */
 bool ing_py_def_is_free(const ing_py_def *d, const char *name);
 /* Resolves the annotations on first use; errors carry the place of the parameter. */
 ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
                                ing_err *e);
 const char *ing_py_def_name(const ing_py_def *d); /* for messages */
-/* An error at parameter i of the definition (caret under it when there is text). */
+/* An error at parameter i of the definition, at its return annotation, or (UINT32_MAX) at the
+ * whole; with a caret when there is text. */
+#define ING_PY_AT_RETURNS (UINT32_MAX - 1)
 ing_status ing_py_def_fail(ing_py_state *st, ing_py_def *d, uint32_t i, ing_status s,
                            const char *remedy, ing_err *e, const char *fmt, ...)
     __attribute__((format(printf, 7, 8)));

@@ -379,11 +379,14 @@ static ing_status find_def(reader *r, PyObject *module, PyObject **def) {
     }
     const char *cls = class_name(Py_TYPE(*def));
     if (strcmp(cls, "FunctionDef") == 0) return ING_OK;
-    ing_status s =
-        ing_fail(r->e, ING_SYNTAX,
-                 "%s:%u: a kernel or func must be written as a plain `def`; this is %s",
-                 r->t->file, r->t->first_line,
-                 strcmp(cls, "AsyncFunctionDef") == 0 ? "an `async def`" : cls);
+    ing_front_node n = {0};
+    ing_status s = read_position(r, *def, &n);
+    if (s == ING_OK) s = new_node(r, ING_NODE_OTHER, &n);
+    if (s == ING_OK)
+        s = ing_front_diag(
+            r->t, r->t->nodes.len - 1, ING_SYNTAX, "write it as a plain `def`", r->e,
+            "a kernel or func must be written as a plain `def`; this is %s",
+            strcmp(cls, "AsyncFunctionDef") == 0 ? "an `async def`" : cls);
     Py_CLEAR(*def);
     return s;
 }

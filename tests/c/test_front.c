@@ -681,7 +681,8 @@ static const struct {
 } mistakes[] = {
     {"def k(out):\n    out[0] = missing + 1\n", ING_NAME,
      "test.py:2:14: Name \"missing\" is not defined\n    out[0] = missing + 1\n"
-     "             ^~~~~~~"},
+     "             ^~~~~~~\nhelp: assign it here or in the module, or make it a "
+     "parameter"},
     {"def k(out):\n    counter = 1\n    out[0] = countr\n", ING_NAME,
      "test.py:3:14: Name \"countr\" is not defined\n    out[0] = countr\n"
      "             ^~~~~~\nhelp: did you mean 'counter'?"},
@@ -753,7 +754,8 @@ static const struct {
     {"def k(out):\n    out[0] = wrong(1)\n", ING_TYPE,
      "funcs.py:2:12: unsupported operand type(s) for '+': 'i32' and 'None'\n    return "
      "v + None\n"
-     "           ^~~~~~~~\nin the call of wrong at test.py:2:14"},
+     "           ^~~~~~~~\nhelp: give it a number; qd.static(x is None) asks before\n"
+     "in the call of wrong at test.py:2:14"},
     {"def k(out):\n    out[0] = again(1)\n", ING_COMPILE,
      "funcs.py:2:12: again calls itself; recursion is not supported\n    return "
      "again(v)\n"
@@ -774,7 +776,7 @@ static const struct {
      "end"},
     {"def k(out):\n    y = 1 // 0\n", ING_VALUE,
      "test.py:2:9: division by zero in a compile-time expression\n    y = 1 // 0\n"
-     "        ^~~~~~"},
+     "        ^~~~~~\nhelp: check the divisor with qd.static first"},
     {"def k(out):\n    out.shape = 3\n", ING_SYNTAX,
      "test.py:2:5: attributes cannot be assigned in kernels\n    out.shape = 3\n    "
      "^~~~~~~~~\n"
