@@ -171,37 +171,48 @@ void ing_tree_write(const ing_tree *t, ing_bytes *out) {
     }
 }
 
+/* Whole arrays at once: with 1,000 variants an index holds 10,000 nodes, and taking them one
+ * number at a time was four fifths of the time of a replay. */
+static uint32_t le32(const uint8_t *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+           (uint32_t)p[3] << 24;
+}
+
+static uint64_t le64(const uint8_t *p) {
+    return (uint64_t)le32(p) | (uint64_t)le32(p + 4) << 32;
+}
+
+enum { NODE_BYTES = 12, EDGE_BYTES = 24 };
+
 static ing_status read_nodes(ing_reader *r, const ing_path_map *map,
                              uint32_t n_variants, ing_tree *t) {
-    uint32_t n = ing_reader_count(r, 12);
-    if (!ing_vec_reserve(&t->nodes, n + 1)) return ING_DECLINED;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t path = ing_reader_u32(r);
-        ing_tree_node node = {mapped(map, path), ing_reader_u32(r), ing_reader_u32(r)};
-        if (r->failed || (path && !node.path) || node.ask > ING_ASK_IDENTITY ||
+    uint32_t n = ing_reader_count(r, NODE_BYTES);
+    const uint8_t *p = ing_reader_take(r, (size_t)n * NODE_BYTES);
+    if (!p || !ing_vec_reserve(&t->nodes, n + 1)) return ING_DECLINED;
+    for (uint32_t i = 0; i < n; i++, p += NODE_BYTES) {
+        uint32_t path = le32(p);
+        ing_tree_node node = {mapped(map, path), le32(p + 4), le32(p + 8)};
+        if ((path && !node.path) || node.ask > ING_ASK_IDENTITY ||
             (!path && node.variant >= n_variants))
             return ING_DECLINED;
         t->nodes.at[t->nodes.len++] = node;
     }
-    return r->failed ? ING_DECLINED : ING_OK;
+    return ING_OK;
 }
 
 static ing_status read_edges(ing_reader *r, ing_tree *t) {
-    uint32_t n = ing_reader_count(r, 24);
-    if (!ing_vec_reserve(&t->edges, n)) return ING_DECLINED;
-    for (uint32_t i = 0; i < n; i++) {
-        ing_tree_edge d = {.from = ing_reader_u32(r)};
-        d.to = ing_reader_u32(r);
-        d.answer.lo = ing_reader_u64(r);
-        d.answer.hi = ing_reader_u64(r);
+    uint32_t n = ing_reader_count(r, EDGE_BYTES);
+    const uint8_t *p = ing_reader_take(r, (size_t)n * EDGE_BYTES);
+    if (!p || !ing_vec_reserve(&t->edges, n)) return ING_DECLINED;
+    for (uint32_t i = 0; i < n; i++, p += EDGE_BYTES) {
+        ing_tree_edge d = {{le64(p + 8), le64(p + 16)}, le32(p), le32(p + 4)};
         bool sorted =
             i == 0 || ing_tree_edge_order(&t->edges.at[i - 1], d.from, d.answer) < 0;
-        if (r->failed || !sorted || d.from == 0 || d.to <= d.from ||
-            d.to >= t->nodes.len)
+        if (!sorted || d.from == 0 || d.to <= d.from || d.to >= t->nodes.len)
             return ING_DECLINED;
         t->edges.at[t->edges.len++] = d;
     }
-    return r->failed ? ING_DECLINED : ING_OK;
+    return ING_OK;
 }
 
 ing_status ing_tree_read(ing_reader *r, const ing_path_map *map, uint32_t n_variants,
