@@ -232,6 +232,8 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     fr->in_static += is_static;
     ing_status s = collect_args(fr, f->args, &a);
     if (s == ING_OK) s = collect_keywords(fr, f->keywords, &a);
+    for (uint32_t i = 0; is_static && s == ING_OK && i < a.n; i++)
+        s = ing_front_force(fr, a.node[i], &a.at[i]);
     fr->in_static -= is_static;
     ING_TRY(s);
     fr->b.loc = n;

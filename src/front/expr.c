@@ -108,6 +108,9 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
         *out = (value){.kind = V_DTYPE, .dtype = elem->dtype};
         return ING_OK;
     }
+    /* The array of gradients is an argument of its own, reached by way of the array. */
+    if (strcmp(name, "grad") == 0 && a->gref)
+        return ing_front_thing_attr(fr, n, a->gref, name, out);
     return ing_front_fail_at(fr, n, ING_NAME,
                              "arrays have shape, dtype and ndim in kernels",
                              "arrays have no attribute '%s' in kernels", name);

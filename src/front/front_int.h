@@ -269,6 +269,8 @@ bool ing_front_is_static(
 bool ing_front_is_runtime(const value *v); /* V_RT or V_REF */
 const char *ing_front_describe(frame *fr,
                                const value *v); /* for messages; in the arena */
+/* See gate.h: which place of the outside it is, 0 = none. */
+uint32_t ing_front_place(const frame *fr, ing_gref ref);
 /* Looks at a V_THING and makes it what it is. */
 ing_status ing_front_force(frame *fr, ing_node at, value *v);
 /* Kernel parameter i, on first use: a scalar argument, or a thing to look at. */

@@ -729,6 +729,7 @@ ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
     call c = {.fr = fr, .node = n, .fn = fn};
     ing_hash128 fn_key, key;
     GATE(fr, n, memo_key, fn->gref, &fn_key, fr->lo->e);
+    if (fn->bound) fn_key.lo ^= ing_front_place(fr, fn->gref);
     ING_TRY(info_get(&c, fn_key));
     uint32_t count = c.info->list.n;
     c.args = ING_NEW_ARRAY(&fr->lo->arena, count + 1, value);

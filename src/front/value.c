@@ -114,17 +114,30 @@ const char *ing_front_describe(frame *fr, const value *v) {
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
+uint32_t ing_front_place(const frame *fr, ing_gref ref) {
+    const ing_gate *g = fr->lo->gate;
+    return g->ops->place ? g->ops->place(g->self, ref) : 0;
+}
+
+/* What a func reaches through a parameter and the kernel by another name is one argument. */
 static ing_status new_arg(frame *fr, ing_gref ref, ing_type t, ing_dtype dtype,
                           uint32_t *out) {
     lowering *lo = fr->lo;
-    ing_hash128 key = {ref, 1};
+    ing_hash128 key = {ref, 1},
+                place = {ing_front_place(fr, ref), (uint64_t)t << 8 | 3};
     uint32_t known = ing_map_get(&lo->args, key);
+    bool ok = true;
+    if (!known && place.lo) {
+        known = ing_map_get(&lo->args, place);
+        ok = !known || ing_map_put(&lo->args, key, known);
+    }
     if (!known) {
         known = ing_ir_add_arg(lo->mod, t) + 1;
         ing_front_arg a = {.ref = ref, .dtype = dtype};
-        if (!ing_map_put(&lo->args, key, known) || !ing_vec_push(&lo->out->args, a))
-            return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
+        ok = ing_map_put(&lo->args, key, known) && ing_vec_push(&lo->out->args, a) &&
+             (!place.lo || ing_map_put(&lo->args, place, known));
     }
+    if (!ok) return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
     *out = known - 1;
     return ING_OK;
 }
@@ -219,7 +232,9 @@ static ing_status force_tensor_type(frame *fr, ing_node at, const ing_gate_fact 
 ing_status ing_front_force(frame *fr, ing_node at, value *v) {
     if (v->kind != V_THING) return ING_OK;
     uint32_t known = ing_map_get(&fr->lo->args, (ing_hash128){v->gref, 1});
-    if (known) { /* it was looked at before; only the instruction is needed here */
+    bool bake = fr->in_static && fr->lo->gate->ops->bake;
+    if (known &&
+        !bake) { /* it was looked at before; only the instruction is needed here */
         ing_type t = fr->lo->mod->args.at[known - 1].type;
         bool scalar = t < ING_DTYPE_N;
         uint32_t inst =
@@ -232,7 +247,10 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
         return ING_OK;
     }
     ing_gate_fact f = {0};
-    GATE(fr, at, look, v->gref, &f, fr->lo->e);
+    if (bake)
+        GATE(fr, at, bake, v->gref, &f, fr->lo->e);
+    else
+        GATE(fr, at, look, v->gref, &f, fr->lo->e);
     if (f.kind == ING_GATE_ARRAY) return force_array(fr, at, &f, v);
     if (f.kind == ING_GATE_SCALAR) return force_scalar(fr, &f, v);
     if (f.kind == ING_GATE_TENSOR) return ing_front_tensor_thing(fr, at, &f, v);
@@ -675,6 +693,8 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
         ing_hash128 key;
         GATE(fr, at, memo_key, v->gref, &key, fr->lo->e);
         ing_hasher_digest(h, 6, key);
+        if (v->bound || (v->kind == V_SEEN && v->seen != ING_GATE_ENUM))
+            ing_hasher_u64(h, 7, ing_front_place(fr, v->gref));
         break;
     }
     default: break;

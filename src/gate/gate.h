@@ -112,6 +112,12 @@ typedef struct ing_gate_ops {
     ing_status (*key)(void *self, ing_gref of, uint32_t i, ing_gref *out, ing_err *e); /* DICT: its key number i, in order (R3) */
     /* The fact about a thing; recorded. Asking again is free and gives the same answer. */
     ing_status (*look)(void *self, ing_gref of, ing_gate_fact *out, ing_err *e);
+    /* The same where a constant is needed (qd.static): a number that would be read at each
+     * launch is compiled in, or refused. NULL: as look. */
+    ing_status (*bake)(void *self, ing_gref of, ing_gate_fact *out, ing_err *e);
+    /* Equal numbers = found at the same place, in this launch and in every other; 0: it has
+     * no place. Objects that are the same now may be two later. NULL: no places. */
+    uint32_t (*place)(void *self, ing_gref of);
     /* Calls a Python function with static arguments and yields its result (R2). */
     ing_status (*call)(void *self, ing_gref fn, const ing_gref *args, uint32_t n, ing_gref *out,
                        ing_err *e);
