@@ -102,7 +102,8 @@ static PyObject *array_repr(PyObject *self) {
     PyObject *text = NULL;
     const char *dtype = ing_dtype_name((ing_dtype)a->spec->dtype);
     if (shape && layout && layout != Py_None)
-        text = PyUnicode_FromFormat("<qd.ndarray %s %R layout=%R>", dtype, shape, layout);
+        text =
+            PyUnicode_FromFormat("<qd.ndarray %s %R layout=%R>", dtype, shape, layout);
     else if (shape && layout)
         text = PyUnicode_FromFormat("<qd.ndarray %s %R>", dtype, shape);
     Py_XDECREF(shape);

@@ -181,7 +181,8 @@ static ing_status bind_tensor(ing_py_kernel *k, const ing_py_bind *b,
 /* A member that is a number: it may have been deleted, or replaced by anything. */
 static ing_status bind_number(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                               uint64_t *w, ing_err *e) {
-    if (obj && (PyLong_Check(obj) || PyFloat_Check(obj) || PyIndex_Check(obj)))
+    if (obj && (PyLong_Check(obj) || PyFloat_Check(obj) || PyIndex_Check(obj) ||
+                ing_py_foreign_kind_of(k->st, obj) == ING_FOREIGN_NUMBER))
         return bind_scalar(k, b, obj, w, e);
     ing_bytes path;
     ing_bytes_init(&path);

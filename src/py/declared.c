@@ -42,8 +42,75 @@ PyObject *ing_py_field_type(PyObject *cls, PyObject *name) {
     PyObject *type = field ? ing_py_attr(field, "type") : NULL;
     if (type && PyUnicode_Check(type)) Py_XSETREF(type, evaluate(cls, type));
     Py_XDECREF(field);
-    if (!type) PyErr_Clear();
+    PyErr_Clear();
     return type;
+}
+
+/* `Final[T]`: T, and the value is meant to be compiled in. Takes and returns `type`. */
+static PyObject *strip_final(PyObject *type, bool *final) {
+    PyObject *origin = ing_py_attr(type, "__origin__");
+    PyObject *args = origin ? ing_py_attr(type, "__args__") : NULL;
+    PyObject *name = args ? ing_py_attr(origin, "_name") : NULL;
+    *final = name && PyUnicode_Check(name) && PyTuple_Check(args) &&
+             PyTuple_GET_SIZE(args) == 1 &&
+             PyUnicode_CompareWithASCIIString(name, "Final") == 0;
+    if (*final) Py_SETREF(type, Py_NewRef(PyTuple_GET_ITEM(args, 0)));
+    PyErr_Clear();
+    Py_XDECREF(origin);
+    Py_XDECREF(args);
+    Py_XDECREF(name);
+    return type;
+}
+
+/* field(metadata={"add_value_to_cache_key": True}), the reference's way to say it. */
+static bool wants_value(PyObject *cls, PyObject *name) {
+    PyObject *field = field_of(cls, name);
+    PyObject *metadata = field ? ing_py_attr(field, "metadata") : NULL;
+    PyObject *v =
+        metadata ? PyMapping_GetItemString(metadata, "add_value_to_cache_key") : NULL;
+    bool yes = v && PyObject_IsTrue(v) == 1;
+    PyErr_Clear();
+    Py_XDECREF(field);
+    Py_XDECREF(metadata);
+    Py_XDECREF(v);
+    return yes;
+}
+
+static bool is_data_oriented(PyObject *cls) {
+    PyObject *mark = PyType_Check(cls) ? ing_py_attr(cls, "_data_oriented") : NULL;
+    bool yes = mark == Py_True;
+    PyErr_Clear();
+    Py_XDECREF(mark);
+    return yes;
+}
+
+void ing_py_field_meaning(ing_py_state *st, PyObject *cls, PyObject *name,
+                          ing_py_field *out) {
+    *out = (ing_py_field){0};
+    bool final = false;
+    PyObject *type = ing_py_field_type(cls, name);
+    if (type) type = strip_final(type, &final);
+    if (!type) return;
+    ing_dtype dtype = ing_py_dtype_from(st, type);
+    if (dtype != ING_VOID) {
+        bool value = final || wants_value(cls, name);
+        out->kind = value ? ING_FIELD_VALUE : ING_FIELD_NUMBER;
+        out->dtype = dtype;
+    } else if (ing_py_is_dataclass(type)) {
+        out->kind = ING_FIELD_STRUCT;
+    } else if (is_data_oriented(type)) {
+        out->kind = ING_FIELD_REFUSED;
+    } else if (ing_py_passing_of(st, type, &out->array) == ING_OK &&
+               out->array.passing == ING_PASS_ARRAY) {
+        out->kind = ING_FIELD_ARRAY;
+    }
+    Py_DECREF(type);
+}
+
+ing_hash128 ing_py_field_digest(const ing_py_field *f) {
+    ing_hash128 array = ing_py_param_digest(&f->array);
+    uint64_t key[4] = {f->kind, f->dtype, array.lo, array.hi};
+    return ing_hash(key, sizeof key);
 }
 
 ing_dtype ing_py_number_dtype(const ing_py_state *st, PyObject *value) {

@@ -302,7 +302,7 @@ static PyObject *annotation_of(const ing_py_def *d, PyObject *annotations,
 }
 
 /* Annotations other than dtypes say what they are in the attribute `_ingot_passing`. */
-static ing_status passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out) {
+ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out) {
     PyObject *p = ing_py_attr(a, "_ingot_passing");
     if (!p) {
         PyErr_Clear();
@@ -319,6 +319,7 @@ static ing_status passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
     if (tensor) {
         out->passing = ING_PASS_ARRAY;
         out->optional = true;
+        out->ndim = -1;
     }
     if (array) {
         out->passing = ING_PASS_ARRAY;
@@ -373,7 +374,7 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
         out->tensor = ((ing_py_tensor_type *)a)->shape;
         return ING_OK;
     }
-    ing_status s = passing_of(st, a, out);
+    ing_status s = ing_py_passing_of(st, a, out);
     if (s != ING_DECLINED) return s;
     if (ing_py_is_dataclass(
             a)) { /* its fields are reached like members of a template */

@@ -13,9 +13,10 @@ typedef struct thing {
     PyObject *obj;  /* owned; NULL = absent */
     ing_path path;  /* in the frame's terms */
     ing_path root;  /* from the kernel's root, by way of the first use of the func */
-    PyObject *type; /* owned: its declared type, or NULL */
+    PyObject *type; /* owned: the dataclass it is declared as, or NULL */
     ing_path type_path; /* where that is declared, in the frame's terms */
-    bool at_launch;     /* a number that is read at each launch */
+    ing_py_field field; /* what its owner's class declares of it */
+    bool at_launch;     /* its numbers are read at each launch */
 } thing;
 
 typedef struct frame {
@@ -95,6 +96,11 @@ static bool step_paths(ing_paths *paths, thing from, ing_step step, const char *
     return *root && (!from.path || *path);
 }
 
+/* Numbers below an object that has them read at launch are too, however deep. */
+static bool below_at_launch(const thing *from) {
+    return from->at_launch || (from->obj && ing_py_members_at_launch(from->obj));
+}
+
 /* One step from a thing; what is absent is recorded as such and comes out as 0. */
 static ing_status step_from(ing_py_gate *g, thing from, ing_step step, const char *name,
                             int64_t i, ing_gref *out, ing_err *e) {
@@ -107,34 +113,40 @@ static ing_status step_from(ing_py_gate *g, thing from, ing_step step, const cha
     ING_TRY(ing_py_step(g->kernel, g->args, from.obj, &node, &obj, e));
     if (!from.path) path = root = 0;
     if (!obj) return path ? record_absent(g, path, e) : ING_OK;
-    return thing_take(g, obj, path, root, out, e);
+    ING_TRY(thing_take(g, obj, path, root, out, e));
+    thing_get(g, *out)->at_launch = path && below_at_launch(&from);
+    return ING_OK;
 }
 
-/* What the class of `from` declares about the member that was just reached. A number that
- * is declared as one, or belongs to an object whose numbers are read at launch, is not
- * compiled in. */
+static ing_status refuse_field(const thing *from, const char *name, ing_err *e) {
+    return ing_fail(e, ING_SYNTAX,
+                    "the field '%s' of %.100s is declared as a @qd.data_oriented "
+                    "class: annotate the "
+                    "kernel's parameter with qd.template() instead of the dataclass",
+                    name, ((PyTypeObject *)from->type)->tp_name);
+}
+
+/* What the dataclass that `from` is declared as says of the member that was just reached.
+ * A number that is declared as one is not compiled in. */
 static ing_status declare(ing_py_gate *g, thing from, const char *name, ing_gref of,
                           ing_err *e) {
+    if (!of || !from.path || !from.type) return ING_OK;
     thing *t = thing_get(g, of);
-    if (!of || !from.path) return ING_OK;
-    if (ing_py_number_dtype(g->kernel->st, t->obj) != ING_VOID &&
-        ing_py_members_at_launch(from.obj)) {
-        t->at_launch = true;
-        return step_paths(&g->kernel->paths, from, ING_STEP_NUMBER, name, 0, &t->path,
-                          &t->root)
-                   ? ING_OK
-                   : no_memory(e);
-    }
-    if (!from.type || !ing_py_is_dataclass(from.type)) return ING_OK;
-    PyObject *key = PyUnicode_FromString(name);
-    if (!key) return ING_PYTHON;
-    t->type = ing_py_field_type(from.type, key);
-    Py_DECREF(key);
-    if (!t->type) return ING_OK;
-    t->type_path =
+    ing_path path =
         ing_path_add(&g->kernel->paths, from.type_path, ING_STEP_FIELD_TYPE, name, 0);
-    t->at_launch = ing_py_dtype_from(g->kernel->st, t->type) != ING_VOID;
-    return t->type_path ? ING_OK : no_memory(e);
+    PyObject *key = PyUnicode_InternFromString(name);
+    if (!path || !key) {
+        Py_XDECREF(key);
+        return path ? ING_PYTHON : no_memory(e);
+    }
+    ing_py_field_meaning(g->kernel->st, from.type, key, &t->field);
+    if (t->field.kind == ING_FIELD_STRUCT) {
+        t->type = ing_py_field_type(from.type, key);
+        t->type_path = path;
+    }
+    Py_DECREF(key);
+    if (t->field.kind == ING_FIELD_REFUSED) return refuse_field(&from, name, e);
+    return record(g, path, ING_ASK_MEANING, ing_py_field_digest(&t->field), e);
 }
 
 /* ---- walking ------------------------------------------------------------------------------ */
@@ -195,28 +207,67 @@ static ing_status gate_key(void *self, ing_gref of, uint32_t i, ing_gref *out,
     return step_from(g, t, ING_STEP_KEY, NULL, i, out, e);
 }
 
-/* A declared number: its type is what the code depends on, its value is read at launch. */
-static ing_status look_number(ing_py_gate *g, thing t, ing_gate_fact *out, ing_err *e) {
-    ing_py_state *st = g->kernel->st;
-    if (!t.type) {
-        ING_TRY(ing_py_see(st, t.obj, out, e));
-        ing_py_as_number(st, t.obj, out);
-        return record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e);
-    }
-    ing_gate_fact declared;
-    ING_TRY(ing_py_see(st, t.type, &declared, e));
-    ING_TRY(record(g, t.type_path, ING_ASK_LOOK, ing_py_fact_digest(&declared), e));
-    *out = (ing_gate_fact){
-        .kind = ING_GATE_SCALAR, .dtype = ing_py_dtype_from(st, t.type), .s = ""};
-    return ING_OK;
+/* A member of a dataclass must be what its class declares. */
+static ing_status check_declared(ing_py_gate *g, const thing *t, const ing_gate_fact *f,
+                                 ing_err *e) {
+    const ing_gate_param *p = &t->field.array;
+    bool array = f->kind == ING_GATE_ARRAY;
+    if (t->field.kind != ING_FIELD_ARRAY || f->kind == ING_GATE_NONE) return ING_OK;
+    if (array && (!p->dtype || p->dtype == f->dtype) &&
+        (p->ndim < 0 || p->ndim == (int32_t)f->ndim) && (!p->needs_grad || f->grad))
+        return ING_OK;
+    ing_bytes path;
+    ing_bytes_init(&path);
+    ing_path_print(&g->kernel->paths, t->root, &path);
+    const char *at = path.at ? (const char *)path.at : "?";
+    ing_status s;
+    if (!array)
+        s = ing_fail(e, ING_TYPE, "%s is declared as an array, it is %.100s", at,
+                     t->obj ? Py_TYPE(t->obj)->tp_name : "missing");
+    else
+        s = ing_fail(e, ING_TYPE,
+                     "%s is an array of %s with %u axes%s, its dataclass declares "
+                     "another kind: change the declaration or the array",
+                     at, ing_dtype_name(f->dtype), f->ndim,
+                     f->grad ? "" : ", without gradient");
+    ing_bytes_fini(&path);
+    return s;
 }
 
 static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err *e) {
     ing_py_gate *g = self;
     thing t = *thing_get(g, of);
-    if (t.at_launch) return look_number(g, t, out, e);
-    ING_TRY(ing_py_see(g->kernel->st, t.obj, out, e));
+    ing_py_state *st = g->kernel->st;
+    if (t.field.kind == ING_FIELD_NUMBER) { /* its declaration was recorded */
+        *out =
+            (ing_gate_fact){.kind = ING_GATE_SCALAR, .dtype = t.field.dtype, .s = ""};
+        return ING_OK;
+    }
+    ING_TRY(ing_py_see(st, t.obj, out, e));
+    if (t.at_launch) ing_py_as_number(st, t.obj, out);
+    ING_TRY(check_declared(g, &t, out, e));
     return record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e);
+}
+
+/* A declared number can be compiled in as well; one of an object whose numbers are read at
+ * launch was asked not to be. */
+static ing_status gate_bake(void *self, ing_gref of, ing_gate_fact *out, ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *thing_get(g, of);
+    if (t.field.kind == ING_FIELD_NUMBER) {
+        ING_TRY(ing_py_see(g->kernel->st, t.obj, out, e));
+        return record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e);
+    }
+    ING_TRY(gate_look(self, of, out, e));
+    if (!t.at_launch || out->kind != ING_GATE_SCALAR) return ING_OK;
+    return ing_fail(
+        e, ING_SYNTAX,
+        "a number of a class with template_primitives=False is read at each "
+        "launch: qd.static() cannot take it");
+}
+
+static uint32_t gate_place(void *self, ing_gref of) {
+    return thing_get(self, of)->root;
 }
 
 /* The path of a call in one of the two ways of naming things; 0 when it has none. */
@@ -318,14 +369,15 @@ static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
 
 /* ---- the frame's function ------------------------------------------------------------------- */
 
-/* A parameter annotated with a dataclass hands the declared types of its fields on. */
+/* A parameter annotated with a dataclass hands the declared types of its fields on; one
+ * that is not, those of its argument. */
 static ing_status declare_param(ing_py_gate *g, uint32_t i, ing_err *e) {
     frame *f = top(g);
     ING_TRY(ing_py_def_meanings(g->kernel->st, f->def, f->kernel, e));
     PyObject *type = PyTuple_GET_ITEM(f->def->types, i);
     if (!ing_py_is_dataclass(type)) return ING_OK;
     thing *t = thing_get(g, f->params[i]);
-    t->type = Py_NewRef(type);
+    Py_XSETREF(t->type, Py_NewRef(type));
     t->type_path = ing_path_add(&g->kernel->paths, f->func, ING_STEP_PARAM, NULL, i);
     return t->type_path ? ING_OK : no_memory(e);
 }
@@ -420,6 +472,19 @@ static ing_status frame_open(ing_py_gate *g, PyObject *owner, ing_path func,
     return s;
 }
 
+/* What is declared of an argument goes with it. Its type's place is that of one more
+ * parameter. */
+static ing_status inherit(ing_py_gate *g, const thing *from, ing_gref to, uint32_t i,
+                          ing_err *e) {
+    thing *t = thing_get(g, to);
+    t->field = from->field;
+    t->at_launch = from->at_launch;
+    if (!from->type || !t->path) return ING_OK;
+    t->type = Py_NewRef(from->type);
+    t->type_path = ing_path_add(&g->kernel->paths, 0, ING_STEP_FRAME_PARAM, NULL, i);
+    return t->type_path ? ING_OK : no_memory(e);
+}
+
 static ing_status gate_enter(void *self, ing_gref fn, const ing_gref *params,
                              uint32_t n, ing_err *e) {
     ing_py_gate *g = self;
@@ -441,6 +506,7 @@ static ing_status gate_enter(void *self, ing_gref fn, const ing_gref *params,
         ing_gref r = 0;
         ING_TRY(thing_take(g, Py_XNewRef(t.obj), p, t.root, &r, e));
         top(g)->params[i] = r;
+        ING_TRY(inherit(g, &t, r, n + i, e));
         ING_TRY(declare_param(g, i, e));
     }
     return ING_OK;
@@ -469,12 +535,15 @@ static ing_status gate_splice(void *self, uint32_t which, ing_gref fn,
     ing_count(&g->kernel->st->counters,
               sub->used ? ING_COUNT_FUNC_SHARED : ING_COUNT_FUNC_LOWERED);
     sub->used = true;
-    ing_path paths[ING_PY_MAX_PARAMS + 1] = {0};
-    for (uint32_t i = 0; i < n && i < ING_PY_MAX_PARAMS; i++)
+    ing_path paths[2 * ING_PY_MAX_PARAMS] = {0};
+    if (n > ING_PY_MAX_PARAMS) return ing_fail(e, ING_INTERNAL, "too many parameters");
+    for (uint32_t i = 0; i < n; i++) {
         paths[i] = thing_get(g, params[i])->path;
+        paths[n + i] = thing_get(g, params[i])->type_path;
+    }
     ing_path func = thing_get(g, fn)->path;
     return ing_trace_splice(&top(g)->trace, &g->kernel->paths, &sub->trace, func, paths,
-                            n)
+                            2 * n)
                ? ING_OK
                : no_memory(e);
 }
@@ -531,6 +600,8 @@ static const ing_gate_ops gate_ops = {
     .item = gate_item,
     .key = gate_key,
     .look = gate_look,
+    .bake = gate_bake,
+    .place = gate_place,
     .call = gate_call,
     .make = gate_make,
     .param = gate_param,

@@ -125,7 +125,9 @@ static ing_status survey(ing_py_kernel *k, ing_py_variant *v, PyObject *from,
         return mark_dict(v, ing_py_def_builtins(d), e);
     if (node->step == ING_STEP_ATTR && from && PyModule_CheckExact(from))
         return mark_module(k, v, from, node->atom, module_only, e);
-    if (node->step != ING_STEP_KERNEL && node->step != ING_STEP_DEFAULT)
+    /* What belongs to the function itself stays with it. */
+    if (node->step != ING_STEP_KERNEL && node->step != ING_STEP_DEFAULT &&
+        node->step != ING_STEP_PARAM && node->step != ING_STEP_FIELD_TYPE)
         *module_only = false;
     return ING_OK;
 }
@@ -213,6 +215,19 @@ static bool is_bound(const ing_py_kernel *k, const ing_py_variant *v,
     return false;
 }
 
+/* Does it belong to an object whose numbers are read at launch? */
+static bool at_launch(const ing_py_variant *v, PyObject *const *held, uint32_t fetch) {
+    for (uint32_t f = v->fetches.at[fetch - 1].parent; f;
+         f = v->fetches.at[f - 1].parent)
+        if (held[f - 1] && ing_py_members_at_launch(held[f - 1])) return true;
+    return false;
+}
+
+static bool is_number(PyObject *obj) {
+    return obj &&
+           (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyBool_Check(obj));
+}
+
 static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     ing_py_kernel *k = m->kernel;
     ing_py_variant *v = m->variant;
@@ -225,9 +240,12 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     if (g.always) v->fetches.at[g.fetch - 1].live = true;
     /* The object may be another one by now than the one that was asked about. */
     ing_hash128 answer;
-    ING_TRY(ing_py_answer_of(k, obj, q->path, (ing_ask)q->ask, &answer, e));
+    bool number = is_number(obj) && at_launch(v, m->values.at, g.fetch);
+    ING_TRY(ing_py_answer_of(k, obj, number, q->path, (ing_ask)q->ask, &answer, e));
+    bool same = obj && ing_hash_eq(answer, q->answer);
+    if (same && number) g.number = Py_TYPE(obj);
     if (!ing_vec_push(&v->guards, g)) return no_memory(e);
-    if (obj && ing_hash_eq(answer, q->answer) && ing_py_is_atom(k->st, obj))
+    if (same && !number && ing_py_is_atom(k->st, obj))
         v->guards.at[v->guards.len - 1].expect = Py_NewRef(obj);
     return ING_OK;
 }
@@ -297,11 +315,14 @@ static ing_status fetch_all(ing_py_kernel *k, ing_py_variant *v, PyObject *const
     return ING_OK;
 }
 
-static ing_status guard_holds(ing_py_kernel *k, const ing_py_guard *g, PyObject *obj,
+static ing_status guard_holds(ing_py_kernel *k, const ing_py_variant *v,
+                              const ing_py_guard *g, PyObject *const *held,
                               ing_err *e) {
-    if (obj && obj == g->expect) return ING_OK;
+    PyObject *obj = held[g->fetch - 1];
+    if (obj && (obj == g->expect || Py_TYPE(obj) == g->number)) return ING_OK;
     ing_hash128 answer;
-    ING_TRY(ing_py_answer_of(k, obj, g->path, (ing_ask)g->ask, &answer, e));
+    bool number = is_number(obj) && at_launch(v, held, g->fetch);
+    ING_TRY(ing_py_answer_of(k, obj, number, g->path, (ing_ask)g->ask, &answer, e));
     return ing_hash_eq(answer, g->answer) ? ING_OK : ING_DECLINED;
 }
 
@@ -320,7 +341,7 @@ static ing_status all_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const 
     for (uint32_t i = 0; i < v->guards.len; i++) {
         const ing_py_guard *g = &v->guards.at[i];
         if (clean && !g->always) continue;
-        ING_TRY(guard_holds(k, g, held[g->fetch - 1], e));
+        ING_TRY(guard_holds(k, v, g, held, e));
     }
     for (uint32_t i = 0; i < v->binds.len; i++) {
         const ing_py_bind *b = &v->binds.at[i];

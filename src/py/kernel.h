@@ -134,6 +134,7 @@ typedef struct ing_py_guard {
     ing_hash128 answer;
     PyObject
         *expect; /* owned: an immutable atom, type or function; NULL: by digest (R13) */
+    PyTypeObject *number; /* a number read at launch: its type, one of Python's own */
 } ing_py_guard;
 
 typedef enum ing_py_bind_kind {
@@ -207,8 +208,8 @@ typedef struct ing_py_kernel {
     ing_vec(ing_py_slot) slots;
     uint64_t disk_epoch; /* when the index on disk was read */
     ing_py_observed observed;
-    uint64_t uses;   /* of variants by way of the tree */
-    bool storm_told; /* the warning of R12 was given */
+    uint64_t uses;        /* of variants by way of the tree */
+    bool storm_told;      /* the warning of R12 was given */
     ing_py_variant *last; /* the one that served the previous launch; borrowed */
     unsigned long busy;   /* thread that compiles, 0 = none */
     uint64_t busy_fork;   /* host->forks when busy was set */
@@ -237,8 +238,9 @@ ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
 ing_status ing_py_resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
                           PyObject **out, ing_err *e);
 /* The answer about the thing at a path's end (at the end of its parent for MEANING). */
-ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, ing_path path, ing_ask ask,
-                            ing_hash128 *out, ing_err *e);
+/* `at_launch`: it belongs to an object whose numbers are read at launch. */
+ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, bool at_launch,
+                            ing_path path, ing_ask ask, ing_hash128 *out, ing_err *e);
 /* Answers one question of the tree again. */
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
                          ing_ask ask, ing_hash128 *out, ing_err *e);
@@ -255,9 +257,32 @@ ing_path ing_py_call_arg_step(ing_paths *p, ing_path parent, ing_path arg,
                               PyObject *value);
 PyObject *ing_py_call_arg_value(const ing_paths *p, const ing_path_node *n);
 
-/* Declared types (declared.c). New references; NULL without exception = none. */
+/* Declared types (declared.c). */
 bool ing_py_is_dataclass(PyObject *cls);
+/* New reference; NULL without exception = none. */
 PyObject *ing_py_field_type(PyObject *cls, PyObject *name);
+
+typedef enum ing_py_field_kind {
+    ING_FIELD_OPEN,    /* nothing is known: its object tells */
+    ING_FIELD_NUMBER,  /* read at each launch, as dtype */
+    ING_FIELD_VALUE,   /* compiled in */
+    ING_FIELD_STRUCT,  /* a dataclass */
+    ING_FIELD_ARRAY,   /* see array */
+    ING_FIELD_REFUSED, /* a data_oriented class */
+} ing_py_field_kind;
+
+typedef struct ing_py_field { /* what a dataclass says of one of its fields */
+    ing_py_field_kind kind;
+    ing_dtype dtype;
+    ing_gate_param array;
+} ing_py_field;
+
+void ing_py_field_meaning(ing_py_state *st, PyObject *cls, PyObject *name,
+                          ing_py_field *out);
+ing_hash128 ing_py_field_digest(const ing_py_field *f);
+/* An annotation that is no dtype: template, array. ING_DECLINED: neither. */
+ing_status ing_py_passing_of(ing_py_state *st, PyObject *annotation,
+                             ing_gate_param *out);
 /* The dtype that a Python number has at run time; ING_VOID: it is no number. */
 ing_dtype ing_py_number_dtype(const ing_py_state *st, PyObject *value);
 /* Turns the fact about a number into that of a run-time scalar. */

@@ -52,8 +52,7 @@ static ing_status key_item(PyObject *from, PyObject *key, PyObject **out) {
 
 static ing_status named_step(ing_py_state *st, PyObject *from, ing_step step,
                              PyObject *name, PyObject **out) {
-    if (step == ING_STEP_ATTR || step == ING_STEP_NUMBER)
-        return attr_item(from, name, out);
+    if (step == ING_STEP_ATTR) return attr_item(from, name, out);
     if (step == ING_STEP_FIELD_TYPE) {
         *out = ing_py_field_type(from, name);
         return ING_OK;
@@ -108,7 +107,6 @@ ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
     case ING_STEP_CLOSURE:
     case ING_STEP_BUILTIN:
     case ING_STEP_ATTR:
-    case ING_STEP_NUMBER:
     case ING_STEP_FIELD_TYPE:
     case ING_STEP_ITEM_STR: {
         if (!from) return ING_OK;
@@ -136,7 +134,7 @@ static bool is_call_arg(uint8_t step) {
 }
 
 static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
-                          uint32_t depth, PyObject **out, ing_err *e);
+                          uint32_t depth, PyObject **out, bool *at_launch, ing_err *e);
 
 /* Adds one argument of a call to the list, which is made with the first. */
 static ing_status add_call_arg(ing_py_kernel *k, PyObject *const *args,
@@ -144,7 +142,8 @@ static ing_status add_call_arg(ing_py_kernel *k, PyObject *const *args,
                                PyObject **list, ing_err *e) {
     PyObject *v = NULL;
     if (node->step == ING_STEP_CALL_PATH) {
-        ING_TRY(resolve(k, args, (ing_path)node->i, depth + 1, &v, e));
+        bool ignored;
+        ING_TRY(resolve(k, args, (ing_path)node->i, depth + 1, &v, &ignored, e));
         if (!v) v = Py_NewRef(Py_None); /* gone: the answer will differ or raise */
     } else {
         v = ing_py_call_arg_value(&k->paths, node);
@@ -163,7 +162,8 @@ static ing_status call_step(PyObject *fn, PyObject *list, PyObject **out) {
 }
 
 static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
-                          uint32_t depth, PyObject **out, ing_err *e) {
+                          uint32_t depth, PyObject **out, bool *at_launch, ing_err *e) {
+    *at_launch = false;
     ing_path chain[ING_PATH_MAX_STEPS];
     uint32_t n = 0;
     for (ing_path at = path; at; at = k->paths.nodes.at[at].parent) {
@@ -176,6 +176,8 @@ static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path
     while (s == ING_OK && n-- > 0) {
         ing_path_node node = k->paths.nodes.at[chain[n]];
         PyObject *next = NULL;
+        *at_launch = node.step != ING_STEP_CALL &&
+                     (*at_launch || (obj && ing_py_members_at_launch(obj)));
         if (is_call_arg(node.step)) {
             s = add_call_arg(k, args, &node, depth, &list, e);
             next = Py_XNewRef(obj);
@@ -196,7 +198,8 @@ static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path
 
 ing_status ing_py_resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
                           PyObject **out, ing_err *e) {
-    return resolve(k, args, path, 0, out, e);
+    bool ignored;
+    return resolve(k, args, path, 0, out, &ignored, e);
 }
 
 static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *out,
@@ -225,9 +228,21 @@ ing_hash128 ing_py_returns_digest(const ing_gate_returns *r) {
     return ing_hash(key, sizeof key);
 }
 
+/* What the class `obj` says of the field that the node names. */
+static ing_status answer_field(ing_py_kernel *k, PyObject *obj,
+                               const ing_path_node *node, ing_hash128 *out) {
+    ing_py_field f = {0};
+    PyObject *name = atom_name(k, node->atom);
+    if (!name) return ING_PYTHON;
+    if (obj) ing_py_field_meaning(k->st, obj, name, &f);
+    *out = ing_py_field_digest(&f);
+    return ING_OK;
+}
+
 static ing_status answer_meaning(ing_py_kernel *k, PyObject *obj,
                                  const ing_path_node *node, ing_hash128 *out,
                                  ing_err *e) {
+    if (node->step == ING_STEP_FIELD_TYPE) return answer_field(k, obj, node, out);
     ing_py_def *d = ing_py_def_of(k->st, obj);
     *out = (ing_hash128){0, 0};
     if (!d) return ING_OK;
@@ -248,12 +263,12 @@ static ing_status answer_look(ing_py_state *st, PyObject *obj, bool number,
     return ING_OK;
 }
 
-ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, ing_path path, ing_ask ask,
-                            ing_hash128 *out, ing_err *e) {
+ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, bool at_launch,
+                            ing_path path, ing_ask ask, ing_hash128 *out, ing_err *e) {
     ing_path_node node = k->paths.nodes.at[path];
     if (ask == ING_ASK_MEANING) return answer_meaning(k, obj, &node, out, e);
     if (ask == ING_ASK_SOURCE) return answer_source(k->st, obj, out, e);
-    return answer_look(k->st, obj, node.step == ING_STEP_NUMBER, out, e);
+    return answer_look(k->st, obj, at_launch, out, e);
 }
 
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
@@ -267,9 +282,10 @@ ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
         return ING_OK;
     }
     PyObject *obj = NULL;
-    ING_TRY(
-        ing_py_resolve(k, args, ask == ING_ASK_MEANING ? node.parent : path, &obj, e));
-    ing_status s = ing_py_answer_of(k, obj, path, ask, out, e);
+    bool at_launch = false;
+    ING_TRY(resolve(k, args, ask == ING_ASK_MEANING ? node.parent : path, 0, &obj,
+                    &at_launch, e));
+    ing_status s = ing_py_answer_of(k, obj, at_launch, path, ask, out, e);
     Py_XDECREF(obj);
     return s;
 }

@@ -119,7 +119,6 @@ static void print_step(const ing_paths *p, const ing_path_node *n, ing_bytes *ou
     }
     case ING_STEP_CALL_STR: ing_bytes_printf(out, "<'%s'>", name); break;
     case ING_STEP_CALL_NONE: ing_bytes_puts(out, "<None>"); break;
-    case ING_STEP_NUMBER: ing_bytes_printf(out, ".%s:number", name); break;
     case ING_STEP_FIELD_TYPE: ing_bytes_printf(out, ".%s:type", name); break;
     case ING_STEP_N: break;
     case ING_STEP_CONFIG: ing_bytes_printf(out, "config(%s)", name); break;

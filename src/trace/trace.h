@@ -32,7 +32,6 @@ typedef enum ing_step {
     ING_STEP_CALL_FLOAT,
     ING_STEP_CALL_STR,
     ING_STEP_CALL_NONE,
-    ING_STEP_NUMBER,     /* attribute that is a number read at each launch */
     ING_STEP_FIELD_TYPE, /* declared type of a dataclass field */
     ING_STEP_CONFIG,     /* root: setting i */
     ING_STEP_KEY,        /* key number i of a dict, in its order */
