@@ -12,27 +12,8 @@ import types
 import ingot
 import pytest
 from conftest import needs
+from fingerprint_checks import distinct, fp, refused, same
 from ingot import Fingerprinter, FingerprintError, Pieces
-
-fp = ingot.fingerprint
-
-
-def distinct(*values):
-    digests = [fp(v) for v in values]
-    assert len(set(digests)) == len(digests), list(zip(values, digests))
-
-
-def same(*values):
-    assert len({fp(v) for v in values}) == 1, values
-
-
-def refused(obj, *parts):
-    with pytest.raises(FingerprintError) as caught:
-        fp(obj)
-    for part in parts:
-        assert part in str(caught.value)
-    return caught.value
-
 
 # ---- attributes that look like others ---------------------------------------------------------
 
