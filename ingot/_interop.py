@@ -35,8 +35,9 @@ def from_numpy(array, source):
     source = np.asarray(source)
     if source.dtype.kind not in "biuf":
         raise TypeError(f"from_numpy: elements of dtype {source.dtype} are no real numbers")
-    if source.shape != array.shape:
-        raise ValueError(f"from_numpy: expected shape {array.shape}, got {source.shape}")
+    if source.shape != array.shape + array.element_shape:
+        raise ValueError(
+            f"from_numpy: expected shape {array.shape + array.element_shape}, got {source.shape}")
     np.copyto(_view(array), source, casting="unsafe")
 
 
@@ -60,8 +61,9 @@ def from_torch(array, source):
         raise TypeError(f"from_torch: expected a torch.Tensor, got '{type(source).__name__}'")
     if source.is_complex():
         raise TypeError(f"from_torch: elements of dtype {source.dtype} are no real numbers")
-    if tuple(source.shape) != array.shape:
-        raise ValueError(f"from_torch: expected shape {array.shape}, got {tuple(source.shape)}")
+    if tuple(source.shape) != array.shape + array.element_shape:
+        raise ValueError(
+            f"from_torch: expected shape {array.shape + array.element_shape}, got {tuple(source.shape)}")
     torch.from_dlpack(array).copy_(source.detach())
 
 

@@ -111,6 +111,10 @@ class Matrix(TensorValue):
     def entries(self):
         return self.to_numpy()
 
+    def __bool__(self):
+        """Of comparisons: whether all of it holds."""
+        return all(x != 0 for x in self._entries)
+
     def __len__(self):
         return self.n
 
@@ -196,18 +200,23 @@ class Matrix(TensorValue):
 
     # ---- element by element ----
 
-    def _map(self, function, *others, dtype=None):
-        columns = [self._entries]
-        for other in others:
-            if _is_sequence(other):
-                other = other if isinstance(other, Matrix) else Matrix(other)
+    def _map(self, function, *others):
+        return self._lift(function, (self, *others), {})
+
+    def _lift(self, function, args, kwargs):
+        """function, of numbers, on every element; other arguments are the same for all."""
+        columns = []
+        for arg in args:
+            if _is_sequence(arg):
+                other = arg if isinstance(arg, Matrix) else Matrix(arg)
                 if other.get_shape() != self.get_shape():
                     raise IngotTypeError(
                         f"Dimension mismatch between shapes {self.get_shape()}, {other.get_shape()}")
                 columns.append(other._entries)
             else:
-                columns.append([other] * len(self._entries))
-        return _new(self.ndim, self.n, self.m, dtype, [function(*row) for row in zip(*columns)])
+                columns.append([arg] * len(self._entries))
+        made = [function(*row, **kwargs) for row in zip(*columns)]
+        return _new(self.ndim, self.n, self.m, None, made)
 
     def cast(self, dtype):
         dtype = _dtype(dtype)
@@ -242,10 +251,10 @@ class Matrix(TensorValue):
         return min(self._entries)
 
     def any(self):
-        return any(x != 0 for x in self._entries)
+        return int(any(x != 0 for x in self._entries))
 
     def all(self):
-        return all(x != 0 for x in self._entries)
+        return int(all(x != 0 for x in self._entries))
 
     def norm_sqr(self):
         return sum(x * x for x in self._entries)

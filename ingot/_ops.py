@@ -10,11 +10,26 @@ import math as _math
 
 from ingot._core import IngotSyntaxError as _SyntaxError
 from ingot._core import IngotTypeError as _TypeError
+from ingot._core import TensorValue as _TensorValue
 from ingot._core import register_intrinsic as _register
 
 
 def _intrinsic(function):
     return _register(function, function.__name__)
+
+
+def _elementwise(function):
+    """An intrinsic of numbers that vectors and matrices take element by element."""
+
+    def lifted(*args, **kwargs):
+        for arg in args:
+            if isinstance(arg, _TensorValue):
+                return arg._lift(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    lifted.__name__, lifted.__qualname__, lifted.__doc__ = function.__name__, function.__qualname__, function.__doc__
+    lifted.__wrapped__ = function
+    return _intrinsic(lifted)
 
 
 def _quiet(function, *args):
@@ -31,115 +46,115 @@ def _whole(function, x):
     return float(function(x)) if _math.isfinite(x) else float(x)
 
 
-@_intrinsic
+@_elementwise
 def sin(x):
     """The sine of x, in radians."""
     return _quiet(_math.sin, x)
 
 
-@_intrinsic
+@_elementwise
 def cos(x):
     """The cosine of x, in radians."""
     return _quiet(_math.cos, x)
 
 
-@_intrinsic
+@_elementwise
 def tan(x):
     """The tangent of x, in radians."""
     return _quiet(_math.tan, x)
 
 
-@_intrinsic
+@_elementwise
 def asin(x):
     """The arc sine of x."""
     return _quiet(_math.asin, x)
 
 
-@_intrinsic
+@_elementwise
 def acos(x):
     """The arc cosine of x."""
     return _quiet(_math.acos, x)
 
 
-@_intrinsic
+@_elementwise
 def atan2(y, x):
     """The angle of the point (x, y)."""
     return _math.atan2(y, x)
 
 
-@_intrinsic
+@_elementwise
 def tanh(x):
     """The hyperbolic tangent of x."""
     return _math.tanh(x)
 
 
-@_intrinsic
+@_elementwise
 def exp(x):
     """e to the power of x."""
     return _quiet(_math.exp, x)
 
 
-@_intrinsic
+@_elementwise
 def log(x):
     """The natural logarithm of x."""
     return -_math.inf if x == 0 else _quiet(_math.log, x)
 
 
-@_intrinsic
+@_elementwise
 def sqrt(x):
     """The square root of x."""
     return _quiet(_math.sqrt, x)
 
 
-@_intrinsic
+@_elementwise
 def rsqrt(x):
     """One over the square root of x."""
     return _math.inf if x == 0 else 1.0 / _quiet(_math.sqrt, x)
 
 
-@_intrinsic
+@_elementwise
 def floor(x):
     """The largest whole number that is not above x, as a float."""
     return _whole(_math.floor, x)
 
 
-@_intrinsic
+@_elementwise
 def ceil(x):
     """The smallest whole number that is not below x, as a float."""
     return _whole(_math.ceil, x)
 
 
-@_intrinsic
+@_elementwise
 def round(x):
     """The nearest whole number, halves to the even one, as a float."""
     return _whole(_py.round, x)
 
 
-@_intrinsic
+@_elementwise
 def trunc(x):
     """x without its fraction, as a float."""
     return _whole(_math.trunc, x)
 
 
-@_intrinsic
+@_elementwise
 def abs(x):
     """The absolute value of x."""
     return _py.abs(x)
 
 
-@_intrinsic
+@_elementwise
 def min(*args):
     """The smallest of its arguments."""
     return _py.min(args)
 
 
-@_intrinsic
+@_elementwise
 def max(*args):
     """The largest of its arguments."""
     return _py.max(args)
 
 
-@_intrinsic
+@_elementwise
 def pow(base, exponent):
     """base to the power of exponent."""
     try:
@@ -149,7 +164,7 @@ def pow(base, exponent):
     return _math.nan if isinstance(result, complex) else result
 
 
-@_intrinsic
+@_elementwise
 def raw_div(x, y):
     """x / y as C has it: on integers the quotient without its fraction."""
     if isinstance(x, int) and isinstance(y, int):
@@ -158,7 +173,7 @@ def raw_div(x, y):
     return x / y
 
 
-@_intrinsic
+@_elementwise
 def raw_mod(x, y):
     """The remainder that goes with raw_div: it has the sign of x."""
     if isinstance(x, int) and isinstance(y, int):
@@ -185,13 +200,13 @@ def ffs(x):
     return (x & -x).bit_length()
 
 
-@_intrinsic
+@_elementwise
 def cast(x, dtype):
     """x converted to dtype."""
     return dtype(x)
 
 
-@_intrinsic
+@_elementwise
 def select(condition, x, y):
     """x where the condition holds, else y."""
     return x if condition else y

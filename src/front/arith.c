@@ -323,6 +323,10 @@ static ing_status short_circuit(frame *fr, ing_node n, bool is_and, const value 
                                 ing_node right, value *out) {
     const char *op = is_and ? "and" : "or";
     value l, r;
+    if (ing_front_is_tensor(fr, left)) {
+        ING_TRY(ing_front_expr_forced(fr, right, &r));
+        return ing_front_tensor_logical(fr, n, is_and, left, &r, out);
+    }
     ING_TRY(to_int_operand(fr, n, op, left, &l));
     ing_dtype t = v_type(&l);
     if (is_plain(fr, right)) {

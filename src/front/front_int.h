@@ -384,6 +384,8 @@ ing_status ing_front_tensor_unary(frame *fr, ing_node at, ing_front_op op,
                                   const value *v, value *out);
 ing_status ing_front_tensor_compare(frame *fr, ing_node at, ing_front_op op,
                                     const value *l, const value *r, value *out);
+ing_status ing_front_tensor_logical(frame *fr, ing_node at, bool is_and, const value *l,
+                                    const value *r, value *out);
 ing_status ing_front_tensor_select(frame *fr, ing_node at, uint32_t cond,
                                    const value *a, const value *b, value *out);
 ing_status ing_front_tensor_atomic(frame *fr, ing_node at, const value *ref,
@@ -465,6 +467,9 @@ ing_status ing_front_stmt_assert(frame *fr, ing_node n, flow *out);
 /* Debug mode: stops unless 0 <= index < extent. */
 ing_status ing_front_check_bounds(frame *fr, ing_node at, uint32_t array, uint32_t axis,
                                   uint32_t index, ing_dtype t);
+/* The same for an axis of a vector or matrix: array is 0, the extent is known. */
+ing_status ing_front_check_extent(frame *fr, ing_node at, uint32_t array, uint32_t axis,
+                                  uint32_t extent, uint32_t index, ing_dtype t);
 /* Debug mode: reports that r = a op b wrapped. */
 ing_status ing_front_check_overflow(frame *fr, ing_node at, ing_op op, ing_dtype t,
                                     uint32_t a, uint32_t b, uint32_t r);

@@ -161,6 +161,11 @@ ing_status ing_front_stmt_assert(frame *fr, ing_node n, flow *out) {
 
 ing_status ing_front_check_bounds(frame *fr, ing_node at, uint32_t array, uint32_t axis,
                                   uint32_t index, ing_dtype t) {
+    return ing_front_check_extent(fr, at, array, axis, 0, index, t);
+}
+
+ing_status ing_front_check_extent(frame *fr, ing_node at, uint32_t array, uint32_t axis,
+                                  uint32_t extent, uint32_t index, ing_dtype t) {
     int64_t debug = 0, check = 0;
     ING_TRY(ing_front_config_get(fr, at, ING_SET_debug, &debug));
     if (!debug)
@@ -169,7 +174,8 @@ ing_status ing_front_check_bounds(frame *fr, ing_node at, uint32_t array, uint32
     ing_ir_builder *b = &fr->b;
     b->loc = at;
     uint32_t wide = ing_front_emit_cast(fr, index, t, ING_I64);
-    uint32_t dim = ing_ir_emit(b, ING_OP_DIM, ING_I64, array, axis, 0);
+    uint32_t dim = array ? ing_ir_emit(b, ING_OP_DIM, ING_I64, array, axis, 0)
+                         : ing_ir_const_int(b, ING_I64, extent);
     uint32_t zero = ing_ir_const_int(b, ING_I64, 0);
     uint32_t low = ing_ir_emit(b, ING_OP_LT, ING_U1, wide, zero, 0);
     uint32_t high = ing_ir_emit(b, ING_OP_GE, ING_U1, wide, dim, 0);

@@ -416,20 +416,23 @@ static ing_status copy_elems(frame *fr, ing_node at, const value *to, const valu
 }
 
 /* A tensor as a value that nothing changes any more: in registers, or a copy. */
-ing_status ing_front_tensor_load(frame *fr, ing_node at, const value *v, value *out) {
+ing_status ing_front_tensor_load(frame *fr, ing_node at, const value *given,
+                                 value *out) {
     tensor_shape s;
     bool ok = false;
-    if (!ing_front_is_runtime(v)) return ing_front_tensor_from(fr, at, v, 0, out, &ok);
-    ing_front_tensor_shape(fr, v, &s);
-    *out = *v;
-    if (v->kind == V_RT || v->temp) return ING_OK;
+    value v = *given; /* may be `out` */
+    if (!ing_front_is_runtime(&v))
+        return ing_front_tensor_from(fr, at, &v, 0, out, &ok);
+    ing_front_tensor_shape(fr, &v, &s);
+    *out = v;
+    if (v.kind == V_RT || v.temp) return ING_OK;
     if (s.n <= TENSOR_REG) {
-        uint32_t inst = ing_ir_emit(&fr->b, ING_OP_LOAD, v->type, v->inst, 0, 0);
-        *out = ing_front_rt(inst, v->type);
+        uint32_t inst = ing_ir_emit(&fr->b, ING_OP_LOAD, v.type, v.inst, 0, 0);
+        *out = ing_front_rt(inst, v.type);
         return ING_OK;
     }
     *out = ing_front_tensor_temp(fr, &s);
-    return copy_elems(fr, at, out, v, &s);
+    return copy_elems(fr, at, out, &v, &s);
 }
 
 static ing_status same_elem(frame *fr, ing_node at, void *self, const value *in,

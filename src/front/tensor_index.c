@@ -16,7 +16,7 @@ typedef struct axis {
 } axis;
 
 static ing_status fail_bound(frame *fr, ing_node at, int64_t i, uint32_t extent) {
-    return ing_front_fail_at(fr, at, ING_INDEX, NULL,
+    return ing_front_fail_at(fr, at, ING_COMPILE, NULL,
                              "index %lld is out of range for an axis of %u elements",
                              (long long)i, extent);
 }
@@ -27,10 +27,11 @@ static ing_status slice_axis(frame *fr, ing_node at, const value *v, uint32_t ex
     for (int k = 0; k < 3; k++) {
         if (v->items[k].kind == V_NONE) continue;
         if (v->items[k].kind != V_INT)
-            return ing_front_fail_at(fr, at, ING_TYPE, "use constants in the slice",
-                                     "The type of slice bounds must be a compile-time "
-                                     "integer; this is %s",
-                                     ing_front_describe(fr, &v->items[k]));
+            return ing_front_fail_at(
+                fr, at, ING_TYPE, "use constants in the slice",
+                "Quadrants does not support variables in slice now; "
+                "this is %s",
+                ing_front_describe(fr, &v->items[k]));
         part[k] = v->items[k].i;
     }
     int64_t step = part[2];
@@ -57,8 +58,8 @@ static ing_status slice_axis(frame *fr, ing_node at, const value *v, uint32_t ex
     return ing_front_fail_at(fr, at, ING_INDEX, NULL, "an empty slice");
 }
 
-static ing_status read_axis(frame *fr, ing_node at, const value *v, uint32_t extent,
-                            axis *out) {
+static ing_status read_axis(frame *fr, ing_node at, uint32_t axis_no, const value *v,
+                            uint32_t extent, axis *out) {
     *out = (axis){0};
     if (v->kind == V_SLICE) return slice_axis(fr, at, v, extent, out);
     if (v->kind == V_INT || v->kind == V_BOOL) {
@@ -78,7 +79,7 @@ static ing_status read_axis(frame *fr, ing_node at, const value *v, uint32_t ext
                                  "indices must be integers, however '%s' is provided",
                                  ing_dtype_name(v_type(&x)));
     out->dyn = ing_front_emit_cast(fr, x.inst, v_type(&x), ING_I32);
-    return ING_OK;
+    return ing_front_check_extent(fr, at, 0, axis_no, extent, out->dyn, ING_I32);
 }
 
 /* ---- elements ----------------------------------------------------------------------------------- */
@@ -141,17 +142,14 @@ ing_status ing_front_tensor_subscript(frame *fr, ing_node at, const value *base,
     bool ok = true;
     if (!ing_front_is_scalar(index) && index->kind != V_SLICE)
         ING_TRY(ing_front_items(fr, at, index, &items, &n, &ok));
-    if (!ok || n > s.rank || n == 0)
+    if (!ok || n != s.rank)
         return ing_front_fail_at(fr, at, ING_TYPE, "give one index per axis",
                                  "Expected %u indices, got %u", s.rank, n);
-    value all[3] = {ing_front_none(), ing_front_none(), ing_front_none()};
-    value whole = {.kind = V_SLICE, .items = all, .n = 3};
     axis a[2] = {{0}, {0}};
-    ING_TRY(ing_front_force(fr, at, &items[0]));
-    ING_TRY(read_axis(fr, at, &items[0], s.rows, &a[0]));
-    if (n > 1) ING_TRY(ing_front_force(fr, at, &items[1]));
-    if (s.rank == 2) /* a row when only one index is given */
-        ING_TRY(read_axis(fr, at, n > 1 ? &items[1] : &whole, s.cols, &a[1]));
+    for (uint32_t i = 0; i < n; i++) {
+        ING_TRY(ing_front_force(fr, at, &items[i]));
+        ING_TRY(read_axis(fr, at, i, &items[i], i ? s.cols : s.rows, &a[i]));
+    }
     fr->b.loc = at;
     if (a[0].slice || a[1].slice) return sliced(fr, at, base, a, &s, out);
     if (a[0].dyn || a[1].dyn) return dynamic_element(fr, at, base, a, out);

@@ -342,9 +342,10 @@ ing_status ing_front_transpose(frame *fr, ing_node n, const value *v, value *out
     tensor_shape s;
     value x = *v;
     if (!ing_front_tensor_shape(fr, v, &s) || s.rank != 2)
-        return ing_front_fail_at(fr, n, ING_COMPILE, NULL,
-                                 "transpose needs a matrix; this is %s",
-                                 ing_front_describe(fr, v));
+        return ing_front_fail_at(
+            fr, n, ING_COMPILE, "use outer_product",
+            "`transpose()` cannot apply to a vector. If you want something like `a @ "
+            "b.transpose()`, write `a.outer_product(b)` instead.");
     tensor_shape r = ing_front_shape_of(2, s.cols, s.rows, s.dtype);
     if (s.n > TENSOR_UNROLL) {
         ING_TRY(ing_front_tensor_spill(fr, n, v, &x));

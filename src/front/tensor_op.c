@@ -80,6 +80,30 @@ static bool is_elementwise(ing_intrinsic id, uint32_t n_args) {
     }
 }
 
+/* sum(v), all(v == w): the method of that name. */
+static const char *reduction_of(ing_intrinsic id) {
+    switch (id) {
+    case ING_IN_PY_SUM: return "sum";
+    case ING_IN_PY_ANY: return "any";
+    case ING_IN_PY_ALL: return "all";
+    case ING_IN_PY_MIN:
+    case ING_IN_MIN: return "min";
+    case ING_IN_PY_MAX:
+    case ING_IN_MAX: return "max";
+    default: return NULL;
+    }
+}
+
+/* `and`, `or` of vectors: truth by element; both sides are evaluated. */
+ing_status ing_front_tensor_logical(frame *fr, ing_node at, bool is_and, const value *l,
+                                    const value *r, value *out) {
+    value zero = ing_front_int(0), x, y;
+    ING_TRY(ing_front_compare(fr, at, ING_AST_NotEq, l, &zero, &x));
+    ING_TRY(ing_front_compare(fr, at, ING_AST_NotEq, r, &zero, &y));
+    return ing_front_binary(fr, at, is_and ? ING_AST_BitAnd : ING_AST_BitOr, &x, &y,
+                            out);
+}
+
 typedef struct lifted {
     ing_node node;
     ing_intrinsic id;
@@ -118,6 +142,14 @@ ing_status ing_front_tensor_lift(frame *fr, ing_node n, ing_intrinsic id,
                                  const call_args *a, value *out, bool *done) {
     *done = false;
     bool any = false;
+    const char *method = a->n == 1 && !a->n_kw ? reduction_of(id) : NULL;
+    if (method) {
+        value v = a->at[0];
+        call_args none = {0};
+        ING_TRY(ing_front_force(fr, a->node[0], &v));
+        *done = ing_front_is_tensor(fr, &v);
+        return *done ? ing_front_tensor_method(fr, n, &v, method, &none, out) : ING_OK;
+    }
     if (!is_atomic(id) && !is_elementwise(id, a->n)) return ING_OK;
     for (uint32_t i = 0; i < a->n && !any; i++) {
         value v = a->at[i];

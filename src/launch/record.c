@@ -258,7 +258,7 @@ static ing_status get_head(ing_reader *r, ing_record *out) {
     out->returns_tuple = ing_reader_u8(r) != 0;
     out->flush_denormals = ing_reader_u8(r) != 0;
     out->n_rets = ing_reader_count(r, 1);
-    if (r->failed || out->n_rets > 16 || out->n_words > MAX_WORDS ||
+    if (r->failed || out->n_rets > ING_RECORD_MAX_RETS || out->n_words > MAX_WORDS ||
         out->buffer_bytes > MAX_BUFFER)
         return ING_DECLINED;
     get_bytes(r, out->rets, out->n_rets);

@@ -8,6 +8,9 @@
 #include "compile/compile.h"
 #include "trace/trace.h"
 
+/* Numbers that a kernel may return; a matrix counts by its elements. */
+enum { ING_RECORD_MAX_RETS = 144 };
+
 typedef struct ing_record_bind {
     uint8_t kind, dtype, written; /* kind: src/py/kernel.h */
     uint16_t arg;
@@ -38,7 +41,7 @@ typedef struct ing_record {
     ing_vec(ing_record_text) messages, warnings;
     uint32_t buffer_bytes, n_words;
     uint32_t n_rets;
-    uint8_t rets[16];
+    uint8_t rets[ING_RECORD_MAX_RETS];
     bool returns_tuple, flush_denormals;
 } ing_record;
 

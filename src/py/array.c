@@ -75,6 +75,16 @@ static PyObject *get_element_type(PyObject *self, void *unused) {
     return ing_py_array_element_type(ing_py_state_of(self), as_array(self));
 }
 
+/* Rows and columns of an element; numbers have none. */
+static PyObject *get_extent(PyObject *self, void *which) {
+    const ing_py_spec *s = as_array(self)->spec;
+    int k = which != NULL;
+    if (s->elem_rank == 0)
+        return PyErr_Format(PyExc_AttributeError,
+                            "an ndarray of numbers has no attribute '%s'", k ? "m" : "n");
+    return PyLong_FromUnsignedLong(k < s->elem_rank ? s->elem_shape[k] : 1);
+}
+
 static PyObject *get_element_shape(PyObject *self, void *unused) {
     (void)unused;
     const ing_py_spec *s = as_array(self)->spec;
@@ -206,6 +216,8 @@ static const PyGetSetDef array_getset[] = {
     {"ndim", get_ndim, NULL, "How many axes there are.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
     {"element_type", get_element_type, NULL, "The type of an element.", NULL},
+    {"n", get_extent, NULL, "Rows of an element, or its length.", NULL},
+    {"m", get_extent, NULL, "Columns of an element.", (void *)1},
     {"element_shape", get_element_shape, NULL, "The shape of an element; () = scalar.",
      NULL},
     {"layout", get_layout, NULL, "The order of axes in memory, None = row major.",

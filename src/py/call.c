@@ -312,7 +312,7 @@ static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
 
 static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                      uint64_t *words) {
-    uint64_t rets[16] = {0};
+    uint64_t rets[ING_RECORD_MAX_RETS] = {0};
     uint64_t on_stack[STACK_BUFFER / 8];
     uint8_t *buffer = (uint8_t *)on_stack;
     uint32_t bytes = v->code.buffer_bytes;

@@ -175,7 +175,7 @@ typedef struct ing_py_variant {
     bool marked;          /* marks are valid */
     uint32_t n_live;      /* fetches that every launch makes */
     uint32_t n_rets;
-    uint8_t rets[16]; /* ing_dtype */
+    uint8_t rets[ING_RECORD_MAX_RETS]; /* ing_dtype */
     bool returns_tuple;
     bool flush_denormals;
     ing_vec(ing_path) trees;  /* where the definition of each function is found */

@@ -96,8 +96,9 @@ static ing_status make_binds(ing_py_kernel *k, ing_py_gate *g,
 
 static ing_status take_results(const ing_front_result *r, ing_py_variant *v,
                                ing_err *e) {
-    if (r->mod->rets.len > 16)
-        return ing_fail(e, ING_SYNTAX, "a kernel can return at most 16 values");
+    if (r->mod->rets.len > ING_RECORD_MAX_RETS)
+        return ing_fail(e, ING_SYNTAX, "a kernel can return at most %d numbers",
+                        ING_RECORD_MAX_RETS);
     v->n_rets = r->mod->rets.len;
     for (uint32_t i = 0; i < v->n_rets; i++) v->rets[i] = (uint8_t)r->mod->rets.at[i];
     v->returns_tuple = r->returns_tuple;
