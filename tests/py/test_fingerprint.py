@@ -580,6 +580,7 @@ def test_numpy_scalars_and_dtypes():
     distinct(np.dtype("<i4"), np.dtype(">i4"), np.dtype("<i8"), np.int32, np.dtype([("a", "<i4")]))
     same(np.dtype("i4"), np.dtype("<i4"))
     distinct(np.datetime64("2024-01-01"), np.datetime64("2024-01-02"), np.datetime64("2024-01-01", "s"))
+    distinct(np.datetime64(1, "D"), np.datetime64(1, "s"), np.timedelta64(1, "s"), np.timedelta64(1, "m"))
     same(np.longdouble(1), np.longdouble(3) / 3)
 
 
@@ -701,7 +702,7 @@ def test_copyreg():
     class Foreign:
         def __init__(self, v):
             self.v = v
-            self.noise = object()
+            self.noise = threading.Lock()  # refused, if anybody asked
 
     copyreg.pickle(Foreign, lambda f: (int, (f.v,)))
     try:
