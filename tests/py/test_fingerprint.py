@@ -515,6 +515,12 @@ def test_edited_methods_of_a_class_as_value(tmp_path):
     assert edited(tmp_path, "m.Tool().run", op="-") != edited(tmp_path, "m.Tool().run")
 
 
+def test_edited_modules_are_other_values(tmp_path):
+    first = edited(tmp_path, "m")
+    assert edited(tmp_path, "m", unrelated=5) != first  # all of its text counts
+    assert edited(tmp_path, "m", before="# moved\n") == first
+
+
 def test_local_annotations_count(tmp_path):
     """They leave no trace in a code object."""
     digests = set()

@@ -121,6 +121,18 @@ def test_cycles_same_local_view():
     distinct(pair(True), pair(False))
 
 
+def test_cycles_that_differ_far_away():
+    """Each node of a ring sees the one odd node at another distance."""
+    def nodes(n):
+        ring = [["odd" if k == 0 else "even"] for k in range(n)]
+        for k in range(n):
+            ring[k].append(ring[(k + 1) % n])
+        return ring
+
+    distinct(*nodes(12))
+    distinct(*(nodes(n)[1] for n in range(2, 12)))
+
+
 def test_cycles_in_unordered_containers():
     def make(order):
         a, b = corpus.Plain(name="a"), corpus.Plain(name="b")
