@@ -38,6 +38,12 @@ inf = float("inf")
 nan = float("nan")
 
 
+vec2, vec3, vec4 = (_vector(n, _f32) for n in (2, 3, 4))
+ivec2, ivec3, ivec4 = (_vector(n, _i32) for n in (2, 3, 4))
+uvec2, uvec3, uvec4 = (_vector(n, _u32) for n in (2, 3, 4))
+mat2, mat3, mat4 = (_matrix(n, n, _f32) for n in (2, 3, 4))
+
+
 @_func
 def sign(x):
     """1.0 for positive x, -1.0 for negative x, 0.0 for zero."""
@@ -200,14 +206,63 @@ def vdir(angle):
     return _Vector([cos(angle), sin(angle)])
 
 
-vec2, vec3, vec4 = (_vector(n, _f32) for n in (2, 3, 4))
-ivec2, ivec3, ivec4 = (_vector(n, _i32) for n in (2, 3, 4))
-uvec2, uvec3, uvec4 = (_vector(n, _u32) for n in (2, 3, 4))
-mat2, mat3, mat4 = (_matrix(n, n, _f32) for n in (2, 3, 4))
+@_func
+def translate(dx, dy, dz):
+    """The 4x4 matrix that moves points."""
+    return mat4([[1.0, 0.0, 0.0, dx], [0.0, 1.0, 0.0, dy], [0.0, 0.0, 1.0, dz], [0.0, 0.0, 0.0, 1.0]])
+
+
+@_func
+def scale(sx, sy, sz):
+    """The 4x4 matrix that stretches along the axes."""
+    return mat4([[sx, 0.0, 0.0, 0.0], [0.0, sy, 0.0, 0.0], [0.0, 0.0, sz, 0.0], [0.0, 0.0, 0.0, 1.0]])
+
+
+@_func
+def rotation2d(ang):
+    """The 2x2 matrix that turns counter-clockwise."""
+    c = cos(ang)
+    s = sin(ang)
+    return mat2([[c, -s], [s, c]])
+
+
+@_func
+def rot_by_axis(axis, ang):
+    """The 4x4 matrix that turns about an axis, for row vectors."""
+    c = cos(ang)
+    s = sin(ang)
+    a = axis / axis.norm()
+    t = (1.0 - c) * a
+    return mat4([
+        [c + t[0] * a[0], t[0] * a[1] + s * a[2], t[0] * a[2] - s * a[1], 0.0],
+        [t[1] * a[0] - s * a[2], c + t[1] * a[1], t[1] * a[2] + s * a[0], 0.0],
+        [t[2] * a[0] + s * a[1], t[2] * a[1] - s * a[0], c + t[2] * a[2], 0.0],
+        [0.0, 0.0, 0.0, 1.0]])
+
+
+@_func
+def rot_yaw_pitch_roll(yaw, pitch, roll):
+    """The 4x4 matrix of a rotation about y, then x, then z."""
+    cy, sy = cos(yaw), sin(yaw)
+    cp, sp = cos(pitch), sin(pitch)
+    cr, sr = cos(roll), sin(roll)
+    return mat4([
+        [cy * cr + sy * sp * sr, sr * cp, cy * sp * sr - sy * cr, 0.0],
+        [sy * sp * cr - cy * sr, cr * cp, sr * sy + cy * sp * cr, 0.0],
+        [sy * cp, -sp, cy * cp, 0.0],
+        [0.0, 0.0, 0.0, 1.0]])
+
+
+@_func
+def rotation3d(ang_x, ang_y, ang_z):
+    """The 4x4 matrix of a rotation given by its angles about the axes."""
+    return rot_yaw_pitch_roll(ang_z, ang_x, ang_y)
+
 
 __all__ = [
     "cross", "determinant", "distance", "dot", "inverse", "ivec2", "ivec3", "ivec4", "length",
-    "mat2", "mat3", "mat4", "normalize", "reflect", "refract", "uvec2", "uvec3", "uvec4", "vdir",
+    "mat2", "mat3", "mat4", "normalize", "rot_by_axis", "rot_yaw_pitch_roll", "rotation2d",
+    "rotation3d", "scale", "translate", "reflect", "refract", "uvec2", "uvec3", "uvec4", "vdir",
     "vec2", "vec3", "vec4",
     "acos", "asin", "atan2", "ceil", "clamp", "clz", "cos", "degrees", "e", "exp", "ffs", "floor",
     "fns", "fract", "inf", "isinf", "isnan", "log", "log2", "max", "min", "mix", "mod", "nan", "pi",

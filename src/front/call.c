@@ -79,6 +79,10 @@ static ing_status call_dtype(frame *fr, ing_node n, ing_dtype t, const call_args
     value v = a->at[0];
     ING_TRY(ing_front_force(fr, a->node[0], &v));
     bool literal = (v.kind == V_INT || v.kind == V_FLOAT) && !v.dtype;
+    if (ing_front_is_tensor(fr, &v))
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "use qd.cast(v, dtype) or v.cast(dtype)",
+            "A primitive type cannot decorate an expression with a compound type.");
     if (literal && (v.kind == V_FLOAT) != ing_dtype_is_float(t))
         return ing_front_fail_at(
             fr, n, ING_TYPE, "write the literal in its own kind, or use qd.cast",

@@ -227,10 +227,9 @@ ing_status ing_front_tensor_convert(frame *fr, ing_node at, const value *v,
     if (!ok || s.rank != want->rank || (want->shape[0] && s.rows != want->shape[0]) ||
         (cols && s.cols != cols))
         return ing_front_fail_at(
-            fr, at, ING_TYPE, "pass one of that shape",
-            want->rank == 1 ? "a vector of %u elements is needed here; this is %s"
-                            : "a matrix of %u rows is needed here; this is %s",
-            want->shape[0], ing_front_describe(fr, v));
+            fr, at, ING_SYNTAX, "pass one of that shape",
+            "this is expected to be a Matrix with n %u, but got %u: it is %s",
+            want->shape[0], ok ? s.rows : 0, ing_front_describe(fr, v));
     return ing_front_tensor_load(fr, at, &x, out);
 }
 
