@@ -75,14 +75,19 @@ static PyObject *get_element_type(PyObject *self, void *unused) {
     return ing_py_array_element_type(ing_py_state_of(self), as_array(self));
 }
 
-/* Rows and columns of an element; numbers have none. */
-static PyObject *get_extent(PyObject *self, void *which) {
+/* `n` and `m` are rows and columns of an element where that is a vector or matrix. They are
+ * no descriptors: programs keep attributes of their own under such short names. */
+static PyObject *array_getattr(PyObject *self, PyObject *name) {
+    PyObject *v = PyObject_GenericGetAttr(self, name);
     const ing_py_spec *s = as_array(self)->spec;
-    int k = which != NULL;
-    if (s->elem_rank == 0)
-        return PyErr_Format(PyExc_AttributeError,
-                            "an ndarray of numbers has no attribute '%s'", k ? "m" : "n");
-    return PyLong_FromUnsignedLong(k < s->elem_rank ? s->elem_shape[k] : 1);
+    if (v || s->elem_rank == 0 || !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return v;
+    bool n = PyUnicode_CompareWithASCIIString(name, "n") == 0;
+    if (!n && PyUnicode_CompareWithASCIIString(name, "m") != 0) return NULL;
+    PyErr_Clear();
+    return PyLong_FromUnsignedLong(n                   ? s->elem_shape[0]
+                                   : s->elem_rank == 2 ? s->elem_shape[1]
+                                                       : 1);
 }
 
 static PyObject *get_element_shape(PyObject *self, void *unused) {
@@ -216,8 +221,6 @@ static const PyGetSetDef array_getset[] = {
     {"ndim", get_ndim, NULL, "How many axes there are.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
     {"element_type", get_element_type, NULL, "The type of an element.", NULL},
-    {"n", get_extent, NULL, "Rows of an element, or its length.", NULL},
-    {"m", get_extent, NULL, "Columns of an element.", (void *)1},
     {"element_shape", get_element_shape, NULL, "The shape of an element; () = scalar.",
      NULL},
     {"layout", get_layout, NULL, "The order of axes in memory, None = row major.",
@@ -242,6 +245,7 @@ static const PyType_Slot array_slots[] = {
     {Py_tp_traverse, array_traverse},
     {Py_tp_clear, array_clear},
     {Py_tp_repr, array_repr},
+    {Py_tp_getattro, array_getattr},
     {Py_tp_iter, ing_py_array_iter},
     {Py_tp_methods, (void *)array_methods},
     {Py_tp_getset, (void *)array_getset},
