@@ -147,7 +147,11 @@ static ing_status add_fetch(making *m, ing_path path, uint32_t parent, bool whol
     ing_py_variant *v = m->variant;
     ing_path_node node = k->paths.nodes.at[path];
     PyObject *from = parent ? m->values.at[parent - 1] : NULL, *value = NULL;
-    ing_py_fetch f = {.path = path, .parent = parent, .whole = whole};
+    ing_py_fetch f = {.path = path,
+                      .parent = parent,
+                      .atom = node.atom,
+                      .step = node.step,
+                      .whole = whole};
     f.module_only = !whole && (!parent || v->fetches.at[parent - 1].module_only);
     if (whole) {
         ING_TRY(ing_py_resolve(k, m->args, path, &value, e));
@@ -263,6 +267,12 @@ static ing_status make_all(making *m, ing_err *e) {
         if (is_fixed(m->kernel, &q) || is_bound(m->kernel, v, &q)) continue;
         ING_TRY(add_guard(m, &q, e));
     }
+    for (uint32_t i = 0; i < v->guards.len; i++) {
+        ing_py_guard g = v->guards.at[i];
+        if (!g.always) continue;
+        v->guards.at[i] = v->guards.at[v->n_always];
+        v->guards.at[v->n_always++] = g;
+    }
     /* What a live fetch starts from is live. Parents come first. */
     for (uint32_t i = v->fetches.len; i-- > 0;) {
         const ing_py_fetch *f = &v->fetches.at[i];
@@ -293,6 +303,19 @@ ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e) {
         ing_py_def_name(&k->def));
 }
 
+/* An attribute, the most frequent step, without detours. */
+static ing_status fetch_attr(ing_py_kernel *k, const ing_py_fetch *f, PyObject *from,
+                             PyObject **out, bool *done) {
+    PyObject *name = f->atom < k->names.len ? k->names.at[f->atom] : NULL;
+    *done = f->step == ING_STEP_ATTR && name && from && !f->whole;
+    if (!*done) return ING_OK;
+    *out = PyObject_GetAttr(from, name);
+    if (*out) return ING_OK;
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return ING_PYTHON;
+    PyErr_Clear();
+    return ING_OK;
+}
+
 /* Follows every place once. While the dictionaries are unchanged, what stands in them is
  * known, and only what is live is wanted. */
 static ing_status fetch_all(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
@@ -307,9 +330,13 @@ static ing_status fetch_all(ing_py_kernel *k, ing_py_variant *v, PyObject *const
             ING_TRY(ing_py_resolve(k, args, f->path, &held[i], e));
             continue;
         }
-        ing_path_node node = k->paths.nodes.at[f->path];
         PyObject *from = f->parent ? held[f->parent - 1] : NULL;
-        if (!f->parent || from) ING_TRY(ing_py_step(k, args, from, &node, &held[i], e));
+        bool done;
+        ING_TRY(fetch_attr(k, f, from, &held[i], &done));
+        if (!done && (!f->parent || from)) {
+            ing_path_node node = k->paths.nodes.at[f->path];
+            ING_TRY(ing_py_step(k, args, from, &node, &held[i], e));
+        }
         if (f->module_only) f->cached = held[i]; /* borrowed: the dictionary holds it */
     }
     return ING_OK;
@@ -338,9 +365,9 @@ static ing_status captured_fits(ing_py_kernel *k, const ing_py_bind *b, PyObject
 static ing_status all_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                            bool clean, PyObject **held, ing_err *e) {
     ING_TRY(fetch_all(k, v, args, clean, held, e));
-    for (uint32_t i = 0; i < v->guards.len; i++) {
+    uint32_t n_guards = clean ? v->n_always : v->guards.len;
+    for (uint32_t i = 0; i < n_guards; i++) {
         const ing_py_guard *g = &v->guards.at[i];
-        if (clean && !g->always) continue;
         ING_TRY(guard_holds(k, v, g, held, e));
     }
     for (uint32_t i = 0; i < v->binds.len; i++) {

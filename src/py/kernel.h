@@ -118,6 +118,8 @@ typedef struct ing_py_func {
 typedef struct ing_py_fetch {
     ing_path path;
     uint32_t parent;  /* fetch from 1; 0 = a root */
+    uint32_t atom;    /* ATTR: its name */
+    uint8_t step;     /* ing_step */
     bool whole;       /* behind a call: the whole path is followed */
     bool module_only; /* reads nothing but module dictionaries */
     bool live;        /* wanted even while those are unchanged */
@@ -174,6 +176,7 @@ typedef struct ing_py_variant {
     uint64_t watch_epoch; /* 3.12+: see guard.c */
     bool marked;          /* marks are valid */
     uint32_t n_live;      /* fetches that every launch makes */
+    uint32_t n_always;    /* guards that every launch checks: the first ones */
     uint32_t n_rets;
     uint8_t rets[ING_RECORD_MAX_RETS]; /* ing_dtype */
     bool returns_tuple;
