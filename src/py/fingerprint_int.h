@@ -53,24 +53,18 @@ typedef enum fp_tag {
 enum { FP_TEXT_MAX = 64, FP_HEAD = 9, FP_REF_SIZE = 17 };
 
 /* Kinds of frames: name, text for people. Append only. */
-#define FP_KIND_LIST(X)                                                           \
-    X(TUPLE, "tuple")                                                             \
-    X(LIST, "list")                                                               \
-    X(DICT, "dict")                                                               \
-    X(SET, "set")                                                                 \
-    X(FROZENSET, "frozenset")                                                     \
-    X(DEQUE, "deque")                                                             \
-    X(ODICT, "OrderedDict")                                                       \
-    X(DDICT, "defaultdict")                                                       \
-    X(PROXY, "mappingproxy")                                                      \
-    X(KEYS, "dict_keys") X(VALUES, "dict_values") X(ITEMS, "dict_items")          \
-        X(SUB, "subclass") X(STATE, "state") X(INSTANCE, "instance")              \
-            X(ENUM, "enum member") X(CLASS, "class") X(CONTENT, "class content")  \
-                X(FUNC, "function") X(CODE, "code") X(METHOD, "method")           \
-                    X(MODULE, "module") X(NAMED, "named") X(REDUCE, "reduced")    \
-                        X(ARRAY, "array") X(BUFFER, "buffer") X(PIECES, "pieces") \
-                            X(ORDERED, "ordered mapping") X(IDENTITY, "identity") \
-                                X(KERNEL, "kernel")
+/* clang-format off */
+#define FP_KIND_LIST(X) \
+    X(TUPLE, "tuple") X(LIST, "list") X(DICT, "dict") X(SET, "set") \
+    X(FROZENSET, "frozenset") X(DEQUE, "deque") X(ODICT, "OrderedDict") \
+    X(DDICT, "defaultdict") X(PROXY, "mappingproxy") X(KEYS, "dict_keys") \
+    X(VALUES, "dict_values") X(ITEMS, "dict_items") X(SUB, "subclass") \
+    X(STATE, "state") X(INSTANCE, "instance") X(ENUM, "enum member") \
+    X(CLASS, "class") X(CONTENT, "class content") X(FUNC, "function") X(CODE, "code") \
+    X(METHOD, "method") X(MODULE, "module") X(NAMED, "named") X(REDUCE, "reduced") \
+    X(ARRAY, "array") X(BUFFER, "buffer") X(PIECES, "pieces") \
+    X(ORDERED, "ordered mapping") X(IDENTITY, "identity") X(KERNEL, "kernel")
+/* clang-format on */
 typedef enum fp_kind {
 #define X(name, text) FP_##name##_KIND,
     FP_KIND_LIST(X)
@@ -163,35 +157,27 @@ typedef struct fp_plans {
 
 /* ---- the module's part of the state ---------------------------------------------------------- */
 
-#define FP_NAME_LIST(X)                                                                \
-    X(__attrs_attrs__, "__attrs_attrs__")                                              \
-    X(__dataclass_fields__, "__dataclass_fields__")                                    \
-    X(__dict__, "__dict__")                                                            \
-    X(__getnewargs__, "__getnewargs__")                                                \
-    X(__getnewargs_ex__, "__getnewargs_ex__")                                          \
-    X(__getstate__, "__getstate__")                                                    \
-    X(__module__, "__module__")                                                        \
-    X(__name__, "__name__")                                                            \
-    X(__pydantic_extra__, "__pydantic_extra__")                                        \
-    X(__pydantic_fields__, "__pydantic_fields__")                                      \
-    X(__pydantic_private__, "__pydantic_private__") X(__qualname__, "__qualname__") X( \
-        __reduce__, "__reduce__") X(__reduce_ex__, "__reduce_ex__") X(__wrapped__,     \
-                                                                      "__wrapped__")   \
-        X(_member_map_, "_member_map_") X(_name_, "_name_") X(_value_, "_value_") X(   \
-            char_, "char") X(children_, "children") X(copy_, "copy")                   \
-            X(default_factory_, "default_factory") X(dtype_, "dtype") X(fdel_, "fdel") \
-                X(fget_, "fget") X(fingerprint_, "fingerprint") X(fset_, "fset")       \
-                    X(func_, "func") X(func_of, "__func__") X(json_schema_extra_,      \
-                                                              "json_schema_extra")     \
-                        X(kind_, "kind") X(mapping_, "mapping") X(maxlen_, "maxlen")   \
-                            X(metadata_, "metadata") X(name_, "name")                  \
-                                X(names_, "names") X(nonce_, "nonce") X(obj_, "obj")   \
-                                    X(ordered_, "ordered") X(ravel_, "ravel")          \
-                                        X(serial_, "serial") X(shape_, "shape")        \
-                                            X(str_, "str") X(subdtype_, "subdtype")    \
-                                                X(tag_, "tag") X(tobytes_, "tobytes")  \
-                                                    X(token_, "token")                 \
-                                                        X(tolist_, "tolist")
+/* clang-format off */
+#define FP_NAME_LIST(X) \
+    X(__attrs_attrs__, "__attrs_attrs__") \
+    X(__dataclass_fields__, "__dataclass_fields__") X(__dict__, "__dict__") \
+    X(__getnewargs__, "__getnewargs__") X(__getnewargs_ex__, "__getnewargs_ex__") \
+    X(__getstate__, "__getstate__") X(__module__, "__module__") \
+    X(__name__, "__name__") X(__pydantic_extra__, "__pydantic_extra__") \
+    X(__pydantic_fields__, "__pydantic_fields__") \
+    X(__pydantic_private__, "__pydantic_private__") X(__qualname__, "__qualname__") \
+    X(__reduce__, "__reduce__") X(__reduce_ex__, "__reduce_ex__") \
+    X(__wrapped__, "__wrapped__") X(_member_map_, "_member_map_") X(_name_, "_name_") \
+    X(_value_, "_value_") X(char_, "char") X(children_, "children") X(copy_, "copy") \
+    X(default_factory_, "default_factory") X(dtype_, "dtype") X(fdel_, "fdel") \
+    X(fget_, "fget") X(fingerprint_, "fingerprint") X(fset_, "fset") X(func_, "func") \
+    X(func_of, "__func__") X(json_schema_extra_, "json_schema_extra") \
+    X(kind_, "kind") X(mapping_, "mapping") X(maxlen_, "maxlen") \
+    X(metadata_, "metadata") X(name_, "name") X( names_, "names") X(nonce_, "nonce") \
+    X(obj_, "obj") X(ordered_, "ordered") X(ravel_, "ravel") X(serial_, "serial") \
+    X(shape_, "shape") X(str_, "str") X(subdtype_, "subdtype") X(tag_, "tag") \
+    X(tobytes_, "tobytes") X(token_, "token") X(tolist_, "tolist")
+/* clang-format on */
 typedef struct fp_names {
 #define X(n, text) PyObject *n;
     FP_NAME_LIST(X)
