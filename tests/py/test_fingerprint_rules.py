@@ -229,9 +229,11 @@ def test_references_are_released():
         gc.collect()
 
     growth = []
-    for _ in range(4):  # free lists of the interpreter come and go; a leak stays
+    for _ in range(20):  # free lists of the interpreter fill up; a leak stays
         before = sys.getallocatedblocks()
         for _ in range(40):
             once()
         growth.append(sys.getallocatedblocks() - before)
-    assert min(growth) < 40, growth
+        if growth[-1] < 40:
+            return
+    pytest.fail(f"blocks allocated in each of the rounds: {growth}")
