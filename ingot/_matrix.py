@@ -380,6 +380,13 @@ class Matrix(TensorValue):
         """An ndarray whose elements are n x m matrices."""
         return ndarray(MatrixType(n, m, dtype), shape, **options)
 
+    @staticmethod
+    def tensor(n, m, dtype, shape, **options):
+        """A tensor of n by m matrices: see `qd.tensor`."""
+        from ingot._tensor import matrix_tensor
+
+        return matrix_tensor(n, m, dtype, shape, **options)
+
 
 class Vector(Matrix):
     """A vector: `qd.Vector([1, 2, 3], dt=qd.f32)`. In kernels it is a value of its own."""
@@ -388,6 +395,13 @@ class Vector(Matrix):
     def ndarray(cls, n, dtype, shape, **options):
         """An ndarray whose elements are vectors of n."""
         return ndarray(VectorType(n, dtype), shape, **options)
+
+    @staticmethod
+    def tensor(n, dtype, shape, **options):
+        """A tensor of vectors of n: see `qd.tensor`."""
+        from ingot._tensor import vector_tensor
+
+        return vector_tensor(n, dtype, shape, **options)
 
 
 def _same_length(rows):

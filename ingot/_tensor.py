@@ -112,19 +112,15 @@ def vector_tensor(n, dtype, shape, *, backend=Backend.NDARRAY, needs_grad=False,
     """`qd.Vector.tensor`: a tensor whose elements are vectors of n."""
     _refuse("qd.Vector.tensor()", others, ("n", "dtype", "shape", "backend", "needs_grad"))
     _backend(backend)
-    import ingot
+    from ingot._matrix import Vector
 
-    if not hasattr(ingot, "Vector"):
-        raise NotImplementedError("vectors are not supported yet: use one more axis")
-    return ingot.Vector.ndarray(n, dtype, shape, needs_grad=needs_grad)
+    return Vector.ndarray(n, dtype, shape, needs_grad=needs_grad)
 
 
 def matrix_tensor(n, m, dtype, shape, *, backend=Backend.NDARRAY, needs_grad=False, **others):
     """`qd.Matrix.tensor`: a tensor whose elements are n by m matrices."""
     _refuse("qd.Matrix.tensor()", others, ("n", "m", "dtype", "shape", "backend", "needs_grad"))
     _backend(backend)
-    import ingot
+    from ingot._matrix import Matrix
 
-    if not hasattr(ingot, "Matrix"):
-        raise NotImplementedError("matrices are not supported yet: use two more axes")
-    return ingot.Matrix.ndarray(n, m, dtype, shape, needs_grad=needs_grad)
+    return Matrix.ndarray(n, m, dtype, shape, needs_grad=needs_grad)

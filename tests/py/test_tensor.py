@@ -107,3 +107,24 @@ def test_gradients_in_kernels():
     with pytest.raises(qd.IngotError):
         fill(qd.tensor(qd.f32, 4))
     fill(x)
+
+
+def test_elements_that_are_vectors_and_matrices():
+    v = qd.Vector.tensor(3, qd.f32, 4)
+    m = qd.Matrix.tensor(2, 2, qd.f32, (4,), needs_grad=True)
+    assert isinstance(v, qd.VectorTensor) and not isinstance(v, qd.MatrixTensor)
+    assert isinstance(m, qd.MatrixTensor) and m.has_grad() and isinstance(m, qd.Tensor)
+
+    @qd.kernel
+    def fill(x: qd.Tensor, y: qd.Tensor):
+        for i in range(4):
+            x[i][2] = i
+            y[i][1, 0] = i + 1
+
+    fill(v, m)
+    assert v[3][2] == 3 and m[3][1, 0] == 4
+    for make in (lambda: qd.Vector.tensor(3, qd.f32, 4, layout=(0,)), lambda: qd.Matrix.tensor(2, 2, qd.f32, 4, order="i")):
+        with pytest.raises(TypeError):
+            make()
+    with pytest.raises(TypeError, match="compound"):
+        qd.tensor(qd.types.vector(3, qd.f32), 4, layout=(0,))
