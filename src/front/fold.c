@@ -155,25 +155,6 @@ static bool fold_sequences(frame *fr, const value *l, const value *r, value *out
     return false;
 }
 
-static bool fits(const value *v, ing_dtype t) {
-    uint32_t bits = ing_dtype_bits(t);
-    if (bits == 64) return ing_dtype_is_signed(t) ? !v->wide : v->wide || v->i >= 0;
-    __int128 high = ((__int128)1 << (bits - ing_dtype_is_signed(t))) - 1;
-    __int128 low = ing_dtype_is_signed(t) ? -high - 1 : 0;
-    return wide_of(v) >= low && wide_of(v) <= high;
-}
-
-/* Literals that fit the default type, whose result does not: nobody wrote that number, so it
- * wraps as the reference's does. Asked only of results that an i32 cannot hold. */
-static ing_status wraps_at_run_time(frame *fr, ing_node at, const value *l,
-                                    const value *r, const value *x, bool *out) {
-    if (x->kind != V_INT || fr->in_static || fits(x, ING_I32)) return ING_OK;
-    int64_t t = 0;
-    ING_TRY(ing_front_config_get(fr, at, ING_SET_default_ip, &t));
-    *out = fits(l, (ing_dtype)t) && fits(r, (ing_dtype)t) && !fits(x, (ing_dtype)t);
-    return ING_OK;
-}
-
 ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
                                  const value *left, const value *right, value *out,
                                  bool *done) {
@@ -197,9 +178,6 @@ ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
         s = fold_ints(fr, at, op, wide_of(&l), wide_of(&r), out);
     if (s == ING_DECLINED) return ING_OK;
     ING_TRY(s);
-    bool wraps = false;
-    ING_TRY(wraps_at_run_time(fr, at, &l, &r, out, &wraps));
-    if (wraps) return ING_OK;
     if (bools) *out = ing_front_bool(out->i != 0);
     *done = true;
     return ING_OK;

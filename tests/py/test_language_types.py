@@ -188,12 +188,21 @@ def test_values(target, op):
             assert np.array_equal(out.to_numpy(), want.astype(out.to_numpy().dtype)), (a, op, b)
 
 
-def test_literals_wrap_like_values(target):
-    @qd.kernel
-    def k() -> (qd.i32, qd.i64, qd.i32):
-        return 2147483647 + 1, 65536 * 65536, -2147483648
+def test_sums_of_literals(target):
+    """Literals are Python's numbers until they meet a type: nothing wraps in silence."""
 
-    assert k() == (-(2**31), 0, -(2**31))
+    @qd.kernel
+    def fits() -> (qd.i64, qd.u64):
+        return qd.i64(2**40), qd.u64(2**63 - 1 + 2**63)
+
+    assert fits() == (2**40, 2**64 - 1)
+
+    @qd.kernel
+    def too_large(x: qd.types.ndarray()):
+        x[0] = 65536 * 65536
+
+    with pytest.raises(qd.IngotTypeError, match="4294967296 exceeded the range"):
+        too_large(qd.ndarray(qd.i32, 1))
 
 
 def test_shifts(target):
