@@ -16,23 +16,23 @@
 
 /* The classes of failure. The second column is the Python exception that src/py
  * raises for it (raise.c); ING_OK and ING_DECLINED are not errors. */
-#define ING_STATUS_LIST(X) \
-    X(OK, "") \
-    X(DECLINED, "") /* does not apply; a miss */ \
-    X(MEMORY, "MemoryError") \
-    X(OS, "OSError") \
-    X(FORMAT, "IngotRuntimeError")      /* a damaged or foreign file */ \
-    X(INTERNAL, "IngotRuntimeError")    /* a bug in Ingot */ \
-    X(SYNTAX, "IngotSyntaxError")       /* not in the kernel language */ \
-    X(TYPE, "IngotTypeError")           /* wrong type */ \
-    X(ARGUMENT, "IngotArgumentError")   /* an argument that its parameter cannot take */ \
-    X(NAME, "IngotNameError")           /* undefined name or attribute */ \
-    X(VALUE, "IngotCompilationError")   /* right type, impossible value */ \
-    X(COMPILE, "IngotCompilationError") /* any other refusal to compile */ \
-    X(RUNTIME, "IngotRuntimeError")     /* the kernel ran and failed */ \
-    X(ASSERT, "IngotAssertionError")    /* an assert in a kernel */ \
-    X(INDEX, "IngotIndexError")         /* out of bounds, in debug mode */ \
-    X(CANCELLED, "KeyboardInterrupt") \
+#define ING_STATUS_LIST(X)                                                             \
+    X(OK, "")                                                                          \
+    X(DECLINED, "") /* does not apply; a miss */                                       \
+    X(MEMORY, "MemoryError")                                                           \
+    X(OS, "OSError")                                                                   \
+    X(FORMAT, "IngotRuntimeError")    /* a damaged or foreign file */                  \
+    X(INTERNAL, "IngotRuntimeError")  /* a bug in Ingot */                             \
+    X(SYNTAX, "IngotSyntaxError")     /* not in the kernel language */                 \
+    X(TYPE, "IngotTypeError")         /* wrong type */                                 \
+    X(ARGUMENT, "IngotArgumentError") /* an argument that its parameter cannot take */ \
+    X(NAME, "IngotNameError")         /* undefined name or attribute */                \
+    X(VALUE, "IngotCompilationError") /* right type, impossible value */               \
+    X(COMPILE, "IngotCompilationError") /* any other refusal to compile */             \
+    X(RUNTIME, "IngotRuntimeError")     /* the kernel ran and failed */                \
+    X(ASSERT, "IngotAssertionError")    /* an assert in a kernel */                    \
+    X(INDEX, "IngotIndexError")         /* out of bounds, in debug mode */             \
+    X(CANCELLED, "KeyboardInterrupt")                                                  \
     X(PYTHON, "") /* a Python exception is already set */
 
 typedef enum ing_status {
@@ -45,10 +45,10 @@ typedef enum ing_status {
  * remedy). Owned by whoever holds the ing_err; ing_err_fini frees it. */
 typedef struct ing_err {
     ing_status status;
-    char *text;       /* malloc'ed, NULL when memory ran out while writing it */
-    uint32_t line;    /* 1-based line in the user's file, 0 = none */
-    uint32_t col;     /* 1-based column in characters, 0 = none */
-    char *file;       /* malloc'ed or NULL */
+    char *text;    /* malloc'ed, NULL when memory ran out while writing it */
+    uint32_t line; /* 1-based line in the user's file, 0 = none */
+    uint32_t col;  /* 1-based column in characters, 0 = none */
+    char *file;    /* malloc'ed or NULL */
 } ing_err;
 
 void ing_err_init(ing_err *e);
@@ -61,9 +61,9 @@ ing_status ing_vfail(ing_err *e, ing_status s, const char *fmt, va_list ap)
 const char *ing_status_name(ing_status s);
 const char *ing_status_exception(ing_status s);
 
-#define ING_TRY(call) \
-    do { \
-        ing_status ing_try_s_ = (call); \
+#define ING_TRY(call)                                \
+    do {                                             \
+        ing_status ing_try_s_ = (call);              \
         if (ing_try_s_ != ING_OK) return ing_try_s_; \
     } while (0)
 
@@ -79,8 +79,8 @@ static inline bool ing_add_size(size_t a, size_t b, size_t *out) {
 
 /* Fault injection for tests: the n-th allocation from now fails (0 = never). */
 void ing_alloc_fail_at(uint64_t n);
-uint64_t ing_alloc_fail_left(void);      /* 0: it has failed, or nothing was asked for */
-void *ing_malloc(size_t n);              /* NULL on failure */
+uint64_t ing_alloc_fail_left(void); /* 0: it has failed, or nothing was asked for */
+void *ing_malloc(size_t n);         /* NULL on failure */
 void *ing_calloc(size_t n, size_t size); /* NULL on failure, overflow included */
 void *ing_realloc(void *p, size_t n);    /* NULL on failure, p stays valid */
 void ing_free(void *p);
@@ -89,9 +89,9 @@ void ing_free(void *p);
 
 typedef struct ing_arena {
     struct ing_arena_block *head;
-    size_t used;   /* in head */
-    size_t total;  /* bytes taken from malloc */
-    bool failed;   /* sticky: an allocation failed */
+    size_t used;  /* in head */
+    size_t total; /* bytes taken from malloc */
+    bool failed;  /* sticky: an allocation failed */
 } ing_arena;
 
 void ing_arena_init(ing_arena *a);
@@ -105,28 +105,29 @@ char *ing_arena_printf(ing_arena *a, const char *fmt, ...)
 static inline bool ing_arena_ok(const ing_arena *a) {
     return !a->failed;
 }
-#define ING_NEW(arena, type)          ((type *)ing_arena_alloc((arena), sizeof(type)))
-#define ING_NEW_ARRAY(arena, n, type) ((type *)ing_arena_array((arena), (n), sizeof(type)))
+#define ING_NEW(arena, type) ((type *)ing_arena_alloc((arena), sizeof(type)))
+#define ING_NEW_ARRAY(arena, n, type) \
+    ((type *)ing_arena_array((arena), (n), sizeof(type)))
 
 /* ---- growable arrays (malloc'ed) ------------------------------------------------
  * ing_vec(T) v = {0}; if (!ing_vec_push(&v, x)) -> out of memory; v.len, v.at[i]. */
-#define ing_vec(T) \
-    struct { \
-        T *at; \
+#define ing_vec(T)         \
+    struct {               \
+        T *at;             \
         uint32_t len, cap; \
     }
 bool ing_vec_grow_(void **at, uint32_t *cap, uint32_t need, size_t size);
 #define ing_vec_reserve(v, n) \
-    ((n) <= (v)->cap || \
+    ((n) <= (v)->cap ||       \
      ing_vec_grow_((void **)&(v)->at, &(v)->cap, (uint32_t)(n), sizeof *(v)->at))
-#define ing_vec_push(v, x) \
+#define ing_vec_push(v, x)                                             \
     (((v)->len < UINT32_MAX - 1) && ing_vec_reserve((v), (v)->len + 1) \
-         ? ((v)->at[(v)->len++] = (x), true) \
+         ? ((v)->at[(v)->len++] = (x), true)                           \
          : false)
-#define ing_vec_fini(v) \
-    do { \
-        ing_free((v)->at); \
-        (v)->at = NULL; \
+#define ing_vec_fini(v)          \
+    do {                         \
+        ing_free((v)->at);       \
+        (v)->at = NULL;          \
         (v)->len = (v)->cap = 0; \
     } while (0)
 
@@ -225,7 +226,8 @@ typedef struct ing_atoms {
 
 void ing_atoms_init(ing_atoms *a);
 void ing_atoms_fini(ing_atoms *a);
-uint32_t ing_atoms_add(ing_atoms *a, const char *s, size_t n); /* UINT32_MAX: no memory */
+uint32_t ing_atoms_add(ing_atoms *a, const char *s,
+                       size_t n); /* UINT32_MAX: no memory */
 static inline const char *ing_atoms_text(const ing_atoms *a, uint32_t id) {
     return id < a->text.len ? a->text.at[id] : "";
 }
@@ -235,42 +237,44 @@ static inline const char *ing_atoms_text(const ing_atoms *a, uint32_t id) {
 /* Reads a whole regular file of at most `max` bytes, appending to out. */
 ing_status ing_os_read(const char *path, size_t max, ing_bytes *out, ing_err *e);
 ing_status ing_os_read_fd(int fd, size_t max, ing_bytes *out, ing_err *e);
-bool ing_os_write_all(int fd, const void *p, size_t n); /* retries EINTR; errno on false */
-uint64_t ing_os_now_ns(void);                           /* monotonic */
-uint32_t ing_os_cpus(void);                             /* usable by this process (affinity) */
+bool ing_os_write_all(int fd, const void *p,
+                      size_t n); /* retries EINTR; errno on false */
+uint64_t ing_os_now_ns(void);    /* monotonic */
+uint32_t ing_os_cpus(void);      /* usable by this process (affinity) */
 size_t ing_os_page(void);
 
 /* ---- counters: what happened, for tests and for `stat` ---------------------------------- */
 
-#define ING_COUNTER_LIST(X) \
-    X(PARSES, "parses")                    /* function texts parsed */ \
-    X(LOWERINGS, "lowerings")              /* kernels lowered to IR */ \
-    X(FUNC_LOWERED, "func_lowered")        /* func specialisations lowered */ \
-    X(FUNC_SHARED, "func_shared")          /* uses of an existing specialisation */ \
-    X(VARIANTS, "variants")                /* variants made */ \
-    X(VARIANT_HITS, "variant_hits")        /* launches served by the tree, not the plan */ \
-    X(KERNEL_DISK_HITS, "kernel_disk_hits") /* variants restored from the store */ \
-    X(KERNEL_STORED, "kernel_stored")       /* variants published */ \
-    X(TRACE_CONFLICTS, "trace_conflicts")   /* a tree that lowering contradicts: dropped */ \
-    X(SOURCE_ALIAS_HITS, "source_alias_hits") /* texts known without parsing */ \
-    X(IMAGE_COMPILES, "image_compiles")    /* tasks compiled by a helper */ \
-    X(IMAGE_DISK_HITS, "image_disk_hits")  /* images mapped from the store */ \
-    X(IMAGE_MEMORY_HITS, "image_memory_hits") \
-    X(HELPERS_STARTED, "helpers_started") \
-    X(HELPER_RETRIES, "helper_retries") \
-    X(STORE_PUBLISHED, "store_published") \
-    X(STORE_BAD_ENTRY, "store_bad_entry")  /* damaged: checksum, size, magic */ \
-    X(STORE_FOREIGN, "store_foreign")      /* wrong owner or mode */ \
-    X(STORE_IO_ERRORS, "store_io_errors") \
-    X(STORE_HITS, "store_hits")            /* values found and decoded */ \
-    X(STORE_MISSES, "store_misses") \
-    X(STORE_EVICTED, "store_evicted") \
-    X(STORE_TOO_LARGE, "store_too_large")  /* beyond a bound: not stored */ \
-    X(LEASES_TAKEN, "leases_taken") \
-    X(LEASE_WAITS, "lease_waits")          /* waited for another's work */ \
-    X(LEASES_HEALED, "leases_healed")      /* left by the dead, taken away */ \
-    X(LAUNCHES, "launches") \
-    X(LAUNCH_INLINE, "launch_inline")      /* ran whole on the calling thread */
+#define ING_COUNTER_LIST(X)                                                         \
+    X(PARSES, "parses")             /* function texts parsed */                     \
+    X(LOWERINGS, "lowerings")       /* kernels lowered to IR */                     \
+    X(FUNC_LOWERED, "func_lowered") /* func specialisations lowered */              \
+    X(FUNC_SHARED, "func_shared")   /* uses of an existing specialisation */        \
+    X(VARIANTS, "variants")         /* variants made */                             \
+    X(VARIANT_HITS, "variant_hits") /* launches served by the tree, not the plan */ \
+    X(KERNEL_DISK_HITS, "kernel_disk_hits") /* variants restored from the store */  \
+    X(KERNEL_STORED, "kernel_stored")       /* variants published */                \
+    X(TRACE_CONFLICTS,                                                              \
+      "trace_conflicts") /* a tree that lowering contradicts: dropped */            \
+    X(SOURCE_ALIAS_HITS, "source_alias_hits") /* texts known without parsing */     \
+    X(IMAGE_COMPILES, "image_compiles")       /* tasks compiled by a helper */      \
+    X(IMAGE_DISK_HITS, "image_disk_hits")     /* images mapped from the store */    \
+    X(IMAGE_MEMORY_HITS, "image_memory_hits")                                       \
+    X(HELPERS_STARTED, "helpers_started")                                           \
+    X(HELPER_RETRIES, "helper_retries")                                             \
+    X(STORE_PUBLISHED, "store_published")                                           \
+    X(STORE_BAD_ENTRY, "store_bad_entry") /* damaged: checksum, size, magic */      \
+    X(STORE_FOREIGN, "store_foreign")     /* wrong owner or mode */                 \
+    X(STORE_IO_ERRORS, "store_io_errors")                                           \
+    X(STORE_HITS, "store_hits") /* values found and decoded */                      \
+    X(STORE_MISSES, "store_misses")                                                 \
+    X(STORE_EVICTED, "store_evicted")                                               \
+    X(STORE_TOO_LARGE, "store_too_large") /* beyond a bound: not stored */          \
+    X(LEASES_TAKEN, "leases_taken")                                                 \
+    X(LEASE_WAITS, "lease_waits")     /* waited for another's work */               \
+    X(LEASES_HEALED, "leases_healed") /* left by the dead, taken away */            \
+    X(LAUNCHES, "launches")                                                         \
+    X(LAUNCH_INLINE, "launch_inline") /* ran whole on the calling thread */
 
 typedef enum ing_counter {
 #define X(name, text) ING_COUNT_##name,
@@ -291,18 +295,18 @@ static inline void ing_count(ing_counters *c, ing_counter which) {
  * name, bits, class (V void, B bool, I signed, U unsigned, F float). Values are part of
  * file formats: append only. */
 #define ING_DTYPE_LIST(X) \
-    X(VOID, void, 0, V) \
-    X(U1, u1, 1, B) \
-    X(I8, i8, 8, I) \
-    X(I16, i16, 16, I) \
-    X(I32, i32, 32, I) \
-    X(I64, i64, 64, I) \
-    X(U8, u8, 8, U) \
-    X(U16, u16, 16, U) \
-    X(U32, u32, 32, U) \
-    X(U64, u64, 64, U) \
-    X(F16, f16, 16, F) \
-    X(F32, f32, 32, F) \
+    X(VOID, void, 0, V)   \
+    X(U1, u1, 1, B)       \
+    X(I8, i8, 8, I)       \
+    X(I16, i16, 16, I)    \
+    X(I32, i32, 32, I)    \
+    X(I64, i64, 64, I)    \
+    X(U8, u8, 8, U)       \
+    X(U16, u16, 16, U)    \
+    X(U32, u32, 32, U)    \
+    X(U64, u64, 64, U)    \
+    X(F16, f16, 16, F)    \
+    X(F32, f32, 32, F)    \
     X(F64, f64, 64, F)
 
 typedef enum ing_dtype {
@@ -333,20 +337,20 @@ uint16_t ing_f64_to_f16(double d);
 /* ---- settings: the one table ------------------------------------------------------------- */
 
 /* name, type (B bool, I int, S dtype), default, affects code, help */
-#define ING_SETTING_LIST(X) \
-    X(debug, B, 0, 1, "bounds checks, asserts and overflow checks") \
-    X(check_out_of_bound, B, 0, 1, "bounds checks on array subscripts") \
-    X(fast_math, B, 1, 1, "reassociation, contraction, flush denormals") \
-    X(default_ip, S, 4, 1, "dtype of integer literals") \
-    X(default_fp, S, 11, 1, "dtype of float literals") \
-    X(interp, B, 0, 0, "run on the IR interpreter instead of native code") \
-    X(python, B, 0, 0, "run kernels as the Python functions they are") \
-    X(cpu_max_num_threads, I, 0, 0, "threads a launch may use; 0 = all cores") \
-    X(num_compile_threads, I, 0, 0, "helper processes; 0 = one per core") \
-    X(offline_cache, B, 1, 0, "keep compiled code on disk") \
-    X(src_ll_cache, B, 1, 0, "keep whole kernels on disk, not only their code") \
+#define ING_SETTING_LIST(X)                                                            \
+    X(debug, B, 0, 1, "bounds checks, asserts and overflow checks")                    \
+    X(check_out_of_bound, B, 0, 1, "bounds checks on array subscripts")                \
+    X(fast_math, B, 1, 1, "reassociation, contraction, flush denormals")               \
+    X(default_ip, S, 4, 1, "dtype of integer literals")                                \
+    X(default_fp, S, 11, 1, "dtype of float literals")                                 \
+    X(interp, B, 0, 0, "run on the IR interpreter instead of native code")             \
+    X(python, B, 0, 0, "run kernels as the Python functions they are")                 \
+    X(cpu_max_num_threads, I, 0, 0, "threads a launch may use; 0 = all cores")         \
+    X(num_compile_threads, I, 0, 0, "helper processes; 0 = one per core")              \
+    X(offline_cache, B, 1, 0, "keep compiled code on disk")                            \
+    X(src_ll_cache, B, 1, 0, "keep whole kernels on disk, not only their code")        \
     X(print_non_pure, B, 0, 0, "print the kernels that are not marked fastcache=True") \
-    X(random_seed, I, 0, 0, "seed of qd.random") \
+    X(random_seed, I, 0, 0, "seed of qd.random")                                       \
     X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")
 
 typedef enum ing_setting {

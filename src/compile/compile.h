@@ -39,8 +39,9 @@ typedef struct ing_engine ing_engine;
 typedef struct ing_code_task {
     ing_ir_task info;
     ing_image *image; /* referenced; NULL when interpreted */
-    ing_hash128 ir;   /* digest of the task's IR: with options and machine, the key (R18) */
-    uint32_t *trees;  /* function ordinal in the image -> ing_ir_func.tree (R19) */
+    ing_hash128
+        ir; /* digest of the task's IR: with options and machine, the key (R18) */
+    uint32_t *trees; /* function ordinal in the image -> ing_ir_func.tree (R19) */
     uint32_t n_trees;
 } ing_code_task;
 

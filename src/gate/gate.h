@@ -19,26 +19,26 @@
 typedef uint32_t ing_gref;
 
 typedef enum ing_gate_kind {
-    ING_GATE_ABSENT,    /* no such name, attribute or item */
+    ING_GATE_ABSENT, /* no such name, attribute or item */
     ING_GATE_NONE,
-    ING_GATE_BOOL,      /* i */
-    ING_GATE_INT,       /* i; `wide` set: the value is (uint64_t)i; dtype if it came typed */
-    ING_GATE_FLOAT,     /* f; dtype if it came typed (NumPy scalar) */
-    ING_GATE_STR,       /* s, n */
-    ING_GATE_DTYPE,     /* dtype */
-    ING_GATE_ENUM,      /* a member: its value is attr "value"; IntEnum also fills i, wide=0 */
-    ING_GATE_TUPLE,     /* len; items by item() */
-    ING_GATE_LIST,      /* likewise */
-    ING_GATE_DICT,      /* len; items by item(str or int) */
-    ING_GATE_FUNC,      /* a @qd.func: def() gives its tree; bound: attr "__self__" is set */
+    ING_GATE_BOOL, /* i */
+    ING_GATE_INT,  /* i; `wide` set: the value is (uint64_t)i; dtype if it came typed */
+    ING_GATE_FLOAT, /* f; dtype if it came typed (NumPy scalar) */
+    ING_GATE_STR,   /* s, n */
+    ING_GATE_DTYPE, /* dtype */
+    ING_GATE_ENUM, /* a member: its value is attr "value"; IntEnum also fills i, wide=0 */
+    ING_GATE_TUPLE, /* len; items by item() */
+    ING_GATE_LIST,  /* likewise */
+    ING_GATE_DICT,  /* len; items by item(str or int) */
+    ING_GATE_FUNC, /* a @qd.func: def() gives its tree; bound: attr "__self__" is set */
     ING_GATE_KERNEL,    /* a @qd.kernel */
     ING_GATE_INTRINSIC, /* id: ing_intrinsic */
     ING_GATE_ARRAY,     /* array spec: a run-time argument */
     ING_GATE_SCALAR,    /* a run-time scalar argument of dtype */
     ING_GATE_MODULE,
     ING_GATE_CLASS,
-    ING_GATE_OBJECT,    /* anything else: only attribute access makes sense */
-    ING_GATE_TENSOR,    /* a host vector or matrix: elem_rank, elem_shape, dtype if it has one;
+    ING_GATE_OBJECT, /* anything else: only attribute access makes sense */
+    ING_GATE_TENSOR, /* a host vector or matrix: elem_rank, elem_shape, dtype if it has one;
                            elements by attr "_entries" and item(), row major */
     ING_GATE_TENSOR_TYPE, /* qd.types.vector(..), matrix(..): elem_rank, elem_shape, dtype; what
                              is left open is 0 */
@@ -48,14 +48,15 @@ typedef struct ing_gate_fact {
     ing_gate_kind kind;
     ing_dtype dtype;
     bool wide;
-    bool bound;      /* FUNC: a bound method; parameter 0 is attr "__self__" */
-    bool requires_top_level; /* FUNC: only calls at the top level of a kernel are allowed */
+    bool bound; /* FUNC: a bound method; parameter 0 is attr "__self__" */
+    bool
+        requires_top_level; /* FUNC: only calls at the top level of a kernel are allowed */
     int64_t i;
     double f;
-    const char *s;   /* STR: text; else a name for messages; lives as long as the gate */
+    const char *s; /* STR: text; else a name for messages; lives as long as the gate */
     uint32_t n;
-    uint32_t id;     /* INTRINSIC */
-    uint32_t len;    /* TUPLE, LIST, DICT */
+    uint32_t id;  /* INTRINSIC */
+    uint32_t len; /* TUPLE, LIST, DICT */
     /* ARRAY: */
     uint8_t ndim;
     uint8_t grad;
@@ -66,15 +67,15 @@ typedef struct ing_gate_fact {
 
 /* How a parameter is passed, from its annotation. */
 typedef enum ing_gate_passing {
-    ING_PASS_ANY,      /* func parameter without annotation: by value or static, as given */
-    ING_PASS_VALUE,    /* scalar of dtype (func or kernel) */
+    ING_PASS_ANY, /* func parameter without annotation: by value or static, as given */
+    ING_PASS_VALUE, /* scalar of dtype (func or kernel) */
     ING_PASS_TEMPLATE, /* compile-time value; in funcs also by reference for run-time values */
-    ING_PASS_ARRAY,    /* array; dtype VOID / ndim -1 = any */
+    ING_PASS_ARRAY, /* array; dtype VOID / ndim -1 = any */
 } ing_gate_passing;
 
 typedef struct ing_gate_tensor { /* the shape of a vector (rank 1) or matrix (rank 2) */
-    uint8_t rank;      /* 0: a scalar */
-    uint32_t shape[2]; /* 0 = any, and where unused */
+    uint8_t rank;                /* 0: a scalar */
+    uint32_t shape[2];           /* 0 = any, and where unused */
 } ing_gate_tensor;
 
 typedef struct ing_gate_param {
@@ -107,9 +108,12 @@ struct ing_front_tree;
 typedef struct ing_gate_ops {
     /* Name in the scopes of the frame's function: closure, module, builtins. */
     ing_status (*name)(void *self, const char *name, ing_gref *out, ing_err *e);
-    ing_status (*attr)(void *self, ing_gref of, const char *name, ing_gref *out, ing_err *e);
-    ing_status (*item)(void *self, ing_gref of, const ing_gate_key *k, ing_gref *out, ing_err *e);
-    ing_status (*key)(void *self, ing_gref of, uint32_t i, ing_gref *out, ing_err *e); /* DICT: its key number i, in order (R3) */
+    ing_status (*attr)(void *self, ing_gref of, const char *name, ing_gref *out,
+                       ing_err *e);
+    ing_status (*item)(void *self, ing_gref of, const ing_gate_key *k, ing_gref *out,
+                       ing_err *e);
+    ing_status (*key)(void *self, ing_gref of, uint32_t i, ing_gref *out,
+                      ing_err *e); /* DICT: its key number i, in order (R3) */
     /* The fact about a thing; recorded. Asking again is free and gives the same answer. */
     ing_status (*look)(void *self, ing_gref of, ing_gate_fact *out, ing_err *e);
     /* The same where a constant is needed (qd.static): a number that would be read at each
@@ -119,23 +123,27 @@ typedef struct ing_gate_ops {
      * no place. Objects that are the same now may be two later. NULL: no places. */
     uint32_t (*place)(void *self, ing_gref of);
     /* Calls a Python function with static arguments and yields its result (R2). */
-    ing_status (*call)(void *self, ing_gref fn, const ing_gref *args, uint32_t n, ing_gref *out,
-                       ing_err *e);
+    ing_status (*call)(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
+                       ing_gref *out, ing_err *e);
     /* A static value made by the front end, as a thing (to pass it to call or item). */
-    ing_status (*make)(void *self, const ing_gate_fact *value, ing_gref *out, ing_err *e);
+    ing_status (*make)(void *self, const ing_gate_fact *value, ing_gref *out,
+                       ing_err *e);
     /* The frame's function. */
-    ing_status (*param)(void *self, uint32_t i, ing_gref *out, ing_err *e); /* template or kernel argument */
+    ing_status (*param)(void *self, uint32_t i, ing_gref *out,
+                        ing_err *e); /* template or kernel argument */
     ing_status (*param_info)(void *self, uint32_t i, ing_gate_param *out, ing_err *e);
     ing_status (*param_default)(void *self, uint32_t i, ing_gref *out, ing_err *e);
     ing_status (*returns)(void *self, ing_gate_returns *out, ing_err *e);
     /* The tree of a FUNC; records its source. Lives as long as the gate. */
-    ing_status (*def)(void *self, ing_gref fn, const struct ing_front_tree **out, ing_err *e);
+    ing_status (*def)(void *self, ing_gref fn, const struct ing_front_tree **out,
+                      ing_err *e);
     ing_status (*config)(void *self, ing_setting k, int64_t *out, ing_err *e);
     /* Frames. `params` has one gref per parameter, 0 for run-time ones. */
-    ing_status (*enter)(void *self, ing_gref fn, const ing_gref *params, uint32_t n, ing_err *e);
+    ing_status (*enter)(void *self, ing_gref fn, const ing_gref *params, uint32_t n,
+                        ing_err *e);
     ing_status (*leave)(void *self, uint32_t *subtrace, ing_err *e);
-    ing_status (*splice)(void *self, uint32_t subtrace, ing_gref fn, const ing_gref *params,
-                         uint32_t n, ing_err *e);
+    ing_status (*splice)(void *self, uint32_t subtrace, ing_gref fn,
+                         const ing_gref *params, uint32_t n, ing_err *e);
     /* Equal keys within this compile = interchangeable as a template value. Not recorded. */
     ing_status (*memo_key)(void *self, ing_gref of, ing_hash128 *out, ing_err *e);
     /* Short text of a thing for messages, e.g. "list of 3 items"; into buf, never fails. */

@@ -21,7 +21,8 @@ typedef struct ing_error_slot {
     uint32_t func; /* function ordinal within the task */
     uint32_t node; /* node ordinal in that function's tree */
     uint32_t task; /* filled in by the runtime */
-    uint64_t detail[ING_ABI_MAX_DETAIL]; /* words as in CONST: axis, index, extent; what a
+    uint64_t
+        detail[ING_ABI_MAX_DETAIL]; /* words as in CONST: axis, index, extent; what a
                                             message shows. Undefined beyond what was set */
 } ing_error_slot;
 
@@ -32,7 +33,7 @@ typedef enum ing_abi_error {
     ING_ABI_OVERFLOW, /* reported, not an error: detail 0 says which operation (below) */
     ING_ABI_CANCELLED,
     ING_ABI_MEMORY, /* the interpreter ran out of it */
-    ING_ABI_USER, /* codes from here on index the kernel's message table */
+    ING_ABI_USER,   /* codes from here on index the kernel's message table */
 } ing_abi_error;
 
 /* Operations whose overflow is reported. */

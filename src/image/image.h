@@ -16,15 +16,16 @@
 /* Links one ET_REL object (x86-64 or AArch64). `symbol_label` (may be NULL) names the entry
  * for people in the symbol table beside ING_ABI_ENTRY. ING_COMPILE when an undefined symbol
  * is not importable (the message names it); ING_FORMAT for a damaged or unsupported object. */
-ing_status ing_image_link(const uint8_t *obj, size_t n, const char *symbol_label, ing_bytes *out,
-                          ing_err *e);
+ing_status ing_image_link(const uint8_t *obj, size_t n, const char *symbol_label,
+                          ing_bytes *out, ing_err *e);
 
 typedef struct ing_image ing_image; /* reference-counted, loaded */
 
 /* Loads from a file (mapped privately; offset 0; `len` bytes) or from memory (fd = -1: copied
  * to anonymous memory). A noexec mount falls back to the copy by itself. Every offset in the
  * image is checked against len: a bad image is ING_FORMAT, never a crash. */
-ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **out, ing_err *e);
+ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **out,
+                          ing_err *e);
 ing_image *ing_image_ref(ing_image *i);
 void ing_image_unref(ing_image *i);
 ing_task_fn ing_image_entry(const ing_image *i);

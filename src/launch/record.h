@@ -24,7 +24,7 @@ typedef struct ing_record_bind {
 
 typedef struct ing_record_task {
     ing_ir_task info;
-    ing_hash128 ir; /* its digest; where the image is follows from it (R18) */
+    ing_hash128 ir;  /* its digest; where the image is follows from it (R18) */
     uint32_t *trees; /* owned */
     uint32_t n_trees;
 } ing_record_task;

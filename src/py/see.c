@@ -38,7 +38,8 @@ bool ing_py_is_atom(ing_py_state *st, PyObject *o) {
            PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyType_Check(o) ||
            PyFunction_Check(o) || PyCFunction_Check(o) || ing_py_is_dtype(st, o) ||
            Py_TYPE(o) == st->host->func_type || Py_TYPE(o) == st->host->kernel_type ||
-           ing_py_is_tensor_type(st, o) || is_enum_member(st, o) || ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
+           ing_py_is_tensor_type(st, o) || is_enum_member(st, o) ||
+           ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
 }
 
 static ing_status see_int(PyObject *obj, ing_gate_fact *f, ing_err *e) {

@@ -159,7 +159,8 @@ static ing_status lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **g
 
 ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_variant **out,
                           ing_err *e) {
-    ING_TRY(ing_py_host_store(k->host, e)); /* images are kept without src_ll_cache too */
+    ING_TRY(
+        ing_py_host_store(k->host, e)); /* images are kept without src_ll_cache too */
     ING_TRY(ing_py_host_helpers(k->host, e));
     ing_front_result r;
     ing_front_result_init(&r);
