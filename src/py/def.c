@@ -36,6 +36,7 @@ static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
         d->first_line = 1;
     } else {
         whole = ing_py_source_file(st, d->fn, code->co_filename, &d->why);
+        d->held = Py_XNewRef(ing_py_source_unknown(st, code->co_filename));
     }
     if (!whole) return 0;
     size_t start, len;
@@ -44,8 +45,9 @@ static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
                             &start, &len))
         d->text = PyBytes_FromStringAndSize(text + start, (Py_ssize_t)len);
     else
-        d->why = PyUnicode_FromFormat("%U has no line %u: it changed since import",
-                                      code->co_filename, d->first_line);
+        d->why =
+            PyUnicode_FromFormat("%U changed since it was imported: it has no line %u",
+                                 code->co_filename, d->first_line);
     Py_DECREF(whole);
     return d->text || d->why ? 0 : -1;
 }
@@ -104,6 +106,7 @@ void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->fn);
     Py_CLEAR(d->text);
     Py_CLEAR(d->why);
+    Py_CLEAR(d->held);
     Py_CLEAR(d->names);
     Py_CLEAR(d->free_names);
     Py_CLEAR(d->types);
@@ -138,14 +141,53 @@ static ing_status check_same(const ing_py_def *d, const ing_front_tree *t, ing_e
         t->file ? t->file : "?", t->first_line, want, *got ? got : "something else");
 }
 
+/* The wrapper of another decorator (functools.wraps) takes whatever comes: what was meant is
+ * the function inside, and that one is not ours to call. */
+static ing_status check_wrapped(const ing_py_def *d, const ing_front_tree *t,
+                                ing_err *e) {
+    ing_node args = t->slots.at[t->nodes.at[t->root].slots + 1];
+    const uint32_t *f = &t->slots.at[t->nodes.at[args].slots];
+    if (!args || (!f[2] && !f[5])) return ING_OK; /* vararg, kwarg */
+    PyObject *dict = ((PyFunctionObject *)d->fn)->func_dict;
+    if (!dict || !PyDict_GetItemString(dict, "__wrapped__")) return ING_OK;
+    return ing_front_diag(
+        t, f[2] ? f[2] : f[5], ING_SYNTAX,
+        "put @qd.kernel or @qd.func next to the `def`, below the other "
+        "decorators",
+        e, "%s is wrapped by another decorator", ing_py_def_name(d));
+}
+
 static ing_status no_text(const ing_py_def *d, ing_err *e) {
     const char *why = d->why ? PyUnicode_AsUTF8(d->why) : NULL;
     if (!why) PyErr_Clear();
+    if (why && strstr(why, "changed since"))
+        return ing_fail(
+            e, ING_SYNTAX,
+            "%s cannot be compiled: %s\nhelp: restart the program, or reload "
+            "the module",
+            ing_py_def_name(d), why);
     return ing_fail(
         e, ING_SYNTAX,
         "%s cannot be compiled: %s\nhelp: ship the .py file, register the text "
         "in linecache.cache, or give it with qd.kernel(source=...)",
         ing_py_def_name(d), why ? why : "it has no source text");
+}
+
+/* Nothing told at decoration whether the file is what was imported: what its text compiles to
+ * must be the running code. */
+static ing_status check_held(ing_py_def *d, ing_err *e) {
+    PyObject *held = d->held, *file = code_of(d->fn)->co_filename;
+    d->held = NULL;
+    bool same = !held || ing_py_source_belongs(held, d->fn, file);
+    Py_XDECREF(held);
+    if (same) return ING_OK;
+    Py_CLEAR(d->text);
+    d->why =
+        PyUnicode_FromFormat("the text at %U:%u is not what runs: the file changed "
+                             "since it was imported, or a decorator changed the code",
+                             file, d->first_line);
+    if (!d->why) PyErr_Clear();
+    return no_text(d, e);
 }
 
 static bool is_lambda(const ing_py_def *d) {
@@ -166,6 +208,7 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
     if (!d->tree) {
         if (is_lambda(d)) return lambda_error(d, e);
         if (!d->text) return no_text(d, e);
+        ING_TRY(check_held(d, e));
         const char *file = PyUnicode_AsUTF8(code_of(d->fn)->co_filename);
         if (!file) return ING_PYTHON;
         ing_front_tree *t = NULL;
@@ -174,6 +217,7 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
                                  ing_py_def_name(d), &t, e));
         ing_count(&st->counters, ING_COUNT_PARSES);
         ing_status s = check_same(d, t, e);
+        if (s == ING_OK) s = check_wrapped(d, t, e);
         if (s != ING_OK) {
             ing_front_tree_free(t);
             return s;
@@ -261,13 +305,13 @@ ing_status ing_py_def_fail(ing_py_state *st, ing_py_def *d, uint32_t i, ing_stat
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     const ing_front_tree *t = NULL;
-    ing_err ignored;
-    ing_err_init(&ignored);
-    ing_status parsed = ing_py_def_tree(st, d, &t, &ignored);
-    ing_err_fini(&ignored);
-    if (parsed == ING_SYNTAX && is_lambda(d)) return lambda_error(d, e);
+    ing_status parsed = ing_py_def_tree(st, d, &t, e);
+    if (parsed == ING_SYNTAX && (d->text || is_lambda(d)))
+        return parsed; /* says more */
     if (parsed != ING_OK) {
         PyErr_Clear();
+        ing_err_fini(e);
+        ing_err_init(e);
         return ing_fail(e, s, "%s: %s%s%s", ing_py_def_name(d), text,
                         remedy ? "\nhelp: " : "", remedy ? remedy : "");
     }

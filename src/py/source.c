@@ -209,34 +209,112 @@ static PyObject *from_disk(const char *path) {
     return out;
 }
 
+/* ---- files, as they were ----------------------------------------------------------------- */
+
+/* What is held of a file, in host->sources: a list of these. When the file may not be what
+ * its module was imported from, each function is compared with what the text compiles to. */
+enum { HELD_STATE, HELD_TEXT, HELD_TRUST, HELD_CODE, HELD_BEFORE, HELD_N };
+enum { MAX_STATES = 8 }; /* of one file, edited while the program runs */
+
 /* (size, time of change, inode) as a key: the same file state, the same text. */
-static PyObject *file_state(const char *path) {
-    struct stat s;
-    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode)) return NULL;
+static PyObject *state_key(const struct stat *s) {
     return Py_BuildValue(
-        "(KKKK)", (unsigned long long)s.st_size, (unsigned long long)s.st_mtim.tv_sec,
-        (unsigned long long)s.st_mtim.tv_nsec, (unsigned long long)s.st_ino);
+        "(KKKK)", (unsigned long long)s->st_size, (unsigned long long)s->st_mtim.tv_sec,
+        (unsigned long long)s->st_mtim.tv_nsec, (unsigned long long)s->st_ino);
 }
 
-/* The text of a regular file, cached by its state. NULL without exception: not readable. */
-static PyObject *regular_file(ing_py_state *st, PyObject *file, const char *path) {
-    PyObject *state = file_state(path);
-    if (!state) {
-        PyErr_Clear();
-        return NULL;
+/* Drops what was held before the last MAX_STATES states. */
+static void forget(PyObject *held) {
+    for (int i = 1; i < MAX_STATES && held != Py_None; i++)
+        held = PyList_GET_ITEM(held, HELD_BEFORE);
+    if (held != Py_None) PyList_SetItem(held, HELD_BEFORE, Py_NewRef(Py_None));
+}
+
+/* Reads the file; `before` is what was held of an earlier state, or NULL. */
+static PyObject *hold(PyObject *fn, const char *path, const struct stat *now,
+                      PyObject *before) {
+    PyObject *state = state_key(now), *text = state ? from_disk(path) : NULL;
+    PyObject *held = text ? PyList_New(HELD_N) : NULL;
+    if (held) {
+        ing_py_trust trust =
+            before ? ING_PY_SUSPECT : ing_py_source_trust(fn, path, now);
+        PyList_SET_ITEM(held, HELD_STATE, Py_NewRef(state));
+        PyList_SET_ITEM(held, HELD_TEXT, Py_NewRef(text));
+        PyList_SET_ITEM(held, HELD_TRUST, PyLong_FromLong(trust)); /* a small int */
+        PyList_SET_ITEM(held, HELD_CODE, Py_NewRef(Py_None));
+        PyList_SET_ITEM(held, HELD_BEFORE, Py_NewRef(before ? before : Py_None));
+        forget(held);
     }
-    PyObject *text = NULL;
+    Py_XDECREF(state);
+    Py_XDECREF(text);
+    return held;
+}
+
+static long trust_of(PyObject *held) {
+    return PyLong_AsLong(PyList_GET_ITEM(held, HELD_TRUST));
+}
+
+bool ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file) {
+    PyObject *code = PyList_GET_ITEM(held, HELD_CODE);
+    if (code == Py_None) {
+        code = ing_py_text_compile(PyList_GET_ITEM(held, HELD_TEXT), file);
+        if (!code) return false;
+        PyList_SetItem(held, HELD_CODE, code); /* steals */
+    }
+    return ing_py_code_holds(code, fn);
+}
+
+/* The text that the function was compiled from: today's, or one seen before. New
+ * reference; NULL without exception: none of them. */
+static PyObject *choose(PyObject *held, PyObject *fn, PyObject *file) {
+    bool sure = trust_of(held) != ING_PY_SUSPECT;
+    for (; held != Py_None; held = PyList_GET_ITEM(held, HELD_BEFORE))
+        if (sure || ing_py_source_belongs(held, fn, file))
+            return Py_NewRef(PyList_GET_ITEM(held, HELD_TEXT));
+    return NULL;
+}
+
+/* The text of a regular file, held by its state. NULL without exception: not readable, or
+ * *changed. */
+static PyObject *regular_file(ing_py_state *st, PyObject *fn, PyObject *file,
+                              const char *path, bool *changed) {
+    struct stat now;
+    if (stat(path, &now) != 0 || !S_ISREG(now.st_mode)) return NULL;
     PyObject *held = PyDict_GetItemWithError(st->host->sources, file);
-    if (held &&
-        PyObject_RichCompareBool(PyTuple_GET_ITEM(held, 0), state, Py_EQ) == 1) {
-        text = Py_NewRef(PyTuple_GET_ITEM(held, 1));
-    } else if ((text = from_disk(path)) != NULL) {
-        PyObject *entry = PyTuple_Pack(2, state, text);
-        if (!entry || PyDict_SetItem(st->host->sources, file, entry) < 0) PyErr_Clear();
-        Py_XDECREF(entry);
+    PyObject *state = state_key(&now);
+    int same =
+        state && held
+            ? PyObject_RichCompareBool(PyList_GET_ITEM(held, HELD_STATE), state, Py_EQ)
+            : 0;
+    Py_XDECREF(state);
+    if (same == 1) {
+        Py_INCREF(held);
+    } else {
+        held = hold(fn, path, &now, held);
+        if (held && PyDict_SetItem(st->host->sources, file, held) < 0) PyErr_Clear();
     }
-    Py_DECREF(state);
+    PyObject *text = held ? choose(held, fn, file) : NULL;
+    *changed = held && !text;
+    Py_XDECREF(held);
+    PyErr_Clear();
     return text;
+}
+
+PyObject *ing_py_source_unknown(ing_py_state *st, PyObject *file) {
+    PyObject *held = PyDict_GetItemWithError(st->host->sources, file);
+    if (!held) PyErr_Clear();
+    return held && trust_of(held) == ING_PY_UNKNOWN ? held : NULL;
+}
+
+/* A relative name is that of the module's file: the directory may have changed since. */
+static const char *real_path(PyObject *fn, const char *path) {
+    PyObject *f = PyDict_GetItemString(PyFunction_GET_GLOBALS(fn), "__file__");
+    const char *full = f && PyUnicode_Check(f) ? PyUnicode_AsUTF8(f) : NULL;
+    if (!full) PyErr_Clear();
+    if (!path || path[0] == '/' || !full || full[0] != '/') return path;
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    return strcmp(strrchr(full, '/') + 1, name) == 0 ? full : path;
 }
 
 PyObject *ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file,
@@ -245,7 +323,14 @@ PyObject *ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file,
     const char *path = PyUnicode_AsUTF8(file);
     if (!path) PyErr_Clear();
     PyObject *text = NULL;
-    if (path && path[0] != '<') text = regular_file(st, file, path);
+    bool changed = false;
+    if (path && path[0] != '<')
+        text = regular_file(st, fn, file, real_path(fn, path), &changed);
+    if (changed) {
+        *why = PyUnicode_FromFormat("%U changed since it was imported", file);
+        if (!*why) PyErr_Clear();
+        return NULL;
+    }
     if (!text) text = from_linecache(file);
     if (!text) text = from_loader(fn);
     if (!text) {

@@ -280,7 +280,10 @@ class Program:
             if self.chance(0.3):  # iterations only read it
                 name = self.fresh().replace("v", "g")
                 kind = self.r.choice("if")
+                # Loops of a func that is called here would be parallel.
+                funcs, self.funcs = self.funcs, []
                 self.add(1, f"{name} = {self.expr(scope, kind)}")
+                self.funcs = funcs
                 scope.append((name, kind))
             total = self.fresh().replace("v", "t") if self.chance(0.4) else None
             if total:

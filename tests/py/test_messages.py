@@ -1,5 +1,5 @@
-"""Messages: every mistake of tests/py/messages.py is told at its place, with a remedy, and
-leaves the process as it was."""
+"""Messages: every mistake of tests/py/messages.py and messages_calls.py is told at its place,
+with a remedy, and leaves the process as it was."""
 
 import importlib
 import linecache
@@ -10,7 +10,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from messages import ROWS
+from messages_calls import ROWS  # all of them: it adds to those of messages.py
 
 import ingot as qd
 

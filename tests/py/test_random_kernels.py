@@ -136,11 +136,11 @@ def divided(op, x, y, t):
     return np.where(zero, np.array(0, got.dtype), got)
 
 
-def text_of(node, ints):
+def text_of(node):
     op, dtype, parts = node
     if op == "in":
         return f"in_{dtype}[i]"
-    args = [text_of(p, ints) for p in parts]
+    args = [text_of(p) for p in parts]
     if op == "cast":
         return f"qd.cast({args[0]}, qd.{dtype})"
     if op in ("min", "max"):
@@ -221,7 +221,7 @@ def test_numpy_agrees(arch):
         params = [f"in_{d}" for d in DTYPES] + [f"o{i}" for i in range(len(trees))]
         lines = ["@qd.kernel", f"def k({', '.join(p + ': qd.types.ndarray()' for p in params)}):",
                  f"    for i in range({N}):"]
-        lines += [f"        o{i}[i] = {text_of(t, None)}" for i, t in enumerate(trees)]
+        lines += [f"        o{i}[i] = {text_of(t)}" for i, t in enumerate(trees)]
         make("\n".join(lines) + "\n", seed)(*env.values(), *outs)
         with np.errstate(all="ignore"):
             for tree, out in zip(trees, outs):
@@ -231,5 +231,5 @@ def test_numpy_agrees(arch):
                 if bad:
                     i = bad[0]
                     raise AssertionError(
-                        f"seed {seed}: {text_of(tree, None)} at {i}: NumPy {want[i]!r}, "
+                        f"seed {seed}: {text_of(tree)} at {i}: NumPy {want[i]!r}, "
                         f"{arch} {out[i]!r}, of {({d: v[i] for d, v in env.items()})}")
