@@ -62,6 +62,8 @@ class Program:
         return f"qd.cast({value}, qd.{self.r.choice(INTS)})"
 
     def index(self, scope):
+        if ("i", "i") in scope and self.chance(0.6):
+            return "i"
         names = [n for n, k in scope if k == "i"]
         return f"{self.r.choice(names)} & 31" if names else str(self.r.randrange(32))
 
@@ -171,7 +173,7 @@ class Program:
             return self.loop(scope, indent, loops, parallel)
         if choice < 0.86 and self.arrays and parallel:
             return self.atomic(scope, indent)
-        if choice < 0.9 and loops:
+        if choice < (0.87 if loops == "parallel" else 0.9) and loops:
             self.add(indent, f"if {self.condition(scope, 2)}:")
             return self.add(indent + 1, r.choice(["break", "continue"]) if loops == "serial"
                             else "continue")
@@ -230,7 +232,7 @@ class Program:
 
     def atomic(self, scope, indent):
         dtype = self.r.choice(["i32", "i64", "u32", "u64"])
-        place = f"acc_{dtype}[{self.index(scope)}]"
+        place = f"acc_{dtype}[{self.r.choice([n for n, k in scope if k == 'i'])} & 31]"
         value = self.expr(scope, "i", 2)
         op = self.r.choice(["+=", "-=", "add", "sub", "min", "max", "and", "or", "xor"])
         # Each place sees one kind of operation only: others would not commute.
@@ -242,8 +244,8 @@ class Program:
         else:
             self.add(indent, f"qd.atomic_{op}({place}, {value})")
 
-    def store(self, scope, indent):
-        dtype = self.r.choice(DTYPES)
+    def store(self, scope, indent, dtype=None):
+        dtype = dtype or self.r.choice(DTYPES)
         kind = "f" if dtype in FLOATS and self.chance(0.8) else "i"
         self.add(indent, f"out_{dtype}[i] = {self.expr(scope, kind)}")
 
@@ -292,8 +294,8 @@ class Program:
                 self.add(1, "qd.loop_config(serialize=True)")
             self.add(1, f"for i in range({N}):")
             inner = self.block([*scope, ("i", "i")], 2, "parallel", True)
-            for _ in range(2):
-                self.store(inner, 2)
+            for dtype in self.r.sample(DTYPES, 5):
+                self.store(inner, 2, dtype)
             if total:
                 self.add(2, f"{total} += {self.expr(inner, 'i')}")
                 scope.append((total, "i"))
