@@ -238,11 +238,20 @@ static int compare_strings(const value *l, const value *r) {
     return c < 0 ? -1 : c > 0;
 }
 
-/* The very same thing: values by kind and content, outside things by their key. */
+/* The very same thing: values by kind and content. Whether two objects from outside are
+ * one is no fact that can be asked again later, so it is refused. */
 static ing_status same(frame *fr, ing_node at, const value *l, const value *r,
                        bool *out) {
     *out = false;
     bool outside = (l->kind == V_SEEN || l->kind == V_FUNC) && l->kind == r->kind;
+    if (outside && l->kind == V_SEEN && l->seen != r->seen) return ING_OK;
+    if (outside && (l->kind == V_FUNC || l->seen != ING_GATE_ENUM))
+        return ing_front_fail_at(
+            fr, at, ING_TYPE,
+            "compare a number, a name or an enum member of theirs, or compare outside "
+            "and "
+            "pass the result",
+            "two objects from outside cannot be compared in a kernel");
     if (outside) {
         ing_hash128 a, b;
         GATE(fr, at, memo_key, l->gref, &a, fr->lo->e);

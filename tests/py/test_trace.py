@@ -333,3 +333,24 @@ def test_what_cannot_be_called():
 
     with pytest.raises(qd.IngotError):
         bad(qd.ndarray(qd.f32, 1))
+
+
+class Thing:
+    pass
+
+
+LEFT = RIGHT = Thing()
+
+
+def test_identity_of_objects_is_refused():
+    """It could not be asked again at the next launch."""
+    import pytest
+
+    @qd.kernel
+    def k(x: qd.types.ndarray()):
+        if qd.static(LEFT is RIGHT):
+            x[0] = 1
+
+    qd.init()
+    with pytest.raises(qd.IngotTypeError, match="cannot be compared"):
+        k(qd.ndarray(qd.f32, 1))
