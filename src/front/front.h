@@ -53,17 +53,15 @@ ing_front_kind ing_front_kind_find(const char *ast_class); /* OTHER when unknown
 /* Operators by ast class name: Add Sub Mult Div FloorDiv Mod Pow LShift RShift BitOr
  * BitXor BitAnd MatMult / And Or / Not Invert UAdd USub / Eq NotEq Lt LtE Gt GtE Is IsNot
  * In NotIn. */
-#define ING_FRONT_OP_LIST(X)                                                      \
-    X(Add, "+")                                                                   \
-    X(Sub, "-")                                                                   \
-    X(Mult, "*")                                                                  \
-    X(Div, "/")                                                                   \
-    X(FloorDiv, "//") X(Mod, "%") X(Pow, "**") X(LShift, "<<") X(RShift, ">>")    \
-        X(BitOr, "|") X(BitXor, "^") X(BitAnd, "&") X(MatMult, "@") X(And, "and") \
-            X(Or, "or") X(Not, "not") X(Invert, "~") X(UAdd, "+") X(USub, "-")    \
-                X(Eq, "==") X(NotEq, "!=") X(Lt, "<") X(LtE, "<=") X(Gt, ">")     \
-                    X(GtE, ">=") X(Is, "is") X(IsNot, "is not") X(In, "in")       \
-                        X(NotIn, "not in")
+/* clang-format off */
+#define ING_FRONT_OP_LIST(X) \
+    X(Add, "+") X(Sub, "-") X(Mult, "*") X(Div, "/") X(FloorDiv, "//") X(Mod, "%") \
+    X(Pow, "**") X(LShift, "<<") X(RShift, ">>") X(BitOr, "|") X(BitXor, "^") \
+    X(BitAnd, "&") X(MatMult, "@") X(And, "and") X(Or, "or") X(Not, "not") \
+    X(Invert, "~") X(UAdd, "+") X(USub, "-") X(Eq, "==") X(NotEq, "!=") X(Lt, "<") \
+    X(LtE, "<=") X(Gt, ">") X(GtE, ">=") X(Is, "is") X(IsNot, "is not") X(In, "in") \
+    X(NotIn, "not in")
+/* clang-format on */
 typedef enum ing_front_op {
     ING_AST_NONE,
 #define X(name, text) ING_AST_##name,

@@ -106,14 +106,16 @@ bool ing_py_source_block(const char *text, size_t n, uint32_t first_line, size_t
 /* The whole text of a file as bytes, or NULL with *why set to a new str (no exception). */
 /* Whether a text belongs to a running function (belongs.c). */
 struct stat;
-PyObject *ing_py_text_compile(PyObject *text, PyObject *file); /* NULL, nothing raised */
+PyObject *ing_py_text_compile(PyObject *text,
+                              PyObject *file); /* NULL, nothing raised */
 bool ing_py_code_holds(PyObject *module_code, PyObject *fn);
 typedef enum ing_py_trust {
     ING_PY_TRUSTED, /* the file is what was imported; or a hook gave the code, and who knows */
     ING_PY_UNKNOWN, /* nothing tells: compare when the text is parsed */
     ING_PY_SUSPECT, /* the file changed: compare now */
 } ing_py_trust;
-ing_py_trust ing_py_source_trust(PyObject *fn, const char *file, const struct stat *now);
+ing_py_trust ing_py_source_trust(PyObject *fn, const char *file,
+                                 const struct stat *now);
 /* What is held of a file whose text is to be compared when it is parsed: borrowed, or NULL. */
 PyObject *ing_py_source_unknown(ing_py_state *st, PyObject *file);
 bool ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file);
