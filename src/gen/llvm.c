@@ -251,6 +251,8 @@ static void put_tail(ing_gen *g) {
     ing_bytes_printf(g->out, "\nattributes #0 = { %s }\n", common);
     ing_bytes_printf(g->out, "attributes #1 = { cold noinline %s }\n", common);
     ing_bytes_puts(g->out, "attributes #2 = { nounwind willreturn memory(none) }\n");
+    ing_bytes_puts(g->out,
+                   "attributes #3 = { nobuiltin nounwind willreturn memory(none) }\n");
     ing_bytes_printf(g->out,
                      "\n!%d = !{!\"ingot\"}\n!%d = !{!\"array\", !%d, i64 0}\n"
                      "!%d = !{!\"launch\", !%d, i64 0}\n",

@@ -288,16 +288,16 @@ void ing_gen_pow_functions(ing_gen *g) {
 
 typedef struct math_fn {
     const char *intrinsic; /* llvm.<name>.f32 / .f64, or NULL */
-    const char *libm;      /* f64 name; f32 adds an f */
+    const char *libm;      /* f64 name; f32 adds an f; NULL: exact by definition */
 } math_fn;
 
 static const math_fn math_fns[ING_OP_N] = {
     [ING_OP_ABS] = {"fabs", NULL},    [ING_OP_FLOOR] = {"floor", NULL},
     [ING_OP_CEIL] = {"ceil", NULL},   [ING_OP_ROUND] = {"round", NULL},
     [ING_OP_TRUNC] = {"trunc", NULL}, [ING_OP_SQRT] = {"sqrt", NULL},
-    [ING_OP_SIN] = {"sin", NULL},     [ING_OP_COS] = {"cos", NULL},
-    [ING_OP_EXP] = {"exp", NULL},     [ING_OP_LOG] = {"log", NULL},
-    [ING_OP_POW] = {"pow", NULL},     [ING_OP_MIN] = {"minnum", NULL},
+    [ING_OP_SIN] = {"sin", "sin"},    [ING_OP_COS] = {"cos", "cos"},
+    [ING_OP_EXP] = {"exp", "exp"},    [ING_OP_LOG] = {"log", "log"},
+    [ING_OP_POW] = {"pow", "pow"},    [ING_OP_MIN] = {"minnum", NULL},
     [ING_OP_MAX] = {"maxnum", NULL},  [ING_OP_TAN] = {NULL, "tan"},
     [ING_OP_ASIN] = {NULL, "asin"},   [ING_OP_ACOS] = {NULL, "acos"},
     [ING_OP_TANH] = {NULL, "tanh"},   [ING_OP_ATAN2] = {NULL, "atan2"},
@@ -307,15 +307,19 @@ static bool is_binary(ing_op op) {
     return ing_op_get(op)->operands[1] == 'v';
 }
 
+/* Without fast math the library's own function is called, also for constants, and not what
+ * LLVM knows of one of that name: it folds f32 constants in f64 and makes a square root of
+ * x ** 0.5, which differ in the last bit (R23). */
 static txt float_call(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b) {
     const math_fn *f = &math_fns[op];
     txt ty = scalar(t);
     char name[32];
-    if (f->intrinsic)
+    bool library = f->libm && (!g->o->fast_math || !f->intrinsic);
+    if (!library)
         snprintf(name, sizeof name, "llvm.%s.f%u", f->intrinsic, ing_dtype_bits(t));
     else
         snprintf(name, sizeof name, "%s%s", f->libm, t == ING_F32 ? "f" : "");
-    const char *attr = f->intrinsic ? "" : " #2";
+    const char *attr = !library ? "" : g->o->fast_math ? " #2" : " #3";
     const char *afn = g->o->fast_math ? "afn " : "";
     if (is_binary(op)) {
         ing_gen_declare(g, "%s @%s(%s, %s)%s", ty.s, name, ty.s, ty.s, attr);

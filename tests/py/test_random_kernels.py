@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 from conftest import SEED, samples
-from random_kernels import DTYPES, FLOATS, N, Program, expression
+from random_kernels import DTYPES, FLOATS, MATH, N, Program, expression
 
 import ingot as qd
 
@@ -99,6 +99,30 @@ def test_threads_change_nothing():
     seeds = [SEED * 2 + i for i in range(samples(200))]
     programs = [Program(seed) for seed in seeds]
     compare(programs, seeds, {"cpu_max_num_threads": 1}, {"cpu_max_num_threads": 4})
+
+
+LIBRARY = """
+@qd.kernel
+def k(x: qd.types.ndarray(), a: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        a[0, i] = x[i] ** 0.5
+        a[1, i] = x[i] ** -0.5
+"""
+
+
+def test_the_functions_of_the_library(samples):
+    """Also of constants, and where another function would do, the library's own is called."""
+    rng = np.random.default_rng(SEED)
+    calls = [f"{f}(qd.cast({rng.uniform(0, 1)!r}, qd.{t}))" for f in MATH for t in FLOATS
+             for _ in range(samples(200))]
+    text = LIBRARY + "".join(f"    a[2, {i}] = qd.{c}\n" for i, c in enumerate(calls))
+    x, results = rng.uniform(0, 9, len(calls)).astype(np.float32), []
+    for arch in (qd.cpu, qd.interp):
+        qd.init(arch=arch, fast_math=False)
+        a = np.zeros((3, len(calls)))
+        make(text, "library")(x, a)
+        results.append(a)
+    assert same(*results)
 
 
 # ---- NumPy's opinion ---------------------------------------------------------------------------
