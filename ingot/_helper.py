@@ -46,10 +46,10 @@ def argv():
 
 def llvmlite_dirs():
     """The folder that holds the parent's llvmlite, found without importing it."""
-    from importlib.util import find_spec
-
+    # Not importlib.util: an import under way in one thread would hang a child forked by another.
+    finder = sys.modules["_frozen_importlib_external"].PathFinder
     try:
-        spec = find_spec("llvmlite")
+        spec = finder.find_spec("llvmlite")
     except (ImportError, ValueError):
         spec = None
     places = spec.submodule_search_locations if spec else None

@@ -6,7 +6,8 @@ has its default. Which options there are, the engine's table of settings says.
 
 import os
 
-from ingot import _arch, _core, _options
+from ingot import _arch, _core, _helper, _options  # noqa: F401: the engine asks _helper, whose
+# import must not be under way in some thread when another one forks
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")

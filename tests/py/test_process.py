@@ -69,9 +69,8 @@ def test_second_process_needs_no_llvm(tmp_path, cache_dir):
 
 def test_without_llvmlite_the_error_names_it(tmp_path, cache_dir):
     prog = write(tmp_path, """
-        import importlib.util
-        real = importlib.util.find_spec
-        importlib.util.find_spec = lambda name, *a: None if name == "llvmlite" else real(name, *a)
+        from ingot import _helper
+        _helper.llvmlite_dirs = lambda: []
 
         @qd.kernel
         def k(x: qd.types.ndarray()):
