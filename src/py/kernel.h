@@ -103,7 +103,6 @@ ing_status ing_py_def_fail(ing_py_state *st, ing_py_def *d, uint32_t i, ing_stat
 /* Takes the def's raw lines out of a file's text: *start, *len. False: not found. */
 bool ing_py_source_block(const char *text, size_t n, uint32_t first_line, size_t *start,
                          size_t *len);
-/* The whole text of a file as bytes, or NULL with *why set to a new str (no exception). */
 /* Whether a text belongs to a running function (belongs.c). */
 struct stat;
 PyObject *ing_py_text_compile(PyObject *text,
@@ -119,6 +118,7 @@ ing_py_trust ing_py_source_trust(PyObject *fn, const char *file,
 /* What is held of a file whose text is to be compared when it is parsed: borrowed, or NULL. */
 PyObject *ing_py_source_unknown(ing_py_state *st, PyObject *file);
 bool ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file);
+/* The whole text of a file as bytes, or NULL with *why set to a new str (no exception). */
 PyObject *ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file,
                              PyObject **why);
 
