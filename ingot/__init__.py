@@ -113,6 +113,7 @@ __version__ = "0.1.0"
 # Names that come with their first use, so that importing Ingot stays light.
 _LAZY = {
     "Backend": "ingot._tensor",
+    "BufferView": "ingot._view",
     "CacheMismatchError": "ingot._steps",
     "CachedStep": "ingot._steps",
     "Content": "ingot.fingerprint",

@@ -119,8 +119,9 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
 ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     const struct nf_ATTRIBUTE *f = NF(fr->t, n, ATTRIBUTE);
     const char *name = ing_front_atom_text(fr, f->attr);
-    if (v->kind == V_THING && array_attr(name))
+    if (v->kind == V_THING && (array_attr(name) || ing_front_is_view_attr(name)))
         ING_TRY(ing_front_force(fr, f->value, v));
+    if (v->kind == V_VIEW) return ing_front_view_attr(fr, n, v, name, out);
     if (v->kind == V_ARRAY) return attr_of_array(fr, n, v, name, out);
     if (ing_front_is_tensor(fr, v) && (!v->gref || ing_front_is_tensor_attr(name)))
         return ing_front_tensor_attr(fr, n, v, name, out);
@@ -312,18 +313,23 @@ static ing_status own_dict_item(frame *fr, ing_node at, const value *base,
 ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
                                      ing_node slice, value *out) {
     value index;
-    fr->in_index += base->kind == V_ARRAY;
+    bool address = base->kind == V_ARRAY || base->kind == V_VIEW;
+    fr->in_index += address;
     ing_status s = ing_front_expr_forced(fr, slice, &index);
-    fr->in_index -= base->kind == V_ARRAY;
+    fr->in_index -= address;
     ING_TRY(s);
     fr->b.loc = at;
+    if (base->kind == V_VIEW)
+        return ing_front_view_subscript(fr, at, base, &index, out);
+    if (base->kind == V_ARRAY && index.kind == V_SLICE)
+        return ing_front_array_slice(fr, at, base, &index, out);
     if (base->kind == V_ARRAY) {
         value *items = &index;
         uint32_t n = 1;
         bool ok = true;
         if (index.kind == V_NONE && base->n == 0) /* a[None] is a[()] */
             n = 0;
-        else if (!ing_front_is_scalar(&index) && index.kind != V_SLICE) {
+        else if (!ing_front_is_scalar(&index)) {
             ING_TRY(ing_front_items(fr, slice, &index, &items, &n, &ok));
             if (!ok) items = &index, n = 1;
         }

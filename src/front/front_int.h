@@ -9,6 +9,7 @@
  *   arith.c   operators on run-time values, type rules         intrin.c  intrinsics
  *   fold.c    operators on static values                       value.c   conversions
  *   contain.c dicts, comprehensions, methods of containers     tensor*.c vectors
+ *   view.c    stretches of arrays
  *
  * Rules
  *  L1 Everything outside the function is asked of the gate, in source order (R6); a thing
@@ -77,6 +78,7 @@ typedef enum value_kind {
     V_TUPLE,
     V_LIST,      /* items, n: any values, run-time ones included */
     V_DICT,      /* items: n keys, each with its value after it */
+    V_VIEW,      /* items[3]: array, offset, size: see view.c */
     V_PARAM,     /* i: a kernel parameter that was not read yet */
     V_THING,     /* gref, not looked at */
     V_SEEN,      /* gref, fact kind in `seen`; n = length of TUPLE, LIST, DICT */
@@ -124,11 +126,12 @@ typedef struct value {
 
 /* How many items a container holds: those of a dict are keys and values. */
 static inline uint32_t v_children(const value *v) {
-    bool list = v->kind == V_TUPLE || v->kind == V_LIST;
+    bool list = v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_VIEW;
     return list ? v->n : v->kind == V_DICT ? 2 * v->n : 0;
 }
 static inline bool v_holds(const value *v) {
-    return v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_DICT;
+    return v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_DICT ||
+           v->kind == V_VIEW;
 }
 
 /* ---- the compile and its frames ------------------------------------------------------------ */
@@ -437,6 +440,25 @@ bool ing_front_has_methods(const value *v);
 ing_status ing_front_call_method(frame *fr, ing_node n, const value *of,
                                  const char *name, const call_args *a, value *out);
 ing_status ing_front_isinstance(frame *fr, ing_node n, const call_args *a, value *out);
+
+/* ---- view.c -------------------------------------------------------------------------------------------------- */
+
+/* A view from outside, looked at. */
+ing_status ing_front_view_thing(frame *fr, ing_node at, value *v);
+ing_status ing_front_check_view(frame *fr, ing_node at, const ing_gate_param *p,
+                                const value *v);
+ing_status ing_front_view_call(frame *fr, ing_node n, const call_args *a, value *out);
+/* v.subview(offset, size) */
+ing_status ing_front_view_method(frame *fr, ing_node n, const value *view,
+                                 const call_args *a, value *out);
+/* Names that mean something on views and not on arrays. */
+bool ing_front_is_view_attr(const char *name);
+ing_status ing_front_view_attr(frame *fr, ing_node n, const value *v, const char *name,
+                               value *out);
+ing_status ing_front_view_subscript(frame *fr, ing_node at, const value *view,
+                                    const value *index, value *out);
+ing_status ing_front_array_slice(frame *fr, ing_node at, const value *array,
+                                 const value *slice, value *out);
 
 /* ---- format.c, service.c ------------------------------------------------------------------------------- */
 

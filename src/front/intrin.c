@@ -597,6 +597,12 @@ static ing_status in_sync(frame *fr, ing_node n, const intrin *in, const call_ar
     return ING_OK;
 }
 
+static ing_status in_view(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                          value *out) {
+    (void)in;
+    return ing_front_view_call(fr, n, a, out);
+}
+
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
 #define MATH(op, f)  {in_math, 1, 1, ING_OP_##op, f, false}
@@ -660,6 +666,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_POPCNT] = {in_bits, 1, 1, ING_OP_POPCNT, NULL, false},
     [ING_IN_CLZ] = {in_bits, 1, 1, ING_OP_CLZ, NULL, false},
     [ING_IN_FFS] = {in_bits, 1, 1, ING_OP_FFS, NULL, false},
+    [ING_IN_BUFFER_VIEW] = {in_view, 0, 3, 0, NULL, true},
     [ING_IN_BIT_SHR] = {in_bit_shr, 2, 2, ING_OP_SHR, NULL, false},
     [ING_IN_ATOMIC_ADD] = ATOMIC(ADD),
     [ING_IN_ATOMIC_SUB] = ATOMIC(SUB),

@@ -88,6 +88,7 @@ const char *ing_front_describe(frame *fr, const value *v) {
     case V_TUPLE: s = ing_arena_printf(a, "a tuple of %u", v->n); break;
     case V_LIST: s = ing_arena_printf(a, "a list of %u", v->n); break;
     case V_DICT: s = ing_arena_printf(a, "a dict of %u", v->n); break;
+    case V_VIEW: s = "a view of an array"; break;
     case V_PARAM:
     case V_THING: s = "a Python object"; break;
     case V_SEEN: s = describe_seen(fr, v); break;
@@ -255,6 +256,7 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
     if (f.kind == ING_GATE_SCALAR) return force_scalar(fr, &f, v);
     if (f.kind == ING_GATE_TENSOR) return ing_front_tensor_thing(fr, at, &f, v);
     if (f.kind == ING_GATE_TENSOR_TYPE) return force_tensor_type(fr, at, &f, v);
+    if (f.kind == ING_GATE_VIEW) return ing_front_view_thing(fr, at, v);
     if (f.kind == ING_GATE_ABSENT)
         return ing_front_fail_at(fr, at, ING_NAME, "assign it before the kernel runs",
                                  "there is nothing here");
@@ -312,8 +314,9 @@ ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out) {
         out->arg = true;
         return ING_OK;
     }
-    if (p->passing != ING_PASS_ARRAY) return ING_OK;
+    if (p->passing != ING_PASS_ARRAY && p->passing != ING_PASS_VIEW) return ING_OK;
     ING_TRY(ing_front_force(fr, at, out));
+    if (p->passing == ING_PASS_VIEW) return ing_front_check_view(fr, at, p, out);
     return ing_front_check_array(fr, at, p, out);
 }
 
@@ -392,6 +395,7 @@ const char *ing_front_number_remedy(const value *v) {
     case V_TUPLE:
     case V_LIST: return "pick an item: t[0]";
     case V_DICT: return "pick an item: d[key]";
+    case V_VIEW: return "read an element of it: v[i]";
     case V_SHAPE: return "pick an axis: a.shape[0]";
     case V_STR: return "strings exist only as compile-time values; use a number";
     case V_FORMAT: return "formatted text can only be printed";
@@ -680,6 +684,7 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
     case V_TUPLE:
     case V_LIST:
     case V_DICT:
+    case V_VIEW:
         ing_hasher_u64(h, 4, (uint64_t)v->n << 1 | v->tensor);
         for (uint32_t i = 0; i < v_children(v); i++)
             ING_TRY(ing_front_value_key(fr, at, &v->items[i], h));

@@ -42,6 +42,7 @@ typedef enum ing_gate_kind {
                            elements by attr "_entries" and item(), row major */
     ING_GATE_TENSOR_TYPE, /* qd.types.vector(..), matrix(..): elem_rank, elem_shape, dtype; what
                              is left open is 0 */
+    ING_GATE_VIEW, /* a stretch of an array: attrs "arr", "offset" and "size" */
 } ing_gate_kind;
 
 typedef struct ing_gate_fact {
@@ -71,6 +72,7 @@ typedef enum ing_gate_passing {
     ING_PASS_VALUE, /* scalar of dtype (func or kernel) */
     ING_PASS_TEMPLATE, /* compile-time value; in funcs also by reference for run-time values */
     ING_PASS_ARRAY, /* array; dtype VOID / ndim -1 = any */
+    ING_PASS_VIEW,  /* a stretch of a 1-d array; dtype VOID = any */
 } ing_gate_passing;
 
 typedef struct ing_gate_tensor { /* the shape of a vector (rank 1) or matrix (rank 2) */

@@ -33,6 +33,7 @@ typedef enum ing_abi_error {
     ING_ABI_OVERFLOW, /* reported, not an error: detail 0 says which operation (below) */
     ING_ABI_CANCELLED,
     ING_ABI_MEMORY, /* the interpreter ran out of it */
+    ING_ABI_VIEW,   /* beyond a view: what (below), and its numbers */
     ING_ABI_USER,   /* codes from here on index the kernel's message table */
 } ing_abi_error;
 
@@ -42,6 +43,13 @@ enum {
     ING_ABI_OVERFLOW_SUB,
     ING_ABI_OVERFLOW_MUL,
     ING_ABI_OVERFLOW_SHL
+};
+
+/* What is out of bounds, and the details that follow it. */
+enum {
+    ING_ABI_VIEW_INDEX,   /* index, offset, size */
+    ING_ABI_VIEW_SUBVIEW, /* size of the outer one, offset, size */
+    ING_ABI_VIEW_MAKE     /* extent of the array, offset, size */
 };
 
 /* A PRINT: `code` is its message, or a fault at (func, node); words as in CONST. */

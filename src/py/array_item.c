@@ -129,10 +129,20 @@ static int store_element(ing_py_state *st, ing_py_array *a, char *at, PyObject *
     return rc;
 }
 
+/* a[2:5] of a 1-d array is a qd.BufferView. */
+static PyObject *slice_of(PyObject *self, PyObject *key) {
+    PyObject *function = ing_py_import("ingot._view", "slice_of");
+    PyObject *v =
+        function ? PyObject_CallFunctionObjArgs(function, self, key, NULL) : NULL;
+    Py_XDECREF(function);
+    return v;
+}
+
 PyObject *ing_py_array_get(PyObject *self, PyObject *key) {
     const ing_py_array *a = (ing_py_array *)self;
     ing_py_state *st = ing_py_state_of(self);
     bool whole = false;
+    if (PySlice_Check(key)) return slice_of(self, key);
     const char *at = find(st, a, key, &whole);
     if (at && whole) return load_element(st, a, at, key);
     PyObject *v = at ? ing_py_scalar_load((ing_dtype)a->spec->dtype, at) : NULL;

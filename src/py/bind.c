@@ -327,6 +327,12 @@ ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e
         ing_py_bind b = {.dtype = (uint8_t)p->dtype, .arg = (uint16_t)i};
         if (p->optional && args[i] == Py_None) continue;
         if (p->passing == ING_PASS_ARRAY) ING_TRY(check_array(k, i, p, args[i], e));
+        if (p->passing == ING_PASS_VIEW && !ing_py_is_view(k->st, args[i]))
+            return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT,
+                                   "pass a slice of an array: data[:n]", e,
+                                   "Invalid type for argument %s: it must be a "
+                                   "BufferView, not %.100s",
+                                   param_name(k, i), Py_TYPE(args[i])->tp_name);
         if (p->passing == ING_PASS_VALUE && p->tensor.rank)
             ING_TRY(bind_tensor(k, &b, &p->tensor, args[i], NULL, e));
         else if (p->passing == ING_PASS_VALUE)

@@ -358,6 +358,7 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "ndarray") == 0;
     bool tensor =
         PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "tensor") == 0;
+    bool view = PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "view") == 0;
     Py_DECREF(p);
     if (template_) out->passing = ING_PASS_TEMPLATE;
     if (tensor) {
@@ -365,9 +366,9 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         out->optional = true;
         out->ndim = -1;
     }
-    if (array) {
-        out->passing = ING_PASS_ARRAY;
-        out->ndim = -1;
+    if (array || view) {
+        out->passing = view ? ING_PASS_VIEW : ING_PASS_ARRAY;
+        out->ndim = view ? 1 : -1;
         PyObject *t = ing_py_attr(a, "dtype");
         PyObject *n = t ? ing_py_attr(a, "ndim") : NULL;
         PyObject *g = n ? ing_py_attr(a, "needs_grad") : NULL;
@@ -384,7 +385,7 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         Py_XDECREF(g);
         if (PyErr_Occurred()) PyErr_Clear();
     }
-    return template_ || array || tensor ? ING_OK : ING_DECLINED;
+    return template_ || array || view || tensor ? ING_OK : ING_DECLINED;
 }
 
 static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,

@@ -2,6 +2,8 @@
  * ordinal and a node (R19); the variant knows which trees those are. */
 #include "py/kernel.h"
 
+#include <string.h>
+
 typedef struct at { /* where an error happened */
     ing_py_kernel *kernel;
     const ing_py_variant *variant;
@@ -65,6 +67,35 @@ static ing_status assertion(const at *a, const char *message, ing_err *e) {
     return s;
 }
 
+/* An access beyond a view, with the numbers of the view and the functions that are known:
+ * the kernel, and the one where it happened. A shared func has many callers. */
+static ing_status beyond_view(const at *a, ing_err *e) {
+    static const char *const what[] = {
+        [ING_ABI_VIEW_INDEX] = "BufferView Out Of Range: kernel[%s] tid=?, got index "
+                               "%lld (offset=%lld, size=%lld).",
+        [ING_ABI_VIEW_SUBVIEW] = "BufferView subview Out Of Range: kernel[%s] tid=?, a "
+                                 "view of size %lld has no part (offset=%lld, "
+                                 "size=%lld).",
+        [ING_ABI_VIEW_MAKE] = "BufferView construction out of range: kernel[%s] tid=?, "
+                              "an array of %lld elements has no part (offset=%lld, "
+                              "size=%lld).",
+    };
+    const uint64_t *d = a->slot->detail;
+    const char *kernel = ing_py_def_name(&a->kernel->def);
+    PyObject *owner = NULL;
+    const ing_front_tree *t = tree_of(a, &owner);
+    const char *inner = t && t->name ? t->name : kernel;
+    char text[400], stack[200] = "";
+    if (strcmp(inner, kernel) != 0) snprintf(stack, sizeof stack, "\n  %.150s", inner);
+    int n = snprintf(text, sizeof text, what[d[0] <= ING_ABI_VIEW_MAKE ? d[0] : 0],
+                     kernel, (long long)d[1], (long long)d[2], (long long)d[3]);
+    if (n > 0 && (size_t)n < sizeof text)
+        snprintf(text + n, sizeof text - (size_t)n, "\nCallstack:\n%.100s%s", kernel,
+                 stack);
+    Py_XDECREF(owner);
+    return at_node(a, ING_INDEX, NULL, e, text);
+}
+
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e) {
@@ -86,6 +117,7 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                  (long long)slot->detail[1], (long long)slot->detail[0],
                  (long long)slot->detail[2]);
         return at_node(&a, ING_INDEX, NULL, e, text);
+    case ING_ABI_VIEW: return beyond_view(&a, e);
     default: break;
     }
     uint32_t message = (uint32_t)slot->code - ING_ABI_USER;

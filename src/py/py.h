@@ -170,6 +170,10 @@ void ing_py_intrinsic_clear(ing_py_state *st);
 void ing_py_intrinsic_fini(ing_py_state *st);
 /* By identity, never by __eq__ or __hash__ (R5). ING_IN_NONE: not one. */
 ing_intrinsic ing_py_intrinsic_of(const ing_py_state *st, PyObject *callable);
+/* An instance of qd.BufferView itself: the class is an intrinsic. */
+static inline bool ing_py_is_view(const ing_py_state *st, PyObject *o) {
+    return ing_py_intrinsic_of(st, (PyObject *)Py_TYPE(o)) == ING_IN_BUFFER_VIEW;
+}
 
 /* ---- tensor.c (tensor.h) --------------------------------------------------------------------- */
 

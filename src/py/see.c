@@ -222,6 +222,11 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
     ing_py_foreign_kind kind = ing_py_foreign_kind_of(st, obj);
     if (kind >= ING_FOREIGN_BUFFER) return see_foreign(st, obj, f, e);
     if (kind == ING_FOREIGN_NUMBER && see_number(obj, f) == ING_OK) return ING_OK;
+    if (ing_py_is_view(st, obj)) {
+        f->kind = ING_GATE_VIEW;
+        f->s = Py_TYPE(obj)->tp_name;
+        return ING_OK;
+    }
     see_rest(obj, f);
     return ING_OK;
 }

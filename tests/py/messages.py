@@ -380,7 +380,11 @@ body("division as an index", "T", "indices must be integers", """
 body("string index", "T", "must be an integer", "x = a[«'x'»]")
 body("None index", "T", "must be an integer", "x = a[«None»]")
 body("negative index", "S", "Negative indices", "x = a[«-1»]", help="a.shape")
-body("slice of an array", "S", "slices of arrays", "x = a[«1:3»]", help="loop")
+row("slice of a 2d array", "S", "slices of arrays", """
+@qd.kernel
+def k(m: qd.types.ndarray(ndim=2)):
+    x = m[«1:3», 0]
+""", run="k(m)", help="loop")
 body("too many indices", "I", "dim 1 accessed with indices of dim 2", "x = «a[0, 1]»",
      help="one index per axis")
 row("too few indices", "I", "dim 2 accessed with indices of dim 1", """

@@ -6,6 +6,7 @@ says so when it is used. `dir()` lists what is provided.
 
 import ingot as _ingot
 from ingot import _options
+from ingot._view import BufferView
 from ingot.compat.missing import fill as _fill
 from ingot.compat.missing import provided as _provided
 
@@ -75,7 +76,7 @@ from ingot.compat.quadrants import _test_tools, lang  # noqa: E402
 
 _fill(
     globals(),
-    "BitpackedFields BufferView Event Field FieldsBuilder Format GraphStatus Layout Matrix "
+    "BitpackedFields Event Field FieldsBuilder Format GraphStatus Layout Matrix "
     "MatrixField MatrixNdarray Mesh MeshInstance SNode ScalarField Stream Struct "
     "StructField Vector VectorNdarray activate append assume_in_range axes "
     "bit_shr block_local cache_read_only checkpoint clock_counter clock_freq_hz create_event "

@@ -1,13 +1,14 @@
 """Types for annotations."""
 
 from ingot import types as _real
+from ingot._view import BufferViewType
 from ingot.compat.missing import Missing as _Missing
 from ingot.compat.missing import adopt as _adopt
 
 _adopt(
     globals(),
     "types",
-    "BufferViewType argpack matrix quant ref sparse_matrix_builder struct vector",
+    "argpack matrix quant ref sparse_matrix_builder struct vector",
 )
 
 
