@@ -12,7 +12,6 @@ ACCEPTED = {
     "log_level": "info",
     "gdb_trigger": False,
     "kernel_profiler": False,
-    "raise_on_templated_floats": False,
     # Dynamic loops are differentiated exactly and by default, so nothing needs tuning.
     "ad_stack_experimental_enabled": True,
     "ad_stack_size": 0,

@@ -24,10 +24,11 @@
     X(FORMAT, "IngotRuntimeError")    /* a damaged or foreign file */                  \
     X(INTERNAL, "IngotRuntimeError")  /* a bug in Ingot */                             \
     X(SYNTAX, "IngotSyntaxError")     /* not in the kernel language */                 \
+    X(CALL, "IngotCallError")         /* arguments that do not match the parameters */ \
     X(TYPE, "IngotTypeError")         /* wrong type */                                 \
     X(ARGUMENT, "IngotArgumentError") /* an argument that its parameter cannot take */ \
     X(NAME, "IngotNameError")         /* undefined name or attribute */                \
-    X(VALUE, "IngotCompilationError") /* right type, impossible value */               \
+    X(VALUE, "IngotValueError")       /* right type, impossible value */               \
     X(COMPILE, "IngotCompilationError") /* any other refusal to compile */             \
     X(RUNTIME, "IngotRuntimeError")     /* the kernel ran and failed */                \
     X(ASSERT, "IngotAssertionError")    /* an assert in a kernel */                    \
@@ -350,6 +351,7 @@ uint16_t ing_f64_to_f16(double d);
     X(offline_cache, B, 1, 0, "keep compiled code on disk")                            \
     X(src_ll_cache, B, 1, 0, "keep whole kernels on disk, not only their code")        \
     X(print_non_pure, B, 0, 0, "print the kernels that are not marked fastcache=True") \
+    X(raise_on_templated_floats, B, 0, 1, "refuse to compile a captured float in")     \
     X(random_seed, I, 0, 0, "seed of qd.random")                                       \
     X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")
 

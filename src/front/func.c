@@ -197,11 +197,11 @@ static ing_status bind_keywords(call *c, const call_args *a, bool *given) {
         uint32_t i = 0;
         while (i < c->info->list.n && strcmp(param_name(c, i), name) != 0) i++;
         if (i == c->info->list.n)
-            return ing_front_fail_at(fr, a->kw_node[k], ING_SYNTAX, param_names(c),
+            return ing_front_fail_at(fr, a->kw_node[k], ING_CALL, param_names(c),
                                      "Unexpected argument '%s' of %s", name,
                                      c->info->t->name);
         if (given[i])
-            return ing_front_fail_at(fr, a->kw_node[k], ING_SYNTAX, "pass it once",
+            return ing_front_fail_at(fr, a->kw_node[k], ING_CALL, "pass it once",
                                      "Multiple values for argument '%s' of %s", name,
                                      c->info->t->name);
         given[i] = true;
@@ -218,7 +218,7 @@ static ing_status bind_args(call *c, const call_args *a) {
     if (!given) return no_memory(fr);
     if (a->n + first > c->info->list.n_positional)
         return ing_front_fail_at(
-            fr, c->node, ING_SYNTAX, param_names(c),
+            fr, c->node, ING_CALL, param_names(c),
             "Too many arguments: %s takes %u positional arguments, found %u",
             c->info->t->name, c->info->list.n_positional - first, a->n);
     if (first) {
@@ -236,7 +236,7 @@ static ing_status bind_args(call *c, const call_args *a) {
     for (uint32_t i = 0; i < n; i++) {
         if (given[i]) continue;
         if (!c->info->params[i].has_default)
-            return ing_front_fail_at(fr, c->node, ING_SYNTAX, param_names(c),
+            return ing_front_fail_at(fr, c->node, ING_CALL, param_names(c),
                                      "Missing argument '%s' of %s", param_name(c, i),
                                      c->info->t->name);
         c->defaulted[i] = true;

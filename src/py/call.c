@@ -26,32 +26,27 @@ static const char *signature(const ing_py_def *d, char *buf, size_t size) {
     return buf;
 }
 
-static PyObject *count_error(ing_py_kernel *k, Py_ssize_t given) {
-    const ing_py_def *d = &k->def;
-    uint32_t need = 0;
-    for (uint32_t i = 0; i < d->n_params; i++)
-        need += PyTuple_GET_ITEM(d->defaults, i) == NULL;
-    char remedy[400];
+static bool call_error(ing_py_kernel *k, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A call that does not match the parameters, said as for funcs (front/func.c). */
+static bool call_error(ing_py_kernel *k, const char *fmt, ...) {
+    char remedy[400], text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
     ing_err e;
     ing_err_init(&e);
-    ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_TYPE,
-                    signature(d, remedy, sizeof remedy), &e,
-                    "%s takes %s%u argument%s, got %zd", ing_py_def_name(d),
-                    need < d->n_params ? "at most " : "", d->n_params,
-                    d->n_params == 1 ? "" : "s", given);
-    return ing_py_raise(k->st, &e);
+    ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_CALL,
+                    signature(&k->def, remedy, sizeof remedy), &e, "%s", text);
+    ing_py_raise(k->st, &e);
+    return false;
 }
 
-static PyObject *name_error(ing_py_kernel *k, const char *what, PyObject *name) {
-    char remedy[400];
-    ing_err e;
-    ing_err_init(&e);
+static bool name_error(ing_py_kernel *k, const char *what, PyObject *name) {
     const char *text = PyUnicode_AsUTF8(name);
-    if (!text) return NULL;
-    ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_TYPE,
-                    signature(&k->def, remedy, sizeof remedy), &e, "%s(): %s '%s'",
-                    ing_py_def_name(&k->def), what, text);
-    return ing_py_raise(k->st, &e);
+    return text && call_error(k, "%s '%s' of %s", what, text, ing_py_def_name(&k->def));
 }
 
 static Py_ssize_t param_index(const ing_py_def *d, PyObject *name) {
@@ -62,36 +57,38 @@ static Py_ssize_t param_index(const ing_py_def *d, PyObject *name) {
     return -1;
 }
 
+static bool place_keywords(ing_py_kernel *k, PyObject *const *args, PyObject *kwnames,
+                           PyObject **out) {
+    Py_ssize_t n = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    for (Py_ssize_t j = 0; j < n; j++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, j);
+        Py_ssize_t i = param_index(&k->def, name);
+        if (i < 0) return name_error(k, "Unexpected argument", name);
+        if (out[i]) return name_error(k, "Multiple values for argument", name);
+        out[i] = args[j];
+    }
+    return true;
+}
+
 /* Positional, keyword and default arguments into one slot per parameter (borrowed). */
 static bool arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
                     PyObject *kwnames, PyObject **out) {
     const ing_py_def *d = &k->def;
     Py_ssize_t positional = (Py_ssize_t)(d->n_params - d->n_kwonly);
-    Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-    if (n > positional || d->n_params > ING_PY_MAX_PARAMS) {
-        count_error(k, n + n_kw);
-        return false;
-    }
+    if (d->n_params > ING_PY_MAX_PARAMS)
+        return call_error(k, "%s has %u parameters; at most %d are supported",
+                          ing_py_def_name(d), d->n_params, ING_PY_MAX_PARAMS);
+    if (n > positional)
+        return call_error(k, "Too many arguments: %s takes %zd%s, found %zd",
+                          ing_py_def_name(d), positional,
+                          d->n_kwonly ? " positional" : "", n);
     for (uint32_t i = 0; i < d->n_params; i++)
         out[i] = (Py_ssize_t)i < n ? args[i] : NULL;
-    for (Py_ssize_t j = 0; j < n_kw; j++) {
-        PyObject *name = PyTuple_GET_ITEM(kwnames, j);
-        Py_ssize_t i = param_index(d, name);
-        if (i < 0 || out[i]) {
-            name_error(k, i < 0 ? "no parameter is called" : "two values for parameter",
-                       name);
-            return false;
-        }
-        out[i] = args[n + j];
-    }
+    if (!place_keywords(k, args + n, kwnames, out)) return false;
     for (uint32_t i = 0; i < d->n_params; i++) {
         if (!out[i]) out[i] = PyTuple_GET_ITEM(d->defaults, i);
-        if (out[i]) continue;
-        if (n_kw == 0)
-            count_error(k, n);
-        else
-            name_error(k, "no value for parameter", PyTuple_GET_ITEM(d->names, i));
-        return false;
+        if (!out[i])
+            return name_error(k, "Missing argument", PyTuple_GET_ITEM(d->names, i));
     }
     return true;
 }

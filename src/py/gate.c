@@ -17,6 +17,7 @@ typedef struct thing {
     ing_path type_path; /* where that is declared, in the frame's terms */
     ing_py_field field; /* what its owner's class declares of it */
     bool at_launch;     /* its numbers are read at each launch */
+    bool of_module;     /* an attribute of a module, such as math.pi */
 } thing;
 
 typedef struct frame {
@@ -187,6 +188,7 @@ static ing_status gate_attr(void *self, ing_gref of, const char *name, ing_gref 
     thing t = *thing_get(g, of);
     ING_TRY(depth_check(g, t.path, e));
     ING_TRY(step_from(g, t, ING_STEP_ATTR, name, 0, out, e));
+    if (*out) thing_get(g, *out)->of_module = t.obj && PyModule_Check(t.obj);
     return declare(g, t, name, *out, e);
 }
 
@@ -234,6 +236,31 @@ static ing_status check_declared(ing_py_gate *g, const thing *t, const ing_gate_
     return s;
 }
 
+static ing_status gate_config(void *self, ing_setting k, int64_t *out, ing_err *e) {
+    ing_py_gate *g = self;
+    *out = g->kernel->st->settings.at[k];
+    ing_path p =
+        ing_path_add(&g->kernel->paths, 0, ING_STEP_CONFIG, ing_setting_name(k), k);
+    if (!p) return no_memory(e);
+    return record(g, p, ING_ASK_CONFIG, ing_hash(out, sizeof *out), e);
+}
+
+/* A float that differs from run to run makes a variant each time: programs that want none
+ * of that set raise_on_templated_floats. Constants of modules stay what they are. Asked
+ * after the float was recorded: the question follows from that answer. */
+static ing_status check_float(ing_py_gate *g, const thing *t, const ing_gate_fact *f,
+                              ing_err *e) {
+    int64_t refused;
+    if (f->kind != ING_GATE_FLOAT || !t->path || t->of_module) return ING_OK;
+    ING_TRY(gate_config(g, ING_SET_raise_on_templated_floats, &refused, e));
+    if (!refused) return ING_OK;
+    return ing_fail(e, ING_VALUE,
+                    "the float %.17g would be compiled in, and qd.init was told "
+                    "raise_on_templated_floats=True\nhelp: pass it as an argument "
+                    "annotated with a float type",
+                    f->f);
+}
+
 static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err *e) {
     ing_py_gate *g = self;
     thing t = *thing_get(g, of);
@@ -246,7 +273,8 @@ static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err
     ING_TRY(ing_py_see(st, t.obj, out, e));
     if (t.at_launch) ing_py_as_number(st, t.obj, out);
     ING_TRY(check_declared(g, &t, out, e));
-    return record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e);
+    ING_TRY(record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e));
+    return check_float(g, &t, out, e);
 }
 
 /* A declared number can be compiled in as well; one of an object whose numbers are read at
@@ -440,15 +468,6 @@ static ing_status gate_def(void *self, ing_gref fn, const ing_front_tree **out,
     tree_place place = {*out, t.root};
     if (!ing_vec_push(&g->trees, place)) return no_memory(e);
     return record(g, t.path, ING_ASK_SOURCE, ing_py_def_source(d, (*out)->digest), e);
-}
-
-static ing_status gate_config(void *self, ing_setting k, int64_t *out, ing_err *e) {
-    ing_py_gate *g = self;
-    *out = g->kernel->st->settings.at[k];
-    ing_path p =
-        ing_path_add(&g->kernel->paths, 0, ING_STEP_CONFIG, ing_setting_name(k), k);
-    if (!p) return no_memory(e);
-    return record(g, p, ING_ASK_CONFIG, ing_hash(out, sizeof *out), e);
 }
 
 /* ---- frames ------------------------------------------------------------------------------------ */

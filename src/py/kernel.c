@@ -186,6 +186,18 @@ static PyObject *kernel_lower(PyObject *self, PyObject *const *args, Py_ssize_t 
     return ing_py_lower_text(k, args);
 }
 
+/* Kernels of the reference have it; until it does its work, it says so. */
+static PyObject *kernel_grad(PyObject *self, PyObject *args, PyObject *kwargs) {
+    (void)args, (void)kwargs;
+    ing_py_kernel *k = (ing_py_kernel *)self;
+    ing_err e;
+    ing_err_init(&e);
+    ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_COMPILE,
+                    "write a kernel that computes the gradient, for now", &e,
+                    "kernels are not differentiated yet");
+    return ing_py_raise(k->st, &e);
+}
+
 /* ---- funcs ------------------------------------------------------------------------------------ */
 
 static int func_traverse(ing_py_func *f, visitproc visit, void *arg) {
@@ -261,6 +273,8 @@ static const PyMethodDef kernel_methods[] = {
     {"lower", (PyCFunction)(void (*)(void))kernel_lower, METH_FASTCALL,
      "lower(*args) -> (trace, ir)\n\nWhat a compile for these arguments would ask and "
      "make."},
+    {"grad", (PyCFunction)(void (*)(void))kernel_grad, METH_VARARGS | METH_KEYWORDS,
+     "grad(*args)\n\nThe reverse of this kernel: refused, not supported yet."},
     {NULL, NULL, 0, NULL},
 };
 

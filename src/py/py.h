@@ -22,8 +22,10 @@
     X(ERROR, "IngotError", ERROR, NULL)                                \
     X(COMPILATION, "IngotCompilationError", ERROR, NULL)               \
     X(SYNTAX, "IngotSyntaxError", COMPILATION, PyExc_SyntaxError)      \
+    X(CALL, "IngotCallError", SYNTAX, PyExc_TypeError)                 \
     X(TYPE, "IngotTypeError", COMPILATION, PyExc_TypeError)            \
     X(NAME, "IngotNameError", COMPILATION, PyExc_NameError)            \
+    X(VALUE, "IngotValueError", COMPILATION, PyExc_ValueError)         \
     X(RUNTIME, "IngotRuntimeError", ERROR, PyExc_RuntimeError)         \
     X(RUNTIME_TYPE, "IngotRuntimeTypeError", RUNTIME, PyExc_TypeError) \
     X(ARGUMENT, "IngotArgumentError", RUNTIME_TYPE, PyExc_ValueError)  \

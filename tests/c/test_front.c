@@ -399,7 +399,7 @@ static const struct {
      "again(v)\n"
      "           ^~~~~~~~\nhelp: write it as a loop\nin the call of again at "
      "test.py:2:14"},
-    {"def k(out):\n    out[0] = wrong()\n", ING_SYNTAX,
+    {"def k(out):\n    out[0] = wrong()\n", ING_CALL,
      "test.py:2:14: Missing argument 'v' of wrong\n    out[0] = wrong()\n"
      "             ^~~~~~~\nhelp: it takes (v)"},
     {"def k(out):\n    return 1\n", ING_SYNTAX,

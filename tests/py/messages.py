@@ -15,7 +15,7 @@ BODY = """\
 @qd.kernel
 def k(a: qd.types.ndarray()):
 """
-PREFIX = {"S": "IngotSyntaxError", "T": "IngotTypeError", "N": "IngotNameError",
+PREFIX = {"S": "IngotSyntaxError", "P": "IngotCallError", "V": "IngotValueError", "T": "IngotTypeError", "N": "IngotNameError",
           "C": "IngotCompilationError", "A": "IngotArgumentError", "I": "IngotIndexError",
           "R": "IngotRuntimeError", "X": "IngotAssertionError"}
 
@@ -355,9 +355,9 @@ body("sin of an integer", "T", "'sin' takes real inputs", "x = qd.sin(«a.shape[
 body("sqrt of a string", "T", "a number is needed", "x = qd.sqrt(«'4'»)")
 body("too many arguments of a function", "T", "sqrt takes 1 argument, found 2", "x = «qd.sqrt(1.0, 2.0)»")
 body("popcnt of a float", "T", "integral", "x = qd.math.popcnt(«a[0]»)", help="integer")
-body("division of literals by zero", "C", "division by zero", "x = «1 // 0»")
-body("static division by zero", "C", "division by zero", "x = qd.static(«1 / 0»)")
-body("negative shift count", "C", "shift", "x = qd.static(«1 << -1»)")
+body("division of literals by zero", "V", "division by zero", "x = «1 // 0»")
+body("static division by zero", "V", "division by zero", "x = qd.static(«1 / 0»)")
+body("negative shift count", "V", "shift", "x = qd.static(«1 << -1»)")
 body("atomic on a value", "S", "non-writable", "qd.atomic_add(«3», 1)")
 body("atomic of floats", "T", "atomic_and", "«qd.atomic_and(a[0], 1)»", help="integers")
 body("select with a float", "T", "qd.select", "x = qd.select(«a[0]», 1, 2)", help="x != 0")
@@ -507,7 +507,7 @@ body("static loop over a run-time count", "C", "compile-time", """
     for i in qd.static(«range(n)»):
         a[i] = 1
 """, help="qd.static")
-body("too long an unrolling", "C", "more than 65536", """
+body("too long an unrolling", "V", "more than 65536", """
     for i in «qd.static(range(1000000))»:
         a[0] = i
 """, help="qd.static")

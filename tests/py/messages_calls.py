@@ -63,13 +63,13 @@ def f(x, y):
     return x + y
 
 """
-body("missing argument of a func", "S", "Missing argument 'y' of f", "x = «f(1)»", before=FUNC,
+body("missing argument of a func", "P", "Missing argument 'y' of f", "x = «f(1)»", before=FUNC,
      help="it takes (x, y)")
-body("too many arguments of a func", "S", "Too many arguments", "x = «f(1, 2, 3)»", before=FUNC,
+body("too many arguments of a func", "P", "Too many arguments", "x = «f(1, 2, 3)»", before=FUNC,
      help="it takes (x, y)")
-body("unknown keyword of a func", "S", "Unexpected argument 'z'", "x = f(1, z=«2»)", before=FUNC,
+body("unknown keyword of a func", "P", "Unexpected argument 'z'", "x = f(1, z=«2»)", before=FUNC,
      help="it takes (x, y)")
-body("keyword and position", "S", "Multiple values for argument 'x'", "x = f(1, 2, x=«2»)",
+body("keyword and position", "P", "Multiple values for argument 'x'", "x = f(1, 2, x=«2»)",
      before=FUNC, help="once")
 body("string for a func", "T", "unsupported operand", "z = f('s', 1)", before=FUNC.replace(
     "x + y", "«x + y»"), chain=["in the call of f"])
@@ -289,17 +289,17 @@ row("kernel with **kwargs", "S", "`**kwargs`", """
 def k(**«kwargs»):
     pass
 """, run="k()", help="name every")
-row("too few arguments", "T", "takes 2 arguments, got 1", """
+row("too few arguments", "P", "Missing argument 'n' of k", """
 @qd.kernel
 «def k(a: qd.types.ndarray(), n: qd.i32):
     pass»
 """, help="(a, n)")
-row("too many arguments", "T", "takes 1 argument", """
+row("too many arguments", "P", "Too many arguments: k takes 1, found 2", """
 @qd.kernel
 «def k(a: qd.types.ndarray()):
     pass»
 """, run="k(a, 1)", help="(a)")
-row("unknown keyword", "T", "no parameter is called 'b'", """
+row("unknown keyword", "P", "Unexpected argument 'b' of k", """
 @qd.kernel
 «def k(a: qd.types.ndarray()):
     pass»

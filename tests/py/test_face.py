@@ -113,14 +113,18 @@ def test_exceptions():
         (qd.IngotAssertionError, AssertionError), (qd.IngotIndexError, IndexError),
         (qd.IngotRuntimeTypeError, TypeError), (qd.IngotCompilationError, Exception),
         (qd.IngotArgumentError, TypeError), (qd.IngotArgumentError, ValueError),
+        (qd.IngotCallError, SyntaxError), (qd.IngotCallError, TypeError),
+        (qd.IngotValueError, ValueError),
     ]:
         assert issubclass(mine, qd.IngotError) and issubclass(mine, also)
         assert mine.__module__ == "ingot" and getattr(qd, mine.__name__) is mine
         error = mine("what\nhappened")
         assert str(error) == "what\nhappened"
         assert str(pickle.loads(pickle.dumps(error))) == "what\nhappened"
-    for compiling in (qd.IngotSyntaxError, qd.IngotTypeError, qd.IngotNameError):
+    for compiling in (qd.IngotSyntaxError, qd.IngotTypeError, qd.IngotNameError,
+                      qd.IngotValueError):
         assert issubclass(compiling, qd.IngotCompilationError)
+    assert issubclass(qd.IngotCallError, qd.IngotSyntaxError)
     assert issubclass(qd.IngotIndexError, qd.IngotAssertionError)
     assert issubclass(qd.IngotAssertionError, qd.IngotRuntimeError)
 

@@ -250,5 +250,52 @@ def test_generators_cannot_be_unpacked():
         for i in qd.grouped(qd.ndrange(*items)):
             pass
 
-    with pytest.raises(qd.IngotError, match="only compile-time sequences"):
+    with pytest.raises(ValueError, match="only compile-time sequences"):
         k()
+
+
+class Bag:
+    size = 2.5
+
+
+def test_captured_floats_can_be_refused():
+    captured = 0.5
+    bag = Bag()
+
+    @qd.kernel
+    def closure() -> qd.f64:
+        return captured
+
+    @qd.kernel
+    def member() -> qd.f64:
+        return bag.size
+
+    @qd.kernel
+    def argument(x: qd.template()) -> qd.f64:
+        return x
+
+    @qd.kernel
+    def fine(x: qd.template(), y: qd.f64) -> qd.f64:
+        return math.pi * x + y + 0.25
+
+    calls = (closure, member, lambda: argument(0.5))
+    assert [call() for call in calls] == [0.5, 2.5, 0.5]
+    arch = qd.cfg.arch
+    qd.init(arch=arch, raise_on_templated_floats=True)  # what is in the cache counts no more
+    for call in calls:
+        with pytest.raises(ValueError, match="raise_on_templated_floats") as error:
+            call()
+        assert isinstance(error.value, qd.IngotCompilationError)
+        assert "help: pass it as an argument" in str(error.value)
+    assert argument(3) == 3.0 and fine(2, 0.5) == pytest.approx(2 * math.pi + 0.75)
+    qd.init(arch=arch)
+    assert closure() == 0.5
+
+
+def test_gradients_of_kernels_are_refused():
+    @qd.kernel
+    def k(x: qd.types.ndarray()):
+        x[0] = 1
+
+    with pytest.raises(qd.IngotCompilationError, match="not differentiated yet"):
+        k.grad(qd.ndarray(qd.f32, 1))

@@ -118,8 +118,8 @@ def line_of(kernel, offset=1):
 
 
 @pytest.mark.parametrize("args, match", [
-    ((), "takes 2 arguments, got 0"),
-    ((1, 2, 3), "takes 2 arguments, got 3"),
+    ((), "Missing argument 'x' of fill"),
+    ((1, 2, 3), "Too many arguments: fill takes 2, found 3"),
     ((5, 1.0), "must be an array, not int"),
     ((None, 1.0), "must be an array"),
     (("text", 1.0), "must be an array"),
@@ -162,10 +162,27 @@ def test_scalars_out_of_range():
 
 def test_unknown_keyword_and_twice():
     x = qd.ndarray(qd.f32, 1)
-    with pytest.raises(qd.IngotTypeError, match="no parameter is called 'w'"):
+    with pytest.raises(qd.IngotCallError, match="Unexpected argument 'w' of fill"):
         fill(x, w=1)
-    with pytest.raises(qd.IngotTypeError, match="two values for parameter 'v'"):
+    with pytest.raises(qd.IngotCallError, match="Multiple values for argument 'v' of fill"):
         fill(x, 1.0, v=1)
+
+
+def with_parameters(n):
+    names = [f"p{i}" for i in range(n)]
+    text = f"def k({', '.join(f'{p}: qd.i32' for p in names)}) -> qd.i64:\n    return p0 + p{n - 1}\n"
+    scope = {"qd": qd}
+    exec(text, scope)
+    return qd.kernel(source=text)(scope["k"])
+
+
+def test_the_most_parameters():
+    assert with_parameters(512)(*range(512)) == 511
+    with pytest.raises(qd.IngotCallError, match="Too many arguments: k takes 512, found 513"):
+        with_parameters(512)(*range(513))
+    for call in (lambda k: k(*range(513)), lambda k: k(**{f"p{i}": i for i in range(513)})):
+        with pytest.raises(qd.IngotSyntaxError, match="has 513 parameters; at most 512"):
+            call(with_parameters(513))
 
 
 def test_missing_annotation():
