@@ -95,17 +95,6 @@ static bool arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
 
 /* ---- finding the variant -------------------------------------------------------------------- */
 
-typedef struct asker {
-    ing_py_kernel *kernel;
-    PyObject *const *args;
-} asker;
-
-static ing_status ask_again(void *self, ing_path path, ing_ask ask, ing_hash128 *answer,
-                            ing_err *e) {
-    asker *a = self;
-    return ing_py_answer(a->kernel, a->args, path, ask, answer, e);
-}
-
 /* Waits, without the GIL, until no other thread compiles this kernel. ING_OK: somebody did
  * and the tree is worth another look. ING_DECLINED: nobody does. */
 static ing_status wait_for_other(ing_py_kernel *k, ing_err *e) {
@@ -144,6 +133,15 @@ static ing_status give_warnings(const ing_py_variant *v) {
     return ING_OK;
 }
 
+/* The trace of a leaf, for the tree; of one that is not in memory from its entry. */
+static ing_status slot_trace(void *self, uint32_t slot, ing_trace *out) {
+    ing_py_kernel *k = self;
+    if (slot >= k->slots.len) return ING_DECLINED;
+    const ing_py_variant *v = k->slots.at[slot].variant;
+    if (!v) return ing_py_disk_trace(k, k->slots.at[slot].key, out);
+    return ing_trace_copy(&v->trace, &k->paths, &k->paths, out, NULL);
+}
+
 /* Makes the variant a leaf of the tree: of the slot that the trace leads to, or of a new
  * one. The kernel takes a reference. */
 static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 key,
@@ -151,7 +149,8 @@ static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 
     ing_py_slot slot = {key, v};
     if (!ing_vec_push(&k->slots, slot))
         return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
-    ing_status s = ing_tree_insert(k->tree, &v->trace, k->slots.len - 1, e);
+    ing_status s =
+        ing_tree_insert(k->tree, &v->trace, k->slots.len - 1, slot_trace, k, e);
     if (s == ING_INTERNAL) {
         /* The tree came from disk and says what lowering does not: start it again. */
         ing_count(&k->st->counters, ING_COUNT_TRACE_CONFLICTS);
@@ -161,7 +160,7 @@ static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 
         ing_py_kernel_drop(k);
         if (!ing_vec_push(&k->slots, slot))
             return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
-        s = ing_tree_insert(k->tree, &v->trace, k->slots.len - 1, e);
+        s = ing_tree_insert(k->tree, &v->trace, k->slots.len - 1, slot_trace, k, e);
     }
     if (s == ING_OK)
         v->refs++;
@@ -183,7 +182,8 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     set_busy(k, PyThread_get_thread_ident());
     ing_status s = ing_py_compile(k, args, &v, e);
     /* qd.init ran meanwhile: this launch uses what it asked for, nobody keeps it. */
-    if (s == ING_OK && is_current(k, epoch)) s = ing_py_disk_publish(k, v, &key, e);
+    if (s == ING_OK && is_current(k, epoch) && !v->only_here)
+        s = ing_py_disk_publish(k, v, &key, e);
     if (s == ING_OK && is_current(k, epoch)) s = keep_variant(k, v, key, e);
     set_busy(k, 0);
     if (s == ING_OK) s = ing_py_variant_added(k, v);
@@ -195,33 +195,48 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     return s;
 }
 
-/* The variant at a leaf, loaded from disk if it is not in memory. ING_DECLINED: the leaf
- * has lost its entry. */
-static ing_status take_slot(ing_py_kernel *k, PyObject *const *args, uint32_t slot,
+/* A variant that is not in memory. *out stays NULL when Python ran meanwhile and changed the
+ * kernel: look again. */
+static ing_status load_slot(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
                             ing_py_variant **out, ing_err *e) {
-    if (slot >= k->slots.len) return ING_DECLINED;
-    if (!k->slots.at[slot].variant) {
-        ing_py_variant *v = NULL;
-        uint64_t epoch = k->epoch;
-        ING_TRY(ing_py_disk_load(k, args, slot, &v, e));
-        if (k->epoch != epoch || k->slots.at[slot].variant) {
-            ing_py_variant_unref(v); /* Python ran meanwhile: look again */
-            return ING_OK;
-        }
-        k->slots.at[slot].variant = v;
+    ing_py_kernel *k = a->kernel;
+    ing_py_variant *v = NULL;
+    uint64_t epoch = k->epoch;
+    ing_hash128 key = k->slots.at[slot].key;
+    ING_TRY(ing_py_disk_load(a, slot, asked, &v, e));
+    if (k->epoch != epoch || slot >= k->slots.len || k->slots.at[slot].variant ||
+        !ing_hash_eq(k->slots.at[slot].key, key)) {
+        ing_py_variant_unref(v);
+        return ING_OK;
+    }
+    k->slots.at[slot].variant = v;
+    v->refs++;
+    ing_status s = ing_py_variant_added(k, v);
+    if (s == ING_OK) s = give_warnings(v);
+    if (s == ING_OK)
         *out = v;
-        v->refs++;
-        ing_status s = ing_py_variant_added(k, v);
-        if (s == ING_OK) s = give_warnings(v);
-        if (s == ING_OK) return ING_OK;
-        *out = NULL;
+    else
+        ing_py_variant_unref(v);
+    return s;
+}
+
+/* The variant at a leaf, if the rest of its trace holds. ING_DECLINED: it does not, or the
+ * leaf has lost its entry. */
+static ing_status take_slot(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
+                            ing_py_variant **out, ing_err *e) {
+    ing_py_kernel *k = a->kernel;
+    if (slot >= k->slots.len) return ING_DECLINED;
+    ing_py_variant *v = k->slots.at[slot].variant;
+    if (!v) return load_slot(a, slot, asked, out, e);
+    v->refs++; /* asking runs Python */
+    ing_status s = ing_trace_holds(&v->trace, ing_py_ask_again, (void *)a, asked, e);
+    if (s != ING_OK) {
         ing_py_variant_unref(v);
         return s;
     }
     ing_count(&k->st->counters, ING_COUNT_VARIANT_HITS);
-    *out = k->slots.at[slot].variant;
-    (*out)->refs++;
-    ing_py_variant_used(k, *out);
+    ing_py_variant_used(k, v);
+    *out = v;
     return ING_OK;
 }
 
@@ -234,25 +249,36 @@ static ing_status check_options(ing_py_kernel *k, ing_err *e) {
                            e, "graph kernels are not supported yet");
 }
 
+/* Down the tree, then the rest of the trace. ING_OK without *out: look again. */
+static ing_status find_variant(const ing_py_asker *a, ing_py_variant **out,
+                               ing_err *e) {
+    ing_questions asked = {0};
+    uint32_t found;
+    *out = NULL;
+    ing_status s =
+        ing_tree_walk(a->kernel->tree, ing_py_ask_again, (void *)a, &found, &asked, e);
+    if (s == ING_OK) s = take_slot(a, found, &asked, out, e);
+    ing_vec_fini(&asked);
+    return s;
+}
+
 ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
                                  ing_py_variant **out, ing_err *e) {
     ING_TRY(check_options(k, e));
     ing_py_pure_tell(k);
     ING_TRY(ing_py_check_args(k, args, e));
     ING_TRY(ing_py_disk_open(k, e));
+    ing_py_asker a = {k, args};
     for (;;) {
-        asker a = {k, args};
-        uint32_t found;
-        ing_question q;
-        *out = NULL;
         uint64_t epoch = k->epoch;
-        ing_status s = ing_tree_walk(k->tree, ask_again, &a, &found, &q, e);
+        ing_status s = find_variant(&a, out, e);
         /* Asking runs Python, and qd.init may have emptied the tree under the walk. */
-        if (k->epoch != epoch && (s == ING_OK || s == ING_DECLINED)) continue;
-        if (s == ING_OK) s = take_slot(k, args, found, out, e);
-        if (s == ING_OK && *out) return ING_OK;
-        if (s != ING_OK && s != ING_DECLINED) return s;
-        if (s == ING_OK) continue;
+        if (k->epoch != epoch && (s == ING_OK || s == ING_DECLINED)) {
+            ing_py_variant_unref(*out);
+            continue;
+        }
+        if (s == ING_OK && !*out) continue;
+        if (s != ING_DECLINED) return s;
         s = wait_for_other(k, e);
         if (s == ING_DECLINED) return compile_new(k, args, out, e);
         if (s != ING_OK) return s;

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { INDEX_VERSION = 1, MAX_VARIANTS = 1 << 20 };
+enum { INDEX_VERSION = 2, MAX_VARIANTS = 1 << 20 };
 enum {
     TAG_REVISION = 1,
     TAG_PYTHON,
@@ -117,26 +117,28 @@ static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
 
 typedef ing_vec(ing_hash128) key_list;
 
+static ing_status read_keys(ing_reader *r, key_list *keys) {
+    uint32_t n = ing_reader_count(r, 16);
+    if (n > MAX_VARIANTS || !ing_vec_reserve(keys, n)) return ING_DECLINED;
+    for (uint32_t i = 0; i < n; i++) {
+        ing_hash128 key = {ing_reader_u64(r), 0};
+        key.hi = ing_reader_u64(r);
+        keys->at[keys->len++] = key;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
 /* Reads an index into a new tree; ING_DECLINED when there is none that can be used. */
 static ing_status index_read(ing_store *store, ing_hash128 address, ing_paths *paths,
                              ing_tree *tree, key_list *keys) {
     ing_bytes b;
     ing_bytes_init(&b);
-    ing_path_map map = {0};
     ing_status s = ing_store_read(store, ING_ENTRY_INDEX, address, &b);
     ing_reader r = ing_reader_of(b.at, b.len);
     if (s == ING_OK && ing_reader_u32(&r) != INDEX_VERSION) s = ING_DECLINED;
-    if (s == ING_OK) s = ing_paths_read(&r, paths, &map);
-    uint32_t n = s == ING_OK ? ing_reader_count(&r, 16) : 0;
-    if (n > MAX_VARIANTS) s = ING_DECLINED;
-    for (uint32_t i = 0; s == ING_OK && i < n; i++) {
-        ing_hash128 key = {ing_reader_u64(&r), 0};
-        key.hi = ing_reader_u64(&r);
-        if (!ing_vec_push(keys, key)) s = ING_DECLINED;
-    }
-    if (s == ING_OK) s = ing_tree_read(&r, &map, n, tree);
+    if (s == ING_OK) s = read_keys(&r, keys);
+    if (s == ING_OK) s = ing_tree_read(&r, paths, keys->len, tree);
     if (s == ING_OK && r.at != r.end) s = ING_DECLINED;
-    ing_vec_fini(&map);
     ing_bytes_fini(&b);
     return s;
 }
@@ -144,13 +146,43 @@ static ing_status index_read(ing_store *store, ing_hash128 address, ing_paths *p
 static void index_write(const ing_paths *paths, const ing_tree *tree,
                         const key_list *keys, ing_bytes *out) {
     ing_bytes_u32(out, INDEX_VERSION);
-    ing_paths_write(paths, out);
     ing_bytes_u32(out, keys->len);
     for (uint32_t i = 0; i < keys->len; i++) {
         ing_bytes_u64(out, keys->at[i].lo);
         ing_bytes_u64(out, keys->at[i].hi);
     }
-    ing_tree_write(tree, out);
+    ing_tree_write(tree, paths, out);
+}
+
+/* A variant's entry. */
+static ing_status record_get(ing_store *store, ing_hash128 key, ing_paths *paths,
+                             ing_record *out) {
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_status s = ing_store_read(store, ING_ENTRY_VARIANT, key, &b);
+    if (s == ING_OK) s = ing_record_read(b.at, b.len, paths, out);
+    ing_bytes_fini(&b);
+    return s;
+}
+
+/* The trace alone, where the tree needs it to tell a new variant from this one. */
+static ing_status trace_get(ing_store *store, ing_hash128 key, ing_paths *paths,
+                            ing_trace *out) {
+    ing_record r;
+    ING_TRY(record_get(store, key, paths, &r));
+    ing_trace_fini(out);
+    *out = r.trace;
+    ing_trace_init(&r.trace);
+    ing_record_fini(&r);
+    return ING_OK;
+}
+
+ing_status ing_py_disk_trace(ing_py_kernel *k, ing_hash128 key, ing_trace *out) {
+    ing_store *store = disk_begin(k->st);
+    if (!store) return ING_DECLINED;
+    ing_status s = trace_get(store, key, &k->paths, out);
+    disk_end(k->st);
+    return s;
 }
 
 /* The kernel's tree becomes the one on disk, its leaves not loaded yet. */
@@ -271,12 +303,14 @@ static bool record_of(const ing_py_variant *v, ing_record *r) {
 }
 
 typedef struct index_file {
+    ing_store *store;
     ing_paths paths;
     ing_tree *tree;
     key_list keys;
 } index_file;
 
-static bool index_init(index_file *x) {
+static bool index_init(index_file *x, ing_store *store) {
+    x->store = store;
     memset(&x->keys, 0, sizeof x->keys);
     ing_paths_init(&x->paths);
     x->tree = ing_tree_new();
@@ -295,6 +329,12 @@ static uint32_t key_place(const key_list *keys, ing_hash128 key) {
     return i;
 }
 
+static ing_status index_trace(void *self, uint32_t variant, ing_trace *out) {
+    index_file *x = self;
+    if (variant >= x->keys.len) return ING_DECLINED;
+    return trace_get(x->store, x->keys.at[variant], &x->paths, out);
+}
+
 /* ING_INTERNAL: the tree asks something else after equal answers. */
 static ing_status index_add(index_file *x, const ing_py_kernel *k,
                             const ing_py_variant *v, ing_hash128 key) {
@@ -304,7 +344,7 @@ static ing_status index_add(index_file *x, const ing_py_kernel *k,
     ing_status s = ing_trace_copy(&v->trace, &k->paths, &x->paths, &trace, NULL);
     if (s == ING_OK && at == x->keys.len && !ing_vec_push(&x->keys, key))
         s = ING_MEMORY;
-    if (s == ING_OK) s = ing_tree_insert(x->tree, &trace, at, NULL);
+    if (s == ING_OK) s = ing_tree_insert(x->tree, &trace, at, index_trace, x, NULL);
     ing_trace_fini(&trace);
     return s;
 }
@@ -316,7 +356,7 @@ static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address
     index_file x;
     ing_bytes out;
     ing_bytes_init(&out);
-    bool ok = index_init(&x);
+    bool ok = index_init(&x, store);
     ing_status s = ok ? index_read(store, address, &x.paths, x.tree, &x.keys) : ING_OK;
     if (ok && s == ING_OK) {
         s = index_add(&x, k, v, key);
@@ -324,7 +364,7 @@ static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address
     }
     if (ok && s != ING_OK) {
         index_fini(&x);
-        ok = index_init(&x) && index_add(&x, k, v, key) == ING_OK;
+        ok = index_init(&x, store) && index_add(&x, k, v, key) == ING_OK;
     }
     if (ok) index_write(&x.paths, x.tree, &x.keys, &out);
     ok = ok && !out.failed &&
@@ -462,25 +502,37 @@ static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v) {
     return load_texts(r, v);
 }
 
-ing_status ing_py_disk_load(ing_py_kernel *k, PyObject *const *args, uint32_t slot,
+/* The code of a variant whose trace holds. */
+static ing_status load_code(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
+                            ing_err *e) {
+    if (!disk_begin(k->st)) return ING_DECLINED;
+    ing_status s = load_tasks(k, r, v, e);
+    disk_end(k->st);
+    return s;
+}
+
+static ing_status load(ing_py_kernel *k, ing_record *r, const ing_py_asker *a,
+                       ing_questions *asked, ing_py_variant *v, ing_err *e) {
+    ING_TRY(ing_trace_holds(&r->trace, ing_py_ask_again, (void *)a, asked, e));
+    k->observed.validated = true;
+    ING_TRY(load_code(k, r, v, e));
+    ING_TRY(fill(k, r, v));
+    return ing_py_guards_make(k, v, a->args, e);
+}
+
+ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
                             ing_py_variant **out, ing_err *e) {
+    ing_py_kernel *k = a->kernel;
     ing_hash128 key = k->slots.at[slot].key; /* slots may change when Python runs */
     ing_store *store = disk_begin(k->st);
     if (!store) return ING_DECLINED;
-    k->observed.validated = true;
-    ing_bytes b;
-    ing_bytes_init(&b);
     ing_record r;
-    ing_py_variant *v = ing_py_variant_new();
-    ing_status s = v ? ing_store_read(store, ING_ENTRY_VARIANT, key, &b) : ING_DECLINED;
-    if (s == ING_OK) s = ing_record_read(b.at, b.len, &k->paths, &r);
-    bool have = s == ING_OK;
-    if (have) s = load_tasks(k, &r, v, e);
+    ing_status s = record_get(store, key, &k->paths, &r);
     disk_end(k->st);
-    if (s == ING_OK) s = fill(k, &r, v);
-    if (have) ing_record_fini(&r);
-    ing_bytes_fini(&b);
-    if (s == ING_OK) s = ing_py_guards_make(k, v, args, e);
+    if (s != ING_OK) return s;
+    ing_py_variant *v = ing_py_variant_new();
+    s = v ? load(k, &r, a, asked, v, e) : ING_DECLINED;
+    ing_record_fini(&r);
     if (s != ING_OK) {
         ing_py_variant_unref(v);
         return s;

@@ -29,10 +29,14 @@ typedef struct ing_py_host {
     uint64_t forks;    /* grows in every forked child */
     uint64_t next_key; /* of random numbers: begins with the seed, grows per launch */
     uint64_t store_epoch, helpers_epoch; /* for which they were made */
-    PyObject *sources; /* dict: file name -> bytes, each file read once */
+    PyObject *sources;     /* dict: file name -> bytes, each file read once */
+    PyObject *cursor_text; /* bytes: where the last def was found (source.c) */
+    uint32_t cursor_line;
+    size_t cursor_at;
     PyTypeObject *kernel_type;
     PyTypeObject *func_type;
     PyObject *enum_class;         /* enum.Enum once enum is imported */
+    PyObject *told_types;         /* set: names that [UNKNOWN_TYPE] was given for */
     pthread_mutex_t compile_lock; /* with compile_done: waiting for another's compile */
     pthread_cond_t compile_done;
     ing_rt_host callbacks;
@@ -103,6 +107,10 @@ ing_status ing_py_def_fail(ing_py_state *st, ing_py_def *d, uint32_t i, ing_stat
 /* Takes the def's raw lines out of a file's text: *start, *len. False: not found. */
 bool ing_py_source_block(const char *text, size_t n, uint32_t first_line, size_t *start,
                          size_t *len);
+/* The same in the text of a file. Decorators run from top to bottom, so the search goes on
+ * where the last one ended: from the top each time was a fifth of a warm start's time. */
+bool ing_py_source_def(ing_py_host *h, PyObject *whole, uint32_t first_line,
+                       size_t *start, size_t *len);
 /* Whether a text belongs to a running function (belongs.c). */
 struct stat;
 PyObject *ing_py_text_compile(PyObject *text,
@@ -197,6 +205,7 @@ typedef struct ing_py_variant {
     uint8_t rets[ING_RECORD_MAX_RETS]; /* ing_dtype */
     bool returns_tuple;
     bool flush_denormals;
+    bool only_here; /* never on disk: no other process could ask what it asked */
     ing_vec(ing_path) trees;  /* where the definition of each function is found */
     ing_vec(char *) messages; /* of prints and assertions */
     PyObject *warnings;       /* list of (category, text), R16 */
@@ -260,7 +269,14 @@ ing_status ing_py_resolve(ing_py_kernel *k, PyObject *const *args, ing_path path
 /* `at_launch`: it belongs to an object whose numbers are read at launch. */
 ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, bool at_launch,
                             ing_path path, ing_ask ask, ing_hash128 *out, ing_err *e);
-/* Answers one question of the tree again. */
+/* Who asks the questions of trees and traces again, with which arguments. */
+typedef struct ing_py_asker {
+    ing_py_kernel *kernel;
+    PyObject *const *args;
+} ing_py_asker;
+ing_status ing_py_ask_again(void *self, ing_path path, ing_ask ask, ing_hash128 *answer,
+                            ing_err *e); /* ing_tree_ask */
+/* Answers one question again. */
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
                          ing_ask ask, ing_hash128 *out, ing_err *e);
 
@@ -322,6 +338,13 @@ ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r);
 PyObject *ing_py_gate_object(const ing_py_gate *g, ing_gref r); /* borrowed */
 ing_path ing_py_gate_tree_path(const ing_py_gate *g, const ing_front_tree *t);
 PyObject *ing_py_gate_warnings(const ing_py_gate *g); /* borrowed list */
+/* A call whose result no other process can get: its function, and the type of the argument
+ * that has neither a path nor a plain value. NULL: there was none. */
+typedef struct ing_py_unreplayable {
+    ing_path fn;
+    PyTypeObject *type; /* owned by the gate */
+} ing_py_unreplayable;
+const ing_py_unreplayable *ing_py_gate_unreplayable(const ing_py_gate *g);
 
 /* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
 
@@ -343,9 +366,10 @@ ing_py_variant *ing_py_variant_new(void);
 /* The kernel level of the cache (disk.c). Never fails a launch: what cannot be read or
  * written is a miss. */
 ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e); /* reads the index once */
-ing_status ing_py_disk_load(ing_py_kernel *k, PyObject *const *args, uint32_t slot,
-                            ing_py_variant **out,
-                            ing_err *e); /* ING_DECLINED: a miss */
+/* The variant of a leaf that was reached with these answers. ING_DECLINED: a miss. */
+ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
+                            ing_py_variant **out, ing_err *e);
+ing_status ing_py_disk_trace(ing_py_kernel *k, ing_hash128 key, ing_trace *out);
 ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
                                ing_hash128 *key, ing_err *e);
 /* Alias of a text (R9): the digest of its tree, and telling it to the next process. */
@@ -390,6 +414,8 @@ int ing_py_say(const char *text, size_t n); /* to sys.stdout; -1 = raised */
 bool ing_py_kernel_is_pure(const ing_py_kernel *k);
 ing_status ing_py_pure_check(ing_py_kernel *k, ing_py_gate *g, PyObject *const *args,
                              ing_err *e);
+/* Tells of a fastcache kernel that this variant cannot be kept on disk. */
+ing_status ing_py_pure_only_here(ing_py_kernel *k, const ing_py_unreplayable *what);
 /* With print_non_pure: names the kernel, once, if it is not marked. */
 void ing_py_pure_tell(ing_py_kernel *k);
 /* A variant was added to the kernel, or chosen by the tree (storm.c). */

@@ -289,3 +289,9 @@ ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
     Py_XDECREF(obj);
     return s;
 }
+
+ing_status ing_py_ask_again(void *self, ing_path path, ing_ask ask, ing_hash128 *answer,
+                            ing_err *e) {
+    const ing_py_asker *a = self;
+    return ing_py_answer(a->kernel, a->args, path, ask, answer, e);
+}

@@ -93,21 +93,31 @@ bool ing_trace_splice(ing_trace *into, ing_paths *p, const ing_trace *sub,
                       ing_path func, const ing_path *params, uint32_t n);
 void ing_trace_print(const ing_trace *t, const ing_paths *p, ing_bytes *out);
 
-/* The decision tree of one kernel. Leaves are variant numbers. */
+/* The decision tree of one kernel. Leaves are variant numbers. It holds only what tells
+ * variants apart: where one variant is left, the rest of the questions are in its trace. */
 typedef struct ing_tree ing_tree;
 ing_tree *ing_tree_new(void);
 void ing_tree_free(ing_tree *t);
 /* Empties it. A walk under way stays safe; where it ends means nothing. */
 void ing_tree_clear(ing_tree *t);
 void ing_tree_swap(ing_tree *a, ing_tree *b); /* contents; walks as for clear */
+/* The whole trace of a leaf's variant, added to `out`, which is empty. Anything but ING_OK:
+ * it is lost, and its leaf with it. */
+typedef ing_status (*ing_tree_trace)(void *self, uint32_t variant, ing_trace *out);
+/* ING_INTERNAL: the tree asks something else after equal answers. */
 ing_status ing_tree_insert(ing_tree *t, const ing_trace *tr, uint32_t variant,
-                           ing_err *e);
-/* Asks down the tree. ING_OK: *variant. ING_DECLINED: *question is the first one whose
- * answer is new (the explanation of the miss), path 0 if the tree is empty. */
+                           ing_tree_trace of, void *self, ing_err *e);
+/* Asks down the tree. ING_OK: *variant is the only one that may fit, once ing_trace_holds
+ * says so. ING_DECLINED: the answer to the last question is new, which is the explanation
+ * of the miss. `asked` takes every question with its answer. */
 typedef ing_status (*ing_tree_ask)(void *self, ing_path path, ing_ask ask,
                                    ing_hash128 *answer, ing_err *e);
 ing_status ing_tree_walk(const ing_tree *t, ing_tree_ask ask, void *self,
-                         uint32_t *variant, ing_question *question, ing_err *e);
+                         uint32_t *variant, ing_questions *asked, ing_err *e);
+/* Does the trace begin with what was asked, and do its other questions have the answers
+ * that it recorded? ING_DECLINED: no; the last question asked tells why. */
+ing_status ing_trace_holds(const ing_trace *t, ing_tree_ask ask, void *self,
+                           ing_questions *asked, ing_err *e);
 
 /* ---- as bytes (index.c) -------------------------------------------------------------- */
 
@@ -122,9 +132,11 @@ void ing_trace_write(const ing_trace *t, ing_bytes *out);
 ing_status ing_trace_read(ing_reader *r, const ing_path_map *map, ing_trace *t);
 ing_status ing_trace_copy(const ing_trace *t, const ing_paths *from, ing_paths *to,
                           ing_trace *out, ing_err *e);
-void ing_tree_write(const ing_tree *t, ing_bytes *out);
-/* Into a new, empty tree. Leaves name variants below n_variants. */
-ing_status ing_tree_read(ing_reader *r, const ing_path_map *map, uint32_t n_variants,
+/* With the paths that its questions name, and no others. */
+void ing_tree_write(const ing_tree *t, const ing_paths *paths, ing_bytes *out);
+/* Into a new, empty tree, its paths added to `paths`. Leaves name variants below
+ * n_variants. */
+ing_status ing_tree_read(ing_reader *r, ing_paths *paths, uint32_t n_variants,
                          ing_tree *t);
 
 #endif

@@ -71,7 +71,21 @@ static void record_bytes(ing_bytes *out) {
     ing_paths_fini(&p);
 }
 
-/* An index as src/py/disk.c lays it out, but for the list of keys: paths, tree. */
+/* Trace v of the five that the index tells apart: they part at question v. */
+static void trace_fill(ing_trace *t, uint32_t v, ing_path last) {
+    for (ing_path i = 1; i <= last; i++) {
+        bool differs = i >= 3 && v >= i;
+        CHECK(ing_trace_add(t, i, ING_ASK_SOURCE, digest_of(differs ? v + 50 : i)));
+        if (differs) break;
+    }
+}
+
+static ing_status trace_of(void *self, uint32_t variant, ing_trace *out) {
+    trace_fill(out, variant, *(ing_path *)self);
+    return ING_OK;
+}
+
+/* An index as src/py/disk.c lays it out, but for the list of keys. */
 static void index_bytes(ing_bytes *out) {
     ing_paths p;
     ing_paths_init(&p);
@@ -80,18 +94,12 @@ static void index_bytes(ing_bytes *out) {
     for (uint32_t v = 0; v < 5; v++) {
         ing_trace t;
         ing_trace_init(&t);
-        for (ing_path i = 1; i <= last; i++) {
-            bool differs = i >= 3 && v >= i;
-            CHECK(
-                ing_trace_add(&t, i, ING_ASK_SOURCE, digest_of(differs ? v + 50 : i)));
-            if (differs) break;
-        }
-        CHECK(ing_tree_insert(tree, &t, v, NULL) == ING_OK);
+        trace_fill(&t, v, last);
+        CHECK(ing_tree_insert(tree, &t, v, trace_of, &last, NULL) == ING_OK);
         ing_trace_fini(&t);
     }
     ing_bytes_init(out);
-    ing_paths_write(&p, out);
-    ing_tree_write(tree, out);
+    ing_tree_write(tree, &p, out);
     CHECK(!out->failed);
     ing_tree_free(tree);
     ing_paths_fini(&p);
@@ -151,21 +159,19 @@ static ing_status answer(void *self, ing_path path, ing_ask ask, ing_hash128 *ou
 /* Reads paths and tree, then walks the tree with several answers. */
 static bool index_try(const uint8_t *p, size_t n) {
     ing_paths paths;
-    ing_path_map map = {0};
     ing_tree *tree = ing_tree_new();
     ing_paths_init(&paths);
     ing_reader r = ing_reader_of(p, n);
-    bool ok = ing_paths_read(&r, &paths, &map) == ING_OK &&
-              ing_tree_read(&r, &map, 5, tree) == ING_OK && r.at == r.end;
+    bool ok = ing_tree_read(&r, &paths, 5, tree) == ING_OK && r.at == r.end;
     for (uint64_t seed = 0; ok && seed < 4; seed++) {
         walker w = {&paths, seed, 0};
         uint32_t variant = 0;
-        ing_question q;
-        ing_status s = ing_tree_walk(tree, answer, &w, &variant, &q, NULL);
+        ing_questions asked = {0};
+        ing_status s = ing_tree_walk(tree, answer, &w, &variant, &asked, NULL);
         CHECK(s == ING_OK || s == ING_DECLINED); /* it ends: edges lead downwards */
         if (s == ING_OK) CHECK(variant < 5);
+        ing_vec_fini(&asked);
     }
-    ing_vec_fini(&map);
     ing_tree_free(tree);
     ing_paths_fini(&paths);
     return ok;
@@ -184,6 +190,119 @@ static void test_round_trip(void) {
     index_bytes(&one);
     CHECK(index_try(one.at, one.len));
     ing_bytes_fini(&one);
+}
+
+/* What lowering would answer: trace `v` of the five, as far as it goes. */
+typedef struct replayer {
+    ing_trace trace;
+    uint32_t asked, wrong_at; /* question that gets a new answer; UINT32_MAX: none */
+} replayer;
+
+static ing_status replay(void *self, ing_path path, ing_ask ask, ing_hash128 *out,
+                         ing_err *e) {
+    (void)e;
+    replayer *w = self;
+    CHECK(w->asked < w->trace.list.len);
+    const ing_question *q = &w->trace.list.at[w->asked];
+    CHECK(q->path == path && q->ask == ask); /* never out of order, never twice */
+    *out = w->asked++ == w->wrong_at ? digest_of(12345) : q->answer;
+    return ING_OK;
+}
+
+/* The tree holds what tells variants apart and no more; the rest is asked from the trace of
+ * the one that is left; any other answer, wherever it is, is a miss. */
+static void test_tree_ends_early(void) {
+    ing_paths p;
+    ing_paths_init(&p);
+    ing_path last = paths_fill(&p);
+    ing_tree *tree = ing_tree_new();
+    ing_bytes b;
+    for (uint32_t v = 0; v < 5; v++) {
+        ing_trace t;
+        ing_trace_init(&t);
+        trace_fill(&t, v, last);
+        CHECK(ing_tree_insert(tree, &t, v, trace_of, &last, NULL) == ING_OK);
+        if (v == 0) { /* alone: not one question in the index, and not one path */
+            ing_bytes_init(&b);
+            ing_tree_write(tree, &p, &b);
+            CHECK(b.len == 4 + 4 + 4 + 12 + 4);
+            ing_bytes_fini(&b);
+        }
+        ing_trace_fini(&t);
+    }
+    static const uint32_t leaf_of[] = {2, 2, 2, 3, 4}; /* 0 and 1 ask the same as 2 */
+    for (uint32_t v = 0; v < 5; v++) {
+        for (uint32_t wrong = 0; wrong <= last; wrong++) {
+            replayer w = {.wrong_at = wrong == last ? UINT32_MAX : wrong};
+            ing_trace_init(&w.trace);
+            trace_fill(&w.trace, v, last);
+            ing_questions asked = {0};
+            uint32_t variant = 99;
+            ing_trace of;
+            ing_trace_init(&of);
+            ing_status s = ing_tree_walk(tree, replay, &w, &variant, &asked, NULL);
+            if (s == ING_OK) {
+                trace_fill(&of, variant, last);
+                s = ing_trace_holds(&of, replay, &w, &asked, NULL);
+            }
+            bool right = wrong >= w.trace.list.len;
+            CHECK(s == (right ? ING_OK : ING_DECLINED));
+            if (right) CHECK(variant == leaf_of[v]);
+            CHECK(asked.len == w.asked &&
+                  w.asked == (right ? w.trace.list.len : wrong + 1));
+            ing_trace_fini(&of);
+            ing_trace_fini(&w.trace);
+            ing_vec_fini(&asked);
+        }
+    }
+    ing_tree_free(tree);
+    ing_paths_fini(&p);
+}
+
+static ing_status trace_lost(void *self, uint32_t variant, ing_trace *out) {
+    (void)self, (void)variant, (void)out;
+    return ING_DECLINED;
+}
+
+/* A leaf whose variant is gone is taken over; a leaf that names a variant of elsewhere is a
+ * miss; a tree that asks something else is a conflict. */
+static void test_tree_leaves(void) {
+    ing_paths p;
+    ing_paths_init(&p);
+    ing_path last = paths_fill(&p);
+    ing_tree *tree = ing_tree_new();
+    ing_trace a, b, other;
+    ing_trace_init(&a);
+    ing_trace_init(&b);
+    ing_trace_init(&other);
+    trace_fill(&a, 0, last);
+    trace_fill(&b, 3, last);
+    CHECK(ing_trace_add(&other, 2, ING_ASK_LOOK, digest_of(1)));
+    CHECK(ing_tree_insert(tree, &a, 0, trace_lost, NULL, NULL) == ING_OK);
+    CHECK(ing_tree_insert(tree, &b, 3, trace_lost, NULL, NULL) == ING_OK);
+    replayer w = {.wrong_at = UINT32_MAX};
+    ing_trace_init(&w.trace);
+    trace_fill(&w.trace, 3, last);
+    ing_questions asked = {0};
+    uint32_t variant = 99;
+    CHECK(ing_tree_walk(tree, replay, &w, &variant, &asked, NULL) == ING_OK);
+    CHECK(variant == 3 && asked.len == 0);
+    asked.len = 0;
+    CHECK(ing_tree_insert(tree, &a, 0, trace_of, &last, NULL) == ING_OK);
+    w.asked = 0;
+    CHECK(ing_tree_walk(tree, replay, &w, &variant, &asked, NULL) == ING_OK);
+    CHECK(variant == 3 && asked.len == 3);
+    CHECK(ing_trace_holds(&a, replay, &w, &asked, NULL) == ING_DECLINED);
+    CHECK(ing_trace_holds(&other, replay, &w, &asked, NULL) == ING_DECLINED);
+    CHECK(asked.len == 3); /* nothing more was asked */
+    CHECK(ing_tree_insert(tree, &other, 7, trace_of, &last, NULL) == ING_INTERNAL);
+    ing_vec_fini(&asked);
+    ing_trace_fini(&w.trace);
+    ing_trace_fini(&other);
+    ing_trace_fini(&b);
+    ing_trace_fini(&a);
+    ing_tree_free(tree);
+    ing_paths_fini(&p);
 }
 
 /* What is empty comes back empty (R17). */
@@ -325,6 +444,8 @@ static void test_golden(void) {
 int main(void) {
     test_round_trip();
     test_empty();
+    test_tree_ends_early();
+    test_tree_leaves();
     for (int record = 0; record < 2; record++) {
         test_truncations(record);
         test_bit_flips(record);
