@@ -58,7 +58,7 @@ from ingot._core import (
     uint32,
     uint64,
 )
-from ingot._decorators import data_oriented, func, kernel, real_func
+from ingot._decorators import data_oriented, func, kernel, pure, real_func
 from ingot._init import IngotOptionError, cfg, init, reset, sync
 from ingot._matrix import Matrix, Vector
 from ingot._ops import (

@@ -38,6 +38,19 @@ def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=Fal
     return _decorator(_core.kernel, _fn, options)
 
 
+def pure(marked):
+    """The old way to say `@qd.kernel(fastcache=True)`: `@qd.pure` above `@qd.kernel`."""
+    import warnings
+
+    warnings.warn("@qd.pure is @qd.kernel(fastcache=True) now", DeprecationWarning, 2)
+    if not hasattr(type(marked), "_fastcache"):
+        raise _core.IngotSyntaxError(
+            "@qd.pure stands above @qd.kernel; say @qd.kernel(fastcache=True) instead"
+        )
+    marked._fastcache = True
+    return marked
+
+
 def func(fn=None, *, is_real_function=False, requires_top_level=False, source=None):
     """Marks a function as callable from kernels and from other funcs.
 

@@ -48,6 +48,7 @@ struct ing_py_gate {
     ing_vec(subtrace) subs;    /* of frames that were left */
     ing_vec(tree_place) trees; /* where each tree that was used is found */
     PyObject *warnings;        /* list of (category, text) */
+    ing_py_unreplayable only_here;
 };
 
 enum { MAX_STEPS = 200, MAX_FRAMES = 1000 };
@@ -332,6 +333,20 @@ static void gate_describe(void *self, ing_gref of, char *buf, size_t size) {
     PyErr_Clear();
 }
 
+/* A call that no other process can make again, for want of a name for this argument: its
+ * code stays in memory, where function and arguments are known. */
+static void only_here(ing_py_gate *g, const thing *fn, const ing_gref *args,
+                      uint32_t n) {
+    if (g->only_here.type) return;
+    g->only_here.fn = fn->root;
+    for (uint32_t i = 0; i < n && !g->only_here.type; i++) {
+        thing a = *thing_get(g, args[i]);
+        if (!a.obj || (a.root && a.path)) continue;
+        if (!ing_py_call_arg_step(&g->kernel->paths, fn->root, 0, a.obj))
+            g->only_here.type = (PyTypeObject *)Py_NewRef(Py_TYPE(a.obj));
+    }
+}
+
 /* Calls while compiling (R2). A pure function's result follows from arguments that were
  * looked at already; any other call becomes part of the path of its result. */
 static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
@@ -359,10 +374,8 @@ static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint3
         path = call_path(g, &t, args, n, false);
         root = call_path(g, &t, args, n, true);
         if (t.path && (!path || !root)) {
-            Py_DECREF(result);
-            return ing_fail(e, ING_TYPE,
-                            "an argument of this call cannot be recorded\nhelp: pass "
-                            "numbers, strings, None or things from outside the kernel");
+            only_here(g, &t, args, n);
+            path = root = 0;
         }
         ing_status s = depth_check(g, root, e);
         if (s != ING_OK) {
@@ -683,6 +696,7 @@ void ing_py_gate_free(ing_py_gate *g) {
     ing_vec_fini(&g->things);
     ing_vec_fini(&g->trees);
     Py_XDECREF(g->warnings);
+    Py_XDECREF(g->only_here.type);
     ing_free(g);
 }
 
@@ -710,4 +724,8 @@ ing_path ing_py_gate_tree_path(const ing_py_gate *g, const ing_front_tree *t) {
 
 PyObject *ing_py_gate_warnings(const ing_py_gate *g) {
     return g->warnings;
+}
+
+const ing_py_unreplayable *ing_py_gate_unreplayable(const ing_py_gate *g) {
+    return g->only_here.type ? &g->only_here : NULL;
 }

@@ -123,6 +123,7 @@ int ing_py_host_traverse(ing_py_state *st, visitproc visit, void *arg) {
     Py_VISIT(st->host->kernel_type);
     Py_VISIT(st->host->func_type);
     Py_VISIT(st->host->enum_class);
+    Py_VISIT(st->host->told_types);
     return 0;
 }
 
@@ -132,6 +133,8 @@ void ing_py_host_clear(ing_py_state *st) {
     Py_CLEAR(st->host->kernel_type);
     Py_CLEAR(st->host->func_type);
     Py_CLEAR(st->host->enum_class);
+    Py_CLEAR(st->host->told_types);
+    Py_CLEAR(st->host->cursor_text);
 }
 
 void ing_py_host_fini(ing_py_state *st) {

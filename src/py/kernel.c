@@ -150,6 +150,25 @@ static PyObject *kernel_variants(PyObject *self, void *unused) {
     return PyLong_FromUnsignedLong(n);
 }
 
+static PyObject *kernel_fastcache(PyObject *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(ing_py_kernel_is_pure((ing_py_kernel *)self));
+}
+
+/* For @qd.pure, which stands above @qd.kernel. It is part of the address, so the kernel
+ * starts afresh. */
+static int kernel_set_fastcache(PyObject *self, PyObject *value, void *unused) {
+    (void)unused;
+    ing_py_kernel *k = (ing_py_kernel *)self;
+    if (!k->options) k->options = PyDict_New();
+    if (!k->options ||
+        PyDict_SetItemString(k->options, "fastcache", value ? value : Py_False) < 0)
+        return -1;
+    ing_py_kernel_reset(k);
+    k->disk_epoch = 0;
+    return 0;
+}
+
 /* What the reference calls src_ll_cache_observations; R14: since the last qd.init. */
 static PyObject *kernel_observed(PyObject *self, void *unused) {
     (void)unused;
@@ -255,6 +274,8 @@ static const PyGetSetDef kernel_getset[] = {
     {"__module__", kernel_module, NULL, NULL, NULL},
     {"__wrapped__", kernel_wrapped, NULL, "the Python function", NULL},
     {"_variants", kernel_variants, NULL, "how many variants are in memory", NULL},
+    {"_fastcache", kernel_fastcache, kernel_set_fastcache, "marked fastcache=True",
+     NULL},
     {"_cache_observed", kernel_observed, NULL, "what the cache did, since qd.init",
      NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -23,6 +23,39 @@ void ing_py_pure_tell(ing_py_kernel *k) {
                           ing_py_def_name(&k->def));
 }
 
+/* Has nobody been told of this type yet? -1: raised. */
+static int is_news(ing_py_host *h, PyTypeObject *type) {
+    PyObject *name = PyUnicode_FromString(type->tp_name);
+    if (name && !h->told_types) h->told_types = PySet_New(NULL);
+    int seen = name && h->told_types ? PySet_Contains(h->told_types, name) : -1;
+    if (seen == 0 && PySet_Add(h->told_types, name) < 0) seen = -1;
+    Py_XDECREF(name);
+    return seen < 0 ? -1 : !seen;
+}
+
+ing_status ing_py_pure_only_here(ing_py_kernel *k, const ing_py_unreplayable *what) {
+    if (!ing_py_kernel_is_pure(k)) return ING_OK;
+    ing_bytes path;
+    ing_bytes_init(&path);
+    ing_path_print(&k->paths, what->fn, &path);
+    int news = is_news(k->host, what->type);
+    if (news > 0)
+        news = PyErr_WarnFormat(
+            PyExc_UserWarning, 1,
+            "[FASTCACHE][UNKNOWN_TYPE] a value of type %s goes to a call of %s: "
+            "another "
+            "process cannot make that call again, so the code stays in memory. Pass it "
+            "numbers, strings, None or things from outside the kernel",
+            what->type->tp_name, path.at ? (const char *)path.at : "?");
+    ing_bytes_fini(&path);
+    if (news < 0) return ING_PYTHON;
+    int bad = PyErr_WarnFormat(
+        PyExc_UserWarning, 1,
+        "[FASTCACHE][INVALID_FUNC] %s is marked fastcache and was not kept on disk",
+        ing_py_def_name(&k->def));
+    return bad < 0 ? ING_PYTHON : ING_OK;
+}
+
 /* A captured value: which function reads it, by which name, and what follows. */
 typedef struct capture {
     ing_path owner;    /* the function */

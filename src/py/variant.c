@@ -170,6 +170,9 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_varian
     ing_status s = lower(k, args, &gate, &r, e);
     if (s == ING_OK) s = ing_py_pure_check(k, gate, args, e);
     if (s == ING_OK) s = fill(k, gate, &r, v, args, e);
+    const ing_py_unreplayable *what = gate ? ing_py_gate_unreplayable(gate) : NULL;
+    v->only_here = what != NULL;
+    if (s == ING_OK && what) s = ing_py_pure_only_here(k, what);
     if (s == ING_OK) {
         ing_ir_mod *mod = r.mod;
         r.mod = NULL;

@@ -141,6 +141,95 @@ def test_old_names():
         old(qd.ndarray(qd.f64, 1))
 
 
+def test_pure_above_kernel(cache_dir):
+    with pytest.warns(DeprecationWarning, match="fastcache"):
+        @qd.pure
+        @qd.kernel
+        def old(a: A):
+            for i in range(1):
+                a[0] = n
+
+        @qd.pure
+        @qd.kernel
+        def clean(a: A):
+            for i in range(1):
+                a[0] = 3
+    a = qd.ndarray(qd.f64, 1)
+    for _ in range(2):
+        qd.init(offline_cache_file_path=str(cache_dir))
+        with pytest.raises(qd.IngotCompilationError, match="PURE.VIOLATION"):
+            old(a)
+        clean(a)
+    assert clean._fastcache and clean._cache_observed["cache_loaded"]
+    with pytest.warns(DeprecationWarning), pytest.raises(qd.IngotSyntaxError, match="above"):
+        qd.pure(make_both)
+
+
+def test_marked_after_a_launch(cache_dir):
+    """The mark is part of what a kernel is: what ran without it does not count."""
+    qd.init(offline_cache_file_path=str(cache_dir))
+    plain, _ = make_both()
+    a = qd.ndarray(qd.f64, 1)
+    plain(a)
+    with pytest.warns(DeprecationWarning):
+        qd.pure(plain)
+    with pytest.raises(qd.IngotCompilationError, match="PURE.VIOLATION"):
+        plain(a)
+
+
+# ---- what cannot be replayed ---------------------------------------------------------------
+
+
+def total(pair):
+    return pair[0] * 10 + pair[1]
+
+
+def only_here(fastcache):
+    @qd.kernel(fastcache=fastcache)
+    def kernel(a: A):
+        for i in range(1):
+            x = qd.static(total(divmod(17, 5)))
+            a[0] = x
+
+    return kernel
+
+
+def test_what_cannot_be_replayed_stays_in_memory(cache_dir):
+    """The argument is a tuple made by the kernel: another process has no name for it."""
+    a = qd.ndarray(qd.f64, 1)
+    for n in range(2):
+        qd.init(offline_cache_file_path=str(cache_dir))
+        marked = only_here(True)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            marked(a)
+            marked(a)
+        assert a[0] == 32 and marked._variants == 1
+        said = [str(w.message) for w in seen]
+        assert len([m for m in said if "UNKNOWN_TYPE" in m]) == (n == 0), said
+        assert len([m for m in said if "INVALID_FUNC" in m and "kernel" in m]) == 1, said
+        assert not marked._cache_observed["cache_stored"]
+        if n == 0:
+            assert any("type tuple goes to a call of kernel:global(total)" in m for m in said)
+    unmarked = only_here(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        unmarked(a)
+    assert not unmarked._cache_observed["cache_stored"]
+    assert not list((cache_dir / "v").rglob("*/*")) and list((cache_dir / "i").rglob("*/*"))
+
+
+def test_what_stays_in_memory_is_not_stale(monkeypatch, cache_dir):
+    qd.init(offline_cache_file_path=str(cache_dir))
+    a = qd.ndarray(qd.f64, 1)
+    k = only_here(False)
+    k(a)
+    assert a[0] == 32
+    monkeypatch.setitem(globals(), "total", lambda pair: pair[0])
+    k(a)
+    assert a[0] == 3
+
+
 def test_print_non_pure(capsys):
     @qd.kernel
     def unmarked(a: A):

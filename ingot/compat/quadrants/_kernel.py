@@ -45,7 +45,7 @@ class _Primal:
 
     @property
     def is_pure(self):
-        return bool(self.options.get("fastcache") or self.options.get("pure"))
+        return self._kernel()._fastcache
 
     @property
     def materialized_kernels(self):
@@ -86,5 +86,5 @@ def pyfunc(fn):
 def pure(fn):
     """The old way to say `@qd.kernel(fastcache=True)`, above `@qd.kernel`."""
     warn_once("@qd.pure is deprecated: use @qd.kernel(fastcache=True)")
-    options = {k: v for k, v in fn._primal.options.items() if k != "pure"}
-    return kernel(fn.__wrapped__, **{**options, "fastcache": True})
+    fn._fastcache = True
+    return fn
