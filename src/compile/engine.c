@@ -143,7 +143,9 @@ static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **o
         return ING_DECLINED;
     ing_err ignored;
     ing_err_init(&ignored);
-    ing_status s = ing_image_load(entry.fd, entry.data, entry.len, out, &ignored);
+    ing_status s =
+        ing_image_take(entry.fd, entry.map, entry.map_len, entry.len, out, &ignored);
+    entry.map = NULL;
     ing_entry_fini(&entry);
     ing_err_fini(&ignored);
     if (s != ING_OK) {
@@ -191,7 +193,9 @@ static ing_status image_publish(ing_engine *g, ing_hash128 key, const ing_bytes 
                                   image->len) == ING_OK) {
         ing_entry entry;
         if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) == ING_OK) {
-            ing_status s = ing_image_load(entry.fd, entry.data, entry.len, out, NULL);
+            ing_status s = ing_image_take(entry.fd, entry.map, entry.map_len, entry.len,
+                                          out, NULL);
+            entry.map = NULL;
             ing_entry_fini(&entry);
             if (s == ING_OK) return ING_OK;
         }

@@ -278,14 +278,19 @@ static ing_status check_file(int fd, size_t len, ing_err *e) {
     return ING_OK;
 }
 
-/* Maps the file read-only and checks it through that very mapping, which becomes the
- * image. A .bss may need more addresses than the file has bytes: then once again. */
+/* The file is mapped read-only and checked through that very mapping, which becomes the
+ * image: `x` may have the file from its start already. A .bss may need more addresses than
+ * the file has bytes: then once again. */
 static ing_status reserve_file(ing_exec *x, int fd, size_t len, size_t page,
                                ing_image_plan *plan, ing_err *e) {
     uint64_t want = ing_align_up(len, page);
+    bool there = x->base && x->len >= want;
     for (int round = 0; round < 2; round++) {
-        ing_exec_free(x);
-        if (!ing_exec_reserve(x, want, fd)) return ING_DECLINED;
+        if (!there) {
+            ing_exec_free(x);
+            if (!ing_exec_reserve(x, want, fd)) return ING_DECLINED;
+        }
+        there = false;
         ING_TRY(ing_image_check(x->base, len, ING_IMAGE_HOST, page, plan, e));
         if (plan->span <= want) return ING_OK;
         want = plan->span;
@@ -304,7 +309,7 @@ static ing_status load_file(ing_image *i, int fd, const uint8_t *data, size_t le
     ing_image_plan plan;
     size_t page = ing_os_page();
     if (len > ING_IMAGE_MAX) return bad(e, "too large");
-    ING_TRY(check_file(fd, len, e));
+    if (!i->mem.base) ING_TRY(check_file(fd, len, e));
     ing_status s = reserve_file(&i->mem, fd, len, page, &plan, e);
     if (s == ING_DECLINED) /* not mappable at all */
         return data && only_here(errno) ? load_copy(i, data, len, e)
@@ -325,12 +330,16 @@ static ing_status load_file(ing_image *i, int fd, const uint8_t *data, size_t le
     return ING_OK;
 }
 
-ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **out,
-                          ing_err *e) {
+/* `mem`: what is mapped of the file already, or nothing; taken over. */
+static ing_status load(ing_exec mem, int fd, const uint8_t *data, size_t len,
+                       ing_image **out, ing_err *e) {
     *out = NULL;
-    if (len == 0 || (fd < 0 && !data)) return bad(e, "empty");
     ing_image *i = ing_calloc(1, sizeof *i);
-    if (!i) return ing_fail(e, ING_MEMORY, "out of memory while loading an image");
+    if (!i) {
+        ing_exec_free(&mem);
+        return ing_fail(e, ING_MEMORY, "out of memory while loading an image");
+    }
+    i->mem = mem;
     ing_status s = fd < 0 ? load_copy(i, data, len, e) : load_file(i, fd, data, len, e);
     if (s == ING_OK) {
         i->refs = 1;
@@ -340,6 +349,19 @@ ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **o
         ing_free(i);
     }
     return s;
+}
+
+ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **out,
+                          ing_err *e) {
+    *out = NULL;
+    if (len == 0 || (fd < 0 && !data)) return bad(e, "empty");
+    return load((ing_exec){0}, fd, data, len, out, e);
+}
+
+ing_status ing_image_take(int fd, void *map, size_t map_len, size_t len,
+                          ing_image **out, ing_err *e) {
+    ing_exec mem = {map, ing_align_up(map_len, ing_os_page())};
+    return load(mem, fd, NULL, len, out, e);
 }
 
 /* libgcc's registry of unwind tables, which backtrace() and C++ exceptions consult. */

@@ -41,8 +41,7 @@ static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
     if (!whole) return 0;
     size_t start, len;
     const char *text = PyBytes_AS_STRING(whole);
-    if (ing_py_source_block(text, (size_t)PyBytes_GET_SIZE(whole), d->first_line,
-                            &start, &len))
+    if (ing_py_source_def(st->host, whole, d->first_line, &start, &len))
         d->text = PyBytes_FromStringAndSize(text + start, (Py_ssize_t)len);
     else
         d->why =

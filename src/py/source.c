@@ -108,6 +108,26 @@ bool ing_py_source_block(const char *text, size_t n, uint32_t first_line, size_t
     return last > begin;
 }
 
+bool ing_py_source_def(ing_py_host *h, PyObject *whole, uint32_t first_line,
+                       size_t *start, size_t *len) {
+    const char *text = PyBytes_AS_STRING(whole);
+    size_t n = (size_t)PyBytes_GET_SIZE(whole);
+    if (h->cursor_text != whole || h->cursor_line > first_line) {
+        Py_XSETREF(h->cursor_text, Py_NewRef(whole));
+        h->cursor_line = 1;
+        h->cursor_at = 0;
+    }
+    for (; h->cursor_line < first_line; h->cursor_line++) {
+        const char *nl = memchr(text + h->cursor_at, '\n', n - h->cursor_at);
+        if (!nl) return false;
+        h->cursor_at = (size_t)(nl + 1 - text);
+    }
+    size_t at = h->cursor_at;
+    if (!ing_py_source_block(text + at, n - at, 1, start, len)) return false;
+    *start += at;
+    return true;
+}
+
 ing_hash128 ing_py_source_digest(const char *text, size_t n) {
     scan s = {text, text + n, 0};
     while (s.p < s.end && (is_blank(s.p, s.end) || *first_char(s.p, s.end) == '@'))
