@@ -203,24 +203,27 @@ static ing_status adopt_index(ing_py_kernel *k, ing_store *store, ing_hash128 ad
     return ING_OK;
 }
 
+/* Nobody goes on, to compile what the index may have, before it was read. */
 ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e) {
-    if (k->disk_epoch == k->epoch) return ING_OK;
-    k->disk_epoch = k->epoch;
-    if (!disk_is_on(k->st)) return ING_OK;
-    uint64_t epoch = k->epoch;
-    ing_hash128 address;
-    ING_TRY(address_of(k, &address, e));
-    ing_store *store = disk_begin(k->st);
-    if (!store) return ING_OK;
-    ing_status s = ING_OK;
-    /* Leaves number the slots from 0. Python ran above: another thread may have begun to
-     * fill the slots, or qd.init may have ended this epoch. */
-    if (k->epoch == epoch && k->slots.len == 0) {
-        k->observed.key_generated = true;
-        s = adopt_index(k, store, address, e);
+    while (k->disk_epoch != k->epoch) {
+        uint64_t epoch = k->epoch;
+        bool on = disk_is_on(k->st);
+        ing_hash128 address;
+        if (on) ING_TRY(address_of(k, &address, e));
+        ing_store *store = on ? disk_begin(k->st) : NULL;
+        /* Python ran: another thread may have been here, or qd.init ended the epoch. */
+        bool first = k->epoch == epoch && k->disk_epoch != epoch;
+        if (first) k->disk_epoch = epoch;
+        ing_status s = ING_OK;
+        /* Leaves number the slots from 0. */
+        if (first && store && k->slots.len == 0) {
+            k->observed.key_generated = true;
+            s = adopt_index(k, store, address, e);
+        }
+        if (store) disk_end(k->st);
+        ING_TRY(s);
     }
-    disk_end(k->st);
-    return s;
+    return ING_OK;
 }
 
 /* ---- variants ------------------------------------------------------------------------------------ */
