@@ -7,6 +7,9 @@ say that a test needs something optional.
     def test_torch(): ...
 
     for seed in range(samples(2000)):   2000 under `make stress`, else a twentieth
+
+Kernels run as native code and on the interpreter: test files take the fixture `target`, and
+programs in processes of their own run by `run_program`, which runs them on both.
 """
 
 import atexit
@@ -15,6 +18,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -80,6 +84,45 @@ def cache_dir(tmp_path, monkeypatch):
     path = tmp_path / "cache"
     monkeypatch.setenv("INGOT_CACHE_DIR", str(path))
     return path
+
+
+ARCHS = {"native": "cpu", "interp": "interp"}
+
+
+@pytest.fixture(params=ARCHS)
+def target(request, monkeypatch):
+    """Each test twice: the environment decides over what `qd.init` is told, also in the
+    processes that a test starts."""
+    monkeypatch.setenv("INGOT_ARCH", ARCHS[request.param])
+    return request.param
+
+
+def _run_python(path, args, timeout, code, env):
+    done = subprocess.run([sys.executable, "-B", str(path), *args], capture_output=True,
+                          text=True, timeout=timeout, env={**os.environ, **env})
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def _values(out):
+    return [line for line in out.splitlines() if not line.startswith("#")]
+
+
+_agreed = set()  # programs, with the modules next to them, that both targets agree about
+
+
+def run_program(path, *args, code=0, timeout=240, agree=True, **env):
+    """What a program prints. Lines with a # are about images and the cache, and returned
+    without it; all others must be the same on the interpreter, which has no cache. Each
+    program is tried there once; agree=False: it is about compiling native code."""
+    out = _run_python(path, args, timeout, code, {"INGOT_ARCH": "cpu", **env})
+    texts = tuple(sorted((p.name, p.read_text()) for p in path.parent.glob("*.py")))
+    if agree and (texts, args) not in _agreed:
+        alone = {**env, "INGOT_ARCH": "interp", "INGOT_CACHE_DIR": str(path.parent / "none")}
+        assert _values(out) == _values(_run_python(path, args, timeout, code, alone))
+        assert not [p for p in (path.parent / "none").rglob("*") if p.is_file()]
+        _agreed.add((texts, args))
+    return "".join(line.removeprefix("#").lstrip() + "\n" for line in out.splitlines())
 
 
 def pytest_configure(config):

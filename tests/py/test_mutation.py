@@ -3,7 +3,7 @@ the next process and, where it applies, by the next launch.
 
 The programs of all cases run in a few processes that share one cache: before, after, before
 again (which must find everything it needs), and once with each change made in between two
-launches."""
+launches. The interpreter, which has no cache, must say the same."""
 
 import json
 import os
@@ -83,6 +83,9 @@ def live_of(case):
     return [there, None if back == there else back]
 
 
+INTERPRETED = {"INGOT_ARCH": "interp"}
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """name of a run -> name of a case -> values, last the counters."""
@@ -92,13 +95,16 @@ def results(tmp_path_factory):
     out = {}
     write(folder, 0)
     out["before"] = run(folder, plain, **cache)
+    out["before, interpreted"] = run(folder, plain, **INTERPRETED)
     write(folder, 1)
     out["after"] = run(folder, plain, **cache)
+    out["after, interpreted"] = run(folder, plain, **INTERPRETED)
     write(folder, 0)
     out["again"] = run(folder, plain, **cache)
     lives = {case.module: live_of(case) for case in CASES if case.live}
     out["live"] = run(folder, lives, **cache)
     out["live cold"] = run(folder, lives, INGOT_CACHE_DIR=str(folder / "cold"))
+    out["live, interpreted"] = run(folder, lives, **INTERPRETED)
     return out
 
 
@@ -115,7 +121,8 @@ def assert_right(case, got, want):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_next_process(results, case):
-    for which, want in (("before", 0), ("after", 1), ("again", 0)):
+    for which, want in (("before", 0), ("after", 1), ("again", 0), ("before, interpreted", 0),
+                        ("after, interpreted", 1)):
         assert_right(case, results[which][case.module][0], case.want[want])
 
 
@@ -132,7 +139,7 @@ def test_back_again_is_a_hit(results, case):
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.live], ids=lambda c: c.name)
-@pytest.mark.parametrize("start", ["live", "live cold"])
+@pytest.mark.parametrize("start", ["live", "live cold", "live, interpreted"])
 def test_next_launch(results, case, start):
     got = results[start][case.module][:-1]
     for value, want in zip(got, (*case.want, case.want[0])):

@@ -8,8 +8,12 @@ import sys
 import textwrap
 import weakref
 
+import pytest
+
 import ingot as qd
 from ingot import _core
+
+pytestmark = pytest.mark.usefixtures("target")
 
 N = 3
 SCALE = 2.0
