@@ -60,6 +60,7 @@ from ingot._core import (
 )
 from ingot._decorators import data_oriented, func, kernel, pure, real_func
 from ingot._init import IngotOptionError, cfg, init, reset, sync
+from ingot._linalg import eig, make_spd, polar_decompose, solve, svd, sym_eig
 from ingot._matrix import Matrix, Vector
 from ingot._ops import (
     abs,
@@ -89,6 +90,7 @@ from ingot._ops import (
     max,
     min,
     ndrange,
+    one,
     pow,
     randn,
     random,
@@ -105,6 +107,7 @@ from ingot._ops import (
     tan,
     tanh,
     trunc,
+    zero,
 )
 
 ScalarNdarray = Ndarray

@@ -54,19 +54,26 @@ def pure(marked):
 def func(fn=None, *, is_real_function=False, requires_top_level=False, source=None):
     """Marks a function as callable from kernels and from other funcs.
 
-    Funcs are compiled once per signature and shared, so `is_real_function` changes nothing.
+    Funcs are compiled once per signature and shared. One with loops that is called in the
+    outermost block of a kernel lends its loops to the kernel, which runs them in parallel.
 
+    is_real_function    always a call: the loops of this func run in order
     requires_top_level  refuse calls below a loop or branch of the kernel
     source              the text of the function, where Python cannot find it
     """
-    del is_real_function
-    options = {"requires_top_level": requires_top_level, "source": source}
+    if is_real_function and requires_top_level:
+        raise _core.IngotSyntaxError("a real function is never part of a kernel: requires_top_level contradicts it")
+    options = {
+        "is_real_function": is_real_function,
+        "requires_top_level": requires_top_level,
+        "source": source,
+    }
     return _decorator(_core.func, fn, options)
 
 
 def real_func(fn):
-    """The same as `func`: kept for programs that say it."""
-    return func(fn)
+    """The same as `func(is_real_function=True)`."""
+    return func(fn, is_real_function=True)
 
 
 def data_oriented(cls=None, *, template_primitives=True, stable_members=False):

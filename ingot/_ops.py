@@ -207,6 +207,18 @@ def cast(x, dtype):
 
 
 @_elementwise
+def zero(x):
+    """Zero, of the type and shape of x."""
+    return type(x)(0)
+
+
+@_elementwise
+def one(x):
+    """One, of the type and shape of x."""
+    return type(x)(1)
+
+
+@_elementwise
 def select(condition, x, y):
     """x where the condition holds, else y."""
     return x if condition else y

@@ -1,9 +1,11 @@
 """`qd.math`: the functions of `qd` that are mathematics, more of them as funcs, and constants."""
 
+from ingot._annotations import template as _template
 from ingot._core import f32 as _f32
 from ingot._core import i32 as _i32
 from ingot._core import u32 as _u32
 from ingot._decorators import func as _func
+from ingot._matrix import Matrix as _Matrix
 from ingot._matrix import Vector as _Vector
 from ingot._ops import (
     abs as _abs,
@@ -259,7 +261,69 @@ def rotation3d(ang_x, ang_y, ang_z):
     return rot_yaw_pitch_roll(ang_z, ang_x, ang_y)
 
 
+@_func
+def eye(n: _template()):
+    """The n x n identity matrix."""
+    return _Matrix.identity(float, n)
+
+
+# ---- complex numbers: vectors of two, real and imaginary part ------------------------------------
+
+
+@_func
+def cmul(z, w):
+    """The product of two complex numbers."""
+    return _Vector([z[0] * w[0] - z[1] * w[1], z[0] * w[1] + z[1] * w[0]])
+
+
+@_func
+def cconj(z):
+    """The complex conjugate."""
+    return _Vector([z[0], -z[1]])
+
+
+@_func
+def cinv(z):
+    """One over a complex number."""
+    return cconj(z) / z.dot(z)
+
+
+@_func
+def cdiv(z, w):
+    """The quotient of two complex numbers."""
+    return cmul(z, cinv(w))
+
+
+@_func
+def csqrt(z):
+    """The square root with a real part that is not negative."""
+    r = sqrt(z.norm())
+    a = atan2(z[1], z[0]) * 0.5
+    return r * vdir(a)
+
+
+@_func
+def cpow(z, n):
+    """A complex number to the power of a real one."""
+    r2 = z.dot(z)
+    r = pow(r2, n * 0.5)
+    return r * vdir(atan2(z[1], z[0]) * n)
+
+
+@_func
+def cexp(z):
+    """e to the power of a complex number."""
+    return exp(z[0]) * vdir(z[1])
+
+
+@_func
+def clog(z):
+    """The logarithm of a complex number; its imaginary part lies in (-pi, pi]."""
+    return _Vector([log(z.dot(z)) * 0.5, atan2(z[1], z[0])])
+
+
 __all__ = [
+    "cconj", "cdiv", "cexp", "cinv", "clog", "cmul", "cpow", "csqrt", "eye",
     "cross", "determinant", "distance", "dot", "inverse", "ivec2", "ivec3", "ivec4", "length",
     "mat2", "mat3", "mat4", "normalize", "rot_by_axis", "rot_yaw_pitch_roll", "rotation2d",
     "rotation3d", "scale", "translate", "reflect", "refract", "uvec2", "uvec3", "uvec4", "vdir",

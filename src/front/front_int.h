@@ -103,6 +103,7 @@ typedef struct value {
     bool wide;     /* V_INT: (uint64_t)i */
     bool bound;    /* V_FUNC */
     bool top_only; /* V_FUNC: may be called at the top level of a kernel only */
+    bool closed;   /* V_FUNC: is never opened */
     bool shared; /* V_REF: other threads may update it: array elements, and locals from
                        outside of the parallel loop */
     bool

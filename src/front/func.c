@@ -670,7 +670,8 @@ static void mark_tree(ing_ir_func *f, uint32_t first, uint32_t tree) {
 
 static bool can_open(const call *c) {
     const frame *fr = c->fr;
-    return fr->top && fr->control == 0 && (c->info->can_open || c->fn->top_only) &&
+    return fr->top && fr->control == 0 && !c->fn->closed &&
+           (c->info->can_open || c->fn->top_only) &&
            fr->lo->opened.len < (1u << (31 - ING_FRONT_TREE_SHIFT)) &&
            c->info->t->nodes.len < (1u << ING_FRONT_TREE_SHIFT);
 }

@@ -148,6 +148,21 @@ static ing_status in_bits(frame *fr, ing_node n, const intrin *in, const call_ar
     return ING_OK;
 }
 
+/* Zero or one, of the type of the argument. */
+static ing_status in_number_like(frame *fr, ing_node n, const intrin *in,
+                                 const call_args *a, value *out) {
+    (void)n;
+    value v;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    if (!is_literal(&v)) ING_TRY(ing_front_load(fr, a->node[0], &v, &v));
+    ing_dtype t = is_literal(&v) ? (ing_dtype)v.dtype : v_type(&v);
+    bool one = in->op == ING_IN_ONE;
+    bool is_float = t ? ing_dtype_is_float(t) : v.kind == V_FLOAT;
+    *out = is_float ? ing_front_float(one) : ing_front_int(one);
+    out->dtype = (uint8_t)t;
+    return ING_OK;
+}
+
 /* Python's round() of a constant is an int, halves to even; at run time it is qd.round. */
 static ing_status in_py_round(frame *fr, ing_node n, const intrin *in,
                               const call_args *a, value *out) {
@@ -668,6 +683,8 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_FFS] = {in_bits, 1, 1, ING_OP_FFS, NULL, false},
     [ING_IN_BUFFER_VIEW] = {in_view, 0, 3, 0, NULL, true},
     [ING_IN_BIT_SHR] = {in_bit_shr, 2, 2, ING_OP_SHR, NULL, false},
+    [ING_IN_ZERO] = {in_number_like, 1, 1, ING_IN_ZERO, NULL, false},
+    [ING_IN_ONE] = {in_number_like, 1, 1, ING_IN_ONE, NULL, false},
     [ING_IN_ATOMIC_ADD] = ATOMIC(ADD),
     [ING_IN_ATOMIC_SUB] = ATOMIC(SUB),
     [ING_IN_ATOMIC_MUL] = ATOMIC(MUL),

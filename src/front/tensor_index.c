@@ -190,7 +190,7 @@ bool ing_front_is_tensor_attr(const char *name) {
     uint32_t at[5], n;
     return strcmp(name, "n") == 0 || strcmp(name, "m") == 0 ||
            strcmp(name, "ndim") == 0 || strcmp(name, "shape") == 0 ||
-           swizzle(name, at, &n);
+           strcmp(name, "dtype") == 0 || swizzle(name, at, &n);
 }
 
 ing_status ing_front_tensor_attr(frame *fr, ing_node at, const value *v,
@@ -207,6 +207,10 @@ ing_status ing_front_tensor_attr(frame *fr, ing_node at, const value *v,
         return ING_OK;
     }
     if (strcmp(name, "shape") == 0) return ing_front_tensor_extents(fr, v, out);
+    if (strcmp(name, "dtype") == 0 && s.dtype != ING_VOID) {
+        *out = (value){.kind = V_DTYPE, .dtype = (uint8_t)s.dtype};
+        return ING_OK;
+    }
     if (s.rank != 1 || !swizzle(name, pos, &n))
         return ing_front_fail_at(fr, at, ING_NAME, NULL, "%s has no attribute '%s'",
                                  ing_front_describe(fr, v), name);

@@ -75,7 +75,9 @@ static bool is_elementwise(ing_intrinsic id, uint32_t n_args) {
     case ING_IN_POPCNT:
     case ING_IN_CLZ:
     case ING_IN_FFS:
-    case ING_IN_BIT_SHR: return true;
+    case ING_IN_BIT_SHR:
+    case ING_IN_ZERO:
+    case ING_IN_ONE: return true;
     default: return id >= ING_IN_SIN && id <= ING_IN_TRUNC;
     }
 }

@@ -204,6 +204,7 @@ static void force_static(const ing_gate_fact *f, value *v) {
         v->kind = V_FUNC;
         v->bound = f->bound;
         v->top_only = f->requires_top_level;
+        v->closed = f->is_real_function;
         break;
     case ING_GATE_INTRINSIC:
         v->kind = V_INTRINSIC;

@@ -52,6 +52,7 @@ typedef struct ing_gate_fact {
     bool bound; /* FUNC: a bound method; parameter 0 is attr "__self__" */
     bool
         requires_top_level; /* FUNC: only calls at the top level of a kernel are allowed */
+    bool is_real_function; /* FUNC: always called, its loops are never the kernel's */
     int64_t i;
     double f;
     const char *s; /* STR: text; else a name for messages; lives as long as the gate */

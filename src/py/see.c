@@ -142,6 +142,10 @@ static bool see_tensor(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     return true;
 }
 
+static bool has_option(PyObject *options, const char *name) {
+    return options && PyDict_GetItemString(options, name) == Py_True;
+}
+
 static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     PyObject *fn = PyMethod_Check(obj) ? PyMethod_GET_FUNCTION(obj) : obj;
     if (Py_TYPE(fn) == st->host->func_type)
@@ -153,9 +157,8 @@ static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     f->bound = fn != obj;
     if (f->kind == ING_GATE_FUNC) {
         PyObject *options = ((ing_py_func *)fn)->options;
-        PyObject *v =
-            options ? PyDict_GetItemString(options, "requires_top_level") : NULL;
-        f->requires_top_level = v == Py_True;
+        f->requires_top_level = has_option(options, "requires_top_level");
+        f->is_real_function = has_option(options, "is_real_function");
     }
     f->s = ing_py_def_name(ing_py_def_of(st, fn));
     return true;
@@ -254,7 +257,8 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
     ing_hasher_init(&h);
     ing_hasher_u64(&h, TAG_KIND,
                    (uint64_t)f->kind | (uint64_t)f->bound << 8 |
-                       (uint64_t)f->requires_top_level << 9);
+                       (uint64_t)f->requires_top_level << 9 |
+                       (uint64_t)f->is_real_function << 10);
     switch (f->kind) {
     case ING_GATE_BOOL:
     case ING_GATE_INT:

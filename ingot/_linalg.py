@@ -1,0 +1,371 @@
+"""Decompositions and solvers of small matrices, as funcs that kernels call.
+
+Each is lowered once per size and type, and called: hundreds of calls cost one compile. Every one
+scales its matrix by a power of two first, which rounds nothing, so that neither tiny nor huge
+entries leave the range of the type, and ends after a bounded number of sweeps whatever the
+entries are.
+
+1. svd is one-sided Jacobi: columns of A are rotated in pairs until they are orthogonal; V is the
+   product of the rotations, the columns are U S. Small singular values keep their accuracy.
+2. sym_eig is cyclic Jacobi: rotations from both sides until nothing stands off the diagonal.
+3. eig solves the quadratic without cancellation and takes each eigenvector from the longer row.
+4. solve is elimination on rows of equal size with the largest pivot of each column.
+"""
+
+from ingot._annotations import template
+from ingot._core import f32, f64, i32, i64
+from ingot._decorators import func, real_func
+from ingot._matrix import Matrix, Vector
+from ingot._ops import abs, bit_cast, cast, max, min, select, sqrt, static, static_assert
+
+_SWEEPS = 16  # convergence is quadratic: f64 needs 5 sweeps of 3x3, 8 of 6x6
+
+
+# ---- numbers ------------------------------------------------------------------------------------
+
+
+@func
+def _typed(A, dt):
+    """A in the type to compute in: the one asked for, else the wider of its own and default_fp."""
+    if static(dt is None):
+        return A * 1.0
+    else:
+        static_assert(dt == f32 or dt == f64, "dt must be qd.f32 or qd.f64")
+        return cast(A, dt)
+
+
+@func
+def _eps(A):
+    """Half the distance from 1 to the next number."""
+    if static(A.dtype == f64):
+        return 1.1102230246251565e-16
+    else:
+        return 5.9604644775390625e-08
+
+
+@func
+def _floor(A):
+    """Below this the square of a number is lost, beside one."""
+    if static(A.dtype == f64):
+        return 1e-290
+    else:
+        return 1e-34
+
+
+@func
+def _power(v):
+    """A power of two near the largest entry, and its inverse; 1 and 1 if all are zero."""
+    m = abs(v).max()
+    if static(v.dtype == f64):
+        e = select(m == 0, i64(1023), max(min(bit_cast(m, i64) >> 52, i64(2045)), i64(1)))
+        return bit_cast(e << 52, f64), bit_cast((2046 - e) << 52, f64)
+    else:
+        static_assert(v.dtype == f32, "only f32 and f64 matrices are supported")
+        e = select(m == 0, 127, max(min(bit_cast(m, i32) >> 23, 253), 1))
+        return bit_cast(e << 23, f32), bit_cast((254 - e) << 23, f32)
+
+
+@func
+def _rotation(difference, twice):
+    """Cosine and sine of the smaller angle x with tan(2 x) = twice / difference."""
+    m = max(abs(difference), abs(twice))
+    u, v = difference / m, twice / m
+    t = v / (u + select(u < 0, -1.0, 1.0) * sqrt(u * u + v * v))
+    c = 1.0 / sqrt(1.0 + t * t)
+    return c, t * c
+
+
+@func
+def _unit(w, otherwise):
+    """w with length one; `otherwise` if w is as good as zero."""
+    m = abs(w).max()
+    result = otherwise
+    if m > _floor(w):
+        v = w / m
+        result = v / sqrt(v.dot(v))
+    return result
+
+
+@func
+def _across(u):
+    """A vector of length one at right angles to u, which has three elements and length one."""
+    other = select(abs(u[0]) < 0.6, Vector([1.0, 0.0, 0.0]), Vector([0.0, 1.0, 0.0]))
+    v = u.cross(other)
+    return v / sqrt(v.dot(v))
+
+
+# ---- singular values ----------------------------------------------------------------------------
+
+
+@func
+def _turn_columns(B: template(), V: template(), p: template(), q: template()):
+    """Makes columns p and q of B orthogonal, V taking part; whether there was anything to do."""
+    x, y = B[:, p], B[:, q]
+    a, b, d = x.dot(x), y.dot(y), x.dot(y)
+    turned = 0
+    if abs(d) > max(_eps(B) * sqrt(a) * sqrt(b), _floor(B)):
+        turned = 1
+        c, s = _rotation(b - a, 2.0 * d)
+        v, w = V[:, p], V[:, q]
+        B[:, p], B[:, q] = c * x - s * y, s * x + c * y
+        V[:, p], V[:, q] = c * v - s * w, s * v + c * w
+    return turned
+
+
+@func
+def _order_columns(B: template(), V: template(), p: template(), q: template()):
+    """The longer column first; the sign keeps the determinants of V and B."""
+    x, y = B[:, p], B[:, q]
+    if x.dot(x) < y.dot(y):
+        v, w = V[:, p], V[:, q]
+        B[:, p], B[:, q] = y, -x
+        V[:, p], V[:, q] = w, -v
+
+
+@real_func
+def _svd(A):
+    """U, the diagonal, V; both rotations, so that the last number has the sign of det(A)."""
+    n = static(A.n)
+    up, down = _power(A)
+    B = A * down
+    V = Matrix.identity(A.dtype, n)
+    turned = 1
+    sweep = 0
+    while turned > 0 and sweep < _SWEEPS:
+        turned = 0
+        sweep += 1
+        for p in static(range(n - 1)):
+            for q in static(range(p + 1, n)):
+                turned += _turn_columns(B, V, p, q)
+    for last in static(range(n - 1, 0, -1)):
+        for p in static(range(last)):
+            _order_columns(B, V, p, p + 1)
+    U = Matrix.identity(A.dtype, n)
+    S = Vector.zero(A.dtype, n)
+    U[:, 0] = _unit(B[:, 0], U[:, 0])
+    if static(n == 2):
+        U[0, 1], U[1, 1] = -U[1, 0], U[0, 0]
+    else:
+        u, b = U[:, 0], B[:, 1]
+        U[:, 1] = _unit(b - u.dot(b) * u, _across(u))
+        U[:, 2] = u.cross(U[:, 1])
+    for k in static(range(n)):
+        S[k] = U[:, k].dot(B[:, k])
+        if static(k > 0):
+            S[k] = max(min(S[k], S[k - 1]), -S[k - 1])
+    return U, S * up, V
+
+
+@real_func
+def svd(A, dt=None):
+    """U, S, V with A = U @ S @ V.transpose(); S diagonal, largest first. For 2x2 and 3x3.
+
+    U and V of 3x3 are rotations, and the last number has the sign of det(A); of 2x2 both numbers
+    are positive or zero.
+    """
+    static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "SVD only supports 2×2 and 3×3 matrices.")
+    U, s, V = _svd(_typed(A, dt))
+    S = Matrix.zero(s.dtype, A.n, A.n)
+    if static(A.n == 2):
+        if s[1] < 0:
+            s[1] = -s[1]
+            U[:, 1] = -U[:, 1]
+    for k in static(range(A.n)):
+        S[k, k] = s[k]
+    return U, S, V
+
+
+@real_func
+def polar_decompose(A, dt=None):
+    """R, S with A = R @ S, R orthogonal, S symmetric. For 2x2 and 3x3.
+
+    Of 3x3 R is a rotation, and S has a negative eigenvalue where det(A) is negative; of 2x2 S is
+    positive semi-definite, and R a reflection then.
+    """
+    static_assert(A.n == A.m and (A.n == 2 or A.n == 3),
+                  "Polar decomposition only supports 2×2 and 3×3 matrices.")
+    U, S, V = svd(A, dt)
+    W = V.transpose()
+    return U @ W, V @ S @ W
+
+
+# ---- eigenvalues --------------------------------------------------------------------------------
+
+
+@func
+def _turn_both(S: template(), V: template(), p: template(), q: template()):
+    """Makes S[p, q] zero, V taking part; whether there was anything to do."""
+    turned = 0
+    d = S[p, q]
+    if abs(d) > _eps(S) * 0.0625:
+        turned = 1
+        c, s = _rotation(S[q, q] - S[p, p], 2.0 * d)
+        for k in static(range(S.n)):
+            x, y = S[k, p], S[k, q]
+            S[k, p], S[k, q] = c * x - s * y, s * x + c * y
+        for k in static(range(S.n)):
+            x, y = S[p, k], S[q, k]
+            S[p, k], S[q, k] = c * x - s * y, s * x + c * y
+            v, w = V[k, p], V[k, q]
+            V[k, p], V[k, q] = c * v - s * w, s * v + c * w
+        S[p, q], S[q, p] = 0.0, 0.0
+    return turned
+
+
+@func
+def _order_both(e: template(), V: template(), p: template(), q: template()):
+    """The smaller eigenvalue first."""
+    x, y = e[p], e[q]
+    if x > y:
+        e[p], e[q] = y, x
+        for k in static(range(V.n)):
+            V[k, p], V[k, q] = V[k, q], V[k, p]
+
+
+@real_func
+def _sym_eig(A):
+    n = static(A.n)
+    up, down = _power(A)
+    S = A * down
+    V = Matrix.identity(A.dtype, n)
+    e = Vector.zero(A.dtype, n)
+    turned = 1
+    sweep = 0
+    while turned > 0 and sweep < _SWEEPS:
+        turned = 0
+        sweep += 1
+        if static(n <= 3):
+            for p in static(range(n - 1)):
+                for q in static(range(p + 1, n)):
+                    turned += _turn_both(S, V, p, q)
+        else:
+            for p in range(n - 1):
+                for q in range(p + 1, n):
+                    turned += _turn_both(S, V, p, q)
+    for k in static(range(n)):
+        e[k] = S[k, k] * up
+    for last in range(n - 1):
+        for p in range(n - 1 - last):
+            _order_both(e, V, p, p + 1)
+    return e, V
+
+
+@real_func
+def sym_eig(A, dt=None):
+    """The eigenvalues of a symmetric matrix, smallest first, and its eigenvectors as columns. Up to 6x6."""
+    static_assert(A.n == A.m and A.n >= 2 and A.n <= 6,
+                  "Symmetric eigen solver currently supports sizes up to 6×6.")
+    return _sym_eig(_typed(A, dt))
+
+
+@real_func
+def make_spd(A, dt=None):
+    """The symmetric matrix without negative eigenvalues that is nearest to the symmetric A. Up to 6x6."""
+    e, V = sym_eig(A, dt)
+    M = Matrix.zero(e.dtype, A.n, A.n)
+    for i in range(A.n):
+        for j in range(A.n):
+            s = cast(0, e.dtype)
+            for k in static(range(A.n)):
+                s += V[i, k] * V[j, k] * max(e[k], 0.0)
+            M[i, j] = s
+    return M
+
+
+@func
+def _null_vector(M, otherwise):
+    """The vector v of length one that solves M v = 0 best, of a 2x2 matrix that is singular."""
+    x, y = M[0, :], M[1, :]
+    longer = select(x.dot(x) < y.dot(y), y, x)
+    return _unit(Vector([-longer[1], longer[0]]), otherwise)
+
+
+@real_func
+def eig(A, dt=None):
+    """Eigenvalues and eigenvectors of a 2x2 matrix, which may be complex.
+
+    Row i of the first result is eigenvalue i: real part, imaginary part. Column i of the second one
+    is its eigenvector: real and imaginary part of the first element, then of the second. Larger
+    real part first, or the positive imaginary part.
+    """
+    static_assert(A.n == 2 and A.m == 2, "Eigen solver only supports 2×2 matrices.")
+    B = _typed(A, dt)
+    up, down = _power(B)
+    B = B * down
+    p = 0.5 * (B[0, 0] - B[1, 1])
+    bc = B[0, 1] * B[1, 0]
+    d = p * p + bc
+    values = Matrix.zero(B.dtype, 2, 2)
+    vectors = Matrix.zero(B.dtype, 4, 2)
+    if d >= 0:
+        z = p + select(p < 0, -1.0, 1.0) * sqrt(d)
+        far = B[1, 1] + z
+        near = far
+        if z != 0:
+            near = B[1, 1] - bc / z
+        values[0, 0], values[1, 0] = max(far, near), min(far, near)
+        for k in static(range(2)):
+            C = B - values[k, 0] * Matrix.identity(B.dtype, 2)
+            other = Vector.zero(B.dtype, 2)
+            other[k] = 1.0
+            v = _null_vector(C, other)
+            vectors[0, k], vectors[2, k] = v[0], v[1]
+    else:
+        w = sqrt(-d)
+        for k in static(range(2)):
+            values[k, 0] = 0.5 * (B[0, 0] + B[1, 1])
+            values[k, 1] = w if k == 0 else -w
+            # One row of (A - value) v = 0: (p, -w) and B[0, 1], or B[1, 0] and (-p, -w).
+            v = Vector([B[0, 1], 0.0, -p, values[k, 1]])
+            if abs(B[0, 1]) < abs(B[1, 0]):
+                v = Vector([p, values[k, 1], B[1, 0], 0.0])
+            vectors[:, k] = _unit(v, v)
+    return values * up, vectors
+
+
+# ---- equations ----------------------------------------------------------------------------------
+
+
+@func
+def _pivot(R: template(), col: template(), row: template()):
+    """The row with the larger entry in a column comes first."""
+    if abs(R[col, col]) < abs(R[row, col]):
+        x, y = R[col, :], R[row, :]
+        R[col, :], R[row, :] = y, x
+
+
+@real_func
+def _solve(A, b):
+    n = static(A.n)
+    R = Matrix.zero(A.dtype, n, n + 1)
+    for i in static(range(n)):
+        row = A[i, :]
+        up, down = _power(row)
+        for j in static(range(n)):
+            R[i, j] = row[j] * down
+        R[i, n] = b[i] * down
+    for col in static(range(n)):
+        for row in static(range(col + 1, n)):
+            _pivot(R, col, row)
+        assert R[col, col] != 0.0, "Matrix is singular in linear solve."
+        for row in static(range(col + 1, n)):
+            f = R[row, col] / R[col, col]
+            R[row, :] = R[row, :] - f * R[col, :]
+    x = Vector.zero(A.dtype, n)
+    for i in static(range(n - 1, -1, -1)):
+        s = R[i, n]
+        for j in static(range(i + 1, n)):
+            s -= R[i, j] * x[j]
+        x[i] = s / R[i, i]
+    return x
+
+
+@real_func
+def solve(A, b, dt=None):
+    """The vector x with A @ x = b. For 2x2 and 3x3; of a singular A it is no number."""
+    static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "Solver only supports 2D and 3D matrices.")
+    static_assert(A.n == b.n and b.m == 1, "Matrix and vector dimensions dismatch.")
+    return _solve(_typed(A, dt), _typed(b, dt))
+
+
+__all__ = ["eig", "make_spd", "polar_decompose", "solve", "svd", "sym_eig"]
