@@ -53,6 +53,30 @@ def compile_c(text):
         return ctypes.CDLL(str(library))
 
 
+# What a peer's interpreter installs, and the module that shows that it is there.
+VENVS = {"quadrants": ("quadrants", "quadrants numpy"), "taichi": ("taichi", "taichi numpy"),
+         "numba": ("numba", "numba numpy")}
+
+
+def venv(name):
+    """The interpreter of a peer's own virtual environment below the user's cache folder, made
+    from PyPI at first use, or None (with a line that says so) when that cannot be."""
+    module, packages = VENVS[name]
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    folder = cache / "ingot-bench" / name
+    python = folder / "bin" / "python"
+    try:
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+            command = [str(python), "-m", "pip", "install", "-q", *packages.split()]
+            subprocess.run(command, check=True)
+        subprocess.run([str(python), "-c", f"import {module}"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as e:
+        print(f"not run: {name} ({e})", file=sys.stderr)
+        return None
+    return str(python)
+
+
 def pointer(array):
     """Address of a NumPy array's data for a C function."""
     return ctypes.c_void_p(array.ctypes.data)

@@ -4,6 +4,8 @@
  *
  * A task is `int32_t task(ing_ctx *, int64_t begin, int64_t end, int64_t chunk)`;
  * non-zero = stopped (error or cancel). Serial tasks are called with begin = 0, end = 1.
+ * `chunk` numbers the chunk that begins at `begin`; a task with partial results is called
+ * once more at the end, with begin = 0, end = chunks, chunk = -1, to combine them.
  *
  * Each thread of a launch has its own ing_ctx (copied from the launch's), sharing what
  * the pointers point to; `fuel` is therefore never shared. Native code decrements fuel on
@@ -75,6 +77,8 @@ typedef struct ing_ctx {
     uint64_t task;
     uint64_t stream;
     uint64_t draw;
+    /* What the chunks of a reduction left (src/pass/reduce.h); only while its task runs. */
+    uint64_t *partials;
 } ing_ctx;
 
 typedef int32_t (*ing_task_fn)(ing_ctx *, int64_t begin, int64_t end, int64_t chunk);

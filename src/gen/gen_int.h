@@ -33,6 +33,8 @@ enum {
 typedef enum ing_gen_root {
     ING_GEN_UNKNOWN, /* a parameter: whatever the caller passed */
     ING_GEN_LOCAL,
+    ING_GEN_LANES, /* a local from outside the parallel loop: the lanes of a reduction, one
+                      for each iteration (src/pass/reduce.h) */
     ING_GEN_ARRAY,
     ING_GEN_BUFFER,
     ING_GEN_CONTEXT, /* argument words and pointers: never change while a task runs */

@@ -30,6 +30,7 @@ const char *ing_gen_access(const ing_gen *g, ing_gen_root root) {
     case ING_GEN_ARRAY: return g->parallel ? ARRAY GROUP : ARRAY;
     case ING_GEN_BUFFER: return g->parallel ? LAUNCH GROUP : LAUNCH;
     case ING_GEN_CONTEXT: return g->parallel ? NOWRITE GROUP : NOWRITE;
+    case ING_GEN_LANES: return g->parallel ? GROUP : "";
     default:
         return ""; /* locals: all iterations share the alloca, so never in a group */
     }
@@ -55,7 +56,8 @@ static txt load_extent(ing_gen *g, txt array, uint32_t axis) {
 }
 
 static txt task_bound(ing_gen *g, const ing_ir_inst *i) {
-    txt v = ing_gen_text("%s", i->op == ING_OP_TASK_BEGIN ? "%begin" : "%end");
+    const char *name = i->op == ING_OP_TASK_BEGIN ? "%begin" : "%end";
+    txt v = ing_gen_text("%s", i->op == ING_OP_TASK_CHUNK ? "%chunk" : name);
     return ing_gen_cast(g, ING_I64, (ing_dtype)i->type, v);
 }
 
@@ -74,6 +76,7 @@ static bool input_op(ing_gen *g, uint32_t id) {
             ing_gen_cast(g, ING_I64, (ing_dtype)i->type, load_extent(g, v[i->a], i->b));
         return true;
     case ING_OP_TASK_BEGIN:
+    case ING_OP_TASK_CHUNK:
     case ING_OP_TASK_END: v[id] = task_bound(g, i); return true;
     default: return false;
     }
@@ -121,6 +124,15 @@ static txt buffer_slot(ing_gen *g, const ing_ir_inst *i) {
     return ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %u", b.s, i->a);
 }
 
+static txt partial(ing_gen *g, const ing_ir_inst *i) {
+    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
+                        offsetof(ing_ctx, partials));
+    txt b = ing_gen_def(g, "load ptr, ptr %s, align 8%s", p.s,
+                        ing_gen_access(g, ING_GEN_CONTEXT));
+    return ing_gen_def(g, "getelementptr inbounds i64, ptr %s, i64 %s", b.s,
+                       g->vals[i->a].s);
+}
+
 static txt member(ing_gen *g, const ing_ir_inst *i) {
     ing_type agg = ing_ir_type(g->m, ing_gen_type_of(g, i->a))->elem;
     txt ty = ing_gen_type_mem(g, agg);
@@ -162,7 +174,8 @@ static bool address_op(ing_gen *g, uint32_t id) {
     switch (i->op) {
     case ING_OP_ALLOCA:
         g->vals[id] = local(g, id, i);
-        g->roots[id] = ING_GEN_LOCAL;
+        g->roots[id] =
+            g->parallel || g->f->kind != ING_IR_TASK ? ING_GEN_LOCAL : ING_GEN_LANES;
         return true;
     case ING_OP_ELEM:
         g->vals[id] = element(g, i);
@@ -170,6 +183,10 @@ static bool address_op(ing_gen *g, uint32_t id) {
         return true;
     case ING_OP_BUFFER:
         g->vals[id] = buffer_slot(g, i);
+        g->roots[id] = ING_GEN_BUFFER;
+        return true;
+    case ING_OP_PARTIAL:
+        g->vals[id] = partial(g, i);
         g->roots[id] = ING_GEN_BUFFER;
         return true;
     case ING_OP_MEMBER:
@@ -303,6 +320,10 @@ static txt atomic_loop(ing_gen *g, uint32_t kind, ing_dtype t, txt p, txt v,
     return old;
 }
 
+static bool is_local(ing_gen_root root) {
+    return root == ING_GEN_LOCAL || root == ING_GEN_LANES;
+}
+
 static txt atomic(ing_gen *g, const ing_ir_inst *i) {
     txt p = g->vals[i->a], v = g->vals[i->b];
     ing_gen_root root = (ing_gen_root)g->roots[i->a];
@@ -311,7 +332,7 @@ static txt atomic(ing_gen *g, const ing_ir_inst *i) {
         return v;
     }
     ing_dtype t = (ing_dtype)i->type;
-    if (i->flags & ING_IR_PRIVATE || root == ING_GEN_LOCAL) {
+    if (i->flags & ING_IR_PRIVATE || is_local(root)) {
         txt old = load(g, t, p, root);
         store(g, t, update(g, i->c, t, old, v), p, root);
         return old;
@@ -329,7 +350,7 @@ static txt compare_and_swap(ing_gen *g, const ing_ir_inst *i) {
     ing_gen_root root = (ing_gen_root)g->roots[i->a];
     ing_dtype t = (ing_dtype)i->type;
     txt ty = ing_gen_type_mem(g, t), old;
-    if (i->flags & ING_IR_PRIVATE || root == ING_GEN_LOCAL) {
+    if (i->flags & ING_IR_PRIVATE || is_local(root)) {
         old = load(g, t, p, root);
         txt same =
             ing_gen_def(g, "icmp eq %s %s, %s", ing_gen_type(g, t).s, old.s, want.s);

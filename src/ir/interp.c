@@ -24,7 +24,7 @@ typedef struct call { /* where a caller goes on */
 typedef struct vm {
     const ing_ir_mod *m;
     ing_ctx *ctx;
-    int64_t begin, end;
+    int64_t begin, end, chunk;
     ing_flat *flats;
     uint32_t n_flats;
     ing_vec(call) calls;
@@ -287,12 +287,16 @@ static void run_data(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
         WORD(s->d) = ing_ir_norm(s->dtype, (uint64_t)v->begin);
         break;
     case ING_OP_TASK_END: WORD(s->d) = ing_ir_norm(s->dtype, (uint64_t)v->end); break;
+    case ING_OP_TASK_CHUNK: WORD(s->d) = (uint64_t)v->chunk; break;
     case ING_OP_ALLOCA:
         WORD(s->d) = (uintptr_t)(fp + s->d + 8);
         memset(fp + s->d + 8, 0, s->size);
         break;
     case ING_OP_ELEM: WORD(s->d) = element(v, f, s, fp); break;
     case ING_OP_BUFFER: WORD(s->d) = (uintptr_t)(v->ctx->buffer + s->a); break;
+    case ING_OP_PARTIAL:
+        WORD(s->d) = (uintptr_t)v->ctx->partials + 8 * WORD(s->a);
+        break;
     case ING_OP_SET_RET: v->ctx->rets[s->a] = WORD(s->b); break;
     case ING_OP_ATOMIC:
         WORD(s->d) =
@@ -426,8 +430,8 @@ static bool prepare(vm *v, uint32_t k) {
 }
 
 int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx,
-                      int64_t begin, int64_t end) {
-    vm v = {.m = m, .ctx = ctx, .begin = begin, .end = end};
+                      int64_t begin, int64_t end, int64_t chunk) {
+    vm v = {.m = m, .ctx = ctx, .begin = begin, .end = end, .chunk = chunk};
     uint8_t *fp = NULL;
     ctx->stream = ctx->draw = 0;
     if (prepare(&v, k)) fp = frame_push(&v, v.flats[0].frame);

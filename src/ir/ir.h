@@ -14,8 +14,8 @@
  *     (What the builder is given after a block ended belongs to none and means nothing.)
  *  I4 only the last instruction of a block may have flag T.
  *  I5 in a kernel function, LOOPs with ING_IR_PARALLEL stand only in the outermost block;
- *     after the split pass each is the only one of a task of its own, and may stand in a
- *     loop over rows there (src/pass/rows.c).
+ *     after the split pass each is the only one of a task of its own, and may stand in
+ *     loops over rows, chunks and blocks there (src/pass/rows.c, src/pass/reduce.h).
  *  I6 names and locations never change meaning: text and digests can drop them. The
  *     location of a CHECK, and of a PRINT that reports a fault, is data (the code carries
  *     it, R19): text always keeps it.
@@ -28,6 +28,8 @@
 
 enum { ING_IR_MAX_NESTING = 250, ING_IR_MAX_TYPE_DEPTH = 16 };
 enum { ING_IR_MAX_TYPE_SIZE = 1 << 26, ING_IR_MAX_BUFFER = 1 << 30 };
+
+enum { ING_IR_MAX_CHUNK_SHIFT = 12, ING_IR_MAX_PARTIALS = 16 }; /* R23 */
 
 typedef enum ing_op {
     ING_OP_NONE,
@@ -169,6 +171,8 @@ typedef struct ing_ir_task {
     uint32_t func;        /* index in funcs, kind ING_IR_TASK */
     uint8_t kind;         /* ing_ir_task_kind */
     uint8_t may_run_long; /* WHILEs or trip counts that nobody knows: release the GIL */
+    uint8_t chunk_shift;  /* a range task with partial results: iterations per chunk */
+    uint32_t partials;    /* words that each chunk leaves; 0 = none */
     uint32_t cost; /* rough instructions per iteration (range) or in all (serial) */
     ing_ir_bound begin, end;
 } ing_ir_task;
@@ -340,6 +344,6 @@ uint64_t ing_ir_random(struct ing_ctx *ctx, ing_dtype t);
 
 /* Runs task `k` on the calling thread over [begin, end) as native code would (R24). */
 int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx,
-                      int64_t begin, int64_t end);
+                      int64_t begin, int64_t end, int64_t chunk);
 
 #endif

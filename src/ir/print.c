@@ -286,6 +286,8 @@ static void put_task_line(ing_bytes *out, const ing_ir_task *t) {
         put_bound(out, "begin", &t->begin);
         put_bound(out, "end", &t->end);
     }
+    if (t->partials)
+        ing_bytes_printf(out, " partials %u %u", t->partials, t->chunk_shift);
     ing_bytes_printf(out, " cost %u%s\n", t->cost, t->may_run_long ? " long" : "");
 }
 

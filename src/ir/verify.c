@@ -108,9 +108,10 @@ static ing_status check_inputs(verifier *v, const ing_ir_inst *i) {
         RULE(i->b < info_of(v, i->a)->rank, "no such axis");
         RULE(is_index(i->type), "yields i32 or i64");
         break;
-    default: /* TASK_BEGIN, TASK_END */
+    default: /* TASK_BEGIN, TASK_END, TASK_CHUNK */
         RULE(v->f->kind == ING_IR_TASK, "stands only in tasks");
         RULE(is_index(i->type), "yields i32 or i64");
+        RULE(i->op != ING_OP_TASK_CHUNK || i->type == ING_I64, "yields i64");
     }
     return ING_OK;
 }
@@ -150,6 +151,12 @@ static ing_status check_memory(verifier *v, const ing_ir_inst *i) {
         RULE((uint64_t)i->a + ing_ir_type_size(v->m, r->elem) <= v->m->buffer_bytes,
              "lies outside the launch buffer");
         RULE(i->a % ing_ir_type_align(v->m, r->elem) == 0, "is not aligned");
+        break;
+    case ING_OP_PARTIAL:
+        RULE(v->f->kind == ING_IR_TASK, "stands only in tasks");
+        RULE(r->kind == ING_TYPE_REF && ing_ir_is_scalar(r->elem),
+             "yields a ref to a scalar");
+        RULE(type_of(v, i->a) == ING_I64, "the index is i64");
         break;
     case ING_OP_LOAD:
         RULE(info_of(v, i->a)->kind == ING_TYPE_REF, "needs a ref");
@@ -282,14 +289,14 @@ static ing_status check_loop(verifier *v, uint32_t id) {
     RULE(type_of(v, i->a) == i->type && type_of(v, i->b) == i->type,
          "the bounds are of another type");
     if (parallel) {
-        bool in_rows = v->f->kind == ING_IR_TASK && v->depth == 2 && v->rows;
+        bool in_rows = v->f->kind == ING_IR_TASK && v->rows;
         RULE(v->f->kind != ING_IR_FUNC && (v->depth == 1 || in_rows),
              "a parallel loop stands in the outermost block (I5)");
         v->n_parallel++;
         v->parallel = v->depth;
     }
     v->direct = parallel;
-    v->rows = !parallel && v->depth == 1;
+    v->rows = !parallel && (v->depth == 1 || v->rows);
     v->loops++;
     v->state[id] = VISIBLE;
     ING_TRY(check_block(v, i->c));
@@ -352,7 +359,7 @@ static ing_status check_inst(verifier *v, uint32_t id) {
     RULE(result != '0' || !yields, "yields no value");
     RULE(result == '0' || yields || i->op == ING_OP_CALL, "yields a value");
     ING_TRY(check_uses(v, i));
-    if (i->op <= ING_OP_TASK_END) return check_inputs(v, i);
+    if (i->op <= ING_OP_TASK_CHUNK) return check_inputs(v, i);
     if (i->op <= ING_OP_SET_RET) return check_memory(v, i);
     if (i->op <= ING_OP_CLZ) return check_arith(v, i);
     if (i->op <= ING_OP_SELECT) return check_convert(v, i);
@@ -407,15 +414,15 @@ static ing_status check_func(verifier *v) {
     return s;
 }
 
-/* Parallel loops of a task: in its outermost block, or in the loop over rows there. */
-static uint32_t count_parallel(const ing_ir_func *f, uint32_t block, bool nested) {
+/* Parallel loops of a task: in its outermost block, or in loops around it alone. */
+static uint32_t count_parallel(const ing_ir_func *f, uint32_t block) {
     uint32_t count = 0;
     for (uint32_t k = 0; k < ing_ir_block_len(f, block); k++) {
         const ing_ir_inst *i = ing_ir_at(f, ing_ir_block_ids(f, block)[k]);
         if (i->op != ING_OP_LOOP) continue;
         bool parallel = i->flags & ING_IR_PARALLEL;
         count += parallel;
-        if (!parallel && !nested) count += count_parallel(f, i->c, true);
+        if (!parallel) count += count_parallel(f, i->c);
     }
     return count;
 }
@@ -442,7 +449,7 @@ static ing_status check_tasks(verifier *v) {
         v->f = m->funcs.at[t->func];
         RULE(v->f->kind == ING_IR_TASK, "a task's function is of another kind");
         bool range = t->kind == ING_IR_TASK_RANGE;
-        RULE(count_parallel(v->f, v->f->body, false) == range,
+        RULE(count_parallel(v->f, v->f->body) == range,
              "a range task has one parallel loop (I5)");
         if (!range) continue;
         ING_TRY(check_bound(v, &t->begin));

@@ -1,6 +1,6 @@
 /* Variants as bytes. Everything read is checked against what it must be for the launch to
  * be safe (words inside the argument block, bounds inside the buffer, trees that exist):
- * a checksum precedes this, but nothing here relies on it. Little-endian; version 1:
+ * a checksum precedes this, but nothing here relies on it. Little-endian; version 2:
  *
  *   u32 version
  *   paths, trace                              as in src/trace/index.c
@@ -9,14 +9,14 @@
  *   u32 binds, each u8 kind, dtype, written, 0; u32 arg, word, path; u8 element dtype,
  *       ndim, grad, element rank; u32 element shape [2]; 12 bytes of layout
  *   u32 trees, u32 path each
- *   u32 tasks, each u8 kind, u8 long, u32 cost, bounds begin and end (u8 at, u64 value,
+ *   u32 tasks, each u8 kind, long, chunk shift; u32 partials, cost; bounds begin and end (u8 at, u64 value,
  *       u32 offset), u64 lo, u64 hi of the IR digest, u32 functions, u32 tree each
  *   u32 messages, u32 warnings, texts as u32 length + bytes (a warning is two) */
 #include "launch/record.h"
 
 #include <string.h>
 
-enum { VERSION = 1, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 2, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 void ing_record_init(ing_record *r) {
     memset(r, 0, sizeof *r);
@@ -69,6 +69,8 @@ static void put_bound(ing_bytes *out, const ing_ir_bound *b) {
 static void put_task(ing_bytes *out, const ing_record_task *t) {
     ing_bytes_u8(out, t->info.kind);
     ing_bytes_u8(out, t->info.may_run_long);
+    ing_bytes_u8(out, t->info.chunk_shift);
+    ing_bytes_u32(out, t->info.partials);
     ing_bytes_u32(out, t->info.cost);
     put_bound(out, &t->info.begin);
     put_bound(out, &t->info.end);
@@ -216,9 +218,13 @@ static ing_status get_task(ing_reader *r, ing_record *out) {
     ing_record_task t = {0};
     t.info.kind = ing_reader_u8(r);
     t.info.may_run_long = ing_reader_u8(r);
+    t.info.chunk_shift = ing_reader_u8(r);
+    t.info.partials = ing_reader_u32(r);
     t.info.cost = ing_reader_u32(r);
     bool ok = get_bound(r, out, &t.info.begin) && get_bound(r, out, &t.info.end) &&
-              t.info.kind <= ING_IR_TASK_RANGE;
+              t.info.kind <= ING_IR_TASK_RANGE &&
+              t.info.chunk_shift <= ING_IR_MAX_CHUNK_SHIFT &&
+              t.info.partials <= ING_IR_MAX_PARTIALS;
     t.ir.lo = ing_reader_u64(r);
     t.ir.hi = ing_reader_u64(r);
     t.n_trees = ing_reader_count(r, 4);

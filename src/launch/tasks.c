@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-static int32_t run_interp(void *self, ing_ctx *ctx, int64_t begin, int64_t end) {
+static int32_t run_interp(void *self, ing_ctx *ctx, int64_t begin, int64_t end,
+                          int64_t chunk) {
     const ing_launch_interp *t = self;
-    return ing_ir_interp(t->mod, t->task, ctx, begin, end);
+    return ing_ir_interp(t->mod, t->task, ctx, begin, end, chunk);
 }
 
 static const uint8_t bound_at[] = {
@@ -23,6 +24,8 @@ static void task_init(ing_rt_task *to, const ing_code_task *from) {
     to->fn = from->image ? ing_image_entry(from->image) : NULL;
     to->range = i->kind == ING_IR_TASK_RANGE;
     to->may_run_long = i->may_run_long;
+    to->chunk_shift = i->chunk_shift;
+    to->partials = i->partials;
     to->cost = i->cost;
     to->begin_at = bound_at[i->begin.at];
     to->end_at = bound_at[i->end.at];

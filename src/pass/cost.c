@@ -28,7 +28,8 @@ static uint32_t inst_cost(const ing_ir_inst *i) {
     case ING_OP_ALLOCA:
     case ING_OP_BUFFER:
     case ING_OP_TASK_BEGIN:
-    case ING_OP_TASK_END: return 0;
+    case ING_OP_TASK_END:
+    case ING_OP_TASK_CHUNK: return 0;
     case ING_OP_DIV:
     case ING_OP_REM:
     case ING_OP_FLOORDIV:

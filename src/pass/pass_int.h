@@ -10,6 +10,7 @@ ing_status ing_pass_simplify(ing_ir_mod *m, const ing_pass_options *o, ing_err *
 ing_status ing_pass_split(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_cost(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_rows(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 
 static inline ing_status ing_pass_done(const ing_ir_mod *m, ing_err *e) {
     return ing_ir_ok(m) ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for a pass");

@@ -15,6 +15,7 @@ static const struct {
     {"split", ing_pass_split},       /* the kernel becomes tasks */
     {"cost", ing_pass_cost},         /* how heavy each task is */
     {"rows", ing_pass_rows},         /* loops over several axes get an inner loop */
+    {"reduce", ing_pass_reduce},     /* sums into one place get lanes of their own */
 };
 
 enum { N_PASSES = sizeof passes / sizeof passes[0] };

@@ -45,10 +45,13 @@ typedef enum ing_rt_bound_at {
 
 typedef struct ing_rt_task {
     ing_task_fn fn; /* native code, or NULL: interp is called */
-    int32_t (*interp)(void *self, ing_ctx *ctx, int64_t begin, int64_t end);
+    int32_t (*interp)(void *self, ing_ctx *ctx, int64_t begin, int64_t end,
+                      int64_t chunk);
     void *interp_self;
     bool range;               /* else serial: called once with [0, 1) */
     bool may_run_long;        /* release the GIL whatever the trip count */
+    uint8_t chunk_shift;      /* with partials: iterations per chunk, as a shift */
+    uint32_t partials;        /* words that each chunk leaves, 0 = none */
     uint32_t cost;            /* per iteration, from ing_ir_task */
     uint8_t begin_at, end_at; /* ing_rt_bound_at */
     int64_t begin, end;       /* constant, byte offset in the buffer, or word number */

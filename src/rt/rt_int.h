@@ -34,9 +34,10 @@
 #define PIECES_PER_THREAD 8u
 #define PIECES_MOST       256u
 #define PIECE_MIN_UNITS   (2u * UNITS_PER_US)
-/* R23: the chunk of a reduction; a grain divides it or is a multiple of it. */
-#define CHUNK_SHIFT       12
-#define CHUNK_ITERS       ((uint64_t)1 << CHUNK_SHIFT)
+/* Pieces of at least so many iterations begin at multiples of it. */
+#define EDGE_ITERS        64u
+/* Partial results of so many words are kept on the stack: those of small launches. */
+#define FEW_PARTIALS      64u
 /* A task whose cost nobody knows runs on the calling thread for this long first. */
 #define PROBE_NS          10000u
 /* A worker without work, and a launcher waiting for workers, spins this long, then
@@ -110,6 +111,7 @@ typedef struct run {
     atomic_uint stop;
     _Atomic(output *) out;     /* NULL until something is printed */
     fp_state fp_host, fp_task; /* before the launch, while tasks run */
+    uint64_t *partials;        /* of the task that runs, NULL = none */
     /* The rest belongs to the launching thread. */
     uint64_t units;     /* estimated work so far, saturating */
     uint64_t first_ns;  /* when the clock was first read, 0 = not yet */

@@ -95,7 +95,8 @@ void ing_rt_seat_init(seat *s, run *r, bool launcher) {
                        .fuel = FUEL_START,
                        .owner = s,
                        .print = ing_rt_print,
-                       .key = l->key};
+                       .key = l->key,
+                       .partials = r->partials};
     clear_error(&s->error);
     s->run = r;
     s->fuel = FUEL_START;
@@ -116,15 +117,20 @@ static void report(seat *s, const ing_rt_task *t) {
     r->launch->error = s->error;
 }
 
-bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
-                      int64_t base) {
-    int64_t chunk = (int64_t)(((uint64_t)begin - (uint64_t)base) >> CHUNK_SHIFT);
+static bool call_task(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
+                      int64_t chunk) {
     s->ctx.task = (uint64_t)(t - s->run->launch->tasks);
     int32_t rc = t->fn ? t->fn(&s->ctx, begin, end, chunk)
-                       : t->interp(t->interp_self, &s->ctx, begin, end);
+                       : t->interp(t->interp_self, &s->ctx, begin, end, chunk);
     if (__builtin_expect(rc == 0 && s->error.code == ING_ABI_OK, 1)) return true;
     report(s, t);
     return false;
+}
+
+bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
+                      int64_t base) {
+    uint64_t from = (uint64_t)begin - (uint64_t)base;
+    return call_task(s, t, begin, end, (int64_t)(from >> t->chunk_shift));
 }
 
 /* ---- range tasks --------------------------------------------------------------------------- */
@@ -149,14 +155,15 @@ void ing_rt_job_work(job *j, seat *s) {
     }
 }
 
-/* R23: below CHUNK_ITERS a power of two, above it a multiple. Pieces end at multiples of
- * the grain counted from the loop's start, so none crosses a chunk's edge unless it is
- * made of whole chunks; a first piece that starts inside a chunk ends with it. */
-static uint64_t round_grain(uint64_t grain, uint64_t first) {
-    if (grain >= CHUNK_ITERS) {
-        return first % CHUNK_ITERS ? CHUNK_ITERS : grain & ~(CHUNK_ITERS - 1);
-    }
-    return grain < 2 ? 1 : (uint64_t)1 << (63 - __builtin_clzll(grain));
+/* R23: whole chunks, counted from the loop's start; else edges where lines of memory have
+ * theirs, when iterations are that small. */
+static uint64_t round_grain(uint64_t grain, uint64_t chunk) {
+    if (chunk == 1 && grain >= EDGE_ITERS) chunk = EDGE_ITERS;
+    return grain < chunk ? chunk : grain & ~(chunk - 1);
+}
+
+static uint64_t chunk_of(const ing_rt_task *t) {
+    return (uint64_t)1 << t->chunk_shift;
 }
 
 /* Cuts the rest of the loop, from j->first on, into pieces: `full` iterations take about
@@ -165,7 +172,7 @@ static void cut(job *j, uint64_t full, uint64_t least) {
     uint64_t grain = (j->trips - j->first) / ((uint64_t)j->threads * PIECES_PER_THREAD);
     if (grain > full) grain = full;
     if (grain < least) grain = least;
-    j->grain = round_grain(grain, j->first);
+    j->grain = round_grain(grain, chunk_of(j->task));
     j->skip = j->first / j->grain;
     j->pieces = (j->trips - 1) / j->grain + 1 - j->skip;
 }
@@ -180,7 +187,7 @@ static void offer_probed(job *j, uint64_t ns) {
     ing_rt_job_list(j);
 }
 
-/* Iterations here in steps of 1, 1, 2, 4, ... until the task has proved long. A single
+/* Iterations (chunks, of a reduction) here in steps of 1, 1, 2, 4, ... until the task has proved long. A single
  * long step is noticed by its polls (ing_rt_tick), else when it returns. */
 bool ing_rt_job_probe(job *j, seat *s) {
     run *r = j->run;
@@ -189,7 +196,7 @@ bool ing_rt_job_probe(job *j, seat *s) {
     r->probe_ns = start;
     bool ok = true;
     while (ok && !j->listed && j->first < j->trips && now - start < PROBE_NS) {
-        uint64_t b = j->first, step = b ? b : 1;
+        uint64_t b = j->first, step = b ? b : chunk_of(j->task);
         j->first = step < j->trips - b ? b + step : j->trips;
         ok = ing_rt_seat_call(s, j->task, at_offset(j->base, b),
                               at_offset(j->base, j->first), j->base);
@@ -237,10 +244,8 @@ __attribute__((noinline)) static void run_long(run *r, seat *s, const ing_rt_tas
     ing_rt_job_run(&j, s);
 }
 
-static void run_range(run *r, seat *s, const ing_rt_task *t, uint64_t each) {
-    int64_t begin = bound(r->launch, t->begin_at, t->begin);
-    int64_t end = bound(r->launch, t->end_at, t->end);
-    if (begin >= end) return;
+static void run_pieces(run *r, seat *s, const ing_rt_task *t, uint64_t each,
+                       int64_t begin, int64_t end) {
     uint64_t trips = (uint64_t)end - (uint64_t)begin;
     uint64_t units = saturating_mul(trips, each);
     expect_work(r, t, units);
@@ -249,6 +254,42 @@ static void run_range(run *r, seat *s, const ing_rt_task *t, uint64_t each) {
         return;
     }
     run_long(r, s, t, begin, trips, each);
+}
+
+/* A task with partial results: room for them, the loop, then one call that combines. Kept
+ * out of line, as run_long is. */
+__attribute__((noinline)) static void run_reduction(run *r, seat *s,
+                                                    const ing_rt_task *t, uint64_t each,
+                                                    int64_t begin, int64_t end) {
+    uint64_t few[FEW_PARTIALS], *room = few;
+    uint64_t trips = (uint64_t)end - (uint64_t)begin;
+    uint64_t chunks = ((trips - 1) >> t->chunk_shift) + 1;
+    if (chunks > FEW_PARTIALS / t->partials) {
+        size_t bytes = 0;
+        bool fits = !__builtin_mul_overflow(chunks, 8ull * t->partials, &bytes);
+        room = fits ? ing_malloc(bytes) : NULL;
+    }
+    if (!room) {
+        s->error.code = ING_ABI_MEMORY;
+        report(s, t);
+        return;
+    }
+    r->partials = s->ctx.partials = room;
+    run_pieces(r, s, t, each, begin, end);
+    if (!stopped(r)) call_task(s, t, 0, (int64_t)chunks, -1);
+    r->partials = s->ctx.partials = NULL;
+    if (room != few) ing_free(room);
+}
+
+static void run_range(run *r, seat *s, const ing_rt_task *t, uint64_t each) {
+    int64_t begin = bound(r->launch, t->begin_at, t->begin);
+    int64_t end = bound(r->launch, t->end_at, t->end);
+    if (begin >= end) return;
+    if (__builtin_expect(t->partials != 0, 0)) {
+        run_reduction(r, s, t, each, begin, end);
+    } else {
+        run_pieces(r, s, t, each, begin, end);
+    }
 }
 
 static void run_task(run *r, seat *s, const ing_rt_task *t) {

@@ -144,23 +144,36 @@ static ing_image *build(const ing_ir_mod *m, uint32_t k, const setup *t) {
     return image;
 }
 
-static void run_interp(const ing_ir_mod *m, side *s) {
-    for (uint32_t k = 0; k < m->tasks.len && !s->status; k++) {
-        const ing_ir_task *task = &m->tasks.at[k];
-        bool range = task->kind == ING_IR_TASK_RANGE;
-        s->status = ing_ir_interp(m, k, &s->ctx, range ? bound(s, &task->begin) : 0,
-                                  range ? bound(s, &task->end) : 1);
+enum { MAX_CHUNKS = 4096 }; /* of a reduction in a test */
+
+/* Runs task k on native code, or on the interpreter when fn is NULL; a reduction is combined
+ * at the end, as the runtime does. */
+static void run_task(const ing_ir_mod *m, uint32_t k, side *s, ing_task_fn fn) {
+    static uint64_t partials[MAX_CHUNKS * ING_IR_MAX_PARTIALS];
+    const ing_ir_task *task = &m->tasks.at[k];
+    bool range = task->kind == ING_IR_TASK_RANGE;
+    int64_t from = range ? bound(s, &task->begin) : 0;
+    int64_t to = range ? bound(s, &task->end) : 1, chunk = 0;
+    s->ctx.partials = partials;
+    for (bool again = true; again && !s->status;) {
+        s->status = fn ? fn(&s->ctx, from, to, chunk)
+                       : ing_ir_interp(m, k, &s->ctx, from, to, chunk);
+        again = chunk == 0 && task->partials && from < to;
+        to = ((to - from - 1) >> task->chunk_shift) + 1;
+        from = 0;
+        chunk = -1;
     }
+}
+
+static void run_interp(const ing_ir_mod *m, side *s) {
+    for (uint32_t k = 0; k < m->tasks.len && !s->status; k++) run_task(m, k, s, NULL);
 }
 
 static bool run_native(const ing_ir_mod *m, const setup *t, side *s) {
     for (uint32_t k = 0; k < m->tasks.len && !s->status; k++) {
-        const ing_ir_task *task = &m->tasks.at[k];
-        bool range = task->kind == ING_IR_TASK_RANGE;
         ing_image *image = build(m, k, t);
         if (!image) return false;
-        s->status = ing_image_entry(image)(&s->ctx, range ? bound(s, &task->begin) : 0,
-                                           range ? bound(s, &task->end) : 1, 0);
+        run_task(m, k, s, ing_image_entry(image));
         ing_image_unref(image);
     }
     return true;

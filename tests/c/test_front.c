@@ -63,8 +63,13 @@ static int32_t execute(job *j, memory *mem, ing_error_slot *error) {
     for (uint32_t k = 0; k < j->r.mod->tasks.len && !code; k++) {
         const ing_ir_task *t = &j->r.mod->tasks.at[k];
         bool range = t->kind == ING_IR_TASK_RANGE;
-        code = ing_ir_interp(j->r.mod, k, &ctx, range ? bound_of(&t->begin, &ctx) : 0,
-                             range ? bound_of(&t->end, &ctx) : 1);
+        int64_t from = range ? bound_of(&t->begin, &ctx) : 0;
+        int64_t to = range ? bound_of(&t->end, &ctx) : 1;
+        uint64_t partials[ING_IR_MAX_PARTIALS]; /* loops here have one chunk */
+        ctx.partials = partials;
+        code = ing_ir_interp(j->r.mod, k, &ctx, from, to, 0);
+        if (!code && t->partials && from < to)
+            code = ing_ir_interp(j->r.mod, k, &ctx, 0, 1, -1);
     }
     free(buffer);
     return code;

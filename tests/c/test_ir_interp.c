@@ -61,8 +61,18 @@ static int32_t run_tasks(const ing_ir_mod *m, launch *l) {
         /* in two pieces, so that nothing may depend on getting the whole range */
         int64_t mid =
             t->kind == ING_IR_TASK_RANGE && end > begin ? (begin + end) / 2 : end;
-        int32_t s = ing_ir_interp(m, k, &l->ctx, begin, mid);
-        if (!s && mid < end) s = ing_ir_interp(m, k, &l->ctx, mid, end);
+        uint64_t partials[64];
+        int64_t size = (int64_t)1 << t->chunk_shift, chunk = 0, last = 0;
+        if (t->partials) { /* whole chunks */
+            mid = end - begin > size ? begin + size : end;
+            chunk = 1;
+            last = ((end - begin - 1) >> t->chunk_shift) + 1;
+            CHECK(last * t->partials <= 64);
+            l->ctx.partials = partials;
+        }
+        int32_t s = ing_ir_interp(m, k, &l->ctx, begin, mid, 0);
+        if (!s && mid < end) s = ing_ir_interp(m, k, &l->ctx, mid, end, chunk);
+        if (!s && last > 0) s = ing_ir_interp(m, k, &l->ctx, 0, last, -1);
         if (s) return s;
     }
     return 0;
@@ -349,7 +359,7 @@ static void test_poll(void) {
     l.ctx.fuel = 10;
     l.ctx.poll = stop_at_third;
     polls = 0;
-    CHECK(ing_ir_interp(m, 0, &l.ctx, 0, 1) == ING_ABI_CANCELLED && polls == 3);
+    CHECK(ing_ir_interp(m, 0, &l.ctx, 0, 1, 0) == ING_ABI_CANCELLED && polls == 3);
     CHECK(l.error.code == 0);
     ing_ir_mod_free(m);
 }
@@ -389,7 +399,7 @@ static ing_ir_mod *shared;
 
 static void *hammer(void *arg) {
     ing_ctx ctx = *(ing_ctx *)arg; /* each thread has its own */
-    ing_ir_interp(shared, 0, &ctx, 0, ROUNDS);
+    ing_ir_interp(shared, 0, &ctx, 0, ROUNDS, 0);
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* Entries of the kernel level, damaged in every way with their checksum put right: paths,
  * traces, trees and whole variants either read back as written or are declined, and
- * nothing is read outside the bytes or left behind. Golden bytes for version 1. */
+ * nothing is read outside the bytes or left behind. Golden bytes for version 2. */
 #include "check.h"
 #include "launch/record.h"
 
@@ -49,6 +49,8 @@ static void record_fill(ing_record *r, ing_paths *p) {
     CHECK(ing_vec_push(&r->trees, (ing_path)1) && ing_vec_push(&r->trees, last));
     ing_record_task t = {.ir = digest_of(99), .n_trees = 2};
     t.info.kind = ING_IR_TASK_RANGE;
+    t.info.chunk_shift = 6;
+    t.info.partials = 3;
     t.info.cost = 12;
     t.info.begin = (ing_ir_bound){.at = ING_IR_BOUND_CONST, .value = -4};
     t.info.end = (ing_ir_bound){.at = ING_IR_BOUND_BUFFER, .offset = 56};
@@ -413,10 +415,10 @@ static void test_no_memory(void) {
     ing_bytes_fini(&b);
 }
 
-/* Version 1, byte by byte. Whoever changes the format changes its number. */
+/* Version 2, byte by byte. Whoever changes the format changes its number. */
 static void test_golden(void) {
     static const char want[] =
-        "0100000004000000000000000100000061030000006366670100000066050000"
+        "0200000004000000000000000100000061030000006366670100000066050000"
         "0000000000010000000000000000000000000000000000000002000000010000"
         "000000000000000000020000000b000000020000000000000000000000010000"
         "0005000000030000000000000000000000040000000c00000000000000fdffff"
@@ -427,7 +429,8 @@ static void test_golden(void) {
         "0009000000400000000100020000000b05020000000100010000000000020000"
         "00020000000b0201000000000000000000000100000000000000000000000400"
         "0001000000080000000000000000000000000000000000000000000000000000"
-        "00000000000200000001000000050000000100000001000c00000000fcffffff"
+        "000000000002000000010000000500000001000000010006030000000c000000"
+        "00fcffffff"
         "ffffffff00000000010000000000000000380000001ffccd39bc12742f6a0000"
         "0000000000020000000100000000000000010000000100000010000000697420"
         "6d75737420626520736d616c6c040000006e6f74650c00000074686973206973"

@@ -17,7 +17,8 @@
 typedef struct shared {
     ing_rt *rt;
     int number;
-    int64_t begin, end;
+    int64_t begin, end, total, fail;
+    uint8_t shift; /* of a chunk */
     uint8_t *seen;
     atomic_llong iters, calls, bad;
     atomic_int threads; /* distinct ones */
@@ -69,12 +70,11 @@ static int32_t launch(ing_rt *rt, shared *s, const ing_rt_task *t, uint32_t n) {
 
 /* ---- which iterations run ---------------------------------------------------------- */
 
-/* A call stays within one 4,096-chunk or is made of whole ones (R23). */
+/* A call is made of whole chunks, and knows the number of the first (R23). */
 static bool aligned(const shared *s, int64_t begin, int64_t end, int64_t chunk) {
-    int64_t b = begin - s->begin, e = end - s->begin;
-    if (chunk != b / 4096) return false;
-    if (b / 4096 == (e - 1) / 4096) return true;
-    return b % 4096 == 0 && (e % 4096 == 0 || end == s->end);
+    int64_t b = begin - s->begin, e = end - s->begin, mask = (1 << s->shift) - 1;
+    if (chunk != b >> s->shift) return false;
+    return (b & mask) == 0 && ((e & mask) == 0 || end == s->end);
 }
 
 static int32_t mark(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
@@ -87,18 +87,26 @@ static int32_t mark(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
     return 0;
 }
 
-static void covers(ing_rt *rt, int64_t begin, int64_t end, uint32_t cost,
-                   bool unknown) {
+static void covers_chunks(ing_rt *rt, int64_t begin, int64_t end, uint32_t cost,
+                          bool unknown, uint8_t shift) {
     size_t n = end > begin ? (size_t)(end - begin) : 0, wrong = 0;
-    shared s = {.begin = begin, .end = end, .seen = calloc(n + 1, 1)};
+    shared s = {.begin = begin, .end = end, .shift = shift, .seen = calloc(n + 1, 1)};
     ing_rt_task t = range_task(mark, begin, end, cost);
     t.may_run_long = unknown;
+    t.chunk_shift = shift;
     CHECK(launch(rt, &s, &t, 1) == 0);
     for (size_t i = 0; i < n; i++) wrong += s.seen[i] != 1;
     CHECK(wrong == 0 && s.seen[n] == 0);
     CHECK(s.bad == 0 && s.iters == (long long)n);
     if (n == 0) CHECK(s.calls == 0);
     free(s.seen);
+}
+
+static void covers(ing_rt *rt, int64_t begin, int64_t end, uint32_t cost,
+                   bool unknown) {
+    covers_chunks(rt, begin, end, cost, unknown, 0);
+    covers_chunks(rt, begin, end, cost, unknown, 4);
+    covers_chunks(rt, begin, end, cost, unknown, 12);
 }
 
 static void test_coverage(void) {
@@ -167,9 +175,62 @@ static int32_t write_bounds(ing_ctx *ctx, int64_t begin, int64_t end, int64_t ch
     return 0;
 }
 
-static int32_t interp_count(void *self, ing_ctx *ctx, int64_t begin, int64_t end) {
+static int32_t interp_count(void *self, ing_ctx *ctx, int64_t begin, int64_t end,
+                            int64_t chunk) {
+    (void)chunk;
     *(int *)self += 1;
     return count_only(ctx, begin, end, 0);
+}
+
+/* ---- partial results ------------------------------------------------------------------ */
+
+/* Each chunk leaves the sum of its indices and one; combined in order. */
+static int32_t sum_up(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
+    shared *s = of(ctx);
+    if (chunk < 0) {
+        for (int64_t c = begin; c < end; c++) {
+            s->total += (int64_t)ctx->partials[2 * c];
+            atomic_fetch_add(&s->iters, (long long)ctx->partials[2 * c + 1]);
+        }
+        atomic_fetch_add(&s->calls, 1);
+        return 0;
+    }
+    for (int64_t from = begin; from < end; from += 16, chunk++) {
+        int64_t sum = 0, to = from + 16 < end ? from + 16 : end;
+        for (int64_t i = from; i < to; i++) sum += i;
+        ctx->partials[2 * chunk] = (uint64_t)sum;
+        ctx->partials[2 * chunk + 1] = 1;
+    }
+    if (!s->fail || begin < s->fail) return 0;
+    ctx->error->code = ING_ABI_ASSERT;
+    return ING_ABI_ASSERT;
+}
+
+static void test_partials(void) {
+    static const int64_t trips[] = {0, 1, 15, 16, 17, 500, 100000};
+    for (uint32_t threads = 1; threads <= 3; threads++) {
+        ing_rt *rt = ing_rt_new(threads);
+        for (size_t i = 0; i < 2 * sizeof trips / sizeof *trips; i++) {
+            int64_t n = trips[i / 2];
+            shared s = {0};
+            ing_rt_task t = range_task(sum_up, 0, n, 100);
+            t.may_run_long = i % 2;
+            t.chunk_shift = 4;
+            t.partials = 2;
+            CHECK(launch(rt, &s, &t, 1) == 0);
+            CHECK(s.total == n * (n - 1) / 2 && s.iters == (n + 15) / 16);
+            CHECK(s.calls == (n > 0)); /* combined once, not at all for nothing */
+        }
+        shared s = {.fail = 50000};
+        ing_rt_task t = range_task(sum_up, 0, 100000, 100);
+        t.chunk_shift = 4;
+        t.partials = 2;
+        CHECK(launch(rt, &s, &t, 1) == ING_ABI_ASSERT && s.calls == 0);
+        ing_alloc_fail_at(1);
+        CHECK(launch(rt, &s, &t, 1) == ING_ABI_MEMORY && s.calls == 0);
+        ing_alloc_fail_at(0);
+        ing_rt_free(rt);
+    }
 }
 
 static void test_buffer_and_interp(void) {
@@ -780,6 +841,7 @@ int main(void) {
     alarm(300);
     test_coverage();
     test_huge_ranges();
+    test_partials();
     test_buffer_and_interp();
     test_uneven();
     test_small_launches();

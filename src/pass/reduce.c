@@ -1,0 +1,187 @@
+/* Reductions: which updates of a parallel loop go to lanes. The rules stand in reduce.h;
+ * reduce_emit.c writes the loop. Must never take an update whose old value is used or whose
+ * target anything else in the loop touches. */
+#include "pass/reduce.h"
+
+#include <string.h>
+
+enum {
+    CHUNK_UNITS = 1
+        << 18,      /* rough instructions per chunk, at most: 65 us of scalar code */
+    LONG_SHIFT = 6, /* of loops whose cost nobody knows */
+    MIN_SHIFT = 4,
+};
+
+typedef struct target { /* what an address points into */
+    uint16_t op;        /* ARRAY, BUFFER; else 0 */
+    uint32_t a;
+} target;
+
+typedef struct finder {
+    ing_reduce r;
+    uint8_t *inside; /* per instruction: in the parallel loop */
+    uint8_t *used;   /* per instruction: its value is an operand of another */
+    bool calls;
+} finder;
+
+static const ing_ir_inst *at(const finder *x, uint32_t id) {
+    return ing_ir_at(x->r.f, id);
+}
+
+static target target_of(const finder *x, uint32_t ref) {
+    const ing_ir_inst *i = at(x, ref);
+    while (i->op == ING_OP_ELEM || i->op == ING_OP_MEMBER || i->op == ING_OP_MEMBER_DYN)
+        i = at(x, i->a);
+    bool known = i->op == ING_OP_ARRAY || i->op == ING_OP_BUFFER;
+    return known ? (target){i->op, i->a} : (target){0, 0};
+}
+
+static bool same(target a, target b) {
+    return a.op == b.op && a.a == b.a;
+}
+
+/* ---- the loop ----------------------------------------------------------------------------- */
+
+static bool uses_are_invariant(const finder *x, const ing_ir_inst *i) {
+    ing_ir_uses u;
+    ing_ir_inst_uses(x->r.f, i, &u);
+    bool all = true;
+    for (uint32_t k = 0; k < u.n_fixed; k++) all &= x->r.invariant[u.fixed[k]];
+    for (uint32_t k = 0; k < u.n_list; k++) all &= x->r.invariant[u.list[k]];
+    return all;
+}
+
+static void note_uses(finder *x, const ing_ir_inst *i) {
+    ing_ir_uses u;
+    ing_ir_inst_uses(x->r.f, i, &u);
+    for (uint32_t k = 0; k < u.n_fixed; k++) x->used[u.fixed[k]] = 1;
+    for (uint32_t k = 0; k < u.n_list; k++) x->used[u.list[k]] = 1;
+}
+
+/* What is defined outside the parallel loop is the same in each iteration, but for the index
+ * of a loop over rows; inside it, what is computed from such values alone. */
+static void walk(finder *x, uint32_t block, bool inside) {
+    const ing_ir_func *f = x->r.f;
+    for (uint32_t k = 0; k < ing_ir_block_len(f, block); k++) {
+        uint32_t id = ing_ir_block_ids(f, block)[k], blocks[2];
+        const ing_ir_inst *i = at(x, id);
+        bool parallel = i->op == ING_OP_LOOP && (i->flags & ING_IR_PARALLEL);
+        bool pure = ing_op_get((ing_op)i->op)->flags & ING_OPF_P;
+        bool piece = i->op >= ING_OP_TASK_BEGIN && i->op <= ING_OP_TASK_CHUNK;
+        bool once = !inside && block == f->body && i->op != ING_OP_LOOP;
+        x->inside[id] = inside;
+        x->r.invariant[id] = !piece && (once || (pure && uses_are_invariant(x, i)));
+        note_uses(x, i);
+        if (parallel) x->r.loop = id;
+        x->r.random |= i->op == ING_OP_RANDOM;
+        x->calls |= inside && i->op == ING_OP_CALL;
+        uint32_t n = ing_ir_inst_blocks(i, blocks);
+        for (uint32_t j = 0; j < n; j++) walk(x, blocks[j], inside || parallel);
+    }
+}
+
+/* ---- R1, R2 ---------------------------------------------------------------------------------- */
+
+static bool qualifies(const finder *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    if (i->op != ING_OP_ATOMIC || !x->inside[id] || x->used[id]) return false;
+    if (i->c == ING_IR_ATOMIC_XCHG || i->type == ING_U1) return false;
+    return x->r.invariant[i->a] && target_of(x, i->a).op;
+}
+
+static uint8_t lane_kind(uint32_t kind) {
+    return kind == ING_IR_ATOMIC_SUB ? ING_IR_ATOMIC_ADD : (uint8_t)kind;
+}
+
+/* Whether instruction j of the loop leaves target t alone, or updates it in that way. */
+static bool agrees(const finder *x, uint32_t j, target t, uint8_t kind) {
+    const ing_ir_inst *i = at(x, j);
+    switch (i->op) {
+    case ING_OP_LOAD:
+    case ING_OP_STORE:
+    case ING_OP_CAS: return !same(target_of(x, i->a), t);
+    case ING_OP_ATOMIC:
+        if (!same(target_of(x, i->a), t)) return true;
+        return qualifies(x, j) && lane_kind(i->c) == kind;
+    case ING_OP_CALL:
+        for (uint32_t k = 0; k < i->c; k++)
+            if (same(target_of(x, x->r.f->extra.at[i->b + k]), t)) return false;
+        return true;
+    default: return true;
+    }
+}
+
+/* A func may name an array by itself. */
+static bool named_by_func(const finder *x, target t) {
+    for (uint32_t k = 0; k < x->r.m->funcs.len && x->calls; k++) {
+        const ing_ir_func *f = x->r.m->funcs.at[k];
+        for (uint32_t j = 1; j < f->insts.len && f->kind == ING_IR_FUNC; j++)
+            if (f->insts.at[j].op == ING_OP_ARRAY && f->insts.at[j].a == t.a)
+                return true;
+    }
+    return false;
+}
+
+static bool alone(const finder *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    target t = target_of(x, i->a);
+    for (uint32_t j = 1; j < x->r.f->insts.len; j++)
+        if (x->inside[j] && !agrees(x, j, t, lane_kind(i->c))) return false;
+    return t.op == ING_OP_BUFFER || !named_by_func(x, t);
+}
+
+static void take(finder *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    ing_dtype t = (ing_dtype)i->type;
+    bool is_float = ing_dtype_is_float(t);
+    x->r.sums[x->r.n++] = (ing_reduce_sum){.id = id,
+                                           .ref = i->a,
+                                           .kind = lane_kind(i->c),
+                                           .final = (uint8_t)i->c,
+                                           .lane = t == ING_F16 ? ING_F32 : t,
+                                           .part = is_float ? ING_F64 : t};
+}
+
+/* ---- the pass -------------------------------------------------------------------------------- */
+
+/* Iterations per chunk: decided by the code alone. */
+static uint8_t chunk_shift(const ing_ir_task *t) {
+    uint8_t shift = t->may_run_long ? LONG_SHIFT : ING_IR_MAX_CHUNK_SHIFT;
+    while (shift > MIN_SHIFT && ((uint64_t)t->cost << shift) > CHUNK_UNITS) shift--;
+    return shift;
+}
+
+static bool run_task(ing_ir_mod *m, uint32_t k) {
+    ing_ir_task *t = &m->tasks.at[k];
+    ing_ir_func *f = m->funcs.at[t->func];
+    size_t n = f->insts.len;
+    finder x = {.r = {.m = m, .task = t, .f = f}};
+    x.r.invariant = ing_calloc(n, 1);
+    x.inside = ing_calloc(n, 1);
+    x.used = ing_calloc(n, 1);
+    bool ok = x.r.invariant && x.inside && x.used;
+    if (ok) walk(&x, f->body, false);
+    for (uint32_t id = 1; ok && id < n && x.r.n < ING_IR_MAX_PARTIALS; id++)
+        if (qualifies(&x, id) && alone(&x, id)) take(&x, id);
+    if (x.r.n) {
+        for (uint32_t j = 0; j < m->funcs.len && x.calls; j++)
+            for (uint32_t i = 1; i < m->funcs.at[j]->insts.len; i++)
+                x.r.random |= m->funcs.at[j]->insts.at[i].op == ING_OP_RANDOM;
+        t->chunk_shift = chunk_shift(t);
+        t->partials = x.r.n;
+        ok = ing_reduce_emit(&x.r);
+    }
+    ing_free(x.r.invariant);
+    ing_free(x.inside);
+    ing_free(x.used);
+    return ok;
+}
+
+ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
+    (void)o;
+    for (uint32_t k = 0; k < m->tasks.len && ing_ir_ok(m); k++) {
+        if (m->tasks.at[k].kind == ING_IR_TASK_RANGE && !run_task(m, k))
+            return ing_fail(e, ING_MEMORY, "no memory for a pass");
+    }
+    return ing_pass_done(m, e);
+}

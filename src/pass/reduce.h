@@ -1,0 +1,63 @@
+/* Between reduce.c (what is a reduction) and reduce_emit.c (writing it) only.
+ *
+ * A parallel loop whose iterations all update one place (`s[None] += x[i]`, a minimum, a
+ * bitwise or) would spend its time on contended atomics and give another float sum each
+ * time. Such updates go to lanes instead (R23): the loop runs over chunks of a fixed number
+ * of iterations counted from its start, a chunk over blocks of `lanes` iterations, and
+ * iteration k of a block updates lane k:
+ *
+ *   loop parallel i = begin, end       if task.chunk < 0 { for each chunk c: t = t + partial[c]
+ *     atomic s, f(i), add                                  atomic s, t, add;  return }
+ *                                =>    loop c = 0, (end - begin + C - 1) / C
+ *                                        lane[0..L) = neutral
+ *                                        loop blk = 0, (e - b + L - 1) / L
+ *                                          loop parallel k = 0, min(L, e - b - blk * L)
+ *                                            i = b + blk * L + k
+ *                                            lane[k] = lane[k] + f(i)
+ *                                        lane[k] += lane[k + w] for w = L/2, L/4, ... 1
+ *                                        partial[task.chunk + c] = lane[0]
+ *
+ * The order of all additions is thus fixed by the trip count alone: not by threads, grain or
+ * ISA level. Lanes are independent, so LLVM vectorises the loop without reordering sums.
+ * Rules
+ *  R1 an ATOMIC qualifies when it is of a scalar type but u1, not XCHG, its old value is not
+ *     used, and its address does not depend on the iteration.
+ *  R2 nothing else in the loop may touch the array (or launch-buffer slot) it points into:
+ *     no load, store, other atomic, nor a call that is given it. Two updates of one array
+ *     must be of one kind (sums and differences are).
+ *  R3 partial results of floats are f64, f16 is summed in f32; neutral elements leave any
+ *     target as it is (-0.0 for sums, NaN for minimum and maximum).
+ *  R4 a loop that draws random numbers keeps its index, from which their stream is made;
+ *     its lane is the index modulo L.
+ *  R5 a read through another array that overlaps the target sees the value from before the
+ *     loop: one of the orders in which parallel iterations may run. */
+#ifndef ING_PASS_REDUCE_H
+#define ING_PASS_REDUCE_H
+
+#include "pass/pass_int.h"
+
+enum { ING_REDUCE_LANES = 256 };
+
+typedef struct ing_reduce_sum { /* one ATOMIC that goes to lanes */
+    uint32_t id;                /* of the old function */
+    uint32_t ref;               /* what it updates, id of the old function */
+    uint8_t kind;               /* ing_ir_atomic of the lanes: SUB sums up */
+    uint8_t final;              /* and of the target */
+    ing_dtype lane, part;       /* types of a lane and of a partial result */
+} ing_reduce_sum;
+
+typedef struct ing_reduce {
+    ing_ir_mod *m;
+    ing_ir_task *task;
+    ing_ir_func *f;
+    uint32_t loop;      /* the parallel loop */
+    uint8_t *invariant; /* per instruction: the same in every iteration */
+    bool random;        /* R4 */
+    uint32_t n;
+    ing_reduce_sum sums[ING_IR_MAX_PARTIALS];
+} ing_reduce;
+
+/* Rewrites the task's function. False: no memory. */
+bool ing_reduce_emit(ing_reduce *r);
+
+#endif

@@ -1,0 +1,259 @@
+/* Writes the loop over chunks, blocks and lanes of a reduction, and the code that combines
+ * what the chunks left. Called by reduce.c, decides nothing; reduce.h draws the result. */
+#include "pass/reduce.h"
+
+typedef struct emitter {
+    ing_reduce *r;
+    ing_ir_builder b;
+    ing_ir_func old;
+    ing_ir_copy copy;
+    uint32_t lanes;                     /* per sum */
+    uint32_t refs[ING_IR_MAX_PARTIALS]; /* of the lanes */
+    uint32_t begin, end;                /* of the chunk, i64 */
+    uint32_t lane;                      /* index, in the parallel loop */
+} emitter;
+
+/* ---- small pieces ---------------------------------------------------------------------- */
+
+static uint32_t op2(emitter *x, ing_op op, ing_type t, uint32_t a, uint32_t b) {
+    uint32_t id = ing_ir_emit(&x->b, op, t, a, b, 0);
+    bool counts = op == ING_OP_ADD || op == ING_OP_SUB || op == ING_OP_MUL;
+    if (id && counts) x->b.func->insts.at[id].flags |= ING_IR_NSW;
+    return id;
+}
+
+static uint32_t number(emitter *x, ing_type t, int64_t v) {
+    return ing_ir_const_int(&x->b, (ing_dtype)t, v);
+}
+
+static uint32_t cast(emitter *x, ing_dtype to, uint32_t id, ing_dtype from) {
+    return from == to ? id : ing_ir_emit(&x->b, ING_OP_CAST, to, id, 0, 0);
+}
+
+static uint32_t place(emitter *x, ing_type t) {
+    return ing_ir_emit(&x->b, ING_OP_ALLOCA, ing_ir_type_ref(x->r->m, t), 0, 0, 0);
+}
+
+static void update(emitter *x, uint8_t kind, ing_dtype t, uint32_t ref, uint32_t v) {
+    uint32_t id = ing_ir_emit(&x->b, ING_OP_ATOMIC, t, ref, v, kind);
+    if (id) x->b.func->insts.at[id].flags |= ING_IR_PRIVATE;
+}
+
+static uint32_t lane_ref(emitter *x, uint32_t k, uint32_t index) {
+    ing_type t = ing_ir_type_ref(x->r->m, x->r->sums[k].lane);
+    return ing_ir_emit(&x->b, ING_OP_MEMBER_DYN, t, x->refs[k], index, 0);
+}
+
+/* What leaves every value as it is (R3). */
+static uint32_t neutral(emitter *x, const ing_reduce_sum *s, ing_dtype t) {
+    bool is_float = ing_dtype_is_float(t), max = s->kind == ING_IR_ATOMIC_MAX;
+    uint32_t bits = ing_dtype_bits(t);
+    switch (s->kind) {
+    case ING_IR_ATOMIC_MUL:
+        return is_float ? ing_ir_const_float(&x->b, t, 1.0) : number(x, t, 1);
+    case ING_IR_ATOMIC_AND: return number(x, t, -1);
+    case ING_IR_ATOMIC_MIN:
+    case ING_IR_ATOMIC_MAX: {
+        if (is_float) return ing_ir_const_float(&x->b, t, __builtin_nan(""));
+        if (!ing_dtype_is_signed(t)) return number(x, t, max ? 0 : -1);
+        int64_t low = (int64_t)(UINT64_MAX << (bits - 1));
+        return number(x, t, max ? low : ~low);
+    }
+    default: /* sums of floats: a difference takes the sum away, so there 0.0 is neutral */
+        if (!is_float) return number(x, t, 0);
+        return ing_ir_const_float(&x->b, t, s->final == ING_IR_ATOMIC_SUB ? 0.0 : -0.0);
+    }
+}
+
+/* Opens a loop over [from, to); close_loop ends it. */
+static uint32_t open_loop(emitter *x, ing_type t) {
+    uint32_t loop = ing_ir_loop_reserve(&x->b, t);
+    ing_ir_block_begin(&x->b);
+    return loop;
+}
+
+static void close_loop(emitter *x, uint32_t loop, uint32_t from, uint32_t to,
+                       uint16_t flags) {
+    ing_ir_loop_finish(&x->b, loop, from, to, ing_ir_block_end(&x->b), flags);
+}
+
+/* ---- lanes of a chunk -------------------------------------------------------------------- */
+
+static void put_lanes(emitter *x) {
+    for (uint32_t k = 0; k < x->r->n; k++) {
+        const ing_reduce_sum *s = &x->r->sums[k];
+        ing_type t = ing_ir_type_tensor(x->r->m, s->lane, x->lanes, 1, 1);
+        x->refs[k] = place(x, t);
+    }
+    uint32_t zero = number(x, ING_I64, 0), all = number(x, ING_I64, x->lanes);
+    uint32_t loop = open_loop(x, ING_I64);
+    for (uint32_t k = 0; k < x->r->n; k++) {
+        const ing_reduce_sum *s = &x->r->sums[k];
+        ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, k, loop),
+                    neutral(x, s, s->lane), 0);
+    }
+    close_loop(x, loop, zero, all, 0);
+}
+
+/* lane[k] with lane[k + w], for w = L/2, L/4, ... 1; then the first is the partial result. */
+static void put_tree(emitter *x, uint32_t chunk) {
+    uint32_t zero = number(x, ING_I64, 0);
+    uint32_t half = number(x, ING_I64, x->lanes / 2);
+    uint32_t levels = number(x, ING_I64, __builtin_ctz(x->lanes));
+    uint32_t level = open_loop(x, ING_I64);
+    uint32_t w = op2(x, ING_OP_SHR, ING_I64, half, level);
+    uint32_t lane = open_loop(x, ING_I64);
+    for (uint32_t k = 0; k < x->r->n; k++) {
+        const ing_reduce_sum *s = &x->r->sums[k];
+        uint32_t other = lane_ref(x, k, op2(x, ING_OP_ADD, ING_I64, lane, w));
+        uint32_t v = ing_ir_emit(&x->b, ING_OP_LOAD, s->lane, other, 0, 0);
+        update(x, s->kind, s->lane, lane_ref(x, k, lane), v);
+    }
+    close_loop(x, lane, zero, w, 0);
+    close_loop(x, level, zero, levels, 0);
+    uint32_t first = op2(x, ING_OP_MUL, ING_I64, chunk, number(x, ING_I64, x->r->n));
+    for (uint32_t k = 0; k < x->r->n; k++) {
+        const ing_reduce_sum *s = &x->r->sums[k];
+        uint32_t v =
+            ing_ir_emit(&x->b, ING_OP_LOAD, s->lane, lane_ref(x, k, zero), 0, 0);
+        uint32_t to = op2(x, ING_OP_ADD, ING_I64, first, number(x, ING_I64, k));
+        uint32_t ref = ing_ir_emit(&x->b, ING_OP_PARTIAL,
+                                   ing_ir_type_ref(x->r->m, s->part), to, 0, 0);
+        ing_ir_emit(&x->b, ING_OP_STORE, 0, ref, cast(x, s->part, v, s->lane), 0);
+    }
+}
+
+/* ---- the loop itself ---------------------------------------------------------------------- */
+
+/* The parallel loop, cut into blocks of as many iterations as there are lanes. */
+static void put_blocks(emitter *x, uint32_t id, const ing_ir_inst *i) {
+    ing_type t = i->type;
+    uint32_t from = x->copy.map[i->a], to = x->copy.map[i->b];
+    if (x->r->random) { /* R4 */
+        uint32_t loop = x->copy.map[id] = open_loop(x, t);
+        x->lane = op2(x, ING_OP_AND, t, loop, number(x, t, x->lanes - 1));
+        ing_ir_copy_block(&x->copy, i->c);
+        close_loop(x, loop, from, to, ING_IR_PARALLEL);
+        return;
+    }
+    uint32_t width = number(x, t, x->lanes), zero = number(x, t, 0);
+    uint32_t trips = op2(x, ING_OP_SUB, t, to, from);
+    uint32_t over = op2(x, ING_OP_ADD, t, trips, number(x, t, x->lanes - 1));
+    uint32_t blocks =
+        op2(x, ING_OP_SAR, t, over, number(x, t, __builtin_ctz(x->lanes)));
+    uint32_t block = open_loop(x, t);
+    uint32_t done = op2(x, ING_OP_MUL, t, block, width);
+    uint32_t base = op2(x, ING_OP_ADD, t, from, done);
+    uint32_t left = op2(x, ING_OP_SUB, t, trips, done);
+    uint32_t n = op2(x, ING_OP_MIN, t, left, width);
+    x->lane = open_loop(x, t);
+    x->copy.map[id] = op2(x, ING_OP_ADD, t, base, x->lane);
+    ing_ir_copy_block(&x->copy, i->c);
+    close_loop(x, x->lane, zero, n, ING_IR_PARALLEL);
+    close_loop(x, block, zero, blocks, 0);
+}
+
+static bool hook(ing_ir_copy *c, uint32_t id) {
+    emitter *x = c->self;
+    const ing_ir_inst *i = ing_ir_at(c->from, id);
+    if (i->op == ING_OP_TASK_BEGIN || i->op == ING_OP_TASK_END) {
+        uint32_t of = i->op == ING_OP_TASK_BEGIN ? x->begin : x->end;
+        c->map[id] = cast(x, (ing_dtype)i->type, of, ING_I64);
+        return true;
+    }
+    if (id == x->r->loop) {
+        put_blocks(x, id, i);
+        return true;
+    }
+    for (uint32_t k = 0; k < x->r->n; k++) {
+        const ing_reduce_sum *s = &x->r->sums[k];
+        if (s->id != id) continue;
+        uint32_t v = cast(x, s->lane, c->map[i->b], (ing_dtype)i->type);
+        update(x, s->kind, s->lane, lane_ref(x, k, x->lane), v);
+        return true;
+    }
+    return false;
+}
+
+static void put_chunks(emitter *x, uint32_t tb, uint32_t te, uint32_t tc) {
+    uint8_t shift = x->r->task->chunk_shift;
+    int64_t size = (int64_t)1 << shift;
+    uint32_t zero = number(x, ING_I64, 0), width = number(x, ING_I64, size);
+    uint32_t trips = op2(x, ING_OP_SUB, ING_I64, te, tb);
+    uint32_t over = op2(x, ING_OP_SUB, ING_I64, trips, number(x, ING_I64, 1));
+    uint32_t last = op2(x, ING_OP_SAR, ING_I64, over, number(x, ING_I64, shift));
+    uint32_t n = op2(x, ING_OP_ADD, ING_I64, last, number(x, ING_I64, 1));
+    uint32_t chunk = open_loop(x, ING_I64);
+    uint32_t done = op2(x, ING_OP_MUL, ING_I64, chunk, width);
+    uint32_t left = op2(x, ING_OP_SUB, ING_I64, trips, done);
+    x->begin = op2(x, ING_OP_ADD, ING_I64, tb, done);
+    x->end =
+        op2(x, ING_OP_ADD, ING_I64, x->begin, op2(x, ING_OP_MIN, ING_I64, left, width));
+    put_lanes(x);
+    ing_ir_copy_block(&x->copy, x->old.body);
+    put_tree(x, op2(x, ING_OP_ADD, ING_I64, tc, chunk));
+    close_loop(x, chunk, zero, n, 0);
+}
+
+/* ---- combining ------------------------------------------------------------------------------ */
+
+/* Makes an invariant value again; as deep as an address is. */
+static uint32_t again(emitter *x, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(&x->old, id);
+    ing_ir_uses u;
+    if (x->copy.map[id]) return x->copy.map[id];
+    ing_ir_inst_uses(&x->old, i, &u);
+    for (uint32_t k = 0; k < u.n_fixed; k++) again(x, u.fixed[k]);
+    for (uint32_t k = 0; k < u.n_list; k++) again(x, u.list[k]);
+    ing_ir_copy_inst(&x->copy, id);
+    return x->copy.map[id];
+}
+
+static void put_total(emitter *x, uint32_t k, uint32_t chunks) {
+    const ing_reduce_sum *s = &x->r->sums[k];
+    ing_dtype t = (ing_dtype)ing_ir_at(&x->old, s->id)->type;
+    uint32_t zero = number(x, ING_I64, 0), step = number(x, ING_I64, x->r->n);
+    uint32_t sum = place(x, s->part);
+    ing_ir_emit(&x->b, ING_OP_STORE, 0, sum, neutral(x, s, s->part), 0);
+    uint32_t loop = open_loop(x, ING_I64);
+    uint32_t from = op2(x, ING_OP_MUL, ING_I64, loop, step);
+    from = op2(x, ING_OP_ADD, ING_I64, from, number(x, ING_I64, k));
+    ing_type ref = ing_ir_type_ref(x->r->m, s->part);
+    uint32_t part = ing_ir_emit(&x->b, ING_OP_PARTIAL, ref, from, 0, 0);
+    update(x, s->kind, s->part, sum,
+           ing_ir_emit(&x->b, ING_OP_LOAD, s->part, part, 0, 0));
+    close_loop(x, loop, zero, chunks, 0);
+    uint32_t v = ing_ir_emit(&x->b, ING_OP_LOAD, s->part, sum, 0, 0);
+    ing_ir_emit(&x->b, ING_OP_ATOMIC, t, again(x, s->ref), cast(x, t, v, s->part),
+                s->final);
+}
+
+static void put_combine(emitter *x, uint32_t chunks) {
+    ing_ir_block_begin(&x->b);
+    for (uint32_t k = 0; k < x->r->n; k++) put_total(x, k, chunks);
+    ing_ir_emit(&x->b, ING_OP_RETURN, 0, 0, 0, 0);
+}
+
+bool ing_reduce_emit(ing_reduce *r) {
+    emitter x = {.r = r};
+    uint32_t func = r->task->func, n = r->f->insts.len;
+    uint32_t *map = ing_calloc(n, sizeof *map);
+    if (!map) return false;
+    uint32_t chunk = 1u << r->task->chunk_shift;
+    x.lanes = chunk < ING_REDUCE_LANES ? chunk : ING_REDUCE_LANES;
+    ing_ir_rebuild_begin(&x.b, r->m, func, &x.old);
+    x.copy = (ing_ir_copy){.b = &x.b, .from = &x.old, .map = map, .self = &x};
+    uint32_t tb = ing_ir_emit(&x.b, ING_OP_TASK_BEGIN, ING_I64, 0, 0, 0);
+    uint32_t te = ing_ir_emit(&x.b, ING_OP_TASK_END, ING_I64, 0, 0, 0);
+    uint32_t tc = ing_ir_emit(&x.b, ING_OP_TASK_CHUNK, ING_I64, 0, 0, 0);
+    uint32_t last = ing_ir_emit(&x.b, ING_OP_LT, 0, tc, number(&x, ING_I64, 0), 0);
+    put_combine(&x, te);
+    uint32_t block = ing_ir_block_end(&x.b);
+    ing_ir_emit(&x.b, ING_OP_IF, 0, last, block, 0);
+    for (uint32_t k = 0; k < n; k++) map[k] = 0; /* what the branch made is its own */
+    x.copy.hook = hook;
+    put_chunks(&x, tb, te, tc);
+    ing_ir_rebuild_end(&x.b, &x.old);
+    ing_free(map);
+    return ing_ir_ok(r->m);
+}
