@@ -9,6 +9,24 @@ from ingot._core import DType, TensorType
 _PYTHON_DTYPES = (int, float, bool)
 
 
+def _element_type(dtype, dim, shape):
+    """dtype with the shape of an element, as element_dim= and element_shape= give it."""
+    if isinstance(dtype, TensorType):
+        raise TypeError(f"qd.types.ndarray: {dtype} says what an element is; leave out element_dim and element_shape")
+    if shape is not None and dim is not None and len(shape) != dim:
+        raise ValueError(f"qd.types.ndarray: element_shape={shape} has {len(shape)} axes, element_dim is {dim}")
+    if dim is None:
+        dim = len(shape)
+    if dim not in (0, 1, 2):
+        raise ValueError("qd.types.ndarray: Only scalars, vectors, and matrices are allowed as elements of qd.types.ndarray()")
+    if dim == 0:
+        return dtype
+    from ingot.types.compound import matrix, vector
+
+    shape = shape or (None,) * dim
+    return vector(shape[0], dtype) if dim == 1 else matrix(shape[0], shape[1], dtype)
+
+
 class NdarrayType:
     """An array parameter: `qd.types.ndarray(dtype=qd.f32, ndim=2)`, `qd.types.NDArray[qd.f32, 2]`.
 
@@ -24,8 +42,8 @@ class NdarrayType:
                  field_dim=None, needs_grad=None, boundary="unsafe"):
         if field_dim is not None:
             raise ValueError("qd.types.ndarray: field_dim is gone, use ndim")
-        if element_dim not in (None, 0) or element_shape not in (None, ()):
-            raise ValueError("qd.types.ndarray: only arrays of scalars are supported")
+        if element_dim is not None or element_shape is not None:
+            dtype = _element_type(dtype, element_dim, element_shape)
         if dtype is not None and not isinstance(dtype, (DType, TensorType)) and dtype not in _PYTHON_DTYPES:
             raise TypeError(f"qd.types.ndarray: {dtype!r} is no dtype; use for example qd.f32")
         if ndim is not None and (type(ndim) is bool or not isinstance(ndim, int) or not 0 <= ndim <= 12):

@@ -182,6 +182,17 @@ static ing_status index_inst(frame *fr, ing_node at, uint32_t axis, const value 
     return ING_OK;
 }
 
+/* boundary="clamp": at least 0, at most the last one. */
+static uint32_t clamped(frame *fr, uint32_t array, uint32_t axis, uint32_t index,
+                        ing_dtype t) {
+    ing_ir_builder *b = &fr->b;
+    uint32_t dim = ing_ir_emit(b, ING_OP_DIM, t, array, axis, 0);
+    uint32_t one = ing_ir_const_int(b, t, 1), zero = ing_ir_const_int(b, t, 0);
+    uint32_t last = ing_ir_emit(b, ING_OP_SUB, t, dim, one, 0);
+    uint32_t low = ing_ir_emit(b, ING_OP_MIN, t, index, last, 0);
+    return ing_ir_emit(b, ING_OP_MAX, t, low, zero, 0);
+}
+
 static ing_status array_element(frame *fr, ing_node at, const value *array,
                                 const value *index, uint32_t n, ing_node slice,
                                 value *out) {
@@ -201,10 +212,14 @@ static ing_status array_element(frame *fr, ing_node at, const value *array,
             elts && list_len(fr->t, elts) == n ? list_at(fr->t, elts, i) : slice;
         ing_dtype t = ING_VOID;
         ING_TRY(index_inst(fr, where, i, &index[i], &inst[i], &t));
+        if (array->clamp) {
+            inst[i] = clamped(fr, array->inst, i, inst[i], t);
+            continue;
+        }
         ING_TRY(ing_front_check_bounds(fr, where, array->inst, i, inst[i], t));
     }
     fr->b.loc = at;
-    *out = (value){.kind = V_REF, .shared = true, .type = elem};
+    *out = (value){.kind = V_REF, .shared = true, .type = elem, .clamp = array->clamp};
     out->inst = ing_ir_elem(&fr->b, array->inst, inst, n);
     return ING_OK;
 }

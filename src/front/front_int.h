@@ -111,6 +111,7 @@ typedef struct value {
     bool arg;  /* a kernel argument, for messages */
     bool tensor; /* V_TUPLE: a vector of these values, or a matrix of such rows */
     bool temp;   /* V_REF: a temporary that nobody else knows */
+    bool clamp;  /* V_ARRAY, V_REF to its elements: indices beyond it mean its border */
     bool
         from_static; /* written as qd.static(...): binds and iterates while compiling */
     ing_type type;

@@ -286,7 +286,10 @@ static ing_status pass_arg(call *c, uint32_t i) {
         *v = ing_front_rt(inst, p->dtype);
         return ING_OK;
     }
-    if (p->passing == ING_PASS_ARRAY) return ing_front_check_array(fr, at, p, v);
+    if (p->passing == ING_PASS_ARRAY) {
+        v->clamp |= p->clamp && v->kind == V_ARRAY;
+        return ing_front_check_array(fr, at, p, v);
+    }
     if (p->passing == ING_PASS_VIEW) ING_TRY(ing_front_check_view(fr, at, p, v));
     if (p->passing == ING_PASS_ANY && ing_front_is_scalar(v) && v->kind != V_SEEN)
         return ing_front_load(fr, at, v, v);

@@ -443,6 +443,25 @@ static ing_status same_elem(frame *fr, ing_node at, void *self, const value *in,
     return ING_OK;
 }
 
+/* As the reference names it: [Tensor (3) i32]. The type of a tuple is that of its first
+ * element. */
+static const char *type_text(frame *fr, ing_node at, const value *v,
+                             const tensor_shape *s) {
+    ing_dtype t = s->dtype;
+    if (!t) {
+        value first = *v, x;
+        while (first.kind == V_TUPLE && first.n) first = first.items[0];
+        if (ing_front_load(fr, at, &first, &x) == ING_OK) t = v_type(&x);
+    }
+    const char *name = ing_dtype_name(t),
+               *text = s->rank == 1
+                           ? ing_arena_printf(&fr->lo->arena, "[Tensor (%u) %s]",
+                                              s->rows, name)
+                           : ing_arena_printf(&fr->lo->arena, "[Tensor (%u, %u) %s]",
+                                              s->rows, s->cols, name);
+    return text ? text : "?";
+}
+
 /* What is assigned to a tensor of shape s: a tensor of that shape and type, or a number
  * for all its elements. */
 static ing_status fit(frame *fr, ing_node at, const value *to, const tensor_shape *s,
@@ -465,9 +484,8 @@ static ing_status fit(frame *fr, ing_node at, const value *to, const tensor_shap
             ing_front_shape_text(fr, s));
     if (have.rank != s->rank || have.rows != s->rows || have.cols != s->cols)
         return ing_front_fail_at(
-            fr, at, ING_TYPE, "the shapes must be equal",
-            "cannot assign a tensor of shape %s to one of shape %s",
-            ing_front_shape_text(fr, &have), ing_front_shape_text(fr, s));
+            fr, at, ING_TYPE, "the shapes must be equal", "cannot assign '%s' to '%s'",
+            type_text(fr, at, &v, &have), type_text(fr, at, to, s));
     *out = v;
     if (s->dtype && have.dtype != s->dtype)
         return ing_front_tensor_cast(fr, at, &v, s->dtype, out);

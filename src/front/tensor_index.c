@@ -59,7 +59,7 @@ static ing_status slice_axis(frame *fr, ing_node at, const value *v, uint32_t ex
 }
 
 static ing_status read_axis(frame *fr, ing_node at, uint32_t axis_no, const value *v,
-                            uint32_t extent, axis *out) {
+                            uint32_t extent, bool clamp, axis *out) {
     *out = (axis){0};
     if (v->kind == V_SLICE) return slice_axis(fr, at, v, extent, out);
     if (v->kind == V_INT || v->kind == V_BOOL) {
@@ -79,6 +79,7 @@ static ing_status read_axis(frame *fr, ing_node at, uint32_t axis_no, const valu
                                  "indices must be integers, however '%s' is provided",
                                  ing_dtype_name(v_type(&x)));
     out->dyn = ing_front_emit_cast(fr, x.inst, v_type(&x), ING_I32);
+    if (clamp) return ING_OK;
     return ing_front_check_extent(fr, at, 0, axis_no, extent, out->dyn, ING_I32);
 }
 
@@ -101,7 +102,14 @@ static ing_status dynamic_element(frame *fr, ing_node at, const value *base,
     value mem;
     ING_TRY(ing_front_tensor_spill(fr, at, base, &mem));
     ing_front_tensor_shape(fr, &mem, &s);
-    *out = ing_front_tensor_place_dyn(fr, &mem, &s, flat_index(fr, a, &s));
+    uint32_t i = flat_index(fr, a, &s);
+    if (base->clamp) { /* the reference clamps the place in the element, not the axes */
+        uint32_t last = ing_ir_const_int(&fr->b, ING_I32, s.n - 1);
+        i = ing_ir_emit(&fr->b, ING_OP_MIN, ING_I32, i, last, 0);
+        i = ing_ir_emit(&fr->b, ING_OP_MAX, ING_I32, i,
+                        ing_ir_const_int(&fr->b, ING_I32, 0), 0);
+    }
+    *out = ing_front_tensor_place_dyn(fr, &mem, &s, i);
     if (base->kind != V_REF) return ing_front_load(fr, at, out, out);
     return ING_OK;
 }
@@ -148,7 +156,8 @@ ing_status ing_front_tensor_subscript(frame *fr, ing_node at, const value *base,
     axis a[2] = {{0}, {0}};
     for (uint32_t i = 0; i < n; i++) {
         ING_TRY(ing_front_force(fr, at, &items[i]));
-        ING_TRY(read_axis(fr, at, i, &items[i], i ? s.cols : s.rows, &a[i]));
+        ING_TRY(
+            read_axis(fr, at, i, &items[i], i ? s.cols : s.rows, base->clamp, &a[i]));
     }
     fr->b.loc = at;
     if (a[0].slice || a[1].slice) return sliced(fr, at, base, a, &s, out);

@@ -318,6 +318,7 @@ ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out) {
     if (p->passing != ING_PASS_ARRAY && p->passing != ING_PASS_VIEW) return ING_OK;
     ING_TRY(ing_front_force(fr, at, out));
     if (p->passing == ING_PASS_VIEW) return ing_front_check_view(fr, at, p, out);
+    out->clamp = p->clamp && out->kind == V_ARRAY;
     return ing_front_check_array(fr, at, p, out);
 }
 
@@ -692,8 +693,10 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
         break;
     case V_RT:
     case V_TYPE:
-    case V_ARRAY: ing_hasher_u64(h, 5, v->type); break;
-    case V_REF: ing_hasher_u64(h, 5, (uint64_t)v->type << 1 | v->shared); break;
+    case V_ARRAY: ing_hasher_u64(h, 5, (uint64_t)v->type << 1 | v->clamp); break;
+    case V_REF:
+        ing_hasher_u64(h, 5, (uint64_t)v->type << 2 | v->clamp << 1 | v->shared);
+        break;
     case V_SEEN:
     case V_FUNC: {
         ing_hash128 key;

@@ -89,6 +89,7 @@ typedef struct ing_gate_param {
     bool has_default;
     bool needs_grad; /* an array must come with a gradient */
     bool optional;   /* an array, or None */
+    bool clamp;      /* an array: indices beyond it mean its border */
 } ing_gate_param;
 
 /* What a `->` annotation says. n = 0: none or None. */

@@ -24,10 +24,12 @@ static void bind_ndarray(ing_py_state *st, const ing_py_bind *b, PyObject *obj,
     if (b->written) ing_py_array_touch(st, a);
 }
 
-/* What code depends on is equal. Arrays of others have scalar elements. */
+/* What code depends on is equal. */
 static bool same_spec(const ing_py_spec *a, const ing_py_spec *b) {
     return a->dtype == b->dtype && a->ndim == b->ndim && a->grad == b->grad &&
-           b->elem_rank == 0 && memcmp(a->layout, b->layout, sizeof a->layout) == 0;
+           a->elem_rank == b->elem_rank &&
+           memcmp(a->elem_shape, b->elem_shape, sizeof a->elem_shape) == 0 &&
+           memcmp(a->layout, b->layout, sizeof a->layout) == 0;
 }
 
 /* What cannot be read is declined too: the search for another variant checks the arguments
@@ -37,6 +39,8 @@ static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject 
     ing_py_foreign a;
     ing_status s = ing_py_foreign_read(k->st, obj, true, &a, &views->at[views->n++], e);
     if (s == ING_ARGUMENT) ing_err_fini(e);
+    uint32_t rank = b->spec->elem_rank;
+    if (s == ING_OK && rank && !ing_py_foreign_elements(&a, rank)) return ING_DECLINED;
     if (s != ING_OK || !same_spec(&a.spec, b->spec)) return ING_DECLINED;
     if (a.read_only && b->written)
         return ing_py_def_fail(
@@ -253,14 +257,81 @@ static ing_status not_an_array(ing_py_kernel *k, uint32_t i, PyObject *obj,
                            param_name(k, i), text, Py_TYPE(obj)->tp_name);
 }
 
+/* As the reference names types: i32, VectorType[3, f32], MatrixType[2,2, f32]; those of
+ * values [Tensor (3) f32], [Tensor (2, 2) f32]. */
+static void type_text(bool value, ing_dtype dtype, uint32_t rank, const uint32_t *shape,
+                      char *buf, size_t size) {
+    const char *t = dtype ? ing_dtype_name(dtype) : "any";
+    if (rank == 0)
+        snprintf(buf, size, "%s", t);
+    else if (rank == 1)
+        snprintf(buf, size, value ? "[Tensor (%u) %s]" : "VectorType[%u, %s]", shape[0],
+                 t);
+    else
+        snprintf(buf, size, value ? "[Tensor (%u, %u) %s]" : "MatrixType[%u,%u, %s]",
+                 shape[0], shape[1], t);
+}
+
+static bool shape_fits(const ing_gate_tensor *want, const ing_gate_fact *f) {
+    for (uint32_t k = 0; k < want->rank; k++)
+        if (want->shape[k] && want->shape[k] != f->elem_shape[k]) return false;
+    return true;
+}
+
+/* The elements must be those of the annotation. */
+static ing_status check_elements(ing_py_kernel *k, uint32_t i, const ing_gate_param *p,
+                                 const ing_gate_fact *f, PyObject *obj, ing_err *e) {
+    const ing_gate_tensor *want = &p->tensor;
+    bool any = !p->dtype && !want->rank;
+    bool dtype = !p->dtype || p->dtype == f->dtype;
+    bool ours = ing_py_is_array(k->st, obj);
+    if (any || (dtype && want->rank == f->elem_rank && shape_fits(want, f)))
+        return ING_OK;
+    char need[80], have[80];
+    const char *remedy = "convert it, or change the annotation";
+    if (!dtype && !ours)
+        return ing_py_def_fail(
+            k->st, &k->def, i, ING_ARGUMENT, remedy, e,
+            "Invalid value for argument %s - required array has dtype=%s, array with "
+            "dtype=%s is provided",
+            param_name(k, i), ing_dtype_name(p->dtype), ing_dtype_name(f->dtype));
+    if (!ours && f->elem_rank == 2)
+        return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT, remedy, e,
+                               "Invalid value for argument %s - required "
+                               "element_shape=(%u, %u), array with element shape of "
+                               "(%u, %u) is provided",
+                               param_name(k, i), want->shape[0], want->shape[1],
+                               f->elem_shape[0], f->elem_shape[1]);
+    if (!ours && f->elem_rank)
+        return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT, remedy, e,
+                               "Invalid value for argument %s - required "
+                               "element_shape=(%u,), array with element shape of (%u,) "
+                               "is provided",
+                               param_name(k, i), want->shape[0], f->elem_shape[0]);
+    type_text(false, p->dtype, want->rank, want->shape, need, sizeof need);
+    type_text(!want->rank, f->dtype, f->elem_rank, f->elem_shape, have, sizeof have);
+    if (!want->rank)
+        return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT, remedy, e,
+                               "Expect element type %s for argument %s, but get %s",
+                               need, param_name(k, i), have);
+    return ing_py_def_fail(
+        k->st, &k->def, i, ING_ARGUMENT, remedy, e,
+        "Invalid value for argument %s - required element type: %s, but %s is provided",
+        param_name(k, i), need, have);
+}
+
 static ing_status wrong_ndim(ing_py_kernel *k, uint32_t i, const ing_gate_param *p,
                              int ndim, PyObject *obj, ing_err *e) {
     const char *remedy = "reshape it, or change the annotation";
-    if (!ing_py_is_array(k->st, obj))
+    if (!ing_py_is_array(k->st, obj)) {
+        char element[32] = "";
+        if (p->tensor.rank)
+            snprintf(element, sizeof element, " element_dim=%u", p->tensor.rank);
         return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT, remedy, e,
                                "Invalid value for argument %s - required array has "
-                               "ndim=%d, array with %d dimensions is provided",
-                               param_name(k, i), p->ndim, ndim);
+                               "ndim=%d%s, array with %d dimensions is provided",
+                               param_name(k, i), p->ndim, element, ndim);
+    }
     PyObject *shape = ing_py_shape_tuple((ing_py_array *)obj);
     char text[200];
     show(shape, text, sizeof text);
@@ -286,7 +357,7 @@ static ing_status check_array(ing_py_kernel *k, uint32_t i, const ing_gate_param
     ing_gate_fact f;
     ing_err why;
     ing_err_init(&why);
-    ing_status s = ing_py_see(k->st, obj, &f, &why);
+    ing_status s = ing_py_see_arg(k->st, p, obj, &f, &why);
     if (s == ING_OK && f.kind == ING_GATE_ARRAY && f.grad)
         s = check_gradient(k, obj, &why);
     if (s == ING_PYTHON) return s;
@@ -301,13 +372,13 @@ static ing_status check_array(ing_py_kernel *k, uint32_t i, const ing_gate_param
         return s;
     }
     if (f.kind != ING_GATE_ARRAY) return not_an_array(k, i, obj, e);
-    if (p->dtype != ING_VOID && p->dtype != f.dtype)
-        return ing_py_def_fail(
-            k->st, &k->def, i, ING_ARGUMENT, "convert it, or change the annotation", e,
-            "Invalid value for argument %s - required array has dtype=%s, array with "
-            "dtype=%s is provided",
-            param_name(k, i), ing_dtype_name(p->dtype), ing_dtype_name(f.dtype));
-    if (p->ndim >= 0 && p->ndim != f.ndim) return wrong_ndim(k, i, p, f.ndim, obj, e);
+    bool ours = ing_py_is_array(k->st, obj);
+    int axes = f.ndim + (ours ? 0 : f.elem_rank);
+    bool ndim = p->ndim >= 0 && p->ndim != f.ndim;
+    bool short_of_axes = !ours && f.elem_rank < p->tensor.rank;
+    if (!ours && (ndim || short_of_axes)) return wrong_ndim(k, i, p, axes, obj, e);
+    ING_TRY(check_elements(k, i, p, &f, obj, e));
+    if (ndim) return wrong_ndim(k, i, p, axes, obj, e);
     if (p->needs_grad && !f.grad)
         return ing_py_def_fail(
             k->st, &k->def, i, ING_ARGUMENT,

@@ -344,6 +344,16 @@ static PyObject *annotation_of(const ing_py_def *d, PyObject *annotations,
     return PyUnicode_Check(a) ? resolve_string(d, a) : Py_NewRef(a);
 }
 
+/* boundary="clamp" */
+static bool is_clamped(PyObject *annotation) {
+    PyObject *b = ing_py_attr(annotation, "boundary");
+    bool yes =
+        b && PyUnicode_Check(b) && PyUnicode_CompareWithASCIIString(b, "clamp") == 0;
+    PyErr_Clear();
+    Py_XDECREF(b);
+    return yes;
+}
+
 /* Annotations other than dtypes say what they are in the attribute `_ingot_passing`. */
 ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out) {
     PyObject *p = ing_py_attr(a, "_ingot_passing");
@@ -379,6 +389,7 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         }
         if (n && PyLong_Check(n)) out->ndim = (int32_t)PyLong_AsLong(n);
         out->needs_grad = g == Py_True;
+        out->clamp = array && is_clamped(a);
         Py_XDECREF(t);
         Py_XDECREF(n);
         Py_XDECREF(g);

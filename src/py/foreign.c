@@ -479,3 +479,20 @@ ing_status ing_py_foreign_read(ing_py_state *st, PyObject *obj, bool gradient,
     default: return ING_DECLINED;
     }
 }
+
+/* An element is one run of memory in order when its axes are the last ones there too. */
+bool ing_py_foreign_elements(ing_py_foreign *a, uint32_t rank) {
+    ing_py_spec *s = &a->spec;
+    uint32_t n = s->ndim - rank;
+    if (rank > 2 || s->ndim < rank || s->elem_rank) return false;
+    for (uint32_t k = 0; k < rank; k++) {
+        int64_t extent = a->shape[n + k];
+        if (s->layout[n + k] != n + k || extent < 1 || extent > UINT16_MAX)
+            return false;
+        s->elem_shape[k] = (uint32_t)extent;
+        s->layout[n + k] = 0;
+    }
+    s->elem_rank = (uint8_t)rank;
+    s->ndim = (uint8_t)n;
+    return true;
+}

@@ -41,6 +41,10 @@ static inline bool ing_py_is_foreign_array(ing_py_state *st, PyObject *obj) {
 ing_status ing_py_foreign_read(ing_py_state *st, PyObject *obj, bool gradient,
                                ing_py_foreign *out, Py_buffer *hold, ing_err *e);
 
+/* Takes the last `rank` axes for those of the elements, vectors or matrices. False: there are
+ * none, or an element does not lie in memory as one of Ingot's does. */
+bool ing_py_foreign_elements(ing_py_foreign *a, uint32_t rank);
+
 /* The value of a NumPy scalar. ING_DECLINED: it is no number of a type known here. */
 ing_status ing_py_foreign_number(PyObject *obj, ing_dtype *type, ing_py_num *value);
 

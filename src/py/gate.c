@@ -271,7 +271,7 @@ static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err
             (ing_gate_fact){.kind = ING_GATE_SCALAR, .dtype = t.field.dtype, .s = ""};
         return ING_OK;
     }
-    ING_TRY(ing_py_see(st, t.obj, out, e));
+    ING_TRY(ing_py_see_arg(st, ing_py_param_at(g->kernel, t.root), t.obj, out, e));
     if (t.at_launch) ing_py_as_number(st, t.obj, out);
     ING_TRY(check_declared(g, &t, out, e));
     ING_TRY(record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e));

@@ -253,6 +253,12 @@ void ing_py_variant_unref(ing_py_variant *v);
 
 /* Classifies an object; obj NULL = absent. Text in the fact is borrowed from obj. */
 ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *out, ing_err *e);
+/* The same for the argument of a kernel's parameter p (NULL: of none): the last axes of an
+ * array of another library are those of its elements where the annotation says so. */
+ing_status ing_py_see_arg(ing_py_state *st, const ing_gate_param *p, PyObject *obj,
+                          ing_gate_fact *out, ing_err *e);
+/* The parameter whose argument is at the path; NULL: none is. */
+const ing_gate_param *ing_py_param_at(const ing_py_kernel *k, ing_path path);
 ing_hash128 ing_py_fact_digest(const ing_gate_fact *f);
 bool ing_py_fact_is_value(const ing_gate_fact *f); /* compiled in, equal by digest */
 /* The func or kernel definition behind an object (bound methods included), or NULL. */

@@ -212,9 +212,10 @@ static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *ou
 }
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p) {
-    uint64_t key[9] = {p->passing,     p->dtype,           (uint64_t)(int64_t)p->ndim,
-                       p->has_default, p->needs_grad,      p->optional,
-                       p->tensor.rank, p->tensor.shape[0], p->tensor.shape[1]};
+    uint64_t key[10] = {p->passing,     p->dtype,           (uint64_t)(int64_t)p->ndim,
+                        p->has_default, p->needs_grad,      p->optional,
+                        p->tensor.rank, p->tensor.shape[0], p->tensor.shape[1],
+                        p->clamp};
     return ing_hash(key, sizeof key);
 }
 
@@ -254,11 +255,18 @@ static ing_status answer_meaning(ing_py_kernel *k, PyObject *obj,
     return ING_OK;
 }
 
-static ing_status answer_look(ing_py_state *st, PyObject *obj, bool number,
-                              ing_hash128 *out, ing_err *e) {
+const ing_gate_param *ing_py_param_at(const ing_py_kernel *k, ing_path path) {
+    const ing_path_node *n = &k->paths.nodes.at[path];
+    bool is_arg = path && n->step == ING_STEP_ARG && n->parent == 0 && n->i >= 0 &&
+                  n->i < (int64_t)k->def.n_params;
+    return is_arg && k->def.params ? &k->def.params[n->i] : NULL;
+}
+
+static ing_status answer_look(ing_py_kernel *k, PyObject *obj, bool number,
+                              ing_path path, ing_hash128 *out, ing_err *e) {
     ing_gate_fact f;
-    ING_TRY(ing_py_see(st, obj, &f, e));
-    if (number) ing_py_as_number(st, obj, &f);
+    ING_TRY(ing_py_see_arg(k->st, ing_py_param_at(k, path), obj, &f, e));
+    if (number) ing_py_as_number(k->st, obj, &f);
     *out = ing_py_fact_digest(&f);
     return ING_OK;
 }
@@ -268,7 +276,7 @@ ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, bool at_launch,
     ing_path_node node = k->paths.nodes.at[path];
     if (ask == ING_ASK_MEANING) return answer_meaning(k, obj, &node, out, e);
     if (ask == ING_ASK_SOURCE) return answer_source(k->st, obj, out, e);
-    return answer_look(k->st, obj, at_launch, out, e);
+    return answer_look(k, obj, at_launch, path, out, e);
 }
 
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,

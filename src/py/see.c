@@ -97,13 +97,19 @@ static void see_spec(const ing_py_spec *s, ing_gate_fact *f) {
     memcpy(f->layout, s->layout, sizeof f->layout);
 }
 
-/* The spec alone: an array of another library is not made ready here (no gradient). */
-static ing_status see_foreign(ing_py_state *st, PyObject *obj, ing_gate_fact *f,
-                              ing_err *e) {
+/* The spec alone: an array of another library is not made ready here (no gradient). The
+ * last `rank` axes are those of elements. */
+static ing_status see_foreign(ing_py_state *st, PyObject *obj, uint32_t rank,
+                              ing_gate_fact *f, ing_err *e) {
     ing_py_foreign a;
     Py_buffer hold;
     ing_status s = ing_py_foreign_read(st, obj, false, &a, &hold, e);
     PyBuffer_Release(&hold);
+    if (s == ING_OK && rank && a.spec.ndim >= rank &&
+        !ing_py_foreign_elements(&a, rank))
+        s = ing_fail(e, ING_ARGUMENT,
+                     "its last %s must be the innermost in memory, in this order",
+                     rank == 1 ? "axis" : "two axes");
     if (s == ING_OK) see_spec(&a.spec, f);
     return s;
 }
@@ -223,7 +229,7 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
     }
     if (is_enum_member(st, obj)) return see_enum(obj, f, e);
     ing_py_foreign_kind kind = ing_py_foreign_kind_of(st, obj);
-    if (kind >= ING_FOREIGN_BUFFER) return see_foreign(st, obj, f, e);
+    if (kind >= ING_FOREIGN_BUFFER) return see_foreign(st, obj, 0, f, e);
     if (kind == ING_FOREIGN_NUMBER && see_number(obj, f) == ING_OK) return ING_OK;
     if (ing_py_is_view(st, obj)) {
         f->kind = ING_GATE_VIEW;
@@ -232,6 +238,16 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
     }
     see_rest(obj, f);
     return ING_OK;
+}
+
+ing_status ing_py_see_arg(ing_py_state *st, const ing_gate_param *p, PyObject *obj,
+                          ing_gate_fact *f, ing_err *e) {
+    uint32_t rank = p && p->passing == ING_PASS_ARRAY ? p->tensor.rank : 0;
+    if (!rank || !obj || ing_py_is_array(st, obj) || !ing_py_is_foreign_array(st, obj))
+        return ing_py_see(st, obj, f, e);
+    memset(f, 0, sizeof *f);
+    f->s = "";
+    return see_foreign(st, obj, rank, f, e);
 }
 
 bool ing_py_fact_is_value(const ing_gate_fact *f) {

@@ -52,7 +52,7 @@ static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_gref ref,
                              ing_py_bind *b, ing_err *e) {
     PyObject *obj = ing_py_gate_object(g, ref);
     ing_gate_fact f;
-    ING_TRY(ing_py_see(k->st, obj, &f, e));
+    ING_TRY(ing_py_see_arg(k->st, ing_py_param_at(k, b->path), obj, &f, e));
     b->spec = spec_of_fact(k->st, &f);
     if (!b->spec) return ING_PYTHON;
     ing_path_node n = k->paths.nodes.at[b->path];

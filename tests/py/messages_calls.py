@@ -324,7 +324,7 @@ row("list for an array", "A", "must be an array, not list", """
 def k(«a: qd.types.ndarray()»):
     pass
 """, run="k([1, 2])", help="NumPy")
-row("wrong dtype of an array", "A", "required array has dtype=i32", """
+row("wrong dtype of an array", "A", "Expect element type i32 for argument a, but get f32", """
 @qd.kernel
 def k(«a: qd.types.ndarray(dtype=qd.i32)»):
     pass

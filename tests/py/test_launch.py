@@ -140,7 +140,7 @@ def test_bad_arguments(args, match):
 
 def test_bad_arrays():
     good = qd.ndarray(qd.i32, (2, 2))
-    for bad, match in [(qd.ndarray(qd.f32, (2, 2)), "required array has dtype=i32, array with dtype=f32"),
+    for bad, match in [(qd.ndarray(qd.f32, (2, 2)), "Expect element type i32 for argument ., but get f32"),
                        (qd.ndarray(qd.i32, 4), r"required ndim=2, but 1d ndarray with shape \(4,\)"),
                        (np.zeros((2, 2), np.int64), "array with dtype=i64")]:
         with pytest.raises(qd.IngotArgumentError, match=match) as error:
