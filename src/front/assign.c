@@ -318,6 +318,18 @@ static const struct {
     [ING_IR_ATOMIC_XCHG] = {ING_IR_ATOMIC_XCHG, ING_OP_NONE, false},
 };
 
+/* Debug mode reports an update that wraps, from the value that it found. */
+static ing_status check_update(frame *fr, ing_node at, ing_op op, ing_dtype t,
+                               uint32_t old, uint32_t by) {
+    int64_t debug = 0;
+    if (op != ING_OP_ADD && op != ING_OP_SUB && op != ING_OP_MUL) return ING_OK;
+    ING_TRY(ing_front_config_get(fr, at, ING_SET_debug, &debug));
+    if (!debug) return ING_OK;
+    fr->b.loc = at;
+    uint32_t now = ing_ir_emit(&fr->b, op, t, old, by, 0);
+    return ing_front_check_overflow(fr, at, op, t, old, by, now);
+}
+
 ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const value *v,
                                ing_ir_atomic op, value *old) {
     static const char *const names[] = {
@@ -327,7 +339,7 @@ ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const v
     };
     ing_dtype t = v_type(ref);
     value x;
-    ING_TRY(ing_front_load(fr, at, v, &x));
+    ING_TRY(ing_front_load_number(fr, at, v, &x));
     if (updates[op].integers &&
         (ing_dtype_is_float(t) || ing_dtype_is_float(v_type(&x))))
         return ing_front_fail_at(
@@ -342,13 +354,14 @@ ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const v
     if (ref->shared) {
         *old =
             ing_front_rt(ing_ir_emit(&fr->b, ING_OP_ATOMIC, t, ref->inst, inst, op), t);
-        return ING_OK;
+        return check_update(fr, at, updates[op].op, t, old->inst, inst);
     }
     *old = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, t, ref->inst, 0, 0), t);
+    uint32_t now = inst;
     if (updates[op].op)
-        inst = ing_ir_emit(&fr->b, updates[op].op, t, old->inst, inst, 0);
-    ing_ir_emit(&fr->b, ING_OP_STORE, 0, ref->inst, inst, 0);
-    return ING_OK;
+        now = ing_ir_emit(&fr->b, updates[op].op, t, old->inst, inst, 0);
+    ing_ir_emit(&fr->b, ING_OP_STORE, 0, ref->inst, now, 0);
+    return check_update(fr, at, updates[op].op, t, old->inst, inst);
 }
 
 /* Which augmented assignments are atomic in the reference. */
@@ -396,7 +409,8 @@ ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
     ing_ir_atomic atomic;
     ING_TRY(aug_target(fr, f->target, &ref));
     ING_TRY(ing_front_expr_forced(fr, f->value, &v));
-    if (ing_front_is_tensor(fr, &ref) && atomic_of((ing_front_op)f->op, &atomic))
+    bool tensor = ing_front_is_tensor(fr, &ref) || ing_front_is_tensor(fr, &v);
+    if (tensor && atomic_of((ing_front_op)f->op, &atomic))
         return ing_front_tensor_atomic(fr, n, &ref, &v, atomic, &old);
     if (!ing_front_is_scalar(&v) && !ing_front_is_tensor(fr, &ref)) {
         value x; /* says what is wrong with it */

@@ -286,6 +286,8 @@ ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p
 const char *ing_front_number_remedy(const value *v);
 /* An instruction for a scalar; V_REF is loaded, literals take the default dtypes. */
 ing_status ing_front_load(frame *fr, ing_node at, const value *v, value *out);
+/* The same where a vector or matrix will not do. */
+ing_status ing_front_load_number(frame *fr, ing_node at, const value *v, value *out);
 ing_status ing_front_convert(frame *fr, ing_node at, const value *v, ing_dtype to,
                              uint32_t *inst);
 uint32_t ing_front_emit_cast(frame *fr, uint32_t inst, ing_dtype from, ing_dtype to);

@@ -354,9 +354,10 @@ static ing_status in_static_assert(frame *fr, ing_node n, const intrin *in,
     if (a->n > 1) ING_TRY(arg_forced(fr, a, 1, &msg));
     *out = (value){.kind = V_NONE};
     if (truth) return ING_OK;
-    return ing_front_fail_at(fr, n, ING_COMPILE, NULL, "Static assertion failed%s%s",
-                             msg.kind == V_STR ? ": " : "",
-                             msg.kind == V_STR ? msg.s : "");
+    return ing_front_fail_at(
+        fr, n, ING_COMPILE, "change what it is about, or the assertion",
+        "Static assertion failed%s%s", msg.kind == V_STR ? ": " : "",
+        msg.kind == V_STR ? msg.s : "");
 }
 
 static ing_status in_iter(frame *fr, ing_node n, const intrin *in, const call_args *a,

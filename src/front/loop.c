@@ -154,7 +154,7 @@ static ing_status bound(frame *fr, ing_node at, const value *v, uint32_t *inst) 
                                  "loop over its indices: range(a.shape[0]), or "
                                  "`for i in a`",
                                  "a number is needed here; this is an array");
-    ING_TRY(ing_front_load(fr, at, v, &x));
+    ING_TRY(ing_front_load_number(fr, at, v, &x));
     ing_dtype t = v_type(&x);
     if (ing_dtype_is_float(t) || t == ING_I64 || t == ING_U64 || t == ING_U32) {
         const char *text = ing_arena_printf(
@@ -215,7 +215,7 @@ static ing_status ndrange_axis(frame *fr, ing_node at, value *v, axis *a) {
     for (uint32_t i = 0; i < n; i++) {
         value x;
         ING_TRY(ing_front_force(fr, at, &items[i]));
-        ING_TRY(ing_front_load(fr, at, &items[i], &x));
+        ING_TRY(ing_front_load_number(fr, at, &items[i], &x));
         if (ing_dtype_is_float(v_type(&x)))
             return ing_front_fail_at(
                 fr, at, ING_TYPE, "convert it: int(x)",

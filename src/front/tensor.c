@@ -187,6 +187,10 @@ static ing_status collect(frame *fr, ing_node at, const value *v, tensor_shape *
         ING_TRY(ing_front_force(fr, at, &row));
         if (!ing_front_is_scalar(&row))
             ING_TRY(ing_front_items(fr, at, &row, &items, &m, &nested));
+        if (!nested) { /* what cannot be an element is refused as it is loaded */
+            items = &row;
+            m = 1;
+        }
         if (i == 0 && nested) *s = ing_front_shape_of(2, n, m, ING_VOID);
         if (s->n > TENSOR_MAX || (nested && s->rank == 2 && m != s->cols) ||
             nested != (s->rank == 2))
@@ -479,9 +483,10 @@ static ing_status fit(frame *fr, ing_node at, const value *to, const tensor_shap
     }
     if (!ok || !ing_front_tensor_shape(fr, &v, &have))
         return ing_front_fail_at(
-            fr, at, ING_TYPE, NULL, "%s cannot be assigned to a %s of shape %s",
-            ing_front_describe(fr, given), s->rank == 1 ? "vector" : "matrix",
-            ing_front_shape_text(fr, s));
+            fr, at, ING_TYPE,
+            "assign a vector or matrix of that shape, or one number for all elements",
+            "%s cannot be assigned to a %s of shape %s", ing_front_describe(fr, given),
+            s->rank == 1 ? "vector" : "matrix", ing_front_shape_text(fr, s));
     if (have.rank != s->rank || have.rows != s->rows || have.cols != s->cols)
         return ing_front_fail_at(
             fr, at, ING_TYPE, "the shapes must be equal", "cannot assign '%s' to '%s'",
@@ -533,7 +538,9 @@ ing_status ing_front_tensor_declare(frame *fr, ing_node at, uint32_t atom,
     tensor_shape s;
     ING_TRY(ing_front_tensor_load(fr, at, v, &x));
     if (!ing_front_tensor_shape(fr, &x, &s))
-        return ing_front_fail_at(fr, at, ING_TYPE, NULL, "this is no vector");
+        return ing_front_fail_at(fr, at, ING_TYPE,
+                                 "make one with qd.Vector([..]) or qd.Matrix([..])",
+                                 "this is no vector");
     x.fixed = x.arg = false;
     if (x.kind == V_RT && (fr->uses[atom] != NAME_ONCE || s.n > TENSOR_REG))
         ING_TRY(ing_front_tensor_spill(fr, at, &x, &x));

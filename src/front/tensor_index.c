@@ -16,9 +16,9 @@ typedef struct axis {
 } axis;
 
 static ing_status fail_bound(frame *fr, ing_node at, int64_t i, uint32_t extent) {
-    return ing_front_fail_at(fr, at, ING_COMPILE, NULL,
-                             "index %lld is out of range for an axis of %u elements",
-                             (long long)i, extent);
+    return ing_front_fail_at(
+        fr, at, ING_COMPILE, "indices count from 0; negative ones count from the end",
+        "index %lld is out of range for an axis of %u elements", (long long)i, extent);
 }
 
 static ing_status slice_axis(frame *fr, ing_node at, const value *v, uint32_t extent,
@@ -36,7 +36,7 @@ static ing_status slice_axis(frame *fr, ing_node at, const value *v, uint32_t ex
     }
     int64_t step = part[2];
     if (step == 0)
-        return ing_front_fail_at(fr, at, ING_VALUE, NULL,
+        return ing_front_fail_at(fr, at, ING_VALUE, "leave the step out",
                                  "a slice with a step of zero");
     if (step < 0) {
         if (v->items[0].kind == V_NONE) part[0] = extent;
@@ -50,12 +50,15 @@ static ing_status slice_axis(frame *fr, ing_node at, const value *v, uint32_t ex
     out->slice = true;
     for (int64_t i = part[0]; step > 0 ? i < part[1] : i > part[1]; i += step) {
         if (out->n == 256)
-            return ing_front_fail_at(fr, at, ING_TYPE, NULL,
+            return ing_front_fail_at(fr, at, ING_TYPE,
+                                     "use an array for as many numbers",
                                      "a slice of more than 256 elements");
         out->list[out->n++] = (uint32_t)i;
     }
     if (out->n) return ING_OK;
-    return ing_front_fail_at(fr, at, ING_INDEX, NULL, "an empty slice");
+    return ing_front_fail_at(fr, at, ING_INDEX,
+                             "begin before the end: the end is not part of a slice",
+                             "an empty slice");
 }
 
 static ing_status read_axis(frame *fr, ing_node at, uint32_t axis_no, const value *v,
@@ -70,9 +73,9 @@ static ing_status read_axis(frame *fr, ing_node at, uint32_t axis_no, const valu
     }
     value x;
     if (!ing_front_is_scalar(v))
-        return ing_front_fail_at(fr, at, ING_TYPE, NULL,
-                                 "an index must be an integer; this is %s",
-                                 ing_front_describe(fr, v));
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "use an integer, or qd.cast(.., qd.i32)",
+            "an index must be an integer; this is %s", ing_front_describe(fr, v));
     ING_TRY(ing_front_load(fr, at, v, &x));
     if (ing_dtype_is_float(v_type(&x)))
         return ing_front_fail_at(fr, at, ING_TYPE, "convert it: int(x)",
@@ -190,7 +193,7 @@ static ing_status fail_swizzle(frame *fr, ing_node at, const char *name, uint32_
     for (size_t i = 0; name[i] && i < 4; i++)
         snprintf(got + strlen(got), sizeof got - strlen(got), "%s'%c'", i ? ", " : "",
                  name[i]);
-    return ing_front_fail_at(fr, at, ING_SYNTAX, NULL,
+    return ing_front_fail_at(fr, at, ING_SYNTAX, "use those, or v[i]",
                              "vec%u only has attributes=(%s), got=(%s%s)", n,
                              have[n > 4 ? 4 : n], got, name[1] ? "" : ",");
 }
@@ -221,8 +224,11 @@ ing_status ing_front_tensor_attr(frame *fr, ing_node at, const value *v,
         return ING_OK;
     }
     if (s.rank != 1 || !swizzle(name, pos, &n))
-        return ing_front_fail_at(fr, at, ING_NAME, NULL, "%s has no attribute '%s'",
-                                 ing_front_describe(fr, v), name);
+        return ing_front_fail_at(fr, at, ING_NAME,
+                                 "vectors have x, y, z, w; all have n, m, shape and "
+                                 "methods such as norm() and sum()",
+                                 "%s has no attribute '%s'", ing_front_describe(fr, v),
+                                 name);
     value parts[4] = {{0}};
     for (uint32_t k = 0; k < n; k++) {
         if (pos[k] >= s.rows) return fail_swizzle(fr, at, name, s.rows);

@@ -27,15 +27,17 @@ static ing_status elem2(frame *fr, ing_node n, const value *v, const tensor_shap
 static ing_status need_vector(frame *fr, ing_node n, const char *what, const value *v,
                               tensor_shape *s) {
     if (ing_front_tensor_shape(fr, v, s) && s->rank == 1) return ING_OK;
-    return ing_front_fail_at(fr, n, ING_COMPILE, NULL, "%s is not a vector", what);
+    return ing_front_fail_at(fr, n, ING_COMPILE,
+                             "vectors are made with qd.Vector([..])",
+                             "%s is not a vector", what);
 }
 
 static ing_status need_square(frame *fr, ing_node n, const value *v, tensor_shape *s) {
     if (ing_front_tensor_shape(fr, v, s) && s->rank == 2 && s->rows == s->cols)
         return ING_OK;
-    return ing_front_fail_at(fr, n, ING_COMPILE, NULL,
-                             "expected a square matrix, got shape %s",
-                             ing_front_shape_text(fr, s));
+    return ing_front_fail_at(
+        fr, n, ING_COMPILE, "use a matrix with as many rows as columns",
+        "expected a square matrix, got shape %s", ing_front_shape_text(fr, s));
 }
 
 /* The other operand as a tensor that is not read twice from memory. */
@@ -95,8 +97,10 @@ static ing_status reduce(frame *fr, ing_node n, reduction r, const value *given,
     if (r == ANY || r == ALL)
         ING_TRY(ing_front_tensor_compare(fr, n, ING_AST_NotEq, given, &zero, &v));
     if (!ing_front_tensor_shape(fr, &v, &s))
-        return ing_front_fail_at(fr, n, ING_COMPILE, NULL, "not tensor type: %s",
-                                 ing_front_describe(fr, given));
+        return ing_front_fail_at(
+            fr, n, ING_COMPILE,
+            "make a vector or matrix of it with qd.Vector([..]) or qd.Matrix([..])",
+            "not tensor type: %s", ing_front_describe(fr, given));
     if (s.n > TENSOR_UNROLL) return reduce_loop(fr, n, r, &v, out);
     ING_TRY(ing_front_tensor_elem(fr, n, &v, &s, 0, out));
     for (uint32_t k = 1; k < s.n; k++) {
@@ -292,9 +296,11 @@ ing_status ing_front_matmul(frame *fr, ing_node n, const value *l, const value *
         ING_TRY(ing_front_tensor_from(fr, n, r, 0, &y, &ok));
     if (!ok || !ing_front_tensor_shape(fr, &x, &s) ||
         !ing_front_tensor_shape(fr, &y, &t))
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
-                                 "unsupported operand type(s) for '@': %s and %s",
-                                 ing_front_describe(fr, l), ing_front_describe(fr, r));
+        return ing_front_fail_at(
+            fr, n, ING_TYPE,
+            "`@` multiplies matrices and vectors; use `*` with numbers",
+            "unsupported operand type(s) for '@': %s and %s", ing_front_describe(fr, l),
+            ing_front_describe(fr, r));
     bool vector = t.rank == 1;
     if (s.rank == 1 && vector) return inner(fr, n, &x, &y, out);
     bool left = s.rank == 1; /* v @ M: the row of v */
@@ -566,7 +572,8 @@ ing_status ing_front_tensor_method(frame *fr, ing_node n, const value *given,
     value self = *given;
     uint32_t count = a->n + a->n_kw;
     if (count < m->min || count > m->max || (a->n_kw && m->fn != m_norm))
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, n, ING_TYPE,
+                                 "leave out the others, and pass them by position",
                                  "%s takes %u argument%s, found %u", name, m->max,
                                  m->max == 1 ? "" : "s", count);
     bool ok = true; /* read once; fill writes */

@@ -86,7 +86,7 @@ typedef enum pattern { ZERO, ONE, IDENTITY, UNIT, DIAG } pattern;
 static ing_status filled(frame *fr, ing_node n, tensor_shape s, pattern p, uint32_t at,
                          const value *diagonal, value *out) {
     if (s.n == 0 || s.rows > TENSOR_MAX || s.cols > TENSOR_MAX || s.n > TENSOR_MAX)
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, n, ING_TYPE, "use an array for more numbers",
                                  "a vector or matrix has 1 to %d elements", TENSOR_MAX);
     if (p == ZERO && s.n > TENSOR_REG) { /* locals are zeroed */
         *out = ing_front_tensor_temp(fr, &s);
@@ -111,15 +111,19 @@ static ing_status filled_call(frame *fr, ing_node n, pattern p, const call_args 
         ING_TRY(count_argument(fr, n, a, 0, "n", &rows, &given));
         ING_TRY(count_argument(fr, n, a, 1, "i", &at, &matrix));
         if (at >= rows)
-            return ing_front_fail_at(fr, n, ING_INDEX, NULL, "unit vector %u of %u", at,
-                                     rows);
+            return ing_front_fail_at(fr, n, ING_INDEX,
+                                     "give it (n, i) with i from 0 to n - 1",
+                                     "unit vector %u of %u", at, rows);
         ING_TRY(dtype_argument(fr, a, 2, &s.dtype));
         s = ing_front_shape_of(1, rows, 1, s.dtype);
         return filled(fr, n, s, p, at, NULL, out);
     }
     ING_TRY(dtype_argument(fr, a, 0, &s.dtype)); /* (dt, n, m=None) */
     ING_TRY(count_argument(fr, n, a, 1, "n", &rows, &given));
-    if (!given) return ing_front_fail_at(fr, n, ING_TYPE, NULL, "the size is missing");
+    if (!given)
+        return ing_front_fail_at(fr, n, ING_TYPE,
+                                 "give it (dtype, n), for a matrix (dtype, n, m)",
+                                 "the size is missing");
     if (p == IDENTITY) {
         matrix = true;
         cols = rows;
@@ -137,7 +141,7 @@ static ing_status diag_call(frame *fr, ing_node n, const call_args *a, value *ou
     ing_node at;
     ING_TRY(count_argument(fr, n, a, 0, "dim", &rows, &given));
     if (!given || !argument(fr, a, 1, "val", &v, &at))
-        return ing_front_fail_at(fr, n, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, n, ING_TYPE, "call it as qd.Matrix.diag(dim, val)",
                                  "qd.Matrix.diag takes a size and a value");
     ING_TRY(ing_front_force(fr, at, &v));
     if (ing_front_is_runtime(&v)) ING_TRY(ing_front_load(fr, at, &v, &v));
@@ -170,9 +174,10 @@ static ing_status flatten(frame *fr, ing_node at, const value *given, value_list
     if (ing_front_is_scalar(&v)) return ing_vec_push(l, v) ? ING_OK : no_memory(fr);
     ING_TRY(ing_front_items(fr, at, &v, &items, &n, &ok));
     if (!ok)
-        return ing_front_fail_at(fr, at, ING_TYPE, NULL,
-                                 "an element of a vector cannot be %s",
-                                 ing_front_describe(fr, &v));
+        return ing_front_fail_at(
+            fr, at, ING_TYPE,
+            "elements are numbers; rows of a matrix are lists of numbers",
+            "an element of a vector cannot be %s", ing_front_describe(fr, &v));
     ING_TRY(ing_front_deeper(fr, at));
     ing_status s = ING_OK;
     for (uint32_t i = 0; i < n && s == ING_OK; i++) s = flatten(fr, at, &items[i], l);

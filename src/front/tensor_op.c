@@ -224,7 +224,8 @@ ing_status ing_front_tensor_atomic(frame *fr, ing_node at, const value *ref,
     value v = *given;
     bool ok = true;
     if (!ing_front_tensor_shape(fr, ref, &s))
-        return ing_front_fail_at(fr, at, ING_TYPE, NULL,
+        return ing_front_fail_at(fr, at, ING_TYPE,
+                                 "add its sum() or one of its elements",
                                  "a vector cannot be added to a number in place");
     if (!ing_front_is_scalar(&v))
         ING_TRY(ing_front_tensor_from(fr, at, &v, ING_VOID, &v, &ok));

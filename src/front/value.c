@@ -444,6 +444,14 @@ ing_status ing_front_load(frame *fr, ing_node at, const value *given, value *out
     return ING_OK;
 }
 
+ing_status ing_front_load_number(frame *fr, ing_node at, const value *v, value *out) {
+    ING_TRY(ing_front_load(fr, at, v, out));
+    if (out->type < ING_DTYPE_N) return ING_OK;
+    return ing_front_fail_at(fr, at, ING_TYPE, "pick an element: v[0]",
+                             "a number is needed here; this is %s",
+                             ing_front_describe(fr, out));
+}
+
 uint32_t ing_front_emit_cast(frame *fr, uint32_t inst, ing_dtype from, ing_dtype to) {
     if (from == to) return inst;
     if (to != ING_U1) return ing_ir_emit(&fr->b, ING_OP_CAST, to, inst, 0, 0);
@@ -467,11 +475,7 @@ ing_status ing_front_convert(frame *fr, ing_node at, const value *given, ing_dty
         *inst = const_of(fr, &v, to);
         return ING_OK;
     }
-    ING_TRY(ing_front_load(fr, at, &v, &v));
-    if (v.type >= ING_DTYPE_N)
-        return ing_front_fail_at(fr, at, ING_TYPE, "pick an element: v[0]",
-                                 "a number is needed here; this is %s",
-                                 ing_front_describe(fr, &v));
+    ING_TRY(ing_front_load_number(fr, at, &v, &v));
     *inst = ing_front_emit_cast(fr, v.inst, v_type(&v), to);
     return ING_OK;
 }

@@ -20,7 +20,7 @@ body("static without an argument", "T", "static takes at least 1", "x = «qd.sta
 body("static assert of a run-time value", "T", "non-static condition",
      "qd.static_assert(«a[0] > 0»)")
 body("static assert that fails", "C", "too small", "«qd.static_assert(N > 3, 'too small')»",
-     before="N = 2\n", help=None)
+     before="N = 2\n", help="assertion")
 body("Python function with a run-time value", "C", "runs while compiling", "x = plain(«a[0]»)",
      before="""
 def plain(x):
@@ -419,6 +419,49 @@ def k(a):
     def f():
         pass
 """, help=None)
+
+# ---- vectors and matrices -----------------------------------------------------------------------------
+
+V = "v = qd.Vector([1.0, 2.0])\n"
+body("vector assigned to an element", "T", "a number is needed here; this is a vector",
+     "a[0] = «qd.Vector([1, 2])»", help="pick an element")
+body("vector added to an element", "T", "cannot be added to a number", "«a[0] += qd.Vector([1, 2])»",
+     help="sum()")
+body("atomic with a vector", "T", "this is a vector", "«qd.atomic_add(a[0], qd.Vector([1, 2]))»",
+     help="pick an element")
+body("loop over a vector", "T", "this is a vector", """
+    for i in range(«qd.Vector([1, 2])»):
+        a[i] = 1
+""", help="pick an element")
+body("string in a vector", "T", "this is the string 's'", "v = qd.Vector(«['s', 1]»)", help="number")
+body("None in a vector", "T", "this is None", "v = qd.Vector(«[1, None]»)")
+body("rows of different lengths", "T", "differ in length", "m = qd.Matrix(«[[1, 2], [3]]»)",
+     help="every row")
+body("vector of another length", "T", "cannot assign a tensor of shape (2,)",
+     "v = qd.Vector([1, 2, 3])\n«v» = qd.Vector([1, 2])", help="shapes")
+body("element beyond a vector", "C", "index 2 is out of range", V + "a[0] = «v[2]»", help="from 0")
+body("component that is not there", "S", "vec2 only has attributes", V + "a[0] = «v.z»", help="v[i]")
+body("attribute of a vector", "N", "has no attribute 'colour'", V + "a[0] = «v.colour»", help="x, y")
+body("float as an index of a vector", "T", "indices must be integers", V + "a[0] = «v[a[1]]»",
+     help="int(x)")
+body("slice with a step of zero", "V", "step of zero", V + "w = «v[0:2:0]»", help="step")
+body("empty slice", "I", "an empty slice", V + "w = «v[1:1]»", help="before the end")
+body("vectors of two lengths", "T", "Dimension mismatch", V + "w = «v + qd.Vector([1, 2, 3])»",
+     help="equal")
+body("condition with a vector", "T", "this is a vector", V + """
+if «v»:
+    a[0] = 1
+""", help=".any()")
+body("cross product with a number", "C", "is not a vector", V + "w = «v.cross(1)»", help="qd.Vector")
+body("determinant of no square", "C", "expected a square matrix",
+     "x = «qd.Matrix([[1, 2]]).determinant()»", help="as many rows")
+body("matrix product with a number", "T", "for '@'", V + "w = «v @ 2»", help="`*`")
+body("arguments of a method of vectors", "T", "sum takes 0 arguments, found 1", V + "x = «v.sum(3)»",
+     help="leave out")
+body("vector without a size", "T", "the size is missing", "v = «qd.Vector.zero(qd.f32)»", help="dtype, n")
+body("vector of no elements", "T", "1 to", "v = «qd.Vector.zero(qd.f32, 0)»", help="array")
+body("unit vector beyond its size", "I", "unit vector 3 of 2", "v = «qd.Vector.unit(2, 3)»", help="(n, i)")
+body("diagonal without a value", "T", "takes a size and a value", "m = «qd.Matrix.diag(2)»", help="val")
 
 # ---- places: tabs, wide characters, long expressions, files ------------------------------------
 

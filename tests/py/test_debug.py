@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -174,6 +175,39 @@ def test_overflow(op, dtype):
             assert (f"{NAMES[op]} overflow detected" in text) != fits, (a, b, text)
             assert fits or f"y[2] = a {op} b\n" in text
     qd.init(arch=qd.cpu)
+
+
+@qd.kernel
+def updates(op: qd.template(), x: qd.template(), y: qd.types.ndarray()):
+    for i in range(1):
+        a = y[0]
+        if qd.static(op == "+"):
+            y[2] += y[1]
+            a += y[1]
+        if qd.static(op == "-"):
+            y[2] -= y[1]
+            a -= y[1]
+        if qd.static(op == "*"):
+            y[2] *= y[1]
+            a *= y[1]
+        y[3] = a
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64"])
+@pytest.mark.parametrize("op", ["+", "-", "*"])
+def test_overflow_of_updates(arch, op, dtype):
+    """Of an element, which is atomic, and of a local."""
+    info = np.iinfo(dtype)
+    exact = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b}[op]
+    for a, b in itertools.product((info.min, 0, 1, 7, info.max), (0, 1, 2, info.max)):
+        y = np.array([a, b, a, 0], dtype)
+        text = output(lambda: updates(op, dtype, y))
+        result = exact(a, b)
+        wrapped = (result - info.min) % (1 << info.bits) + info.min
+        assert y[2] == wrapped and y[3] == wrapped, (a, b)
+        times = 0 if info.min <= result <= info.max else 2
+        assert text.count(f"{NAMES[op]} overflow detected") == times, (a, b, text)
+        assert not times or f"y[2] {op}= y[1]\n" in text and f"a {op}= y[1]\n" in text
 
 
 @qd.kernel

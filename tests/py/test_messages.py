@@ -10,6 +10,7 @@ import unicodedata
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from messages_calls import ROWS  # all of them: it adds to those of messages.py
 
 import ingot as qd
@@ -153,3 +154,11 @@ def test_the_corpus():
     assert len(ROWS) >= 120
     assert len({row.name for row in ROWS}) == len(ROWS)
     assert sum(row.help is not None for row in ROWS) >= REMEDIES * len(ROWS)
+
+
+def test_every_refusal_has_a_remedy():
+    """Also those that no row of the corpus meets."""
+    for path in sorted((ROOT / "src" / "front").glob("*.c")):
+        bare = re.findall(r"ing_front_fail_at\([^,;]+,[^,;]+,[^,;]+,\s*NULL,\s*(\S.*)",
+                          path.read_text())
+        assert not bare, (path.name, bare)
