@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ALIGN = 16, MIN_BLOCK = 4096, MAX_BLOCK = 1 << 20 };
+/* The first block is small: each kernel that comes from disk keeps one for a few names. */
+enum { ALIGN = 16, MIN_BLOCK = 512, MAX_BLOCK = 1 << 20 };
 
 struct ing_arena_block {
     struct ing_arena_block *prev;

@@ -19,27 +19,32 @@ enum {
     TAG_BYTES,
     TAG_TUPLE,
     TAG_SET,
-    TAG_CODE
+    TAG_CODE,
+    TAG_INT_LONG
 };
 
 static bool hash_const(ing_hasher *h, PyObject *o, int depth);
 
+/* As it is stored, which is the same for equal text: lone surrogates have no UTF-8. */
 static bool hash_text(ing_hasher *h, PyObject *o) {
-    /* Lone surrogates have no UTF-8: hash the code points. */
-    Py_ssize_t n = PyUnicode_GET_LENGTH(o);
-    ing_hasher_u64(h, TAG_STR, (uint64_t)n);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        uint32_t c = PyUnicode_READ_CHAR(o, i);
-        ing_hasher_raw(h, &c, sizeof c);
-    }
+#if PY_VERSION_HEX < 0x030C0000
+    if (PyUnicode_READY(o) < 0) return false;
+#endif
+    size_t unit = (size_t)PyUnicode_KIND(o), n = (size_t)PyUnicode_GET_LENGTH(o);
+    ing_hasher_u64(h, TAG_STR, unit);
+    ing_hasher_item(h, TAG_STR, PyUnicode_DATA(o), n * unit);
     return true;
 }
 
 static bool hash_int(ing_hasher *h, PyObject *o) {
+    int overflow = 0;
+    long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (v == -1 && PyErr_Occurred()) return false;
+    if (!overflow) return ing_hasher_u64(h, TAG_INT, (uint64_t)v), true;
     PyObject *hex = PyNumber_ToBase(o, 16);
     Py_ssize_t n = 0;
     const char *s = hex ? PyUnicode_AsUTF8AndSize(hex, &n) : NULL;
-    if (s) ing_hasher_item(h, TAG_INT, s, (size_t)n);
+    if (s) ing_hasher_item(h, TAG_INT_LONG, s, (size_t)n);
     Py_XDECREF(hex);
     return s != NULL;
 }
@@ -72,31 +77,37 @@ static bool hash_set(ing_hasher *h, PyObject *o, int depth) {
     return ok;
 }
 
-static bool hash_attr(ing_hasher *h, PyObject *code, const char *name, int depth) {
-    PyObject *v = ing_py_attr(code, name);
-    if (!v) {
-        PyErr_Clear();
-        return false;
-    }
-    bool ok = hash_const(h, v, depth + 1);
-    Py_DECREF(v);
+/* Takes the reference. */
+static bool hash_made(ing_hasher *h, PyObject *v, int depth) {
+    bool ok = v && hash_const(h, v, depth + 1);
+    Py_XDECREF(v);
     return ok;
 }
 
-static bool hash_code(ing_hasher *h, PyObject *o, int depth) {
-    static const char *const parts[] = {
-        "co_code",  "co_consts",          "co_names",          "co_varnames",
-        "co_name",  "co_freevars",        "co_cellvars",       "co_argcount",
-        "co_flags", "co_posonlyargcount", "co_kwonlyargcount",
-    };
-    ing_hasher_u64(h, TAG_CODE, 1);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!hash_attr(h, o, parts[i], depth)) return false;
+/* What earlier versions keep as it is, later ones make when asked. */
+static bool hash_variables(ing_hasher *h, PyCodeObject *c, int depth) {
 #if PY_VERSION_HEX >= 0x030B0000
-    return hash_attr(h, o, "co_exceptiontable", depth);
+    return hash_made(h, PyCode_GetCode(c), depth) &&
+           hash_made(h, PyCode_GetVarnames(c), depth) &&
+           hash_made(h, PyCode_GetFreevars(c), depth) &&
+           hash_made(h, PyCode_GetCellvars(c), depth) &&
+           hash_const(h, c->co_exceptiontable, depth + 1);
 #else
-    return true;
+    return hash_const(h, c->co_code, depth + 1) &&
+           hash_const(h, c->co_varnames, depth + 1) &&
+           hash_const(h, c->co_freevars, depth + 1) &&
+           hash_const(h, c->co_cellvars, depth + 1);
 #endif
+}
+
+static bool hash_code(ing_hasher *h, PyObject *o, int depth) {
+    PyCodeObject *c = (PyCodeObject *)o;
+    const int counts[] = {c->co_flags, c->co_argcount, c->co_posonlyargcount,
+                          c->co_kwonlyargcount};
+    ing_hasher_item(h, TAG_CODE, counts, sizeof counts);
+    return hash_const(h, c->co_consts, depth + 1) &&
+           hash_const(h, c->co_names, depth + 1) &&
+           hash_const(h, c->co_name, depth + 1) && hash_variables(h, c, depth);
 }
 
 static bool hash_const(ing_hasher *h, PyObject *o, int depth) {

@@ -122,9 +122,12 @@ ing_dtype ing_py_number_dtype(const ing_py_state *st, PyObject *value) {
 }
 
 bool ing_py_members_at_launch(PyObject *obj) {
+    /* Nobody has marked a type that is no class statement's: Python's own, or ours. */
+    unsigned long class_like = Py_TPFLAGS_HEAPTYPE | Py_TPFLAGS_BASETYPE;
+    if (!obj || (PyType_GetFlags(Py_TYPE(obj)) & class_like) != class_like)
+        return false;
     PyObject *flag =
-        obj ? ing_py_attr((PyObject *)Py_TYPE(obj), "_ingot_template_primitives")
-            : NULL;
+        ing_py_attr((PyObject *)Py_TYPE(obj), "_ingot_template_primitives");
     bool yes = flag == Py_False;
     Py_XDECREF(flag);
     PyErr_Clear();

@@ -23,7 +23,8 @@ enum {
     TAG_TREE,
     TAG_ADDRESS,
     TAG_TRACE,
-    TAG_PURE
+    TAG_PURE,
+    TAG_PARAM
 };
 
 static bool disk_is_on(const ing_py_state *st) {
@@ -109,6 +110,12 @@ static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
     ing_hasher_init(&h);
     ing_hasher_str(&h, TAG_REVISION, ING_FRONT_REVISION);
     ing_hasher_digest(&h, TAG_TREE, source);
+    /* Part of the tree as well; said again, an alias that lies leads nowhere. */
+    for (uint32_t i = 0; i < k->def.n_params; i++) {
+        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(k->def.names, i));
+        if (!name) return ING_PYTHON;
+        ing_hasher_str(&h, TAG_PARAM, name);
+    }
     /* Its check is part of compiling: code that did not pass it is not its code. */
     if (ing_py_kernel_is_pure(k)) ing_hasher_u64(&h, TAG_PURE, 1);
     *out = ing_hasher_done(&h);

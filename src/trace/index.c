@@ -32,25 +32,25 @@ void ing_paths_write(const ing_paths *p, ing_bytes *out) {
     }
 }
 
-/* Atom texts of the entry, borrowed from it as NUL-terminated copies in an arena. */
-static ing_status read_atoms(ing_reader *r, ing_arena *a, const char ***out,
-                             uint32_t *n) {
-    *n = ing_reader_count(r, 4);
-    const char **at = ING_NEW_ARRAY(a, *n + 1, const char *);
-    for (uint32_t i = 0; at && i < *n && !r->failed; i++) {
+typedef ing_vec(uint32_t) atom_map; /* number in an entry -> atom here */
+
+static ing_status read_atoms(ing_reader *r, ing_atoms *atoms, atom_map *map) {
+    uint32_t n = ing_reader_count(r, 4);
+    if (!ing_vec_reserve(map, n)) return ING_DECLINED;
+    for (uint32_t i = 0; i < n && !r->failed; i++) {
         uint32_t size = ing_reader_u32(r);
         const uint8_t *text = size <= MAX_ATOM ? ing_reader_take(r, size) : NULL;
         if (!text || memchr(text, 0, size)) return ING_DECLINED;
-        at[i] = ing_arena_strdup(a, (const char *)text, size);
-        if (!at[i]) return ING_DECLINED;
+        uint32_t atom = ing_atoms_add(atoms, (const char *)text, size);
+        if (atom == UINT32_MAX) return ING_DECLINED;
+        map->at[map->len++] = atom;
     }
-    *out = at;
-    return at && !r->failed ? ING_OK : ING_DECLINED;
+    return r->failed ? ING_DECLINED : ING_OK;
 }
 
 /* Adds the entry's paths to `p`; map[k] is the path that number k of the entry became. */
-static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const char **atoms,
-                                  uint32_t n_atoms, ing_path_map *map) {
+static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const atom_map *atoms,
+                                  ing_path_map *map) {
     uint32_t n = ing_reader_count(r, 20);
     if (!ing_vec_reserve(map, n + 1)) return ING_DECLINED;
     map->len = 0;
@@ -59,15 +59,15 @@ static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const char **atom
         uint32_t parent = ing_reader_u32(r), step = ing_reader_u32(r);
         uint32_t atom = ing_reader_u32(r);
         int64_t value = (int64_t)ing_reader_u64(r);
-        if (r->failed || parent >= i || atom >= n_atoms || step == ING_STEP_NONE ||
+        if (r->failed || parent >= i || atom >= atoms->len || step == ING_STEP_NONE ||
             step >= ING_STEP_N)
             return ING_DECLINED;
         if (step == ING_STEP_CALL_PATH) { /* another path, made before this one */
             if (value <= 0 || value >= (int64_t)i) return ING_DECLINED;
             value = map->at[value];
         }
-        ing_path made = ing_path_add(p, map->at[parent], (ing_step)step,
-                                     atom ? atoms[atom] : NULL, value);
+        ing_path made = ing_path_add_atom(p, map->at[parent], (ing_step)step,
+                                          atom ? atoms->at[atom] : 0, value);
         if (!made) return ING_DECLINED;
         map->at[map->len++] = made;
     }
@@ -75,13 +75,10 @@ static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const char **atom
 }
 
 ing_status ing_paths_read(ing_reader *r, ing_paths *p, ing_path_map *map) {
-    ing_arena arena;
-    ing_arena_init(&arena);
-    const char **atoms = NULL;
-    uint32_t n = 0;
-    ing_status s = read_atoms(r, &arena, &atoms, &n);
-    if (s == ING_OK) s = read_path_nodes(r, p, atoms, n, map);
-    ing_arena_fini(&arena);
+    atom_map atoms = {0};
+    ing_status s = read_atoms(r, &p->atoms, &atoms);
+    if (s == ING_OK) s = read_path_nodes(r, p, &atoms, map);
+    ing_vec_fini(&atoms);
     return s;
 }
 

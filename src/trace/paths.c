@@ -1,7 +1,7 @@
 /* Paths: how lowering reached a thing, as interned nodes (R1). Equal paths have equal
  * ids within one kernel. Called by the gate while compiling and by the tree while
  * replaying; never looks at what a path leads to. */
-#include "trace/trace.h"
+#include "trace/trace_int.h"
 
 #include <string.h>
 
@@ -25,6 +25,11 @@ void ing_paths_fini(ing_paths *p) {
 ing_path ing_path_add(ing_paths *p, ing_path parent, ing_step step, const char *name,
                       int64_t i) {
     uint32_t atom = name ? ing_atoms_add(&p->atoms, name, strlen(name)) : 0;
+    return ing_path_add_atom(p, parent, step, atom, i);
+}
+
+ing_path ing_path_add_atom(ing_paths *p, ing_path parent, ing_step step, uint32_t atom,
+                           int64_t i) {
     if (atom == UINT32_MAX || p->nodes.len == 0) return 0;
     struct {
         uint64_t parent, step, atom;

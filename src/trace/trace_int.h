@@ -20,6 +20,8 @@ struct ing_tree {
     ing_vec(ing_tree_edge) edges; /* sorted by from, then answer */
 };
 
+ing_path ing_path_add_atom(ing_paths *p, ing_path parent, ing_step step, uint32_t atom,
+                           int64_t i);
 int ing_tree_edge_order(const ing_tree_edge *a, uint32_t from, ing_hash128 answer);
 
 #endif

@@ -8,10 +8,12 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import textwrap
 
 import pytest
+from conftest import needs
 from conftest import run_program as run
 
 HEAD = """
@@ -297,6 +299,25 @@ def test_a_hit_writes_nothing(tmp_path, cache_dir):
     before = state()
     run(path)
     assert state() == before
+
+
+@needs("strace")
+def test_a_hit_asks_for_nothing_to_be_written(tmp_path, cache_dir):
+    """As the kernel sees it: below the cache directory files are looked at and read."""
+    path = write(tmp_path, MANY)
+    run(path)
+    log = tmp_path / "log"
+    subprocess.run(["strace", "-f", "-y", "-o", str(log), sys.executable, "-B", str(path)], check=True,
+                   stdout=subprocess.DEVNULL)
+    lines = [x.partition(" ")[2].strip() for x in log.read_text(errors="replace").splitlines()
+             if str(cache_dir) in x]
+    calls = {x.partition("(")[0] for x in lines if "(" in x}
+    reading = {"openat", "newfstatat", "fstat", "stat", "lstat", "statx", "read", "pread64", "mmap",
+               "close", "fcntl", "dup3", "execve", "access", "readlink", "getdents64", "lseek"}
+    assert "openat" in calls and calls <= reading, calls - reading
+    opened = [x for x in lines if x.startswith("openat")]
+    assert opened and not [x for x in opened if any(
+        flag in x for flag in ("O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"))]
 
 
 LIGHT = """
