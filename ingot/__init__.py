@@ -20,6 +20,7 @@ from ingot._core import (
     DType,
     IngotArgumentError,
     IngotAssertionError,
+    IngotAttributeError,
     IngotCallError,
     IngotCompilationError,
     IngotError,

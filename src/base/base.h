@@ -27,8 +27,9 @@
     X(CALL, "IngotCallError")         /* arguments that do not match the parameters */ \
     X(TYPE, "IngotTypeError")         /* wrong type */                                 \
     X(ARGUMENT, "IngotArgumentError") /* an argument that its parameter cannot take */ \
-    X(NAME, "IngotNameError")         /* undefined name or attribute */                \
-    X(VALUE, "IngotValueError")       /* right type, impossible value */               \
+    X(NAME, "IngotNameError")         /* undefined name */                             \
+    X(ATTRIBUTE, "IngotAttributeError") /* undefined attribute */                      \
+    X(VALUE, "IngotValueError")         /* right type, impossible value */             \
     X(COMPILE, "IngotCompilationError") /* any other refusal to compile */             \
     X(RUNTIME, "IngotRuntimeError")     /* the kernel ran and failed */                \
     X(ASSERT, "IngotAssertionError")    /* an assert in a kernel */                    \

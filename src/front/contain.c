@@ -263,7 +263,7 @@ bool ing_front_has_methods(const value *v) {
 
 static ing_status fail_method(frame *fr, ing_node n, const value *of,
                               const char *name) {
-    return ing_front_fail_at(fr, n, ING_NAME,
+    return ing_front_fail_at(fr, n, ING_ATTRIBUTE,
                              is_dict(of) ? "dicts have keys, values, items and get"
                                          : "tuples and lists have index and count",
                              "%s has no attribute '%s' in kernels",

@@ -111,7 +111,7 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
     /* The array of gradients is an argument of its own, reached by way of the array. */
     if (strcmp(name, "grad") == 0 && a->gref)
         return ing_front_thing_attr(fr, n, a->gref, name, out);
-    return ing_front_fail_at(fr, n, ING_NAME,
+    return ing_front_fail_at(fr, n, ING_ATTRIBUTE,
                              "arrays have shape, dtype and ndim in kernels",
                              "arrays have no attribute '%s' in kernels", name);
 }
@@ -126,11 +126,11 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     if (ing_front_is_tensor(fr, v) && (!v->gref || ing_front_is_tensor_attr(name)))
         return ing_front_tensor_attr(fr, n, v, name, out);
     if (ing_front_is_runtime(v))
-        return ing_front_fail_at(fr, n, ING_NAME, "use the number itself",
+        return ing_front_fail_at(fr, n, ING_ATTRIBUTE, "use the number itself",
                                  "%s has no attribute '%s'", ing_front_describe(fr, v),
                                  name);
     if (!v->gref)
-        return ing_front_fail_at(fr, n, ING_NAME, "use the value itself",
+        return ing_front_fail_at(fr, n, ING_ATTRIBUTE, "use the value itself",
                                  "%s has no attribute '%s' in kernels",
                                  ing_front_describe(fr, v), name);
     ING_TRY(ing_front_thing_attr(fr, n, v->gref, name, out));
@@ -138,7 +138,7 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     const char *remedy = ing_front_suggest(fr, v->gref, name);
     if (!remedy) remedy = "set it before the kernel is called, or correct the name";
     ING_TRY(ing_front_force(fr, f->value, v));
-    return ing_front_fail_at(fr, n, ING_NAME, remedy, "%s has no attribute '%s'",
+    return ing_front_fail_at(fr, n, ING_ATTRIBUTE, remedy, "%s has no attribute '%s'",
                              ing_front_describe(fr, v), name);
 }
 

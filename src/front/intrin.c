@@ -451,7 +451,8 @@ static ing_status in_attr(frame *fr, ing_node n, const intrin *in, const call_ar
     }
     *out = got.kind == V_VOID && a->n > 2 ? a->at[2] : got;
     if (out->kind != V_VOID) return ING_OK;
-    return ing_front_fail_at(fr, n, ING_NAME, "give a third argument for that case",
+    return ing_front_fail_at(fr, n, ING_ATTRIBUTE,
+                             "give a third argument for that case",
                              "there is no attribute '%s'", name.s);
 }
 

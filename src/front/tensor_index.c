@@ -224,7 +224,7 @@ ing_status ing_front_tensor_attr(frame *fr, ing_node at, const value *v,
         return ING_OK;
     }
     if (s.rank != 1 || !swizzle(name, pos, &n))
-        return ing_front_fail_at(fr, at, ING_NAME,
+        return ing_front_fail_at(fr, at, ING_ATTRIBUTE,
                                  "vectors have x, y, z, w; all have n, m, shape and "
                                  "methods such as norm() and sum()",
                                  "%s has no attribute '%s'", ing_front_describe(fr, v),

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void bind_words(const ing_py_array *a, uint64_t *w) {
+static inline void bind_words(const ing_py_array *a, uint64_t *w) {
     uint32_t n = a->spec->ndim;
     w[0] = (uint64_t)(uintptr_t)a->data;
     for (uint32_t i = 0; i < n; i++) w[1 + i] = (uint64_t)a->shape[i];
@@ -17,8 +17,8 @@ static void bind_words(const ing_py_array *a, uint64_t *w) {
             (uint64_t)(uintptr_t)(a->grad ? ((ing_py_array *)a->grad)->data : NULL);
 }
 
-static void bind_ndarray(ing_py_state *st, const ing_py_bind *b, PyObject *obj,
-                         uint64_t *words) {
+static inline void bind_ndarray(ing_py_state *st, const ing_py_bind *b, PyObject *obj,
+                                uint64_t *words) {
     ing_py_array *a = (ing_py_array *)obj;
     bind_words(a, &words[b->word]);
     if (b->written) ing_py_array_touch(st, a);
@@ -59,6 +59,29 @@ static ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b, PyObject *o
                              uint64_t *words, ing_py_views *views, ing_err *e) {
     if (!ing_py_is_array(k->st, obj)) return bind_foreign(k, b, obj, words, views, e);
     if (((ing_py_array *)obj)->spec != b->spec) return ING_DECLINED;
+    bind_ndarray(k->st, b, obj, words);
+    return ING_OK;
+}
+
+ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e) {
+    return ing_fail(
+        e, ING_TYPE,
+        "%s uses an array of another library that is not an argument\nhelp: pass "
+        "it as an argument, or copy it into a qd.ndarray",
+        ing_py_def_name(&k->def));
+}
+
+/* What stands where an array of another spec stood, or none. */
+static ing_status captured_unfit(ing_py_kernel *k, PyObject *obj, ing_err *e) {
+    bool foreign =
+        obj && !ing_py_is_array(k->st, obj) && ing_py_is_foreign_array(k->st, obj);
+    return foreign ? ing_py_captured_foreign(k, e) : ING_DECLINED;
+}
+
+static inline ing_status bind_captured(ing_py_kernel *k, const ing_py_bind *b,
+                                       PyObject *obj, uint64_t *words, ing_err *e) {
+    if (!obj || !ing_py_is_array(k->st, obj) || ((ing_py_array *)obj)->spec != b->spec)
+        return captured_unfit(k, obj, e);
     bind_ndarray(k->st, b, obj, words);
     return ING_OK;
 }
@@ -192,7 +215,7 @@ static ing_status bind_number(ing_py_kernel *k, const ing_py_bind *b, PyObject *
     ing_bytes_init(&path);
     ing_path_print(&k->paths, b->path, &path);
     ing_status s = ing_py_def_fail(
-        k->st, &k->def, b->arg, obj ? ING_TYPE : ING_NAME, NULL, e,
+        k->st, &k->def, b->arg, obj ? ING_TYPE : ING_ATTRIBUTE, NULL, e,
         "%s must be a number (%s), it is %.100s", path.at ? (const char *)path.at : "?",
         ing_dtype_name((ing_dtype)b->dtype), obj ? Py_TYPE(obj)->tp_name : "missing");
     ing_bytes_fini(&path);
@@ -222,7 +245,7 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
             ING_TRY(bind_number(k, b, held[b->fetch - 1], &words[b->word], e));
             break;
         case ING_BIND_CAPTURED:
-            bind_ndarray(k->st, b, held[b->fetch - 1], words);
+            ING_TRY(bind_captured(k, b, held[b->fetch - 1], words, e));
             break;
         }
     }

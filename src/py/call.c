@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STACK_WORDS = 256, STACK_BUFFER = 1024, STACK_HELD = 64 };
+enum { STACK_WORDS = 1024, STACK_BUFFER = 1024, STACK_HELD = 512 };
 
 /* ---- arguments --------------------------------------------------------------------------- */
 
@@ -335,7 +335,8 @@ static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
 
 static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                      uint64_t *words) {
-    uint64_t rets[ING_RECORD_MAX_RETS] = {0};
+    uint64_t rets[ING_RECORD_MAX_RETS];
+    for (uint32_t i = 0; i < v->n_rets; i++) rets[i] = 0;
     uint64_t on_stack[STACK_BUFFER / 8];
     uint8_t *buffer = (uint8_t *)on_stack;
     uint32_t bytes = v->code.buffer_bytes;
@@ -372,19 +373,16 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     uint64_t *words = on_stack;
     PyObject *held_stack[STACK_HELD];
     PyObject **held = held_stack;
-    uint32_t n_held = v->fetches.len;
+    uint32_t n_held = 0;
     ing_py_views views;
     views.n = 0;
     if (v->code.n_words > STACK_WORDS)
         words = ing_calloc(v->code.n_words, sizeof *words);
-    if (n_held > STACK_HELD)
-        held = ing_calloc(n_held, sizeof *held);
-    else
-        memset(held, 0, n_held * sizeof *held);
+    if (v->fetches.len > STACK_HELD) held = ing_calloc(v->fetches.len, sizeof *held);
     v->refs++; /* qd.init in another thread may drop it from the kernel */
     ing_status s = ING_OK;
     if (!words || !held) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
-    if (s == ING_OK) s = ing_py_guards_hold(k, v, args, held, e);
+    if (s == ING_OK) s = ing_py_guards_hold(k, v, args, held, &n_held, e);
     if (s == ING_OK) s = ing_py_bind_all(k, v, args, held, words, &views, e);
     if (s == ING_OK) *result = run(k, v, args, words);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);

@@ -5,10 +5,10 @@
  *    are unchanged. Before Python 3.12 a dictionary's version tag says so, from 3.12 on a
  *    dictionary watcher that moves one counter for all watched dictionaries;
  *  - everything else (closures, arguments, members): followed and compared.
- * All places that a variant reads form one program of fetches, parents first, so that
- * `self.grid` is read once for all of its members.
+ * All places that a variant reads form one program of fetches, parents first and the
+ * members of one object together, so that `self.grid` is read once for all of its members
+ * and they in one go (member.c).
  * Comparison is by identity where the guard may own the object (R13), else by digest. */
-#include "py/foreign.h"
 #include "py/kernel.h"
 
 #include <string.h>
@@ -153,6 +153,9 @@ static ing_status add_fetch(making *m, ing_path path, uint32_t parent, bool whol
                       .step = node.step,
                       .whole = whole};
     f.module_only = !whole && (!parent || v->fetches.at[parent - 1].module_only);
+    f.at = node.step == ING_STEP_ARG && node.i >= 0 ? (uint32_t)node.i : UINT32_MAX;
+    if (node.step == ING_STEP_ATTR && !(f.name = ing_py_atom_name(k, node.atom)))
+        return ING_PYTHON;
     if (whole) {
         ING_TRY(ing_py_resolve(k, m->args, path, &value, e));
     } else {
@@ -254,6 +257,84 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     return ING_OK;
 }
 
+/* Is it read together with its siblings? */
+static bool is_plain(const ing_py_fetch *f) {
+    return f->step == ING_STEP_ATTR && f->parent && !f->whole && !f->module_only;
+}
+
+static bool add_members(ing_py_variant *v, const ing_py_fetch *f) {
+    uint32_t at = v->fetches.len - 1;
+    ing_py_members *last = v->members.len ? &v->members.at[v->members.len - 1] : NULL;
+    if (last && last->parent == f->parent && last->plain == is_plain(f) &&
+        v->members.len > v->n_live_members) {
+        last->n++;
+        return true;
+    }
+    ing_py_members m = {.parent = f->parent, .first = at, .n = 1, .plain = is_plain(f)};
+    return ing_vec_push(&v->members, m);
+}
+
+/* Fetches in a new order: parents still first, children of one parent together, and those
+ * that every launch makes before the others. */
+typedef struct reordering {
+    const ing_py_fetch *old;
+    uint32_t *first, *next; /* lists of children by old numbers, first[0] the roots */
+    uint32_t *moved;        /* old number -> new number, both from 1 */
+    uint32_t *turns;        /* new number -> old number */
+} reordering;
+
+static bool order(ing_py_variant *v, const reordering *r, bool live) {
+    for (uint32_t turn = 0; turn <= v->fetches.len; turn++) {
+        for (uint32_t i = r->first[r->turns[turn]]; i; i = r->next[i]) {
+            ing_py_fetch f = r->old[i - 1];
+            if (f.live != live) continue;
+            f.parent = turn;
+            if (!ing_vec_push(&v->fetches, f) || !add_members(v, &f)) return false;
+            r->moved[i] = v->fetches.len;
+            r->turns[v->fetches.len] = i;
+        }
+    }
+    return true;
+}
+
+static void mark_live(ing_py_variant *v) {
+    /* What a live fetch starts from is live. Parents come first. */
+    for (uint32_t i = v->fetches.len; i-- > 0;) {
+        const ing_py_fetch *f = &v->fetches.at[i];
+        if (f->live && f->parent) v->fetches.at[f->parent - 1].live = true;
+    }
+}
+
+static ing_status arrange(ing_py_variant *v, ing_err *e) {
+    uint32_t n = v->fetches.len;
+    if (n == 0) return ING_OK;
+    mark_live(v);
+    ing_py_fetch *old = ing_calloc(n, sizeof *old);
+    uint32_t *lists = ing_calloc(((size_t)n + 1) * 4, sizeof *lists);
+    bool ok = old && lists;
+    if (ok) {
+        reordering r = {old, lists, lists + n + 1, lists + 2 * (n + 1),
+                        lists + 3 * (n + 1)};
+        memcpy(old, v->fetches.at, n * sizeof *old);
+        for (uint32_t i = n; i > 0; i--) {
+            r.next[i] = r.first[old[i - 1].parent];
+            r.first[old[i - 1].parent] = i;
+        }
+        v->fetches.len = 0;
+        ok = order(v, &r, true);
+        v->n_live = v->fetches.len;
+        v->n_live_members = v->members.len;
+        ok = ok && order(v, &r, false);
+        for (uint32_t i = 0; ok && i < v->binds.len; i++)
+            v->binds.at[i].fetch = r.moved[v->binds.at[i].fetch]; /* 0 stays 0 */
+        for (uint32_t i = 0; ok && i < v->guards.len; i++)
+            v->guards.at[i].fetch = r.moved[v->guards.at[i].fetch];
+    }
+    ing_free(old);
+    ing_free(lists);
+    return ok ? ING_OK : no_memory(e);
+}
+
 static ing_status make_all(making *m, ing_err *e) {
     ing_py_variant *v = m->variant;
     for (uint32_t i = 0; i < v->binds.len; i++) {
@@ -273,13 +354,7 @@ static ing_status make_all(making *m, ing_err *e) {
         v->guards.at[i] = v->guards.at[v->n_always];
         v->guards.at[v->n_always++] = g;
     }
-    /* What a live fetch starts from is live. Parents come first. */
-    for (uint32_t i = v->fetches.len; i-- > 0;) {
-        const ing_py_fetch *f = &v->fetches.at[i];
-        v->n_live += f->live;
-        if (f->live && f->parent) v->fetches.at[f->parent - 1].live = true;
-    }
-    return ING_OK;
+    return arrange(v, e);
 }
 
 ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
@@ -295,24 +370,19 @@ ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
 
 /* ---- checking ------------------------------------------------------------------------------------ */
 
-ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e) {
-    return ing_fail(
-        e, ING_TYPE,
-        "%s uses an array of another library that is not an argument\nhelp: pass "
-        "it as an argument, or copy it into a qd.ndarray",
-        ing_py_def_name(&k->def));
-}
-
-/* An attribute, the most frequent step, without detours. */
-static ing_status fetch_attr(ing_py_kernel *k, const ing_py_fetch *f, PyObject *from,
-                             PyObject **out, bool *done) {
-    PyObject *name = f->atom < k->names.len ? k->names.at[f->atom] : NULL;
-    *done = f->step == ING_STEP_ATTR && name && from && !f->whole;
-    if (!*done) return ING_OK;
-    *out = PyObject_GetAttr(from, name);
-    if (*out) return ING_OK;
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return ING_PYTHON;
-    PyErr_Clear();
+/* One step, or a whole path. */
+static ing_status fetch_one(ing_py_kernel *k, ing_py_fetch *f, PyObject *const *args,
+                            PyObject *from, PyObject **out, ing_err *e) {
+    if (f->whole) return ing_py_resolve(k, args, f->path, out, e);
+    if (f->step == ING_STEP_ARG && f->at < k->def.n_params) {
+        *out = Py_XNewRef(args[f->at]);
+        return ING_OK;
+    }
+    if (!f->parent || from) {
+        ing_path_node node = k->paths.nodes.at[f->path];
+        ING_TRY(ing_py_step(k, args, from, &node, out, e));
+    }
+    if (f->module_only) f->cached = *out; /* borrowed: the dictionary holds it */
     return ING_OK;
 }
 
@@ -320,24 +390,22 @@ static ing_status fetch_attr(ing_py_kernel *k, const ing_py_fetch *f, PyObject *
  * known, and only what is live is wanted. */
 static ing_status fetch_all(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                             bool clean, PyObject **held, ing_err *e) {
-    for (uint32_t i = 0; i < v->fetches.len; i++) {
-        ing_py_fetch *f = &v->fetches.at[i];
-        if (clean && f->module_only) {
-            if (f->live) held[i] = Py_XNewRef(f->cached);
+    uint32_t n = clean ? v->n_live_members : v->members.len;
+    for (uint32_t j = 0; j < n; j++) {
+        ing_py_members *m = &v->members.at[j];
+        ing_py_fetch *f = &v->fetches.at[m->first];
+        PyObject *from = m->parent ? held[m->parent - 1] : NULL;
+        PyObject **out = &held[m->first];
+        if (m->plain) {
+            if (from) ING_TRY(ing_py_members_get(m, f, from, out));
             continue;
         }
-        if (f->whole) {
-            ING_TRY(ing_py_resolve(k, args, f->path, &held[i], e));
-            continue;
+        for (uint32_t i = 0; i < m->n; i++) {
+            if (clean && f[i].module_only)
+                out[i] = Py_XNewRef(f[i].cached);
+            else
+                ING_TRY(fetch_one(k, &f[i], args, from, &out[i], e));
         }
-        PyObject *from = f->parent ? held[f->parent - 1] : NULL;
-        bool done;
-        ING_TRY(fetch_attr(k, f, from, &held[i], &done));
-        if (!done && (!f->parent || from)) {
-            ing_path_node node = k->paths.nodes.at[f->path];
-            ING_TRY(ing_py_step(k, args, from, &node, &held[i], e));
-        }
-        if (f->module_only) f->cached = held[i]; /* borrowed: the dictionary holds it */
     }
     return ING_OK;
 }
@@ -353,15 +421,6 @@ static ing_status guard_holds(ing_py_kernel *k, const ing_py_variant *v,
     return ing_hash_eq(answer, g->answer) ? ING_OK : ING_DECLINED;
 }
 
-static ing_status captured_fits(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
-                                ing_err *e) {
-    if (obj && ing_py_is_array(k->st, obj) && ((ing_py_array *)obj)->spec == b->spec)
-        return ING_OK;
-    bool foreign =
-        obj && !ing_py_is_array(k->st, obj) && ing_py_is_foreign_array(k->st, obj);
-    return foreign ? ing_py_captured_foreign(k, e) : ING_DECLINED;
-}
-
 static ing_status all_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                            bool clean, PyObject **held, ing_err *e) {
     ING_TRY(fetch_all(k, v, args, clean, held, e));
@@ -370,18 +429,15 @@ static ing_status all_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const 
         const ing_py_guard *g = &v->guards.at[i];
         ING_TRY(guard_holds(k, v, g, held, e));
     }
-    for (uint32_t i = 0; i < v->binds.len; i++) {
-        const ing_py_bind *b = &v->binds.at[i];
-        if (b->kind == ING_BIND_CAPTURED)
-            ING_TRY(captured_fits(k, b, held[b->fetch - 1], e));
-    }
     return ING_OK;
 }
 
 ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v,
-                              PyObject *const *args, PyObject **held, ing_err *e) {
+                              PyObject *const *args, PyObject **held, uint32_t *n_held,
+                              ing_err *e) {
     bool clean = v->marked && dicts_unchanged(v);
-    if (clean && v->n_live == 0) return ING_OK;
+    *n_held = clean ? v->n_live : v->fetches.len;
+    for (uint32_t i = 0; i < *n_held; i++) held[i] = NULL;
     /* Marked before the check, so that a change made during it (by a property) shows. */
     if (!clean) dicts_mark(v);
     ing_status s = all_hold(k, v, args, clean, held, e);

@@ -144,12 +144,31 @@ typedef struct ing_py_fetch {
     uint32_t parent;  /* fetch from 1; 0 = a root */
     uint32_t atom;    /* ATTR: its name */
     uint8_t step;     /* ing_step */
+    uint8_t place;    /* members: ing_py_place */
     bool whole;       /* behind a call: the whole path is followed */
     bool module_only; /* reads nothing but module dictionaries */
     bool live;        /* wanted even while those are unchanged */
+    uint32_t at;      /* members: see ing_py_place; ARG: which */
+    PyObject *name;   /* members: the atom as a str; the kernel owns it */
     PyObject
         *cached; /* module_only: what is there, while they are unchanged; borrowed */
 } ing_py_fetch;
+
+typedef enum ing_py_place { /* where instances of a class have an attribute (member.c) */
+                            ING_MEMBER_UNKNOWN,
+                            ING_MEMBER_ANY, /* Python is to find it */
+                            ING_MEMBER_TABLE, /* at: index in the instance's table of names */
+                            ING_MEMBER_SLOT, /* at: bytes from the start of the instance */
+} ing_py_place;
+
+/* Fetches that follow one another and start from the same thing. */
+typedef struct ing_py_members {
+    uint32_t parent;    /* fetch from 1; 0 = roots */
+    uint32_t first, n;  /* of the variant's fetches */
+    bool plain;         /* attributes, read together: member.c; else one by one */
+    uint32_t version;   /* of the class that the places are for; 0: none */
+    PyTypeObject *type; /* compared, never used */
+} ing_py_members;
 
 /* One question of a variant's trace that a launch must check again (R11). */
 typedef struct ing_py_guard {
@@ -195,12 +214,13 @@ typedef struct ing_py_variant {
     ing_trace trace;
     ing_vec(ing_py_bind) binds;
     ing_vec(ing_py_fetch) fetches;
+    ing_vec(ing_py_members) members; /* all of the fetches, in order */
     ing_vec(ing_py_guard) guards;
     ing_vec(ing_py_dict_mark) marks;
-    uint64_t watch_epoch; /* 3.12+: see guard.c */
-    bool marked;          /* marks are valid */
-    uint32_t n_live;      /* fetches that every launch makes */
-    uint32_t n_always;    /* guards that every launch checks: the first ones */
+    uint64_t watch_epoch;            /* 3.12+: see guard.c */
+    bool marked;                     /* marks are valid */
+    uint32_t n_live, n_live_members; /* what every launch fetches: the first ones */
+    uint32_t n_always; /* guards that every launch checks: the first ones */
     uint32_t n_rets;
     uint8_t rets[ING_RECORD_MAX_RETS]; /* ing_dtype */
     bool returns_tuple;
@@ -269,6 +289,8 @@ bool ing_py_is_atom(ing_py_state *st, PyObject *obj); /* a guard may own it (R13
  * or NULL = absent. */
 ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
                        const ing_path_node *node, PyObject **out, ing_err *e);
+/* An atom of the kernel's paths as an interned str; the kernel owns it. NULL: raised. */
+PyObject *ing_py_atom_name(ing_py_kernel *k, uint32_t atom);
 ing_status ing_py_resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
                           PyObject **out, ing_err *e);
 /* The answer about the thing at a path's end (at the end of its parent for MEANING). */
@@ -355,10 +377,14 @@ const ing_py_unreplayable *ing_py_gate_unreplayable(const ing_py_gate *g);
 /* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
 
 /* Are all guards of the variant still true for these arguments? ING_DECLINED: no. `held`
- * has a slot per fetch, NULL before, and takes a new reference to each thing that was
- * fetched, also on failure: while a launch runs without the GIL, others may drop it. */
+ * has a slot per fetch; *n_held of them take a new reference to what was fetched, or NULL,
+ * also on failure: while a launch runs without the GIL, others may drop it. */
 ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v,
-                              PyObject *const *args, PyObject **held, ing_err *e);
+                              PyObject *const *args, PyObject **held, uint32_t *n_held,
+                              ing_err *e);
+/* The m->n attributes `f` of one object, as new references; NULL = absent (member.c). */
+ing_status ing_py_members_get(ing_py_members *m, ing_py_fetch *f, PyObject *of,
+                              PyObject **out);
 /* Foreign arrays can only be arguments: the error that says so. */
 ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e);
 /* Fills guards and dictionary marks of a new variant. */

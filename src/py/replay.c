@@ -4,8 +4,7 @@
  * the user's does. */
 #include "py/kernel.h"
 
-/* An atom of the kernel's paths as an interned str; borrowed from the kernel. */
-static PyObject *atom_name(ing_py_kernel *k, uint32_t atom) {
+PyObject *ing_py_atom_name(ing_py_kernel *k, uint32_t atom) {
     while (k->names.len <= atom)
         if (!ing_vec_push(&k->names, NULL)) return PyErr_NoMemory();
     if (!k->names.at[atom])
@@ -110,7 +109,7 @@ ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
     case ING_STEP_FIELD_TYPE:
     case ING_STEP_ITEM_STR: {
         if (!from) return ING_OK;
-        PyObject *name = atom_name(k, node->atom);
+        PyObject *name = ing_py_atom_name(k, node->atom);
         if (!name) return ING_PYTHON;
         return named_step(k->st, from, (ing_step)node->step, name, out);
     }
@@ -233,7 +232,7 @@ ing_hash128 ing_py_returns_digest(const ing_gate_returns *r) {
 static ing_status answer_field(ing_py_kernel *k, PyObject *obj,
                                const ing_path_node *node, ing_hash128 *out) {
     ing_py_field f = {0};
-    PyObject *name = atom_name(k, node->atom);
+    PyObject *name = ing_py_atom_name(k, node->atom);
     if (!name) return ING_PYTHON;
     if (obj) ing_py_field_meaning(k->st, obj, name, &f);
     *out = ing_py_field_digest(&f);

@@ -25,6 +25,7 @@ void ing_py_variant_unref(ing_py_variant *v) {
     ing_vec_fini(&v->binds);
     ing_vec_fini(&v->guards);
     ing_vec_fini(&v->fetches);
+    ing_vec_fini(&v->members);
     ing_vec_fini(&v->marks);
     ing_vec_fini(&v->trees);
     ing_vec_fini(&v->messages);

@@ -109,7 +109,7 @@ def test_exceptions():
     assert issubclass(qd.IngotSyntaxError, (SyntaxError,))
     for mine, also in [
         (qd.IngotSyntaxError, SyntaxError), (qd.IngotTypeError, TypeError),
-        (qd.IngotNameError, NameError), (qd.IngotRuntimeError, RuntimeError),
+        (qd.IngotNameError, NameError), (qd.IngotAttributeError, AttributeError), (qd.IngotRuntimeError, RuntimeError),
         (qd.IngotAssertionError, AssertionError), (qd.IngotIndexError, IndexError),
         (qd.IngotRuntimeTypeError, TypeError), (qd.IngotCompilationError, Exception),
         (qd.IngotArgumentError, TypeError), (qd.IngotArgumentError, ValueError),
@@ -122,7 +122,7 @@ def test_exceptions():
         assert str(error) == "what\nhappened"
         assert str(pickle.loads(pickle.dumps(error))) == "what\nhappened"
     for compiling in (qd.IngotSyntaxError, qd.IngotTypeError, qd.IngotNameError,
-                      qd.IngotValueError):
+                      qd.IngotAttributeError, qd.IngotValueError):
         assert issubclass(compiling, qd.IngotCompilationError)
     assert issubclass(qd.IngotCallError, qd.IngotSyntaxError)
     assert issubclass(qd.IngotIndexError, qd.IngotAssertionError)
