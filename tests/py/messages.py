@@ -17,7 +17,7 @@ def k(a: qd.types.ndarray()):
 """
 PREFIX = {"S": "IngotSyntaxError", "P": "IngotCallError", "V": "IngotValueError", "T": "IngotTypeError", "N": "IngotNameError",
           "C": "IngotCompilationError", "A": "IngotArgumentError", "I": "IngotIndexError",
-          "R": "IngotRuntimeError", "X": "IngotAssertionError"}
+          "R": "IngotRuntimeError", "X": "IngotAssertionError", "M": "IngotAttributeError"}
 
 ROWS = []
 
@@ -169,18 +169,18 @@ body("use before assignment", "N", 'Name "x" is not defined', """
     a[0] = «x»
     x = 1
 """, help="before this line")
-body("module attribute", "N", "no attribute 'sine'", "a[0] = «math.sine»(1.0)",
+body("module attribute", "M", "no attribute 'sine'", "a[0] = «math.sine»(1.0)",
      before="import math\n")
-body("qd attribute", "N", "no attribute 'sinus'", "a[0] = «qd.sinus»(a[1])")
-body("attribute of a number", "N", "no attribute 'real'", """
+body("qd attribute", "M", "no attribute 'sinus'", "a[0] = «qd.sinus»(a[1])")
+body("attribute of a number", "M", "no attribute 'real'", """
     x = a[0]
     a[1] = «x.real»
 """)
-body("attribute of an array", "N", "no attribute 'size'", "a[0] = «a.size»", help="shape")
-body("array method", "N", "no attribute 'sum'", "a[0] = «a.sum»()")
-body("attribute of None", "N", "no attribute 'x'", "a[0] = «nothing.x»",
+body("attribute of an array", "M", "no attribute 'size'", "a[0] = «a.size»", help="shape")
+body("array method", "M", "no attribute 'sum'", "a[0] = «a.sum»()")
+body("attribute of None", "M", "no attribute 'x'", "a[0] = «nothing.x»",
      before="nothing = None\n")
-body("attribute of an object", "N", "no attribute 'dt'", "a[0] = «config.dt»", before="""
+body("attribute of an object", "M", "no attribute 'dt'", "a[0] = «config.dt»", before="""
 class Config:
     step = 0.1
 

@@ -215,7 +215,7 @@ row("kernel calls itself", "S", "cannot be called from a kernel", """
 def k(a: qd.types.ndarray()):
     «k(a)»
 """, help="@qd.func")
-row("method that fails", "N", "no attribute 'speed'", """
+row("method that fails", "M", "no attribute 'speed'", """
 class Solver:
     def __init__(self):
         self.dt = 0.1
