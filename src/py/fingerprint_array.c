@@ -3,7 +3,7 @@
  * is copied first. NumPy is never imported here: an array exists, so it is loaded. */
 #include "py/fingerprint_int.h"
 
-enum { GIL_BYTES = 1 << 20 }; /* at 10 GB/s, 0.1 ms: worth letting other threads run */
+enum { GIL_BYTES = 1 << 20 }; /* 25 us and more: worth letting other threads run */
 
 static ing_hash128 hash_memory(const void *p, size_t n) {
     if (n < GIL_BYTES) return ing_hash(p, n);
