@@ -368,6 +368,7 @@ void ing_fp_walk_init(fp_walk *w, ing_py_state *st) {
     w->st = st;
     w->fp = st->fp;
     w->epoch = ++st->fp->epoch;
+    w->losses = st->fp->losses;
     w->fp->plans.walks++;
     ing_bytes_init(&w->text);
 }
@@ -383,6 +384,7 @@ void ing_fp_walk_fini(fp_walk *w) {
     ing_bytes_fini(&w->text);
     Py_CLEAR(w->held);
     ing_fp_plans_release(&w->fp->plans);
+    if (!w->fp->plans.walks) Py_CLEAR(w->fp->lost); /* with the frames it holds */
 }
 
 static int walk_all(fp_walk *w, PyObject *obj) {
@@ -417,7 +419,7 @@ int ing_fp_run(fp_walk *w, PyObject *obj, ing_hash128 *out) {
             rc = ing_fp_put_digest(w, FP_REF, d);
         }
     }
-    if (rc < 0) return -1;
+    if (ing_fp_lost(w->fp, w->losses) < 0 || rc < 0) return -1;
     *out = final_digest(w, w->out, w->len);
     return 0;
 }

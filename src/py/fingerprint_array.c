@@ -225,7 +225,7 @@ int ing_fp_array(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
 }
 
 static bool is_long_double(fp_walk *w, PyObject *dtype) {
-    PyObject *c = ing_fp_attr(dtype, w->fp->n.char_);
+    PyObject *c = ing_fp_attr(w->fp, dtype, w->fp->n.char_);
     bool yes = c && PyUnicode_Check(c) &&
                (PyUnicode_CompareWithASCIIString(c, "g") == 0 ||
                 PyUnicode_CompareWithASCIIString(c, "G") == 0);

@@ -3,8 +3,8 @@
  * user's own, by what it declares: fields, constants, methods (by their text) and bases. */
 #include "py/fingerprint_int.h"
 
-static bool is_enum(PyTypeObject *type) {
-    PyObject *base = ing_fp_loaded_attr("enum", "Enum");
+static bool is_enum(fp_walk *w, PyTypeObject *type) {
+    PyObject *base = ing_fp_loaded_attr(w->fp, "enum", "Enum");
     bool yes =
         base && PyType_Check(base) && PyType_IsSubtype(type, (PyTypeObject *)base);
     Py_XDECREF(base);
@@ -22,7 +22,7 @@ static int append_pair(PyObject *list, PyObject *name, PyObject *value) {
 static int is_users(fp_walk *w, PyObject *fn) {
     PyObject *file = ((PyCodeObject *)PyFunction_GET_CODE(fn))->co_filename;
     const char *path = PyUnicode_AsUTF8(file);
-    if (!path) PyErr_Clear();
+    if (!path) ing_fp_forgive(w->fp);
     if (path && strncmp(path, "<attrs generated", 16) == 0) return 0;
     PyObject *name =
         PyDict_GetItemWithError(PyFunction_GET_GLOBALS(fn), w->fp->n.__name__);
@@ -58,7 +58,7 @@ static int append_wrapped(fp_walk *w, PyObject *list, PyObject *name, PyObject *
                                w->fp->n.fset_, w->fp->n.fdel_};
     int found = 0;
     for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++) {
-        PyObject *fn = ing_fp_attr(v, attrs[i]);
+        PyObject *fn = ing_fp_attr(w->fp, v, attrs[i]);
         int rc = 0;
         if (fn && PyFunction_Check(fn)) {
             PyObject *label = PyUnicode_FromFormat("%U.%U", name, attrs[i]);
@@ -164,7 +164,7 @@ static PyObject *content_kids(fp_walk *w, PyTypeObject *type, bool as_value,
     if (rc == 0) rc = PyList_Append(kids, p->fields);
     if (rc == 0) rc = append_bases(w, kids, type, as_value);
     *ordered = kids ? (uint32_t)PyList_GET_SIZE(kids) : 0;
-    if (rc == 0 && is_enum(type)) {
+    if (rc == 0 && is_enum(w, type)) {
         rc = append_members(w, kids, type);
     } else if (rc == 0) {
         PyObject *dict = namespace_of(w, type);
@@ -200,8 +200,8 @@ int ing_fp_class_content(fp_walk *w, PyTypeObject *type) {
 /* ---- a class as a value ------------------------------------------------------------------------------ */
 
 /* NumPy's scalar classes stand for dtypes, which mean the same in every version. */
-static bool is_numpy_scalar(PyTypeObject *type) {
-    PyObject *base = ing_fp_loaded_attr("numpy", "generic");
+static bool is_numpy_scalar(fp_walk *w, PyTypeObject *type) {
+    PyObject *base = ing_fp_loaded_attr(w->fp, "numpy", "generic");
     bool yes = base && PyType_Check(base) &&
                PyType_IsSubtype(type, (PyTypeObject *)base) &&
                strncmp(type->tp_name, "numpy.", 6) == 0;
@@ -214,19 +214,19 @@ int ing_fp_class_value(fp_walk *w, PyTypeObject *type, Py_ssize_t own) {
     if (!p || ing_fp_plan_verify(w, p) < 0) return -1;
     bool named = p->named;
     ing_hash128 name = p->name;
-    if (!named && !w->lenient && !is_enum(type))
+    if (!named && !w->lenient && !is_enum(w, type))
         return ing_fp_refuse(w, (PyObject *)type, "the class has no importable name",
                              "define it at the top level of a module, or use "
                              "variant=\"lenient\"");
     if (!named) return push_content(w, type, FP_AS_ITSELF, true, own);
-    PyObject *module = ing_fp_attr((PyObject *)type, w->fp->n.__module__);
+    PyObject *module = ing_fp_attr(w->fp, (PyObject *)type, w->fp->n.__module__);
     PyObject *origin = module ? ing_fp_origin(w, module) : NULL;
     Py_XDECREF(module);
     if (!origin) return -1;
     int rc;
     if (origin == Py_None) {
         rc = push_content(w, type, FP_AS_ITSELF, true, own);
-    } else if (!PyUnicode_GET_LENGTH(origin) || is_numpy_scalar(type)) {
+    } else if (!PyUnicode_GET_LENGTH(origin) || is_numpy_scalar(w, type)) {
         Py_DECREF(origin);
         return ing_fp_put_digest(w, FP_CLASS, name);
     } else {

@@ -46,13 +46,14 @@ static int push_named(fp_walk *w, PyObject *obj, fp_kind kind, PyObject *module,
 
 static bool is_ufunc(fp_walk *w, PyObject *obj) {
     fp_plan *p = ing_fp_plan_get(w, Py_TYPE(obj));
-    if (!p) PyErr_Clear();
+    if (!p) ing_fp_forgive(w->fp);
     return p && p->rule == FP_RULE_UFUNC;
 }
 
 /* What a decorator such as lru_cache wraps is part of what it is. */
 static PyObject *wrapped_kids(fp_walk *w, PyObject *obj, PyObject *origin) {
-    PyObject *inner = origin == Py_None ? ing_fp_attr(obj, w->fp->n.__wrapped__) : NULL;
+    PyObject *inner =
+        origin == Py_None ? ing_fp_attr(w->fp, obj, w->fp->n.__wrapped__) : NULL;
     PyObject *kids = NULL;
     if (inner && PyFunction_Check(inner)) {
         PyObject *marker = ing_fp_as_new(w, inner, FP_AS_CODE);
@@ -67,7 +68,7 @@ static PyObject *wrapped_kids(fp_walk *w, PyObject *obj, PyObject *origin) {
 
 int ing_fp_named(fp_walk *w, PyObject *obj, PyObject *module, PyObject *qualname,
                  Py_ssize_t own) {
-    PyObject *found = ing_fp_resolve(module, qualname);
+    PyObject *found = ing_fp_resolve(w->fp, module, qualname);
     bool same = found == obj;
     Py_XDECREF(found);
     if (!same)
@@ -100,7 +101,7 @@ int ing_fp_module(fp_walk *w, PyObject *mod, Py_ssize_t own) {
             rc = put_name(w, name, empty);
         } else if (empty) {
             PyObject *file = origin == Py_None ? PyModule_GetFilenameObject(mod) : NULL;
-            PyErr_Clear();
+            ing_fp_forgive(w->fp);
             PyObject *text = file ? ing_fp_module_source(w, file) : Py_NewRef(Py_None);
             kids = text ? PyTuple_Pack(2, origin, text) : NULL;
             Py_XDECREF(text);
@@ -143,11 +144,11 @@ static PyObject *follow(fp_walk *w, PyObject *value, PyObject *parts) {
         PyObject *name = PyModule_GetNameObject(value);
         PyObject *origin = name ? ing_fp_origin(w, name) : NULL;
         Py_XDECREF(name);
-        if (!origin) PyErr_Clear();
+        if (!origin) ing_fp_forgive(w->fp);
         bool own = origin == Py_None;
         Py_XDECREF(origin);
         if (!own) break;
-        PyObject *next = ing_fp_attr(value, PyList_GET_ITEM(parts, i));
+        PyObject *next = ing_fp_attr(w->fp, value, PyList_GET_ITEM(parts, i));
         Py_SETREF(value, next);
     }
     return value;
@@ -294,17 +295,18 @@ static int by_code(fp_walk *w, PyObject *fn, fp_how how, Py_ssize_t own) {
     return push_function(w, fn, how, kids, own);
 }
 
-static bool contains(PyObject *text, const char *part) {
+static bool contains(fp_walk *w, PyObject *text, const char *part) {
     PyObject *p = PyUnicode_FromString(part);
     bool yes = p && PyUnicode_Check(text) && PyUnicode_Contains(text, p) == 1;
     Py_XDECREF(p);
-    PyErr_Clear();
+    ing_fp_forgive(w->fp);
     return yes;
 }
 
 static int refuse_function(fp_walk *w, PyObject *fn, PyObject *qualname) {
-    const char *why = contains(qualname, "<lambda>") ? "lambda has no importable name"
-                      : contains(qualname, "<locals>")
+    const char *why = contains(w, qualname, "<lambda>")
+                          ? "lambda has no importable name"
+                      : contains(w, qualname, "<locals>")
                           ? "local function has no importable name"
                           : "the function is not the one that its name imports";
     return ing_fp_refuse(w, fn, why,
@@ -312,8 +314,9 @@ static int refuse_function(fp_walk *w, PyObject *fn, PyObject *qualname) {
                          "variant=\"lenient\"");
 }
 
-static bool leads_to(PyObject *module, PyObject *qualname, PyObject *fn) {
-    PyObject *found = module && qualname ? ing_fp_resolve(module, qualname) : NULL;
+static bool leads_to(fp_walk *w, PyObject *module, PyObject *qualname, PyObject *fn) {
+    PyObject *found =
+        module && qualname ? ing_fp_resolve(w->fp, module, qualname) : NULL;
     bool same = found == fn ||
                 (found && PyMethod_Check(found) && PyMethod_GET_FUNCTION(found) == fn);
     Py_XDECREF(found);
@@ -321,9 +324,9 @@ static bool leads_to(PyObject *module, PyObject *qualname, PyObject *fn) {
 }
 
 int ing_fp_function(fp_walk *w, PyObject *fn, fp_how how, Py_ssize_t own) {
-    PyObject *module = ing_fp_attr(fn, w->fp->n.__module__);
-    PyObject *qualname = ing_fp_attr(fn, w->fp->n.__qualname__);
-    bool named = leads_to(module, qualname, fn);
+    PyObject *module = ing_fp_attr(w->fp, fn, w->fp->n.__module__);
+    PyObject *qualname = ing_fp_attr(w->fp, fn, w->fp->n.__qualname__);
+    bool named = leads_to(w, module, qualname, fn);
     PyObject *origin = module && PyUnicode_Check(module) ? ing_fp_origin(w, module)
                                                          : Py_NewRef(Py_None);
     int rc = -1;
@@ -390,7 +393,7 @@ int ing_fp_code(fp_walk *w, PyObject *code, Py_ssize_t own) {
     for (int i = 0; kids && i < N; i++) {
         PyObject *v = PyObject_GetAttrString(code, parts[i]);
         if (!v) {
-            PyErr_Clear();
+            ing_fp_forgive(w->fp);
             v = Py_NewRef(Py_None);
         }
         PyTuple_SET_ITEM(kids, i, v);

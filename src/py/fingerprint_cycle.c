@@ -14,7 +14,10 @@
  * 4. A node may unfold like one further down: x = [c] where c = [c]. Every node on a cycle
  *    leaves its signature, the digest of its encoding with final digests in it; a node
  *    above with the same signature is that value and takes its digest. For a component
- *    above another, step 2 is done over both together to see whether they are alike. */
+ *    above another, step 2 is done over both together to see whether they are alike.
+ * 5. That costs as much as all below, so it is done only when it can succeed: a node that
+ *    unfolds like one below has the same shape and, child for child, the same digests. All
+ *    pairs of a shape and the digest of a child are kept; one that is missing says no. */
 #include "py/fingerprint_int.h"
 
 #include <stdlib.h>
@@ -42,8 +45,10 @@ typedef struct graph {
     ing_vec(visit) calls;
     node_list open;
     ing_bytes scratch;
+    bool failed;        /* no memory for scratch: digests since then are none */
     ing_map signatures; /* -> index in `digests` + 1 */
     ing_vec(ing_hash128) digests;
+    ing_map edges; /* rule 5: the pairs */
 } graph;
 
 static const uint8_t *text_of(const graph *g, uint32_t node) {
@@ -91,10 +96,13 @@ static bool next_child(const graph *g, visit *v, uint32_t *out) {
 /* ---- one node, given what its children are ------------------------------------------------- */
 
 typedef struct resolver {
-    const ing_hash128 *colour; /* for nodes of component `from` and above */
-    uint32_t from;             /* 0: all children have final digests */
-    uint32_t to;               /* last component that counts as coloured */
+    const ing_hash128
+        *colour;   /* for nodes of component `from` and above; NULL: blank */
+    uint32_t from; /* 0: all children have final digests */
+    uint32_t to;   /* last component that counts as coloured */
 } resolver;
+
+static const ing_hash128 blank = {0, 0};
 
 static void put_resolved(graph *g, const uint8_t *p, size_t size, const resolver *r) {
     if (p[0] != FP_CHILD) {
@@ -104,7 +112,9 @@ static void put_resolved(graph *g, const uint8_t *p, size_t size, const resolver
     uint32_t c = child_of(p);
     bool coloured = r->from && g->component[c] >= r->from && g->component[c] <= r->to &&
                     g->tainted[c];
-    ing_hash128 d = coloured ? r->colour[c] : g->w->nodes.at[c].digest;
+    ing_hash128 d = !coloured   ? g->w->nodes.at[c].digest
+                    : r->colour ? r->colour[c]
+                                : blank;
     ing_bytes_u8(&g->scratch, coloured ? FP_CHILD : FP_REF);
     ing_bytes_u64(&g->scratch, d.lo);
     ing_bytes_u64(&g->scratch, d.hi);
@@ -137,7 +147,10 @@ static ing_hash128 encode(graph *g, uint32_t node, const resolver *r) {
             groups++;
         }
     }
-    if (!ing_bytes_ok(&g->scratch)) return (ing_hash128){0, 0};
+    if (!ing_bytes_ok(&g->scratch)) {
+        g->failed = true;
+        return (ing_hash128){0, 0};
+    }
     if (groups) ing_fp_sort(g->scratch.at + items, groups);
     return ing_hash(g->scratch.at, g->scratch.len);
 }
@@ -161,7 +174,6 @@ static uint32_t distinct(const uint32_t *nodes, uint32_t n, const ing_hash128 *c
  * round that found new classes, g->next the one after it. */
 static void refine(graph *g, const uint32_t *nodes, uint32_t n, uint32_t from,
                    uint32_t to, ing_hash128 *sorted) {
-    static const ing_hash128 blank = {0, 0};
     for (uint32_t i = 0; i < n; i++) g->colour[nodes[i]] = blank;
     uint32_t classes = 0;
     for (uint32_t round = 0; round <= n; round++) {
@@ -239,6 +251,27 @@ static int alike_below(graph *g, const uint32_t *nodes, uint32_t n, bool *alike)
     return rc;
 }
 
+/* The pairs of rule 5 for the children of a node outside component `own` (0: all) that
+ * are on or above a cycle. Keeps them, or says in *missing whether one is not kept. */
+static int pairs_of(graph *g, uint32_t node, uint32_t own, bool *missing) {
+    const resolver shape = {NULL, 1, UINT32_MAX};
+    ing_hash128 d = encode(g, node, &shape);
+    visit v = {node, 0, 0};
+    for (uint32_t c; next_child(g, &v, &c);) {
+        if (!g->tainted[c] || (own && g->component[c] == own)) continue;
+        ing_hasher h;
+        ing_hasher_init(&h);
+        ing_hasher_digest(&h, FP_CHILD, d);
+        ing_hasher_digest(&h, FP_REF, g->w->nodes.at[c].digest);
+        ing_hash128 pair = ing_hasher_done(&h);
+        if (missing)
+            *missing |= !ing_map_get(&g->edges, pair);
+        else if (!ing_map_put(&g->edges, pair, 1))
+            return ing_fp_no_memory();
+    }
+    return 0;
+}
+
 static bool reads_tainted(const graph *g, uint32_t node, uint32_t own) {
     visit v = {node, 0, 0};
     for (uint32_t c; next_child(g, &v, &c);)
@@ -251,7 +284,10 @@ static int cyclic_component(graph *g, const uint32_t *nodes, uint32_t n) {
     bool above = false, alike = false;
     for (uint32_t i = 0; i < n; i++) above |= reads_tainted(g, nodes[i], here);
     for (uint32_t i = 0; i < n; i++) g->tainted[nodes[i]] = true;
-    if (above && alike_below(g, nodes, n, &alike) < 0) return -1;
+    bool unlike = false;
+    for (uint32_t i = 0; above && !unlike && i < n; i++)
+        if (pairs_of(g, nodes[i], here, &unlike) < 0) return -1;
+    if (above && !unlike && alike_below(g, nodes, n, &alike) < 0) return -1;
     if (alike) return 0;
     ing_hash128 *sorted = ing_calloc(n, sizeof *sorted);
     if (!sorted) return ing_fp_no_memory();
@@ -260,7 +296,8 @@ static int cyclic_component(graph *g, const uint32_t *nodes, uint32_t n) {
         g->w->nodes.at[nodes[i]].digest = component_digest(g, nodes[i], sorted, n);
     ing_free(sorted);
     for (uint32_t i = 0; i < n; i++)
-        if (leave_signature(g, nodes[i]) < 0) return -1;
+        if (leave_signature(g, nodes[i]) < 0 || pairs_of(g, nodes[i], 0, NULL) < 0)
+            return -1;
     return 0;
 }
 
@@ -270,7 +307,7 @@ static int plain_node(graph *g, uint32_t node) {
     g->tainted[node] = reads_tainted(g, node, 0);
     uint32_t known = g->tainted[node] ? ing_map_get(&g->signatures, d) : 0;
     g->w->nodes.at[node].digest = known ? g->digests.at[known - 1] : d;
-    return 0;
+    return g->tainted[node] ? pairs_of(g, node, 0, NULL) : 0;
 }
 
 /* ---- Tarjan ----------------------------------------------------------------------------------------- */
@@ -321,7 +358,7 @@ static int run(graph *g) {
             if (g->t[node].low < g->t[up].low) g->t[up].low = g->t[node].low;
         }
     }
-    return ing_bytes_ok(&g->scratch) ? 0 : ing_fp_no_memory();
+    return g->failed ? ing_fp_no_memory() : 0;
 }
 
 int ing_fp_resolve_graph(fp_walk *w, ing_hash128 *out) {
@@ -335,6 +372,7 @@ int ing_fp_resolve_graph(fp_walk *w, ing_hash128 *out) {
     g.next = ing_calloc(n, sizeof *g.next);
     ing_bytes_init(&g.scratch);
     ing_map_init(&g.signatures);
+    ing_map_init(&g.edges);
     bool ok = g.t && g.component && g.stamp && g.tainted && g.colour && g.next;
     int rc = ok ? run(&g) : ing_fp_no_memory();
     if (rc == 0) *out = w->nodes.at[0].digest;
@@ -346,6 +384,7 @@ int ing_fp_resolve_graph(fp_walk *w, ing_hash128 *out) {
     ing_free(g.next);
     ing_bytes_fini(&g.scratch);
     ing_map_fini(&g.signatures);
+    ing_map_fini(&g.edges);
     ing_vec_fini(&g.digests);
     ing_vec_fini(&g.calls);
     ing_vec_fini(&g.open);

@@ -124,7 +124,7 @@ static PyObject *path_of(fp_walk *w) {
 
 /* ---- refusal ------------------------------------------------------------------------------------- */
 
-static PyObject *take_exception(void) {
+PyObject *ing_fp_take_exception(void) {
     PyObject *type = NULL, *value = NULL, *trace = NULL;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
@@ -144,7 +144,7 @@ static void raise_at(fp_walk *w, const char *why, const char *remedy, PyObject *
                  "Fingerprinter an override for its type";
     if (path && detail) {
         PyErr_Format(w->fp->error, "%U: %s%U\n  help: %s", path, why, detail, remedy);
-        PyObject *now = cause ? take_exception() : NULL;
+        PyObject *now = cause ? ing_fp_take_exception() : NULL;
         if (now) {
             PyException_SetCause(now, Py_NewRef(cause));
             PyException_SetContext(now, Py_NewRef(cause));
@@ -157,11 +157,12 @@ static void raise_at(fp_walk *w, const char *why, const char *remedy, PyObject *
 }
 
 int ing_fp_refuse(fp_walk *w, PyObject *obj, const char *why, const char *remedy) {
+    if (ing_fp_lost(w->fp, w->losses) < 0) return -1;
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
     if (PyErr_Occurred() && (PyErr_ExceptionMatches(PyExc_MemoryError) ||
                              PyErr_ExceptionMatches(w->fp->error)))
         return -1;
-    PyObject *cause = take_exception();
+    PyObject *cause = ing_fp_take_exception();
     if (w->fallback && obj) {
         PyObject *r = PyObject_CallOneArg(w->fallback, obj);
         if (r && r != Py_NotImplemented) {

@@ -160,6 +160,7 @@ typedef struct fp_plans {
 /* clang-format off */
 #define FP_NAME_LIST(X) \
     X(__attrs_attrs__, "__attrs_attrs__") \
+    X(attrs_cached_hash_, "_attrs_cached_hash") \
     X(__dataclass_fields__, "__dataclass_fields__") X(__dict__, "__dict__") \
     X(__getnewargs__, "__getnewargs__") X(__getnewargs_ex__, "__getnewargs_ex__") \
     X(__getstate__, "__getstate__") X(__module__, "__module__") \
@@ -198,6 +199,8 @@ typedef struct ing_py_fp {
     PyTypeObject *pieces, *identity, *ordered, *content;
     /* the types of modules that not every program loads; see fp_loaded */
     PyObject *object_reduce_ex, *object_reduce, *object_getstate;
+    PyObject *lost;  /* owned: the last error that was no answer (ing_fp_forgive) */
+    uint64_t losses; /* how many there were */
 } ing_py_fp;
 
 /* ---- one call ---------------------------------------------------------------------------------- */
@@ -246,7 +249,7 @@ typedef struct fp_walk {
     ing_vec(PyObject *) kids; /* owned: children of the stacked frames */
     uint32_t *index;          /* of the memo: entry + 1, or 0 */
     uint32_t index_cap;
-    uint64_t epoch;
+    uint64_t epoch, losses; /* of fp, when the walk began */
     bool lenient, graph, cyclic;
     bool custom;         /* there are overrides or skips */
     bool skip_names;     /* some of the skips are (type, name) */
@@ -344,6 +347,7 @@ PyObject *ing_fp_as_new(fp_walk *w, PyObject *obj, fp_how how); /* new reference
 
 /* obj cannot be hashed: asks the fallback, else raises with the path. Chains to an
  * exception that is set. */
+PyObject *ing_fp_take_exception(void); /* new reference or NULL */
 int ing_fp_refuse(fp_walk *w, PyObject *obj, const char *why, const char *remedy);
 int ing_fp_pieces(fp_walk *w, PyObject *obj, PyObject *pieces); /* borrows both */
 PyObject *ing_fp_label(fp_walk *w,
@@ -359,12 +363,15 @@ void ing_fp_plans_release(fp_plans *p); /* a walk ended */
 /* Is the class importable? Verified once per call. */
 int ing_fp_plan_verify(fp_walk *w, fp_plan *p);
 /* What sys.modules holds under `module`, or its attribute; borrowed or NULL (no error). */
-PyObject *ing_fp_loaded(const char *module);
-PyObject *ing_fp_loaded_attr(const char *module, const char *name); /* new reference */
+void ing_fp_forgive(ing_py_fp *fp);
+int ing_fp_lost(const ing_py_fp *fp, uint64_t since); /* 0, or -1: raised */
+PyObject *ing_fp_loaded(ing_py_fp *fp, const char *module);
+PyObject *ing_fp_loaded_attr(ing_py_fp *fp, const char *module,
+                             const char *name); /* new reference */
 /* The object that module.qualname names: new reference, or NULL without exception. */
-PyObject *ing_fp_resolve(PyObject *module, PyObject *qualname);
+PyObject *ing_fp_resolve(ing_py_fp *fp, PyObject *module, PyObject *qualname);
 /* New reference to an attribute, or NULL without exception when there is none. */
-PyObject *ing_fp_attr(PyObject *obj, PyObject *name);
+PyObject *ing_fp_attr(ing_py_fp *fp, PyObject *obj, PyObject *name);
 PyObject *ing_fp_type_attr(PyTypeObject *type,
                            PyObject *name); /* borrowed: MRO, no descriptors */
 

@@ -116,7 +116,7 @@ static int learned_kids(fp_walk *w, PyObject *obj, const fp_plan *p) {
     bool fits =
         have == n && p->learned == names && !is_shadowed(p, Py_TYPE(obj), got) &&
         holds_exactly(obj, slots, got, n) && ing_vec_reserve(&w->kids, from + total);
-    PyErr_Clear();
+    ing_fp_forgive(w->fp);
     if (fits) w->kids.len = from + total;
     for (Py_ssize_t i = 0; i < have; i++) {
         uint8_t to = p->place[i];
@@ -205,7 +205,7 @@ static int field_kid(fp_walk *w, fp_plan *p, PyObject *obj, PyObject *dict,
         if (d && Py_TYPE(d)->tp_descr_set) { /* a slot, or a property */
             value = PyObject_GenericGetAttr(obj, name);
             if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
-            PyErr_Clear();
+            ing_fp_forgive(w->fp);
         }
     }
     return ing_fp_kid(w, value ? value : Py_NewRef(w->fp->unset));
@@ -272,7 +272,7 @@ static PyObject *state_marker(fp_walk *w, PyObject *obj, fp_plan *p) {
 
 /* defaultdict has its factory beside its items. */
 static int factory_kid(fp_walk *w, PyObject *obj) {
-    PyObject *cls = ing_fp_loaded_attr("collections", "defaultdict");
+    PyObject *cls = ing_fp_loaded_attr(w->fp, "collections", "defaultdict");
     int rc = 0;
     if (cls && PyType_Check(cls) && PyObject_TypeCheck(obj, (PyTypeObject *)cls))
         rc = ing_fp_kid(w, PyObject_GenericGetAttr(obj, w->fp->n.default_factory_));
@@ -383,7 +383,7 @@ int ing_fp_visit_as(fp_walk *w, fp_as *as) {
 /* ---- containers that are not builtins ------------------------------------------------------------ */
 
 static int visit_deque(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
-    PyObject *cls = ing_fp_loaded_attr("collections", "deque");
+    PyObject *cls = ing_fp_loaded_attr(w->fp, "collections", "deque");
     PyObject *it = cls ? ((PyTypeObject *)cls)->tp_iter(obj) : NULL;
     PyObject *kids = it ? PySequence_List(it) : NULL;
     PyObject *maxlen = kids ? PyObject_GetAttr(obj, w->fp->n.maxlen_) : NULL;
@@ -472,14 +472,14 @@ static int visit_identity(fp_walk *w, PyObject *obj, Py_ssize_t own) {
 /* A composite flag has a made-up name, another one in each Python: only a name that its
  * class lists counts. */
 static PyObject *member_name(fp_walk *w, PyObject *obj) {
-    PyObject *name = ing_fp_attr(obj, w->fp->n._name_);
-    PyObject *map = ing_fp_attr((PyObject *)Py_TYPE(obj), w->fp->n._member_map_);
+    PyObject *name = ing_fp_attr(w->fp, obj, w->fp->n._name_);
+    PyObject *map = ing_fp_attr(w->fp, (PyObject *)Py_TYPE(obj), w->fp->n._member_map_);
     PyObject *found = NULL;
     if (name && PyUnicode_CheckExact(name) && map && PyDict_Check(map))
         found = PyDict_GetItemWithError(map, name);
     if (found != obj) Py_XSETREF(name, Py_NewRef(Py_None));
     Py_XDECREF(map);
-    PyErr_Clear();
+    ing_fp_forgive(w->fp);
     return name ? name : Py_NewRef(Py_None);
 }
 
@@ -539,16 +539,15 @@ static PyObject *reduced_kids(fp_walk *w, PyObject *obj, PyObject *r) {
 }
 
 static PyObject *call_reducer(fp_walk *w, PyObject *obj) {
-    PyObject *table = ing_fp_loaded_attr("copyreg", "dispatch_table");
+    PyObject *table = ing_fp_loaded_attr(w->fp, "copyreg", "dispatch_table");
     PyObject *f = table && PyDict_Check(table)
                       ? PyDict_GetItemWithError(table, (PyObject *)Py_TYPE(obj))
                       : NULL;
     Py_XINCREF(f);
     Py_XDECREF(table);
-    PyErr_Clear();
+    ing_fp_forgive(w->fp);
     PyObject *r = f ? PyObject_CallOneArg(f, obj)
                     : PyObject_CallMethod(obj, "__reduce_ex__", "i", 2);
-    (void)w;
     Py_XDECREF(f);
     return r;
 }
@@ -558,7 +557,7 @@ int ing_fp_reduce(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     if (!r) return ing_fp_refuse(w, obj, "it cannot be taken apart", NULL);
     int rc;
     if (PyUnicode_Check(r)) {
-        PyObject *module = ing_fp_attr(obj, w->fp->n.__module__);
+        PyObject *module = ing_fp_attr(w->fp, obj, w->fp->n.__module__);
         rc = ing_fp_named(w, obj, module ? module : Py_None, r, own);
         Py_XDECREF(module);
     } else if (!PyTuple_Check(r) || PyTuple_GET_SIZE(r) < 2 ||
@@ -586,7 +585,7 @@ static int visit_method(fp_walk *w, PyObject *obj, Py_ssize_t own) {
 static int visit_builtin(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     PyObject *self = PyCFunction_GET_SELF(obj);
     PyObject *name = PyObject_GetAttr(obj, w->fp->n.__qualname__);
-    PyObject *module = name ? ing_fp_attr(obj, w->fp->n.__module__) : NULL;
+    PyObject *module = name ? ing_fp_attr(w->fp, obj, w->fp->n.__module__) : NULL;
     int rc = -1;
     if (name && (!self || PyModule_Check(self))) {
         rc = ing_fp_named(w, obj, module ? module : Py_None, name, own);
@@ -601,7 +600,7 @@ static int visit_builtin(fp_walk *w, PyObject *obj, Py_ssize_t own) {
 }
 
 static int visit_ufunc(fp_walk *w, PyObject *obj, Py_ssize_t own) {
-    PyObject *name = ing_fp_attr(obj, w->fp->n.__name__);
+    PyObject *name = ing_fp_attr(w->fp, obj, w->fp->n.__name__);
     PyObject *module = PyUnicode_FromString("numpy");
     int rc = module && name ? ing_fp_named(w, obj, module, name, own) : -1;
     Py_XDECREF(name);

@@ -9,22 +9,48 @@
 
 /* ---- looking around ------------------------------------------------------------------------ */
 
-PyObject *ing_fp_loaded(const char *module) {
-    PyObject *modules = PyImport_GetModuleDict();
-    PyObject *mod = modules ? PyDict_GetItemString(modules, module) : NULL;
+/* Clears an error that was an answer: there is no such thing. What says nothing about the
+ * value (no memory, no stack, an interrupt) is kept, and ends the walk with ing_fp_lost: a
+ * digest or a plan made without the answer would be another one. */
+void ing_fp_forgive(ing_py_fp *fp) {
+    if (!PyErr_Occurred()) return;
+    if (PyErr_ExceptionMatches(PyExc_Exception) &&
+        !PyErr_ExceptionMatches(PyExc_MemoryError) &&
+        !PyErr_ExceptionMatches(PyExc_RecursionError)) {
+        PyErr_Clear();
+        return;
+    }
+    fp->losses++;
+    Py_XSETREF(fp->lost, ing_fp_take_exception());
+}
+
+int ing_fp_lost(const ing_py_fp *fp, uint64_t since) {
+    if (fp->losses == since) return 0;
+    if (fp->lost)
+        PyErr_SetObject((PyObject *)Py_TYPE(fp->lost), fp->lost);
+    else
+        PyErr_NoMemory();
+    return -1;
+}
+
+PyObject *ing_fp_loaded(ing_py_fp *fp, const char *module) {
+    PyObject *modules = PyImport_GetModuleDict(), *name = PyUnicode_FromString(module);
+    PyObject *mod = modules && name ? PyDict_GetItemWithError(modules, name) : NULL;
+    Py_XDECREF(name);
+    if (!mod) ing_fp_forgive(fp);
     return mod && mod != Py_None ? mod : NULL;
 }
 
-PyObject *ing_fp_loaded_attr(const char *module, const char *name) {
-    PyObject *mod = ing_fp_loaded(module);
+PyObject *ing_fp_loaded_attr(ing_py_fp *fp, const char *module, const char *name) {
+    PyObject *mod = ing_fp_loaded(fp, module);
     PyObject *v = mod ? PyObject_GetAttrString(mod, name) : NULL;
-    if (!v) PyErr_Clear();
+    if (!v) ing_fp_forgive(fp);
     return v;
 }
 
-PyObject *ing_fp_attr(PyObject *obj, PyObject *name) {
+PyObject *ing_fp_attr(ing_py_fp *fp, PyObject *obj, PyObject *name) {
     PyObject *v = PyObject_GetAttr(obj, name);
-    if (!v) PyErr_Clear();
+    if (!v) ing_fp_forgive(fp);
     return v;
 }
 
@@ -49,7 +75,7 @@ PyObject *ing_fp_type_attr(PyTypeObject *type, PyObject *name) {
 }
 
 /* Follows a dotted name through attributes, never through <locals>. */
-PyObject *ing_fp_resolve(PyObject *module, PyObject *qualname) {
+PyObject *ing_fp_resolve(ing_py_fp *fp, PyObject *module, PyObject *qualname) {
     if (!PyUnicode_Check(module) || !PyUnicode_Check(qualname)) return NULL;
     PyObject *modules = PyImport_GetModuleDict();
     PyObject *at = modules ? PyDict_GetItemWithError(modules, module) : NULL;
@@ -63,7 +89,7 @@ PyObject *ing_fp_resolve(PyObject *module, PyObject *qualname) {
     }
     if (!parts) Py_CLEAR(at);
     Py_XDECREF(parts);
-    if (!at) PyErr_Clear();
+    if (!at) ing_fp_forgive(fp);
     return at;
 }
 
@@ -72,8 +98,9 @@ static bool is_sub(PyTypeObject *t, PyObject *base) {
 }
 
 /* Is t, or a class it derives from, module.name? False when that is not loaded. */
-static bool is_loaded_sub(PyTypeObject *t, const char *module, const char *name) {
-    PyObject *base = ing_fp_loaded_attr(module, name);
+static bool is_loaded_sub(ing_py_fp *fp, PyTypeObject *t, const char *module,
+                          const char *name) {
+    PyObject *base = ing_fp_loaded_attr(fp, module, name);
     bool yes = is_sub(t, base);
     Py_XDECREF(base);
     return yes;
@@ -83,14 +110,14 @@ static bool is_loaded_sub(PyTypeObject *t, const char *module, const char *name)
 
 /* metadata={"fingerprint": False} */
 static bool opted_out(ing_py_fp *fp, PyObject *field, PyObject *attr) {
-    PyObject *meta = ing_fp_attr(field, attr);
+    PyObject *meta = ing_fp_attr(fp, field, attr);
     PyObject *flag = NULL;
     if (meta && PyMapping_Check(meta))
         flag = PyObject_GetItem(meta, fp->n.fingerprint_);
     bool out = flag == Py_False;
     Py_XDECREF(flag);
     Py_XDECREF(meta);
-    PyErr_Clear();
+    ing_fp_forgive(fp);
     return out;
 }
 
@@ -108,14 +135,14 @@ static int add_field(fp_plan *p, PyObject *list, PyObject *name, bool out) {
 /* Dataclass and pydantic fields are dicts of name -> field, in order of declaration. */
 static int fields_of_dict(ing_py_fp *fp, fp_plan *p, PyObject *dict, PyObject *meta,
                           PyObject *list) {
-    PyObject *name, *field, *kind = ing_fp_loaded_attr("dataclasses", "_FIELD");
+    PyObject *name, *field, *kind = ing_fp_loaded_attr(fp, "dataclasses", "_FIELD");
     Py_ssize_t pos = 0;
     int rc = 0;
     while (rc == 0 && PyDict_Next(dict, &pos, &name, &field)) {
         Py_INCREF(name); /* metadata may be of any class, and change the dict */
         Py_INCREF(field);
         PyObject *k = PyObject_GetAttrString(field, "_field_type");
-        if (!k) PyErr_Clear();
+        if (!k) ing_fp_forgive(fp);
         if (!k || k == kind) /* neither ClassVar nor InitVar */
             rc = add_field(p, list, name, opted_out(fp, field, meta));
         Py_XDECREF(k);
@@ -135,7 +162,7 @@ static int fields_of_attrs(ing_py_fp *fp, fp_plan *p, PyObject *attrs, PyObject 
         Py_XDECREF(name);
         if (rc < 0) return -1;
     }
-    return 0;
+    return add_field(p, list, fp->n.attrs_cached_hash_, true); /* of one process */
 }
 
 static PyObject *declared(PyTypeObject *type, PyObject *name, PyTypeObject *as) {
@@ -247,10 +274,10 @@ static bool default_reduce(ing_py_fp *fp, const fp_plan *p) {
         ing_fp_type_attr(t, fp->n.__getnewargs__) ||
         ing_fp_type_attr(t, fp->n.__getnewargs_ex__))
         return false;
-    PyObject *table = ing_fp_loaded_attr("copyreg", "dispatch_table");
+    PyObject *table = ing_fp_loaded_attr(fp, "copyreg", "dispatch_table");
     bool listed = table && PyDict_Check(table) &&
                   PyDict_GetItemWithError(table, (PyObject *)t) != NULL;
-    PyErr_Clear();
+    ing_fp_forgive(fp);
     Py_XDECREF(table);
     return !listed && plain_layout(p);
 }
@@ -288,32 +315,32 @@ static bool ours(ing_py_state *st, fp_plan *p) {
     return true;
 }
 
-static bool numpy_rule(fp_plan *p) {
+static bool numpy_rule(ing_py_fp *fp, fp_plan *p) {
     PyTypeObject *t = p->type;
-    if (!ing_fp_loaded("numpy")) return false;
-    if (is_loaded_sub(t, "numpy", "ndarray")) {
+    if (!ing_fp_loaded(fp, "numpy")) return false;
+    if (is_loaded_sub(fp, t, "numpy", "ndarray")) {
         p->rule = FP_RULE_ARRAY;
-        if (is_loaded_sub(t, "numpy.ma", "MaskedArray")) p->rule = FP_RULE_REDUCE;
-    } else if (is_loaded_sub(t, "numpy", "generic") && !builtin_base(t))
+        if (is_loaded_sub(fp, t, "numpy.ma", "MaskedArray")) p->rule = FP_RULE_REDUCE;
+    } else if (is_loaded_sub(fp, t, "numpy", "generic") && !builtin_base(t))
         p->rule = FP_RULE_SCALAR;
-    else if (is_loaded_sub(t, "numpy", "generic") &&
+    else if (is_loaded_sub(fp, t, "numpy", "generic") &&
              !PyType_IsSubtype(t, &PyUnicode_Type) &&
              !PyType_IsSubtype(t, &PyBytes_Type))
         p->rule = FP_RULE_SCALAR;
-    else if (is_loaded_sub(t, "numpy", "dtype"))
+    else if (is_loaded_sub(fp, t, "numpy", "dtype"))
         p->rule = FP_RULE_DTYPE;
-    else if (is_loaded_sub(t, "numpy", "ufunc"))
+    else if (is_loaded_sub(fp, t, "numpy", "ufunc"))
         p->rule = FP_RULE_UFUNC;
     else
         return false;
     return true;
 }
 
-static bool python_rule(fp_plan *p) {
+static bool python_rule(ing_py_fp *fp, fp_plan *p) {
     PyTypeObject *t = p->type;
     if (PyType_IsSubtype(t, &PyType_Type))
         p->rule = FP_RULE_CLASS;
-    else if (is_loaded_sub(t, "enum", "Enum"))
+    else if (is_loaded_sub(fp, t, "enum", "Enum"))
         p->rule = FP_RULE_ENUM;
     else if (t == &PyFunction_Type)
         p->rule = FP_RULE_FUNCTION;
@@ -329,7 +356,7 @@ static bool python_rule(fp_plan *p) {
         p->rule = FP_RULE_PROXY;
     else if (is_view(t))
         p->rule = FP_RULE_VIEW;
-    else if (is_loaded_sub(t, "unittest.mock", "NonCallableMock"))
+    else if (is_loaded_sub(fp, t, "unittest.mock", "NonCallableMock"))
         refuse(p, "a mock has no value", "hash what it stands for");
     else
         return false;
@@ -345,7 +372,7 @@ static void other_rule(ing_py_state *st, fp_plan *p) {
                     ing_fp_type_attr(t, st->fp->n.__pydantic_fields__);
     if (builtin_base(t))
         p->rule = FP_RULE_SUB;
-    else if (is_loaded_sub(t, "collections", "deque"))
+    else if (is_loaded_sub(st->fp, t, "collections", "deque"))
         p->rule = FP_RULE_DEQUE;
     else if (declared && plain_layout(p))
         p->rule = FP_RULE_INSTANCE;
@@ -376,7 +403,8 @@ static int plan_fill(ing_py_state *st, fp_plan *p) {
 #else
     p->has_dict = t->tp_dictoffset != 0;
 #endif
-    if (!ours(st, p) && !python_rule(p) && !numpy_rule(p)) other_rule(st, p);
+    if (!ours(st, p) && !python_rule(st->fp, p) && !numpy_rule(st->fp, p))
+        other_rule(st, p);
     p->stored = plain_storage(p);
     return 0;
 }
@@ -473,12 +501,17 @@ static fp_plan *plan_new(fp_walk *w, PyTypeObject *type) {
     }
     p->type = type;
     p->ref = PyWeakref_NewRef((PyObject *)type, NULL);
-    if (!p->ref || plan_fill(w->st, p) < 0) {
+    uint64_t losses = w->fp->losses;
+    int rc = p->ref ? plan_fill(w->st, p) : -1;
+    if (rc == 0) {
+        PyObject *any = ing_fp_attr(w->fp, (PyObject *)type, w->fp->n.__reduce_ex__);
+        Py_XDECREF(any); /* a look-up gives the type its version tag */
+        rc = ing_fp_lost(w->fp, losses);
+    }
+    if (rc < 0) {
         plan_free(p);
         return NULL;
     }
-    PyObject *any = ing_fp_attr((PyObject *)type, w->fp->n.__reduce_ex__);
-    Py_XDECREF(any); /* a look-up gives the type its version tag */
     p->version = type->tp_version_tag;
     return p;
 }
@@ -530,12 +563,12 @@ static int types_alias(PyTypeObject *type, PyObject **module, PyObject **qualnam
 
 int ing_fp_plan_verify(fp_walk *w, fp_plan *p) {
     if (p->epoch == w->epoch) return 0;
-    PyObject *module = ing_fp_attr((PyObject *)p->type, w->fp->n.__module__);
-    PyObject *qualname = ing_fp_attr((PyObject *)p->type, w->fp->n.__qualname__);
+    PyObject *module = ing_fp_attr(w->fp, (PyObject *)p->type, w->fp->n.__module__);
+    PyObject *qualname = ing_fp_attr(w->fp, (PyObject *)p->type, w->fp->n.__qualname__);
     int rc = 0;
     p->named = false;
     if (module && qualname && PyUnicode_Check(module) && PyUnicode_Check(qualname)) {
-        PyObject *found = ing_fp_resolve(module, qualname);
+        PyObject *found = ing_fp_resolve(w->fp, module, qualname);
         p->named = found == (PyObject *)p->type;
         Py_XDECREF(found);
         if (!p->named && !(p->type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {

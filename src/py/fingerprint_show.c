@@ -255,6 +255,7 @@ void ing_py_fingerprint_clear(ing_py_state *st) {
     Py_CLEAR(fp->object_reduce_ex);
     Py_CLEAR(fp->object_reduce);
     Py_CLEAR(fp->object_getstate);
+    Py_CLEAR(fp->lost);
 #define X(name, text) Py_CLEAR(fp->n.name);
     FP_NAME_LIST(X)
 #undef X

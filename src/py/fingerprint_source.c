@@ -77,7 +77,7 @@ static int collect(reader *r, PyObject *node) {
 
 /* ---- one node ----------------------------------------------------------------------------------- */
 
-static bool is_docstring(PyObject *body) {
+static bool is_docstring(ing_py_fp *fp, PyObject *body) {
     if (!PyList_Check(body) || !PyList_GET_SIZE(body)) return false;
     PyObject *first = PyList_GET_ITEM(body, 0);
     if (!is_class(first, "Expr")) return false;
@@ -88,7 +88,7 @@ static bool is_docstring(PyObject *body) {
     bool yes = text && PyUnicode_Check(text);
     Py_XDECREF(value);
     Py_XDECREF(text);
-    PyErr_Clear();
+    ing_fp_forgive(fp);
     return yes;
 }
 
@@ -105,12 +105,12 @@ static bool is_ignored(PyObject *node, const char *field, bool root) {
 }
 
 /* 3.12.0 and 3.12.1 put an empty constant after the last replacement of a format. */
-static bool is_empty_text(PyObject *node) {
+static bool is_empty_text(ing_py_fp *fp, PyObject *node) {
     if (!is_class(node, "Constant")) return false;
     PyObject *v = PyObject_GetAttrString(node, "value");
     bool yes = v && PyUnicode_Check(v) && PyUnicode_GET_LENGTH(v) == 0;
     Py_XDECREF(v);
-    PyErr_Clear();
+    ing_fp_forgive(fp);
     return yes;
 }
 
@@ -120,15 +120,16 @@ static int read_list(reader *r, PyObject *list, uint8_t how) {
     if (push(r, NULL, ']', false, false) < 0) return -1;
     for (Py_ssize_t i = n; i-- > (how == 'd' ? 1 : 0);) {
         PyObject *item = PyList_GET_ITEM(list, i);
-        if (how == 'f' && is_empty_text(item)) continue;
+        if (how == 'f' && is_empty_text(r->bytes.fp, item)) continue;
         if (push(r, item, 0, false, false) < 0) return -1;
     }
     return put_chars(r, "[");
 }
 
-static uint8_t list_kind(PyObject *node, const char *field, PyObject *v) {
+static uint8_t list_kind(ing_py_fp *fp, PyObject *node, const char *field,
+                         PyObject *v) {
     if (!PyList_Check(v)) return 0;
-    if (strcmp(field, "body") == 0 && is_def(node) && is_docstring(v)) return 'd';
+    if (strcmp(field, "body") == 0 && is_def(node) && is_docstring(fp, v)) return 'd';
     return strcmp(field, "values") == 0 && is_class(node, "JoinedStr") ? 'f' : 0;
 }
 
@@ -141,7 +142,7 @@ static int read_field(reader *r, PyObject *node, PyObject *field, const work *w,
     if (is_ignored(node, name, w->root)) return 0;
     PyObject *v = PyObject_GetAttr(node, field);
     if (!v) {
-        PyErr_Clear();
+        ing_fp_forgive(r->bytes.fp);
         return 0;
     }
     bool constant = is_class(node, "Constant");
@@ -150,7 +151,7 @@ static int read_field(reader *r, PyObject *node, PyObject *field, const work *w,
     int rc = 0;
     if (!empty) {
         bool inner = chain && strcmp(name, "value") == 0;
-        rc = push(r, v, list_kind(node, name, v), inner, false);
+        rc = push(r, v, list_kind(r->bytes.fp, node, name, v), inner, false);
         if (rc == 0) rc = push(r, field, 0, false, false);
     }
     Py_DECREF(v);
@@ -207,8 +208,9 @@ static void reader_fini(reader *r) {
     Py_XDECREF(r->fields);
 }
 
-static int reader_init(reader *r) {
+static int reader_init(reader *r, fp_walk *w) {
     memset(r, 0, sizeof *r);
+    r->bytes.fp = w->fp;
     r->dotted = PySet_New(NULL);
     r->fields = PyUnicode_InternFromString("_fields");
     return r->dotted && r->fields ? 0 : -1;
@@ -262,7 +264,7 @@ static PyObject *first_statement(PyObject *node) {
 }
 
 /* The def in the text, if it is the one that is running: same name. */
-static PyObject *find_def(PyObject *tree, bool shifted, PyObject *code) {
+static PyObject *find_def(fp_walk *w, PyObject *tree, bool shifted, PyObject *code) {
     PyObject *def = first_statement(tree);
     if (def && shifted) Py_SETREF(def, first_statement(def));
     PyObject *name = def && is_def(def) ? PyObject_GetAttrString(def, "name") : NULL;
@@ -271,7 +273,7 @@ static PyObject *find_def(PyObject *tree, bool shifted, PyObject *code) {
     Py_XDECREF(name);
     Py_XDECREF(want);
     if (!same) Py_CLEAR(def);
-    PyErr_Clear();
+    ing_fp_forgive(w->fp);
     return def;
 }
 
@@ -295,10 +297,10 @@ static PyObject *outside_names(reader *r, PyObject *code) {
     return tuple;
 }
 
-static PyObject *read_def(PyObject *def, PyObject *code) {
+static PyObject *read_def(fp_walk *w, PyObject *def, PyObject *code) {
     reader r;
     PyObject *digest = NULL, *names = NULL, *out = NULL;
-    if (reader_init(&r) == 0 && read_tree(&r, def) == 0) {
+    if (reader_init(&r, w) == 0 && read_tree(&r, def) == 0) {
         digest = digest_bytes(&r);
         names = digest ? outside_names(&r, code) : NULL;
         out = names ? PyTuple_Pack(2, digest, names) : NULL;
@@ -322,7 +324,7 @@ static PyObject *def_text(fp_walk *w, PyObject *fn) {
         text = PyBytes_FromStringAndSize(PyBytes_AS_STRING(whole) + start,
                                          (Py_ssize_t)len);
     Py_XDECREF(whole);
-    PyErr_Clear();
+    ing_fp_forgive(w->fp);
     return text;
 }
 
@@ -333,9 +335,9 @@ static PyObject *make_source(fp_walk *w, PyObject *fn, PyObject *given) {
     PyObject *tree =
         text ? parse(PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text), &shifted)
              : NULL;
-    PyErr_Clear(); /* text that does not parse is no text of this function */
-    PyObject *def = tree ? find_def(tree, shifted, code) : NULL;
-    PyObject *out = def ? read_def(def, code) : Py_NewRef(Py_None);
+    ing_fp_forgive(w->fp); /* text that does not parse is no text of this function */
+    PyObject *def = tree ? find_def(w, tree, shifted, code) : NULL;
+    PyObject *out = def ? read_def(w, def, code) : Py_NewRef(Py_None);
     Py_XDECREF(def);
     Py_XDECREF(tree);
     Py_XDECREF(text);
@@ -350,7 +352,7 @@ static PyObject *kept(fp_walk *w, PyObject *key, PyObject *code) {
     if (!entry) return NULL;
     PyObject *ref = PyTuple_GET_ITEM(entry, 0), *alive = NULL;
 #if PY_VERSION_HEX >= 0x030D0000
-    if (PyWeakref_GetRef(ref, &alive) < 0) PyErr_Clear();
+    if (PyWeakref_GetRef(ref, &alive) < 0) ing_fp_forgive(w->fp);
 #else
     alive = Py_XNewRef(PyWeakref_GetObject(ref));
 #endif
@@ -364,7 +366,9 @@ PyObject *ing_fp_source(fp_walk *w, PyObject *fn, PyObject *text) {
     PyObject *key = PyLong_FromVoidPtr(code);
     PyObject *out = key ? kept(w, key, code) : NULL;
     if (key && !out && !PyErr_Occurred()) {
+        uint64_t losses = w->fp->losses;
         out = make_source(w, fn, text);
+        if (ing_fp_lost(w->fp, losses) < 0) Py_CLEAR(out);
         PyObject *ref = out ? PyWeakref_NewRef(code, NULL) : NULL;
         PyObject *entry = ref ? PyTuple_Pack(2, ref, out) : NULL;
         if (!entry || PyDict_SetItem(w->fp->texts, key, entry) < 0) Py_CLEAR(out);
@@ -376,17 +380,16 @@ PyObject *ing_fp_source(fp_walk *w, PyObject *fn, PyObject *text) {
 }
 
 PyObject *ing_fp_module_source(fp_walk *w, PyObject *file) {
-    (void)w;
     const char *path = PyUnicode_AsUTF8(file);
     ing_bytes b;
     ing_bytes_init(&b);
     reader r;
     PyObject *out = NULL, *tree = NULL;
     bool shifted;
-    if (path && reader_init(&r) == 0) {
+    if (path && reader_init(&r, w) == 0) {
         if (ing_os_read(path, 64 << 20, &b, NULL) == ING_OK && b.at)
             tree = parse((const char *)b.at, b.len, &shifted);
-        PyErr_Clear();
+        ing_fp_forgive(w->fp);
         if (!tree)
             out = Py_NewRef(Py_None);
         else if (read_tree(&r, tree) == 0)

@@ -184,11 +184,23 @@ static PyObject *counters(PyObject *module, PyObject *unused) {
     return all;
 }
 
+static PyObject *fail_allocation(PyObject *module, PyObject *n) {
+    (void)module;
+    uint64_t left = ing_alloc_fail_left();
+    unsigned long long at = PyLong_AsUnsignedLongLong(n);
+    if (PyErr_Occurred()) return NULL;
+    ing_alloc_fail_at(at);
+    return PyLong_FromUnsignedLongLong(left);
+}
+
 static const PyMethodDef functions[] = {
     {"configure", configure, METH_O,
      "configure(dict): puts settings in force; those not named get their defaults."},
     {"settings", settings, METH_NOARGS, "The settings in force, as a dict."},
     {"counters", counters, METH_NOARGS, "What happened so far, as a dict of counts."},
+    {"fail_allocation", fail_allocation, METH_O,
+     "For tests: the n-th allocation of the engine fails (0: none). How many were "
+     "left."},
     {0},
 };
 

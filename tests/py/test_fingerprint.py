@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 import types
+import typing
 import unittest.mock
 import weakref
 
@@ -381,6 +382,35 @@ def test_attrs():
     for cls in (A, B):
         same(cls(1, 2), cls(1, 3))
         distinct(cls(1), cls(2))
+    late = A(1)
+    late.extra = 1
+    distinct(A(1), late)
+
+    @attr.s(auto_attribs=True, slots=True)
+    class Unset:
+        x: int
+        z: int = attr.ib(init=False)
+
+    none = Unset(1)
+    none.z = None
+    distinct(Unset(1), none)
+    refused(A(lambda: 0), "obj.x: lambda has no importable name", "help:")
+
+
+@needs("attr")
+@pytest.mark.parametrize("slots", [False, True])
+def test_attrs_hash_is_no_state(slots):
+    """attrs may keep an instance's hash in it, which another process would not have."""
+    import attr
+
+    @attr.s(frozen=True, hash=True, cache_hash=True, slots=slots)
+    class C:
+        x = attr.ib()
+
+    used = C("text")
+    hash(used)
+    same(used, C("text"))
+    distinct(used, C("other"))
 
 
 @needs("pydantic")
@@ -392,10 +422,39 @@ def test_pydantic():
         y: int = pydantic.Field(default=0, json_schema_extra={"fingerprint": False})
         z: str = "z"
         model_config = {"extra": "allow"}
+        _private: int = pydantic.PrivateAttr(default=3)
 
     same(M(x=1, y=2), M(x=1, y=3))
-    same(M(x=1), M(x=1, z="z"))
-    distinct(M(x=1), M(x=2), M(x=1, z="q"), M(x=1, other=1), M(x=1, other=2))
+    same(M(x=1), M(x=1, z="z"), M.model_construct(x=1), M(x=1).model_copy())
+    distinct(M(x=1), M(x=2), M(x=1, z="q"), M(x=1, other=1), M(x=1, other=2), M.model_construct())
+    private = M(x=1)
+    private._private = 4
+    distinct(M(x=1), private)
+    assert ingot.explain(M(x=1), M(x=2)) == ["obj.x: int 1 != int 2"]
+    refused(M(x=1, other=lambda: 0), "lambda has no importable name", "help:")
+
+
+@needs("pydantic")
+def test_pydantic_kinds():
+    import pydantic
+
+    T = typing.TypeVar("T")
+
+    class Box(pydantic.BaseModel, typing.Generic[T]):
+        item: T
+        tags: set[str] = set()
+
+    class Root(pydantic.RootModel[list[int]]):
+        pass
+
+    @pydantic.dataclasses.dataclass
+    class Data:
+        x: int
+
+    same(Box[int](item=1, tags={"a", "b"}), Box[int](item=1, tags={"b", "a"}))
+    distinct(Box[int](item=1), Box[float](item=1), Box(item=1), Box(item=Box(item=1)))
+    distinct(Root([1]), Root([2]), [1], Data(1), Data(2))
+    same(Data(1), Data("1"))
 
 
 # ---- classes, functions, methods, builtins, modules ----------------------------------------------------

@@ -424,3 +424,30 @@ def test_threads_that_change_what_is_hashed():
         for t in threads:
             t.join()
         sys.setswitchinterval(old)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RecursionError, SystemExit])
+@pytest.mark.parametrize("name", ["__qualname__", "__module__", "__reduce_ex__"])
+def test_what_is_no_answer_ends_the_walk(error, name):
+    """No memory or an interrupt while looking is not the same as "there is none"."""
+    armed = []
+
+    class Meta(type):
+        def __getattribute__(cls, asked):
+            if armed and asked == name:
+                raise error("not an answer")
+            return super().__getattribute__(asked)
+
+    def value():
+        class Local(metaclass=Meta):
+            def __init__(self):
+                self.x = 1
+
+        return [Local()]
+
+    want, fresh = fp(value()), value()
+    armed.append(1)
+    with pytest.raises(error, match="not an answer"):
+        fp(fresh)
+    armed.clear()
+    assert fp(fresh) == want

@@ -233,3 +233,22 @@ def test_lenient_functions():
 
     assert lenient(cls(1)) == lenient(cls(1)) != lenient(cls(2))
     assert fp(1) != lenient(1)
+
+
+def nested_cycles(n, first=0):
+    """n cycles, each above the one before."""
+    below = None
+    for k in range(n):
+        a = [0 if k else first]
+        b = [a]
+        a += [b] if below is None else [b, below]
+        below = a
+    return below
+
+
+def test_cycles_above_cycles_in_linear_time():
+    """Comparing each with all below it would take hours."""
+    same(nested_cycles(3000), nested_cycles(3000))
+    distinct(nested_cycles(3000), nested_cycles(2999), nested_cycles(3000, first=1))
+    unrolled = nested_cycles(50)
+    same(unrolled, [0, [unrolled], unrolled[2]])
