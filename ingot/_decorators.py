@@ -24,7 +24,9 @@ def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=Fal
     source       the text of the function, where Python cannot find it
     """
     if checkpoints and not graph:
-        raise _core.IngotSyntaxError("@qd.kernel(checkpoints=True) needs graph=True as well")
+        raise _core.IngotSyntaxError("@qd.kernel(checkpoints=True) requires graph=True")
+    if graph:
+        import ingot.graph  # noqa: F401  makes the statuses of its launches
     if pure is not None:
         import warnings
 

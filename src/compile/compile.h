@@ -48,6 +48,8 @@ typedef struct ing_code_task {
 typedef struct ing_code { /* the compiled tasks of one variant */
     ing_code_task *tasks;
     uint32_t n_tasks;
+    ing_ir_step *steps; /* of a graph kernel, else NULL */
+    uint32_t n_steps;
     ing_ir_mod *mod; /* kept when interpreted, else NULL */
     uint32_t buffer_bytes, n_words;
 } ing_code;
@@ -80,6 +82,7 @@ typedef struct ing_engine_job {
     ing_ir_mod *mod;
     const ing_settings *settings;
     const char *label;
+    uint32_t *bad_loc; /* out: where a pass found what it refuses, 0 = unknown */
 } ing_engine_job;
 ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
                             ing_err *e);

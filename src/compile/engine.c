@@ -355,6 +355,11 @@ static ing_status code_tasks(ing_code *code, const ing_ir_mod *m, ing_err *e) {
     code->tasks = ing_calloc(m->tasks.len ? m->tasks.len : 1, sizeof *code->tasks);
     if (!code->tasks) return ing_fail(e, ING_MEMORY, "no memory for the task table");
     for (uint32_t i = 0; i < m->tasks.len; i++) code->tasks[i].info = m->tasks.at[i];
+    code->n_steps = m->steps.len;
+    code->steps = ing_calloc((size_t)m->steps.len + 1, sizeof *code->steps);
+    if (!code->steps) return ing_fail(e, ING_MEMORY, "no memory for the steps");
+    if (m->steps.len)
+        memcpy(code->steps, m->steps.at, m->steps.len * sizeof *code->steps);
     return ING_OK;
 }
 
@@ -398,6 +403,7 @@ ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *
     ing_engine_begin(g);
     ing_status s = build(g, job, out, e);
     ing_engine_end(g);
+    if (job->bad_loc) *job->bad_loc = s == ING_OK ? 0 : job->mod->bad_loc;
     if (out->mod != job->mod) ing_ir_mod_free(job->mod);
     if (s != ING_OK) ing_code_fini(out);
     return s;
@@ -409,6 +415,7 @@ void ing_code_fini(ing_code *c) {
         ing_free(c->tasks[i].trees);
     }
     ing_free(c->tasks);
+    ing_free(c->steps);
     ing_ir_mod_free(c->mod);
     memset(c, 0, sizeof *c);
 }

@@ -139,14 +139,20 @@ typedef struct ing_front_arg { /* IR argument k: what to bind there */
     bool lane;       /* one of those that follow: bound by element 0 */
 } ing_front_arg;
 
+typedef struct ing_front_stage { /* a checkpoint of a graph kernel */
+    int64_t label;
+    ing_gref ref; /* the user's own object, 0 = a literal */
+} ing_front_stage;
+
 typedef struct ing_front_result {
     ing_ir_mod *mod;             /* owned by the caller; kernel is func 0 */
     ing_vec(ing_front_arg) args; /* parallel to mod->args */
     /* func ordinal -> tree, for run-time errors; then the trees of opened funcs, the
      * first one last */
     ing_vec(const ing_front_tree *) trees;
-    ing_vec(char *) messages; /* of CHECKs with code >= ING_ABI_USER */
-    bool returns_tuple;       /* several results, or an explicit 1-tuple */
+    ing_vec(char *) messages;        /* of CHECKs with code >= ING_ABI_USER */
+    ing_vec(ing_front_stage) stages; /* checkpoints, in the order of the text */
+    bool returns_tuple;              /* several results, or an explicit 1-tuple */
 } ing_front_result;
 
 void ing_front_result_init(ing_front_result *r);

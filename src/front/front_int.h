@@ -8,6 +8,7 @@
  *   expr.c    expressions that are no operators and no calls   call.c    calls
  *   arith.c   operators on run-time values, type rules         intrin.c  intrinsics
  *   fold.c    operators on static values                       value.c   conversions
+ *   graph.c   the structure of graph kernels
  *   contain.c dicts, comprehensions, methods of containers     tensor*.c vectors
  *   view.c    stretches of arrays
  *
@@ -151,6 +152,7 @@ typedef struct loop { /* innermost last, linked through the C stack */
     struct loop *outer;
     bool unrolled;
     bool parallel;
+    bool region;      /* of a graph: cannot be left */
     bool broke;       /* a `break` leaves it */
     uint32_t control; /* frame->control at its start */
 } loop;
@@ -175,6 +177,7 @@ typedef struct frame {
     uint8_t *uses;      /* atom -> NAME_* ; arena */
     uint32_t block;     /* names from here on belong to the innermost block */
     uint32_t control;   /* run-time if / for / while around */
+    uint32_t regions;   /* of a graph, around (graph.c) */
     uint32_t in_static; /* inside qd.static(...) */
     uint32_t in_index;  /* directly inside a subscript (R22) */
     loop *loops;
@@ -198,6 +201,7 @@ struct lowering {
     ing_err *e;
     uint32_t depth;
     uint32_t n_frames;
+    ing_op region;    /* the innermost region of the graph, ING_OP_NONE = none */
     ing_map args;     /* gref -> argument + 1 */
     ing_map steps;    /* (gref, name or index) -> gref + 1: each step is taken once */
     ing_map specs;    /* signature -> index in spec_list + 1 */
@@ -506,6 +510,11 @@ ing_status ing_front_block(frame *fr, uint32_t list,
                            flow *out); /* in a scope of its own */
 ing_status ing_front_statements(frame *fr, uint32_t list, flow *out);
 ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out);
+ing_status ing_front_stmt_with(frame *fr, ing_node n, flow *out);
+/* `while qd.graph.do_while(flag)`; *done false: it is another `while`. */
+ing_status ing_front_do_while(frame *fr, ing_node n, bool *done);
+/* Refuses what is not a section in a qd.graph.parallel_context(). */
+ing_status ing_front_fork_only(frame *fr, ing_node n);
 ing_status ing_front_stmt_assign(frame *fr, ing_node n, flow *out);
 ing_status ing_front_stmt_annassign(frame *fr, ing_node n, flow *out);
 ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out);

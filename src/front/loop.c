@@ -414,6 +414,7 @@ ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out) {
     value it;
     ING_TRY(ing_front_expr_forced(fr, f->iter, &it));
     if (it.from_static) return static_for(fr, n, &it, out);
+    if (fr->lo->region == ING_OP_FORK) return ing_front_fork_only(fr, n);
     if (it.kind == V_ARRAY) return array_for(fr, n, &it, false);
     if (it.kind == V_ITER && it.tag == ING_IN_PY_RANGE) return range_for(fr, n, &it);
     if (it.kind == V_ITER && it.tag == ING_IN_NDRANGE)

@@ -13,6 +13,7 @@ void ing_front_result_fini(ing_front_result *r) {
     ing_vec_fini(&r->trees);
     for (uint32_t i = 0; i < r->messages.len; i++) ing_free(r->messages.at[i]);
     ing_vec_fini(&r->messages);
+    ing_vec_fini(&r->stages);
     *r = (ing_front_result){0};
 }
 
@@ -47,6 +48,11 @@ static ing_status lower_body(frame *fr) {
     const struct nf_FUNCTION *f = NF(fr->t, fr->t->root, FUNCTION);
     ING_TRY(bind_params(fr));
     ING_TRY(bind_returns(fr));
+    if (fr->lo->gate->graph && fr->returns.n)
+        return ing_front_fail_at(
+            fr, f->returns ? f->returns : fr->t->root, ING_SYNTAX,
+            "write the result to an array, or leave out graph=True",
+            "@qd.kernel(graph=True) cannot return a value");
     flow end = FLOW_NEXT;
     ING_TRY(ing_front_block(fr, f->body, &end));
     if (fr->returns.n && !fr->returned)

@@ -17,7 +17,7 @@ static const struct {
     {"FunctionDef", "Function definition is not allowed in 'qd.kernel'.",
      "define it outside, with @qd.func"},
     {"Lambda", "`lambda` is not supported in kernels", "define a @qd.func"},
-    {"With", "`with` is not supported in kernels yet",
+    {"With", "`with` is not supported in kernels, but for qd.checkpoint and qd.graph",
      "put the code around the call of the kernel"},
     {"Set", "sets are not supported in kernels", "use a tuple"},
     {"SetComp", "set comprehensions are not supported in kernels",
@@ -87,6 +87,8 @@ static ing_status stmt_if(frame *fr, ing_node n, flow *out) {
     const struct nf_IF *f = NF(fr->t, n, IF);
     value test;
     ING_TRY(ing_front_expr_forced(fr, f->test, &test));
+    if (fr->lo->region == ING_OP_FORK && !test.from_static)
+        return ing_front_fork_only(fr, n);
     if (ing_front_is_static(&test)) {
         bool truth = false;
         ING_TRY(ing_front_truth(fr, f->test, &test, &truth));
@@ -137,6 +139,9 @@ static ing_status stmt_while(frame *fr, ing_node n, flow *out) {
         return ing_front_fail_at(
             fr, n, ING_SYNTAX, "use a flag variable",
             "'else' clause for 'while' not supported in Quadrants kernels");
+    bool done = false;
+    ING_TRY(ing_front_do_while(fr, n, &done));
+    if (done) return ING_OK;
     loop l = {.outer = fr->loops};
     ing_ir_block_begin(&fr->b);
     ing_status s = ing_front_nest(fr, n);
@@ -165,6 +170,11 @@ static ing_status leave_loop(frame *fr, ing_node n, bool is_break, flow *out) {
         return ing_front_fail_at(fr, n, ING_SYNTAX,
                                  "use it inside of a `for` or `while`",
                                  "`%s` outside of a loop", word);
+    if (l->region)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX,
+            "set the flag of the qd.graph.do_while() to 0: its body runs to the end",
+            "`%s` cannot leave the body of a graph construct", word);
     if (l->unrolled) {
         if (fr->control != l->control)
             return ing_front_fail_at(
@@ -241,6 +251,10 @@ static ing_status stmt_return(frame *fr, ing_node n, flow *out) {
             "set a variable in the branch or loop and return it at the end",
             "Return inside non-static if/for is not supported in %s",
             fr->kernel ? "kernels" : "funcs that require the top level");
+    if (fr->regions)
+        return ing_front_fail_at(fr, n, ING_SYNTAX,
+                                 "set its flag to 0: the body runs to the end",
+                                 "`return` cannot leave the body of a graph construct");
     if (f->value) ING_TRY(ing_front_expr_forced(fr, f->value, &v));
     fr->b.loc = n;
     if (!fr->kernel) return ing_front_func_return(fr, n, &v);
@@ -272,6 +286,7 @@ static const stmt_fn table[ING_NODE_N] = {
     [ING_NODE_ANNASSIGN] = ing_front_stmt_annassign,
     [ING_NODE_FOR] = ing_front_stmt_for,
     [ING_NODE_WHILE] = stmt_while,
+    [ING_NODE_WITH] = ing_front_stmt_with,
     [ING_NODE_IF] = stmt_if,
     [ING_NODE_ASSERT] = ing_front_stmt_assert,
     [ING_NODE_EXPR] = stmt_expr,
@@ -284,8 +299,12 @@ ing_status ing_front_statements(frame *fr, uint32_t list, flow *out) {
     *out = FLOW_NEXT;
     for (uint32_t i = 0; i < list_len(fr->t, list) && *out == FLOW_NEXT; i++) {
         ing_node n = list_at(fr->t, list, i);
-        stmt_fn f = table[fr->t->nodes.at[n].kind];
+        uint8_t kind = fr->t->nodes.at[n].kind;
+        stmt_fn f = table[kind];
         if (!f) return ing_front_unsupported(fr, n);
+        if (fr->lo->region == ING_OP_FORK && kind != ING_NODE_WITH &&
+            kind != ING_NODE_IF && kind != ING_NODE_FOR && kind != ING_NODE_PASS)
+            return ing_front_fork_only(fr, n);
         ing_status s = ing_front_deeper(fr, n);
         fr->b.loc = n;
         if (s == ING_OK) s = f(fr, n, out);

@@ -164,6 +164,7 @@ typedef struct ing_gate_ops {
 typedef struct ing_gate {
     const ing_gate_ops *ops;
     void *self;
+    bool graph, checkpoints; /* options of the kernel: part of its address, not asked */
 } ing_gate;
 
 /* ---- intrinsics: callables that the language itself knows --------------------------------- */

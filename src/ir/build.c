@@ -231,7 +231,11 @@ uint32_t ing_ir_inst_blocks(const ing_ir_inst *i, uint32_t out[2]) {
         out[1] = i->c;
         return i->c ? 2 : 1;
     case ING_OP_LOOP: out[0] = i->c; return 1;
-    case ING_OP_WHILE: out[0] = i->a; return 1;
+    case ING_OP_WHILE:
+    case ING_OP_FORK:
+    case ING_OP_SECTION: out[0] = i->a; return 1;
+    case ING_OP_DO_WHILE: out[0] = i->b; return 1;
+    case ING_OP_CHECKPOINT: out[0] = i->c; return 1;
     default: return 0;
     }
 }

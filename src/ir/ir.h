@@ -19,6 +19,10 @@
  *  I6 names and locations never change meaning: text and digests can drop them. The
  *     location of a CHECK, and of a PRINT that reports a fault, is data (the code carries
  *     it, R19): text always keeps it.
+ *  I8 DO_WHILE, CHECKPOINT, FORK and SECTION stand only in a kernel, in its outermost block
+ *     or directly inside of each other: a DO_WHILE in a DO_WHILE, a CHECKPOINT or a FORK in
+ *     a DO_WHILE, SECTIONs and nothing with an effect in a FORK. For I5 their blocks count
+ *     as outermost. The flag of one is an ARRAY instruction.
  *  I7 blocks nest at most ING_IR_MAX_NESTING deep and calls form no cycle, so that passes
  *     may recurse over blocks (not over calls). */
 #ifndef ING_IR_H
@@ -175,19 +179,53 @@ typedef struct ing_ir_task {
     uint32_t partials;    /* words that each chunk leaves; 0 = none */
     uint32_t cost; /* rough instructions per iteration (range) or in all (serial) */
     ing_ir_bound begin, end;
+    uint32_t loc; /* of its loop or first statement, for people; in no digest */
 } ing_ir_task;
+
+/* What a graph kernel does, in order; a kernel without steps runs its tasks one by one. */
+#define ING_IR_STEP_LIST(X) \
+    X(TASK, "task")         \
+    X(LOOP, "loop")         \
+    X(LOOP_END, "again")    \
+    X(STAGE, "stage")       \
+    X(STAGE_END, "yield")   \
+    X(FORK, "fork")         \
+    X(SECTION, "section")   \
+    X(JOIN, "join")
+typedef enum ing_ir_step_kind {
+#define X(name, text) ING_IR_STEP_##name,
+    ING_IR_STEP_LIST(X)
+#undef X
+        ING_IR_STEP_N
+} ing_ir_step_kind;
+
+typedef struct ing_ir_step {
+    uint8_t kind; /* ing_ir_step_kind */
+    uint32_t
+        at; /* TASK: its number; LOOP: its LOOP_END, and back; STAGE, STAGE_END: the
+                      checkpoint's number; FORK: its JOIN; SECTION: the next one or JOIN */
+    uint32_t
+        word; /* LOOP_END, STAGE_END: the argument word that is the flag's address */
+} ing_ir_step;
+
+/* Do the steps form a program over that many tasks, words and checkpoints? (steps.c) */
+bool ing_ir_steps_ok(const ing_ir_step *s, uint32_t n, uint32_t n_tasks,
+                     uint32_t n_words, uint32_t n_stages);
 
 typedef struct ing_ir_mod {
     ing_arena arena;
     ing_atoms atoms;
     ing_vec(ing_type_info) types; /* the first ING_DTYPE_N are the scalars */
     ing_map type_map;             /* structural digest -> id + 1 */
-    bool bad_type; /* what failed was a type that cannot exist, not memory */
+    bool bad_type;    /* what failed was a type that cannot exist, not memory */
+    uint32_t bad_loc; /* where a pass found what it refuses, 0 = unknown */
     ing_vec(ing_ir_func *) funcs; /* [0] is the kernel before the split */
     ing_vec(ing_ir_arg) args;     /* scalars and arrays, in order of first use */
     uint32_t n_words;             /* args in all */
     ing_vec(ing_type) rets;       /* kernel results: scalars */
     ing_vec(ing_ir_task) tasks;   /* after the split */
+    ing_vec(ing_ir_step) steps;   /* after the split of a graph kernel */
+    uint32_t n_stages;            /* CHECKPOINTs */
     uint32_t buffer_bytes;        /* launch buffer, after the split */
 } ing_ir_mod;
 

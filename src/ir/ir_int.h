@@ -21,6 +21,7 @@ typedef struct ing_ir_flag_name {
 extern const ing_ir_flag_name ing_ir_flag_names[4];
 
 extern const char *const ing_ir_func_kind_names[3];
+extern const char *const ing_ir_step_names[ING_IR_STEP_N];
 
 static inline bool ing_ir_is_value_type(const ing_ir_mod *m, ing_type t) {
     return t != 0 && t < m->types.len;

@@ -322,8 +322,10 @@ static ing_status parse_loop(parser *p, const head *h, uint32_t field[3]) {
 }
 
 static ing_status parse_blocks(parser *p, ing_op op, uint32_t field[3]) {
-    if (op == ING_OP_WHILE) return parse_block(p, &field[0]);
-    if (op != ING_OP_IF) return ING_OK;
+    const char *letter = strchr(ing_op_get(op)->operands, 'b');
+    if (op != ING_OP_IF)
+        return letter ? parse_block(p, &field[letter - ing_op_get(op)->operands])
+                      : ING_OK;
     ING_TRY(parse_block(p, &field[1]));
     if (!ing_ir_tok_is(&p->x.tok, "else")) return ING_OK;
     LEX(p);
@@ -459,6 +461,22 @@ static ing_status parse_run(parser *p) {
     return ing_vec_push(&p->m->tasks, t) ? ING_OK : no_memory(p);
 }
 
+/* "step task 0", "step again 0 word 3". */
+static ing_status parse_step(parser *p) {
+    ing_ir_step s = {.kind = ING_IR_STEP_N};
+    LEX(p);
+    for (uint8_t k = 0; k < ING_IR_STEP_N; k++)
+        if (ing_ir_tok_is(&p->x.tok, ing_ir_step_names[k])) s.kind = k;
+    if (s.kind == ING_IR_STEP_N) return ing_ir_lex_fail(&p->x, "expected a step");
+    LEX(p);
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a number", &s.at));
+    if (ing_ir_tok_is(&p->x.tok, "word")) {
+        LEX(p);
+        ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a word", &s.word));
+    }
+    return ing_vec_push(&p->m->steps, s) ? ING_OK : no_memory(p);
+}
+
 /* "arg n type" and "ret n type". */
 static ing_status parse_slot(parser *p, bool is_arg) {
     uint32_t number, next = is_arg ? p->m->args.len : p->m->rets.len;
@@ -495,9 +513,14 @@ static ing_status parse_module(parser *p) {
             ING_TRY(parse_func(p, ING_IR_TASK));
         } else if (ing_ir_tok_is(t, "run")) {
             ING_TRY(parse_run(p));
+        } else if (ing_ir_tok_is(t, "step")) {
+            ING_TRY(parse_step(p));
+        } else if (ing_ir_tok_is(t, "stages")) {
+            LEX(p);
+            ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a count", &p->m->n_stages));
         } else {
-            return ing_ir_lex_fail(
-                &p->x, "expected arg, ret, buffer, kernel, func, task or run");
+            return ing_ir_lex_fail(&p->x, "expected arg, ret, buffer, stages, kernel, "
+                                          "func, task, run or step");
         }
     }
     return ing_ir_ok(p->m) ? ING_OK : no_memory(p);

@@ -291,6 +291,13 @@ static void put_task_line(ing_bytes *out, const ing_ir_task *t) {
     ing_bytes_printf(out, " cost %u%s\n", t->cost, t->may_run_long ? " long" : "");
 }
 
+static void put_step(ing_bytes *out, const ing_ir_step *s) {
+    ing_bytes_printf(out, "step %s %u", ing_ir_step_names[s->kind], s->at);
+    if (s->kind == ING_IR_STEP_LOOP_END || s->kind == ING_IR_STEP_STAGE_END)
+        ing_bytes_printf(out, " word %u", s->word);
+    ing_bytes_puts(out, "\n");
+}
+
 void ing_ir_print(const ing_ir_mod *m, uint32_t flags, ing_bytes *out) {
     printer p = {.m = m, .flags = flags, .out = out};
     for (uint32_t k = 0; k < m->args.len; k++) {
@@ -303,7 +310,9 @@ void ing_ir_print(const ing_ir_mod *m, uint32_t flags, ing_bytes *out) {
         ing_ir_print_type(m, m->rets.at[k], flags, out);
         ing_bytes_puts(out, "\n");
     }
+    if (m->n_stages) ing_bytes_printf(out, "stages %u\n", m->n_stages);
     if (m->buffer_bytes) ing_bytes_printf(out, "buffer %u\n", m->buffer_bytes);
     for (uint32_t k = 0; k < m->funcs.len; k++) put_func(&p, k);
     for (uint32_t k = 0; k < m->tasks.len; k++) put_task_line(out, &m->tasks.at[k]);
+    for (uint32_t k = 0; k < m->steps.len; k++) put_step(out, &m->steps.at[k]);
 }

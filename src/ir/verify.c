@@ -20,7 +20,9 @@ typedef struct verifier {
     bool direct;       /* the innermost loop is the PARALLEL one */
     bool rows;         /* directly in a plain LOOP of the outermost block */
     uint32_t n_parallel;
-    uint32_t id; /* current instruction */
+    uint32_t regions; /* of a graph, around the current block (I8) */
+    ing_op region;    /* the innermost */
+    uint32_t id;      /* current instruction */
     ing_err *e;
 } verifier;
 
@@ -290,7 +292,8 @@ static ing_status check_loop(verifier *v, uint32_t id) {
          "the bounds are of another type");
     if (parallel) {
         bool in_rows = v->f->kind == ING_IR_TASK && v->rows;
-        RULE(v->f->kind != ING_IR_FUNC && (v->depth == 1 || in_rows),
+        bool outermost = v->depth == 1 + v->regions;
+        RULE(v->f->kind != ING_IR_FUNC && (outermost || in_rows),
              "a parallel loop stands in the outermost block (I5)");
         v->n_parallel++;
         v->parallel = v->depth;
@@ -319,6 +322,39 @@ static ing_status check_while(verifier *v, const ing_ir_inst *i) {
     return ING_OK;
 }
 
+/* What may stand directly in what (I8). */
+static bool region_fits(ing_op op, ing_op around) {
+    switch (op) {
+    case ING_OP_SECTION: return around == ING_OP_FORK;
+    case ING_OP_FORK:
+    case ING_OP_CHECKPOINT:
+    case ING_OP_DO_WHILE: return !around || around == ING_OP_DO_WHILE;
+    default: return false;
+    }
+}
+
+static ing_status check_region(verifier *v, const ing_ir_inst *i) {
+    uint32_t blocks[2];
+    ing_op around = v->region;
+    ing_ir_inst_blocks(i, blocks);
+    RULE(v->f->kind == ING_IR_KERNEL && v->depth == 1 + v->regions &&
+             region_fits(i->op, around),
+         "stands where a graph has no place for it (I8)");
+    if (i->op == ING_OP_DO_WHILE || i->op == ING_OP_CHECKPOINT) {
+        const ing_type_info *t = info_of(v, i->a);
+        RULE(ing_ir_at(v->f, i->a)->op == ING_OP_ARRAY && t->rank == 0 &&
+                 t->elem == ING_I32,
+             "the flag is an i32 array without axes (I8)");
+    }
+    if (i->op == ING_OP_CHECKPOINT) RULE(i->b < v->m->n_stages, "no such checkpoint");
+    v->region = i->op;
+    v->regions++;
+    ING_TRY(check_block(v, blocks[0]));
+    v->regions--;
+    v->region = around;
+    return ING_OK;
+}
+
 static ing_status check_control(verifier *v, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(v->f, id);
     switch (i->op) {
@@ -342,6 +378,10 @@ static ing_status check_control(verifier *v, uint32_t id) {
         }
         return ING_OK;
     case ING_OP_CALL: return check_call(v, i);
+    case ING_OP_DO_WHILE:
+    case ING_OP_CHECKPOINT:
+    case ING_OP_FORK:
+    case ING_OP_SECTION: return check_region(v, i);
     default: /* CHECK */
         RULE(type_of(v, i->a) == ING_U1, "the condition is u1");
         RULE(i->b && i->b <= INT32_MAX, "the error code is 1 or more");
@@ -492,6 +532,9 @@ ing_status ing_ir_verify(const ing_ir_mod *m, ing_err *e) {
         ING_TRY(check_func(&v));
     }
     ING_TRY(check_tasks(&v));
+    if (!ing_ir_steps_ok(m->steps.at, m->steps.len, m->tasks.len, m->n_words,
+                         m->n_stages))
+        return ing_fail(e, ING_INTERNAL, "bad IR: the steps are no program");
     ing_status s = ing_ir_call_order(m, &order, e);
     ing_free(order);
     return s;

@@ -1,6 +1,6 @@
 /* Variants as bytes. Everything read is checked against what it must be for the launch to
  * be safe (words inside the argument block, bounds inside the buffer, trees that exist):
- * a checksum precedes this, but nothing here relies on it. Little-endian; version 2:
+ * a checksum precedes this, but nothing here relies on it. Little-endian; version 3:
  *
  *   u32 version
  *   paths, trace                              as in src/trace/index.c
@@ -9,14 +9,16 @@
  *   u32 binds, each u8 kind, dtype, written, 0; u32 arg, word, path; u8 element dtype,
  *       ndim, grad, element rank; u32 element shape [2]; 12 bytes of layout
  *   u32 trees, u32 path each
- *   u32 tasks, each u8 kind, long, chunk shift; u32 partials, cost; bounds begin and end (u8 at, u64 value,
- *       u32 offset), u64 lo, u64 hi of the IR digest, u32 functions, u32 tree each
+ *   u32 tasks, each u8 kind, long, chunk shift; u32 partials, cost; bounds begin and end
+ *       (u8 at, u64 value, u32 offset), u32 node, u64 lo, u64 hi of the IR digest, u32
+ *       functions, u32 tree each
+ *   u32 stages, each u64 label, u32 path; u32 steps, each u8 kind, u32 at, u32 word
  *   u32 messages, u32 warnings, texts as u32 length + bytes (a warning is two) */
 #include "launch/record.h"
 
 #include <string.h>
 
-enum { VERSION = 2, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 3, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 void ing_record_init(ing_record *r) {
     memset(r, 0, sizeof *r);
@@ -33,6 +35,8 @@ void ing_record_fini(ing_record *r) {
     }
     ing_vec_fini(&r->binds);
     ing_vec_fini(&r->tasks);
+    ing_vec_fini(&r->steps);
+    ing_vec_fini(&r->stages);
     ing_vec_fini(&r->trees);
     ing_vec_fini(&r->messages);
     ing_vec_fini(&r->warnings);
@@ -74,18 +78,42 @@ static void put_task(ing_bytes *out, const ing_record_task *t) {
     ing_bytes_u32(out, t->info.cost);
     put_bound(out, &t->info.begin);
     put_bound(out, &t->info.end);
+    ing_bytes_u32(out, t->info.loc);
     ing_bytes_u64(out, t->ir.lo);
     ing_bytes_u64(out, t->ir.hi);
     ing_bytes_u32(out, t->n_trees);
     for (uint32_t i = 0; i < t->n_trees; i++) ing_bytes_u32(out, t->trees[i]);
 }
 
+static void put_graph(ing_bytes *out, const ing_record *r, const ing_path *paths) {
+    ing_bytes_u32(out, r->stages.len);
+    for (uint32_t i = 0; i < r->stages.len; i++) {
+        ing_bytes_u64(out, (uint64_t)r->stages.at[i].label);
+        ing_bytes_u32(out, paths[i]);
+    }
+    ing_bytes_u32(out, r->steps.len);
+    for (uint32_t i = 0; i < r->steps.len; i++) {
+        ing_bytes_u8(out, r->steps.at[i].kind);
+        ing_bytes_u32(out, r->steps.at[i].at);
+        ing_bytes_u32(out, r->steps.at[i].word);
+    }
+}
+
+typedef struct path_lists { /* the paths of a record, by what they are for */
+    ing_path *binds, *trees, *stages;
+} path_lists;
+
 /* Only the paths that this record needs, numbered by first use. */
 static ing_status own_paths(const ing_record *r, const ing_paths *from, ing_paths *own,
-                            ing_trace *trace, ing_path *binds, ing_path *trees,
-                            ing_err *e) {
+                            ing_trace *trace, path_lists l, ing_err *e) {
+    ing_path *binds = l.binds, *trees = l.trees;
     ING_TRY(ing_trace_copy(&r->trace, from, own, trace, e));
     bool ok = true;
+    for (uint32_t i = 0; i < r->stages.len; i++) {
+        ing_path p = r->stages.at[i].path;
+        l.stages[i] = p ? ing_path_copy(from, p, own) : 0;
+        ok = ok && (!p || l.stages[i]);
+    }
     for (uint32_t i = 0; i < r->binds.len; i++) {
         ing_path p = r->binds.at[i].path;
         binds[i] = p ? ing_path_copy(from, p, own) : 0;
@@ -99,7 +127,8 @@ static ing_status own_paths(const ing_record *r, const ing_paths *from, ing_path
 }
 
 static void put_all(const ing_record *r, const ing_paths *own, const ing_trace *trace,
-                    const ing_path *binds, const ing_path *trees, ing_bytes *out) {
+                    path_lists l, ing_bytes *out) {
+    const ing_path *binds = l.binds, *trees = l.trees;
     ing_bytes_u32(out, VERSION);
     ing_paths_write(own, out);
     ing_trace_write(trace, out);
@@ -116,6 +145,7 @@ static void put_all(const ing_record *r, const ing_paths *own, const ing_trace *
     for (uint32_t i = 0; i < r->trees.len; i++) ing_bytes_u32(out, trees[i]);
     ing_bytes_u32(out, r->tasks.len);
     for (uint32_t i = 0; i < r->tasks.len; i++) put_task(out, &r->tasks.at[i]);
+    put_graph(out, r, l.stages);
     ing_bytes_u32(out, r->messages.len);
     ing_bytes_u32(out, r->warnings.len);
     for (uint32_t i = 0; i < r->messages.len; i++)
@@ -132,11 +162,13 @@ ing_status ing_record_write(const ing_record *r, const ing_paths *paths, ing_byt
     ing_trace trace;
     ing_paths_init(&own);
     ing_trace_init(&trace);
-    ing_path *ids = ing_calloc((size_t)r->binds.len + r->trees.len + 1, sizeof *ids);
+    size_t n = (size_t)r->binds.len + r->trees.len + r->stages.len;
+    ing_path *ids = ing_calloc(n + 1, sizeof *ids);
+    path_lists l = {ids, ids + r->binds.len, ids + r->binds.len + r->trees.len};
     ing_status s =
         ids ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for a variant's entry");
-    if (s == ING_OK) s = own_paths(r, paths, &own, &trace, ids, ids + r->binds.len, e);
-    if (s == ING_OK) put_all(r, &own, &trace, ids, ids + r->binds.len, out);
+    if (s == ING_OK) s = own_paths(r, paths, &own, &trace, l, e);
+    if (s == ING_OK) put_all(r, &own, &trace, l, out);
     if (s == ING_OK && out->failed)
         s = ing_fail(e, ING_MEMORY, "no memory for an entry");
     ing_free(ids);
@@ -225,6 +257,7 @@ static ing_status get_task(ing_reader *r, ing_record *out) {
               t.info.kind <= ING_IR_TASK_RANGE &&
               t.info.chunk_shift <= ING_IR_MAX_CHUNK_SHIFT &&
               t.info.partials <= ING_IR_MAX_PARTIALS;
+    t.info.loc = ing_reader_u32(r);
     t.ir.lo = ing_reader_u64(r);
     t.ir.hi = ing_reader_u64(r);
     t.n_trees = ing_reader_count(r, 4);
@@ -239,6 +272,27 @@ static ing_status get_task(ing_reader *r, ing_record *out) {
         if (t.trees[i] >= out->trees.len) return ING_DECLINED;
     }
     return r->failed ? ING_DECLINED : ING_OK;
+}
+
+/* The runtime follows steps without looking: only a program passes. */
+static ing_status get_graph(ing_reader *r, const ing_path_map *map, ing_record *out) {
+    uint32_t n = ing_reader_count(r, 12);
+    for (uint32_t i = 0; i < n; i++) {
+        ing_record_stage s = {.label = (int64_t)ing_reader_u64(r)};
+        s.path = get_path(r, map);
+        if (!ing_vec_push(&out->stages, s)) return ING_DECLINED;
+    }
+    n = ing_reader_count(r, 9);
+    for (uint32_t i = 0; i < n; i++) {
+        ing_ir_step s = {.kind = ing_reader_u8(r)};
+        s.at = ing_reader_u32(r);
+        s.word = ing_reader_u32(r);
+        if (!ing_vec_push(&out->steps, s)) return ING_DECLINED;
+    }
+    bool ok =
+        !r->failed && ing_ir_steps_ok(out->steps.at, out->steps.len, out->tasks.len,
+                                      out->n_words, out->stages.len);
+    return ok ? ING_OK : ING_DECLINED;
 }
 
 static ing_status get_texts(ing_reader *r, ing_record *out) {
@@ -285,6 +339,7 @@ static ing_status get_rest(ing_reader *r, const ing_path_map *map, ing_record *o
     }
     n = ing_reader_count(r, 40);
     for (uint32_t i = 0; i < n; i++) ING_TRY(get_task(r, out));
+    ING_TRY(get_graph(r, map, out));
     ING_TRY(get_texts(r, out));
     return !r->failed && r->at == r->end ? ING_OK : ING_DECLINED;
 }

@@ -29,6 +29,11 @@ typedef struct ing_record_task {
     uint32_t n_trees;
 } ing_record_task;
 
+typedef struct ing_record_stage { /* a checkpoint: its label, and where the object is */
+    int64_t label;
+    ing_path path; /* 0: the number itself */
+} ing_record_stage;
+
 typedef struct ing_record_text {
     char *category, *text; /* owned; category NULL in messages */
 } ing_record_text;
@@ -37,6 +42,8 @@ typedef struct ing_record {
     ing_trace trace;
     ing_vec(ing_record_bind) binds;
     ing_vec(ing_record_task) tasks;
+    ing_vec(ing_ir_step) steps;
+    ing_vec(ing_record_stage) stages;
     ing_vec(ing_path) trees; /* where the definition of each tree is found */
     ing_vec(ing_record_text) messages, warnings;
     uint32_t buffer_bytes, n_words;

@@ -60,35 +60,67 @@ static uint32_t remake_cost(const ing_split *s, const ing_ir_inst *i) {
     return cost;
 }
 
-static void open_segment(ing_split *s, uint32_t first) {
-    ing_split_seg g = {.first = first};
-    uint32_t n = s->segs.len; /* serial segments have even numbers */
-    if (n)
-        g.before = n % 2 && s->segs.at[n - 1].effect ? n - 1 : s->segs.at[n - 1].before;
+static void open_segment(ing_split *s, bool parallel, bool at_edge) {
+    ing_split_seg g = {.first = s->ids.len,
+                       .parallel = parallel,
+                       .looped = s->loops != 0,
+                       .stages = s->stages};
+    uint32_t n = s->segs.len;
+    const ing_split_seg *last = n ? &s->segs.at[n - 1] : NULL;
+    if (at_edge)
+        g.before = n;
+    else if (last)
+        g.before = !last->parallel && last->effect ? n - 1 : last->before;
     s->ok = s->ok && ing_vec_push(&s->segs, g);
 }
 
-static void cut(ing_split *s) {
-    const uint32_t *ids = ing_ir_block_ids(s->f, s->f->body);
-    uint32_t n = ing_ir_block_len(s->f, s->f->body);
-    open_segment(s, 0);
-    for (uint32_t k = 0; k < n && s->ok; k++) {
+static bool is_region(const ing_ir_inst *i) {
+    return i->op >= ING_OP_DO_WHILE && i->op <= ING_OP_SECTION;
+}
+
+static void edge(ing_split *s, uint32_t id, bool end) {
+    const ing_ir_inst *i = at(s, id);
+    ing_split_edge x = {.seg = s->segs.len, .id = id, .end = end};
+    if (i->op == ING_OP_DO_WHILE) s->loops += end ? -1u : 1u;
+    if (i->op == ING_OP_CHECKPOINT && !end) s->stages++;
+    s->ok = s->ok && ing_vec_push(&s->edges, x);
+    open_segment(s, false, true);
+}
+
+static void cut_inst(ing_split *s, uint32_t id) {
+    const ing_ir_inst *i = at(s, id);
+    bool parallel = is_parallel(i);
+    if (parallel) open_segment(s, true, false);
+    if (!s->ok) return;
+    uint32_t seg = s->segs.len - 1;
+    ing_split_seg *g = &s->segs.at[seg];
+    g->count++;
+    g->effect |= has_effect(i);
+    if (!parallel && has_return(s->f, i)) {
+        g->returns = true;
+        if (s->first_return == ING_SPLIT_NOWHERE) s->first_return = seg;
+    }
+    s->val[id].seg = seg + 1;
+    s->val[id].pos = s->ids.len;
+    s->val[id].cost = remake_cost(s, i);
+    s->ok = ing_vec_push(&s->ids, id);
+    if (parallel) open_segment(s, false, false);
+}
+
+/* Recurses over regions only (I7). */
+static void cut(ing_split *s, uint32_t block) {
+    const uint32_t *ids = ing_ir_block_ids(s->f, block);
+    for (uint32_t k = 0; k < ing_ir_block_len(s->f, block) && s->ok; k++) {
         const ing_ir_inst *i = at(s, ids[k]);
-        bool parallel = is_parallel(i);
-        if (parallel) open_segment(s, k);
-        if (!s->ok) return;
-        uint32_t seg = s->segs.len - 1;
-        ing_split_seg *g = &s->segs.at[seg];
-        g->count++;
-        g->effect |= has_effect(i);
-        if (!parallel && has_return(s->f, i)) {
-            g->returns = true;
-            if (s->first_return == ING_SPLIT_NOWHERE) s->first_return = seg;
+        uint32_t inner[2];
+        if (!is_region(i)) {
+            cut_inst(s, ids[k]);
+            continue;
         }
-        s->val[ids[k]].seg = seg + 1;
-        s->val[ids[k]].pos = k;
-        s->val[ids[k]].cost = remake_cost(s, i);
-        if (parallel) open_segment(s, k + 1);
+        ing_ir_inst_blocks(i, inner);
+        edge(s, ids[k], false);
+        cut(s, inner[0]);
+        edge(s, ids[k], true);
     }
 }
 
@@ -120,13 +152,17 @@ static void need(ing_split *s, uint32_t id, uint32_t seg) {
     ing_split_use use = {.seg = seg, .id = id, .pos = v->pos};
     use.hoist = at(s, id)->op == ING_OP_ALLOCA &&
                 ing_ir_type(s->m, at(s, id)->type)->elem < ING_DTYPE_N;
+    bool kept = false;
     if (at(s, id)->op == ING_OP_ALLOCA) {
         v->crosses = 1;
+        kept = true;
     } else if (!v->cost && ing_split_is_address(s, id)) {
         need_operands(s, id, seg);
     } else if (!v->cost) {
         v->stored = v->live = 1;
+        kept = true;
     }
+    if (kept && s->segs.at[v->seg - 1].stages != s->segs.at[seg].stages) s->lost = id;
     v->user = seg + 1;
     v->entry = s->uses.len;
     s->ok = s->ok && ing_vec_push(&s->uses, use);
@@ -138,7 +174,7 @@ static void use_value(ing_split *s, uint32_t id, uint32_t by, uint32_t seg) {
     if (!v->seg || at(s, id)->op == ING_OP_LOOP) return; /* nested, or an index */
     need(s, id, seg);
     if (!s->ok || v->seg == seg + 1 || at(s, id)->op != ING_OP_ALLOCA) return;
-    if (seg % 2 && at(s, by)->op == ING_OP_LOAD) {
+    if (s->segs.at[seg].parallel && at(s, by)->op == ING_OP_LOAD) {
         ing_split_load l = {.seg = seg, .load = by, .local = id};
         s->ok = ing_vec_push(&s->loads, l);
     } else {
@@ -234,17 +270,18 @@ static void plan_loop(ing_split *s, uint32_t seg, uint32_t id) {
 /* ---- the plan ------------------------------------------------------------------------------ */
 
 static void plan(ing_split *s) {
-    const uint32_t *ids = ing_ir_block_ids(s->f, s->f->body);
+    const uint32_t *ids = s->ids.at;
     for (uint32_t seg = s->segs.len; seg-- > 0 && s->ok;) {
         ing_split_seg *g = &s->segs.at[seg];
         for (uint32_t k = g->first + g->count; k-- > g->first && s->ok;) {
             ing_split_value *v = &s->val[ids[k]];
-            if (seg % 2) {
+            if (g->parallel) {
                 plan_loop(s, seg, ids[k]);
                 continue;
             }
             v->live |= has_effect(at(s, ids[k]));
-            g->needed |= has_effect(at(s, ids[k])) || v->stored;
+            bool zeroed = v->crosses && g->looped; /* S6 */
+            g->needed |= has_effect(at(s, ids[k])) || v->stored || zeroed;
             if (v->live) use_all(s, ids[k], seg, true);
         }
     }
@@ -259,8 +296,8 @@ static uint32_t take(ing_split *s, uint32_t size, uint32_t align) {
 
 /* Slots in the order of the text, so that equal kernels get equal buffers. */
 static void assign_slots(ing_split *s) {
-    const uint32_t *ids = ing_ir_block_ids(s->f, s->f->body);
-    uint32_t n = ing_ir_block_len(s->f, s->f->body);
+    const uint32_t *ids = s->ids.at;
+    uint32_t n = s->ids.len;
     if (s->first_return != ING_SPLIT_NOWHERE) s->done_slot = take(s, 4, 4);
     for (uint32_t k = 0; k < n; k++) {
         ing_split_value *v = &s->val[ids[k]];
@@ -313,22 +350,33 @@ ing_status ing_pass_split(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) 
     for (uint32_t k = 0; s.ok && k < s.f->insts.len; k++) {
         s.val[k].slot = ING_SPLIT_NOWHERE;
     }
-    if (s.ok) cut(&s);
+    if (s.ok) {
+        open_segment(&s, false, true);
+        cut(&s, s.f->body);
+    }
     if (s.ok) plan(&s);
     if (s.ok) {
         assign_slots(&s);
         group(&s);
     }
+    const ing_ir_inst *lost = s.ok && s.lost ? at(&s, s.lost) : NULL;
+    if (lost) m->bad_loc = lost->loc;
     bool fits = s.buffer <= ING_IR_MAX_BUFFER;
-    if (s.ok && fits) {
+    if (s.ok && fits && !lost) {
         m->buffer_bytes = (uint32_t)s.buffer;
         s.ok = ing_split_emit(&s);
     }
     ing_free(s.val);
+    ing_vec_fini(&s.ids);
+    ing_vec_fini(&s.edges);
     ing_vec_fini(&s.segs);
     ing_vec_fini(&s.uses);
     ing_vec_fini(&s.loads);
     ing_vec_fini(&s.bounds);
+    if (lost)
+        return ing_fail(e, ING_SYNTAX,
+                        "this value is used after a checkpoint that follows it, and a "
+                        "resume from there would skip its computation");
     if (!fits) {
         return ing_fail(e, ING_VALUE,
                         "the locals of this kernel take more than %d bytes",

@@ -59,14 +59,14 @@ static void make_all(emitter *x) {
     const ing_split_seg *g = &x->s->segs.at[x->seg];
     for (uint32_t k = 0; k < g->n_uses; k++) {
         const ing_split_use *u = &x->s->uses.at[g->uses + k];
-        make(x, u->id, u->hoist && x->seg % 2);
+        make(x, u->id, u->hoist && g->parallel);
     }
 }
 
 /* Forgets what this task has, as the next one needs its own. Nested values are met once. */
 static void unmake_all(emitter *x) {
     const ing_split_seg *g = &x->s->segs.at[x->seg];
-    const uint32_t *ids = ing_ir_block_ids(x->s->f, x->s->f->body);
+    const uint32_t *ids = x->s->ids.at;
     for (uint32_t k = 0; k < g->count; k++) x->copy.map[ids[g->first + k]] = 0;
     for (uint32_t k = 0; k < x->made.len; k++) x->copy.map[x->made.at[k]] = 0;
     x->made.len = 0;
@@ -97,9 +97,37 @@ static void put_guard(emitter *x) {
     ing_ir_emit(&x->b, ING_OP_IF, 0, cond, block, 0);
 }
 
+/* The zero of a type; recursion follows nested types. */
+static uint32_t put_zero(emitter *x, ing_type t) {
+    ing_ir_mod *m = x->s->m;
+    if (t < ING_DTYPE_N) {
+        return ing_dtype_is_float((ing_dtype)t)
+                   ? ing_ir_const_float(&x->b, (ing_dtype)t, 0)
+                   : ing_ir_const_int(&x->b, (ing_dtype)t, 0);
+    }
+    const ing_type_info *i = ing_ir_type(m, t);
+    bool tensor = i->kind == ING_TYPE_TENSOR;
+    uint32_t n = tensor ? i->rows * (i->rank == 2 ? i->cols : 1) : i->n_members;
+    uint32_t *zeros = ing_calloc(n + 1, sizeof *zeros);
+    if (!zeros) {
+        m->arena.failed = true;
+        return 0;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        zeros[k] =
+            tensor && k ? zeros[0] : put_zero(x, tensor ? i->dtype : i->members[k]);
+    uint32_t id = ing_ir_make(&x->b, t, zeros, n);
+    ing_free(zeros);
+    return id;
+}
+
 static void emit_own(emitter *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->s->f, id);
     const ing_split_value *v = value(x, id);
+    if (v->crosses && x->s->segs.at[x->seg].looped) { /* S6 */
+        ing_type elem = ing_ir_type(x->s->m, i->type)->elem;
+        put_store(x, elem, v->slot, put_zero(x, elem));
+    }
     if (!v->live || i->op == ING_OP_RETURN) return;
     if (v->crosses) {
         make(x, id, false);
@@ -123,7 +151,7 @@ static void emit_bounds(emitter *x) {
 
 static void emit_serial(emitter *x) {
     const ing_split_seg *g = &x->s->segs.at[x->seg];
-    const uint32_t *ids = ing_ir_block_ids(x->s->f, x->s->f->body);
+    const uint32_t *ids = x->s->ids.at;
     if (x->s->first_return < x->seg) put_guard(x);
     make_all(x);
     for (uint32_t k = 0; k < g->count; k++) emit_own(x, ids[g->first + k]);
@@ -134,7 +162,7 @@ static void emit_serial(emitter *x) {
 
 static void emit_range(emitter *x) {
     const ing_split_seg *g = &x->s->segs.at[x->seg];
-    uint32_t id = ing_ir_block_ids(x->s->f, x->s->f->body)[g->first];
+    uint32_t id = x->s->ids.at[g->first];
     const ing_ir_inst *i = ing_ir_at(x->s->f, id);
     for (uint32_t k = 0; k < g->n_uses; k++) {
         const ing_split_use *u = &x->s->uses.at[g->uses + k];
@@ -160,17 +188,26 @@ static void emit_range(emitter *x) {
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
+static uint32_t task_loc(const emitter *x) {
+    const ing_split_seg *g = &x->s->segs.at[x->seg];
+    uint32_t loc = 0;
+    for (uint32_t k = 0; k < g->count && !loc; k++)
+        loc = ing_ir_at(x->s->f, x->s->ids.at[g->first + k])->loc;
+    return loc;
+}
+
 static bool emit_task(emitter *x, const char *name) {
     ing_ir_mod *m = x->s->m;
     const ing_split_seg *g = &x->s->segs.at[x->seg];
-    ing_ir_task t = {.kind = x->seg % 2 ? ING_IR_TASK_RANGE : ING_IR_TASK_SERIAL};
+    ing_ir_task t = {.kind = g->parallel ? ING_IR_TASK_RANGE : ING_IR_TASK_SERIAL};
     t.func = ing_ir_add_func(m, ING_IR_TASK, name, NULL, 0, 0);
     t.begin = g->begin;
     t.end = g->end;
+    t.loc = task_loc(x);
     if (!ing_ir_ok(m)) return false;
     m->funcs.at[t.func]->tree = x->s->f->tree;
     ing_ir_builder_init(&x->b, m, t.func);
-    if (x->seg % 2) {
+    if (g->parallel) {
         emit_range(x);
     } else {
         emit_serial(x);
@@ -196,6 +233,54 @@ static void replace_kernel(ing_ir_mod *m, uint32_t first_new) {
     }
 }
 
+/* ---- steps of a graph kernel --------------------------------------------------------------- */
+
+static uint32_t flag_word(const ing_split *s, uint32_t array) {
+    return s->m->args.at[ing_ir_at(s->f, array)->a].word;
+}
+
+static bool put_step(ing_split *s, ing_ir_step_kind kind, uint32_t at, uint32_t word) {
+    ing_ir_step step = {.kind = (uint8_t)kind, .at = at, .word = word};
+    return ing_vec_push(&s->m->steps, step);
+}
+
+/* `open`: the steps of the regions around, innermost last. */
+typedef ing_vec(uint32_t) step_list;
+
+static bool begin_region(ing_split *s, const ing_ir_inst *i, step_list *open) {
+    uint32_t n = s->m->steps.len;
+    switch (i->op) {
+    case ING_OP_DO_WHILE:
+        return ing_vec_push(open, n) && put_step(s, ING_IR_STEP_LOOP, 0, 0);
+    case ING_OP_CHECKPOINT: return put_step(s, ING_IR_STEP_STAGE, i->b, 0);
+    case ING_OP_FORK:
+        return ing_vec_push(open, n) && put_step(s, ING_IR_STEP_FORK, 0, 0);
+    default: return ing_vec_push(open, n) && put_step(s, ING_IR_STEP_SECTION, 0, 0);
+    }
+}
+
+/* A section goes on to the next step, whatever that will be. */
+static bool end_region(ing_split *s, const ing_ir_inst *i, step_list *open) {
+    uint32_t n = s->m->steps.len;
+    if (i->op == ING_OP_CHECKPOINT)
+        return put_step(s, ING_IR_STEP_STAGE_END, i->b, flag_word(s, i->a));
+    uint32_t first = open->at[--open->len];
+    s->m->steps.at[first].at = n;
+    if (i->op == ING_OP_DO_WHILE)
+        return put_step(s, ING_IR_STEP_LOOP_END, first, flag_word(s, i->a));
+    return i->op != ING_OP_FORK || put_step(s, ING_IR_STEP_JOIN, first, 0);
+}
+
+/* The edges before segment `seg`, from edge *next on. */
+static bool emit_edges(ing_split *s, uint32_t seg, uint32_t *next, step_list *open) {
+    for (; *next < s->edges.len && s->edges.at[*next].seg == seg; ++*next) {
+        const ing_split_edge *x = &s->edges.at[*next];
+        const ing_ir_inst *i = ing_ir_at(s->f, x->id);
+        if (!(x->end ? end_region(s, i, open) : begin_region(s, i, open))) return false;
+    }
+    return true;
+}
+
 bool ing_split_emit(ing_split *s) {
     emitter x = {.s = s};
     uint32_t first_new = s->m->funcs.len;
@@ -205,9 +290,16 @@ bool ing_split_emit(ing_split *s) {
     bool ok = map && x.local_of;
     x.copy =
         (ing_ir_copy){.b = &x.b, .from = s->f, .map = map, .hook = hook, .self = &x};
+    step_list open = {0};
+    uint32_t edge = 0;
     for (x.seg = 0; x.seg < s->segs.len && ok; x.seg++) {
-        if (s->segs.at[x.seg].needed) ok = emit_task(&x, name);
+        ok = emit_edges(s, x.seg, &edge, &open);
+        if (!ok || !s->segs.at[x.seg].needed) continue;
+        ok = emit_task(&x, name);
+        if (ok && s->edges.len)
+            ok = put_step(s, ING_IR_STEP_TASK, s->m->tasks.len - 1, 0);
     }
+    ing_vec_fini(&open);
     if (ok && !s->m->tasks.len) {
         ing_ir_add_func(s->m, ING_IR_TASK, name, NULL, 0, 0);
         ok = ing_ir_ok(s->m);

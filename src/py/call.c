@@ -127,8 +127,12 @@ static void set_busy(ing_py_kernel *k, unsigned long thread) {
 static ing_status give_warnings(const ing_py_variant *v) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(v->warnings); i++) {
         PyObject *text = PyTuple_GET_ITEM(PyList_GET_ITEM(v->warnings, i), 1);
+        PyObject *category = PyTuple_GET_ITEM(PyList_GET_ITEM(v->warnings, i), 0);
+        bool old =
+            PyUnicode_CompareWithASCIIString(category, "DeprecationWarning") == 0;
         const char *s = PyUnicode_AsUTF8(text);
-        if (!s || PyErr_WarnEx(PyExc_UserWarning, s, 1) < 0) return ING_PYTHON;
+        PyObject *cls = old ? PyExc_DeprecationWarning : PyExc_UserWarning;
+        if (!s || PyErr_WarnEx(cls, s, 1) < 0) return ING_PYTHON;
     }
     return ING_OK;
 }
@@ -240,15 +244,6 @@ static ing_status take_slot(const ing_py_asker *a, uint32_t slot, ing_questions 
     return ING_OK;
 }
 
-/* Options that change what a kernel means are refused until they are built. */
-static ing_status check_options(ing_py_kernel *k, ing_err *e) {
-    PyObject *graph = k->options ? PyDict_GetItemString(k->options, "graph") : NULL;
-    if (!graph || graph == Py_False) return ING_OK;
-    return ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_COMPILE,
-                           "leave out graph=True: the loops run in order all the same",
-                           e, "graph kernels are not supported yet");
-}
-
 /* Down the tree, then the rest of the trace. ING_OK without *out: look again. */
 static ing_status find_variant(const ing_py_asker *a, ing_py_variant **out,
                                ing_err *e) {
@@ -264,7 +259,6 @@ static ing_status find_variant(const ing_py_asker *a, ing_py_variant **out,
 
 ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
                                  ing_py_variant **out, ing_err *e) {
-    ING_TRY(check_options(k, e));
     ing_py_pure_tell(k);
     ING_TRY(ing_py_check_args(k, args, e));
     ING_TRY(ing_py_disk_open(k, e));
@@ -334,7 +328,7 @@ static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
 }
 
 static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
-                     uint64_t *words) {
+                     uint64_t *words, uint32_t resume) {
     uint64_t rets[ING_RECORD_MAX_RETS];
     for (uint32_t i = 0; i < v->n_rets; i++) rets[i] = 0;
     uint64_t on_stack[STACK_BUFFER / 8];
@@ -358,17 +352,30 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                        .host = &k->host->callbacks,
                        .sink = &output,
                        .key = k->host->next_key++};
+    ing_graph_run graph = ing_graph_start(&v->graph, words, resume);
+    ing_rt_order order = {ing_graph_next, &graph, NULL};
+    bool timed = v->graph.n && !v->times_taken;
+    if (v->graph.n) l.order = &order;
+    if (timed) {
+        v->times_taken = true;
+        order.times = v->times;
+        memset(v->times, 0, v->tasks.n * sizeof *v->times);
+    }
     int32_t failed = ing_rt_run(k->host->rt, &l);
+    if (timed) v->times_taken = false;
+    k->host->last = (ing_py_last_launch){v->tasks.n, v->stages.len, graph.yielded};
     ing_count(&k->st->counters, ING_COUNT_LAUNCHES);
     if (l.ran_inline) ing_count(&k->st->counters, ING_COUNT_LAUNCH_INLINE);
     if (bytes > STACK_BUFFER) ing_free(buffer);
     if (failed) return launch_failed(k, v, args, &l.error);
+    if (k->checkpoints) return ing_py_graph_status(k, v, args, graph.yielded);
     return result_of(k, v, rets);
 }
 
 /* One try with one variant. ING_DECLINED: it does not fit (any more). */
 static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
-                              PyObject *const *args, PyObject **result, ing_err *e) {
+                              PyObject *const *args, PyObject *label, PyObject **result,
+                              ing_err *e) {
     uint64_t on_stack[STACK_WORDS];
     uint64_t *words = on_stack;
     PyObject *held_stack[STACK_HELD];
@@ -384,7 +391,9 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     if (!words || !held) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
     if (s == ING_OK) s = ing_py_guards_hold(k, v, args, held, &n_held, e);
     if (s == ING_OK) s = ing_py_bind_all(k, v, args, held, words, &views, e);
-    if (s == ING_OK) *result = run(k, v, args, words);
+    uint32_t resume = ING_GRAPH_NO_STAGE;
+    if (s == ING_OK && label) s = ing_py_graph_stage(k, v, label, &resume, e);
+    if (s == ING_OK) *result = run(k, v, args, words, resume);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
     for (uint32_t i = 0; held && i < n_held; i++) Py_XDECREF(held[i]);
     if (held != held_stack) ing_free(held);
@@ -400,18 +409,19 @@ static bool is_kept(const ing_py_kernel *k, const ing_py_variant *v) {
     return false;
 }
 
-static PyObject *launch(ing_py_kernel *k, PyObject *const *args) {
+static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label) {
     if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
     PyObject *result = NULL;
     ing_err e;
     ing_err_init(&e);
-    ing_status s = k->last ? try_variant(k, k->last, args, &result, &e) : ING_DECLINED;
+    ing_status s =
+        k->last ? try_variant(k, k->last, args, label, &result, &e) : ING_DECLINED;
     /* A property may answer differently each time it is asked; give up after a few. */
     for (int tries = 0; s == ING_DECLINED && tries < 4; tries++) {
         ing_py_variant *v = NULL;
         s = ing_py_kernel_variant(k, args, &v, &e);
         if (s != ING_OK) break;
-        s = try_variant(k, v, args, &result, &e);
+        s = try_variant(k, v, args, label, &result, &e);
         if (s == ING_OK && is_kept(k, v)) k->last = v;
         ing_py_variant_unref(v);
     }
@@ -425,13 +435,22 @@ static PyObject *launch(ing_py_kernel *k, PyObject *const *args) {
 
 PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames) {
-    ing_py_kernel *k = (ing_py_kernel *)self;
+    return ing_py_kernel_launch((ing_py_kernel *)self, args, nargsf, kwnames, NULL);
+}
+
+PyObject *ing_py_kernel_launch(ing_py_kernel *k, PyObject *const *args, size_t nargsf,
+                               PyObject *kwnames, PyObject *label) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (k->st->settings.at[ING_SET_python] && k->checkpoints)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "%s: checkpoints need a compiled kernel; qd.interp can be "
+                            "stepped through too",
+                            ing_py_def_name(&k->def));
     if (k->st->settings.at[ING_SET_python])
         return ing_py_python_run(k->def.fn, args, n, kwnames);
     if (!kwnames && n == (Py_ssize_t)k->def.n_params && k->def.n_kwonly == 0 &&
         n <= ING_PY_MAX_PARAMS)
-        return launch(k, args);
+        return launch(k, args, label);
     PyObject *full[ING_PY_MAX_PARAMS];
-    return arrange(k, args, n, kwnames, full) ? launch(k, full) : NULL;
+    return arrange(k, args, n, kwnames, full) ? launch(k, full, label) : NULL;
 }

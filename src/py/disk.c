@@ -24,7 +24,8 @@ enum {
     TAG_ADDRESS,
     TAG_TRACE,
     TAG_PURE,
-    TAG_PARAM
+    TAG_PARAM,
+    TAG_GRAPH
 };
 
 static bool disk_is_on(const ing_py_state *st) {
@@ -118,6 +119,7 @@ static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
     }
     /* Its check is part of compiling: code that did not pass it is not its code. */
     if (ing_py_kernel_is_pure(k)) ing_hasher_u64(&h, TAG_PURE, 1);
+    if (k->graph) ing_hasher_u64(&h, TAG_GRAPH, k->checkpoints ? 2 : 1);
     *out = ing_hasher_done(&h);
     return ING_OK;
 }
@@ -290,6 +292,14 @@ static bool record_tasks(const ing_py_variant *v, ing_record *r) {
     return true;
 }
 
+static bool record_graph(const ing_py_variant *v, ing_record *r) {
+    for (uint32_t i = 0; i < v->code.n_steps; i++)
+        if (!ing_vec_push(&r->steps, v->code.steps[i])) return false;
+    for (uint32_t i = 0; i < v->stages.len; i++)
+        if (!ing_vec_push(&r->stages, v->stages.at[i])) return false;
+    return true;
+}
+
 static bool record_of(const ing_py_variant *v, ing_record *r) {
     for (uint32_t i = 0; i < v->trace.list.len; i++) {
         const ing_question *q = &v->trace.list.at[i];
@@ -309,7 +319,7 @@ static bool record_of(const ing_py_variant *v, ing_record *r) {
     memcpy(r->rets, v->rets, sizeof r->rets);
     r->returns_tuple = v->returns_tuple;
     r->flush_denormals = v->flush_denormals;
-    return record_tasks(v, r) && record_texts(v, r);
+    return record_tasks(v, r) && record_graph(v, r) && record_texts(v, r);
 }
 
 typedef struct index_file {
@@ -480,6 +490,16 @@ static ing_status load_tasks(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
     return ing_launch_tasks_init(&v->tasks, &v->code, e);
 }
 
+static ing_status load_graph(ing_record *r, ing_py_variant *v, ing_err *e) {
+    v->code.n_steps = r->steps.len;
+    v->code.steps = ing_calloc((size_t)r->steps.len + 1, sizeof *v->code.steps);
+    if (!v->code.steps) return ING_DECLINED;
+    for (uint32_t i = 0; i < r->steps.len; i++) v->code.steps[i] = r->steps.at[i];
+    for (uint32_t i = 0; i < r->stages.len; i++)
+        if (!ing_vec_push(&v->stages, r->stages.at[i])) return ING_DECLINED;
+    return ing_py_graph_make(v, e);
+}
+
 static ing_status load_texts(ing_record *r, ing_py_variant *v) {
     v->warnings = PyList_New(0);
     if (!v->warnings) return ING_PYTHON;
@@ -526,6 +546,7 @@ static ing_status load(ing_py_kernel *k, ing_record *r, const ing_py_asker *a,
     ING_TRY(ing_trace_holds(&r->trace, ing_py_ask_again, (void *)a, asked, e));
     k->observed.validated = true;
     ING_TRY(load_code(k, r, v, e));
+    ING_TRY(load_graph(r, v, e));
     ING_TRY(fill(k, r, v));
     return ing_py_guards_make(k, v, a->args, e);
 }

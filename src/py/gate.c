@@ -668,7 +668,7 @@ ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, ing_py_gate 
                            ing_err *e) {
     ing_py_gate *g = ing_calloc(1, sizeof *g);
     if (!g) return no_memory(e);
-    g->face = (ing_gate){&gate_ops, g};
+    g->face = (ing_gate){&gate_ops, g, k->graph, k->checkpoints};
     g->kernel = k;
     g->args = args;
     ing_status s = gate_open(g, e);

@@ -124,6 +124,8 @@ int ing_py_host_traverse(ing_py_state *st, visitproc visit, void *arg) {
     Py_VISIT(st->host->func_type);
     Py_VISIT(st->host->enum_class);
     Py_VISIT(st->host->told_types);
+    Py_VISIT(st->host->graph_status);
+    Py_VISIT(st->host->graph_bound);
     return 0;
 }
 
@@ -135,6 +137,8 @@ void ing_py_host_clear(ing_py_state *st) {
     Py_CLEAR(st->host->enum_class);
     Py_CLEAR(st->host->told_types);
     Py_CLEAR(st->host->cursor_text);
+    Py_CLEAR(st->host->graph_status);
+    Py_CLEAR(st->host->graph_bound);
 }
 
 void ing_py_host_fini(ing_py_state *st) {

@@ -80,6 +80,11 @@ static int parse_make(const char *who, PyObject *args, PyObject *kwargs, PyObjec
     return PyErr_Occurred() ? -1 : 0;
 }
 
+static bool is_set(PyObject *options, const char *name) {
+    PyObject *v = options ? PyDict_GetItemString(options, name) : NULL;
+    return v && v != Py_False && v != Py_None;
+}
+
 static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs) {
     PyObject *fn, *options, *source;
     if (parse_make("kernel", args, kwargs, &fn, &options, &source) < 0) return NULL;
@@ -96,6 +101,8 @@ static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs)
     k->host = st->host;
     k->epoch = st->host->epoch;
     k->options = options;
+    k->graph = is_set(options, "graph");
+    k->checkpoints = is_set(options, "checkpoints");
     k->tree = ing_tree_new();
     if (!k->tree) PyErr_NoMemory();
     if (!k->tree || ing_py_def_init(st, &k->def, fn, source) < 0) {
@@ -109,6 +116,13 @@ static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs)
 
 static PyObject *def_attr(ing_py_def *d, const char *name) {
     return ing_py_attr(d->fn, name);
+}
+
+static PyObject *kernel_bind(PyObject *self, PyObject *obj, PyObject *type) {
+    (void)type;
+    ing_py_kernel *k = (ing_py_kernel *)self;
+    if (!obj || obj == Py_None) return Py_NewRef(self);
+    return k->checkpoints ? ing_py_graph_bound(k, obj) : PyMethod_New(self, obj);
 }
 
 static PyObject *bind_method(PyObject *self, PyObject *obj, PyObject *type) {
@@ -296,13 +310,19 @@ static const PyMethodDef kernel_methods[] = {
      "make."},
     {"grad", (PyCFunction)(void (*)(void))kernel_grad, METH_VARARGS | METH_KEYWORDS,
      "grad(*args)\n\nThe reverse of this kernel: refused, not supported yet."},
+    {"resume", (PyCFunction)(void (*)(void))ing_py_kernel_resume,
+     METH_FASTCALL | METH_KEYWORDS,
+     "resume(*args, from_checkpoint) -> GraphStatus\n\nLaunches a kernel with "
+     "checkpoints from that one on; what stands before it is skipped."},
+    {"_graph_text", (PyCFunction)(void (*)(void))ing_py_graph_text, METH_NOARGS,
+     "_graph_text() -> list of (kind, number, place, runs, ns) of the last variant"},
     {NULL, NULL, 0, NULL},
 };
 
 static const PyType_Slot kernel_slots[] = {
     {Py_tp_traverse, kernel_traverse},       {Py_tp_clear, kernel_clear},
     {Py_tp_dealloc, kernel_dealloc},         {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_descr_get, bind_method},          {Py_tp_repr, kernel_repr},
+    {Py_tp_descr_get, kernel_bind},          {Py_tp_repr, kernel_repr},
     {Py_tp_getset, (void *)kernel_getset},   {Py_tp_members, (void *)kernel_members},
     {Py_tp_methods, (void *)kernel_methods}, {0, NULL},
 };
@@ -364,5 +384,6 @@ int ing_py_kernel_add(PyObject *module, ing_py_state *st) {
     st->host->kernel_type = ing_py_add_type(module, &kernel_spec);
     st->host->func_type = ing_py_add_type(module, &func_spec);
     if (!st->host->kernel_type || !st->host->func_type) return -1;
+    if (ing_py_graph_add(module) < 0) return -1;
     return PyModule_AddFunctions(module, (PyMethodDef *)functions);
 }

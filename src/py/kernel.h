@@ -12,6 +12,7 @@
 #include "compile/compile.h"
 #include "front/front.h"
 #include "gate/gate.h"
+#include "graph/graph.h"
 #include "launch/launch.h"
 #include "launch/record.h"
 #include "rt/rt.h"
@@ -21,6 +22,11 @@
 
 /* ---- host: the services of the process (host.c) ------------------------------------------ */
 
+/* About the last launch, for those who watch (compat). */
+typedef struct ing_py_last_launch {
+    uint32_t tasks, stages, yielded;
+} ing_py_last_launch;
+
 typedef struct ing_py_host {
     ing_py_state *st;
     ing_engine *engine;
@@ -29,6 +35,8 @@ typedef struct ing_py_host {
     uint64_t forks;    /* grows in every forked child */
     uint64_t next_key; /* of random numbers: begins with the seed, grows per launch */
     uint64_t store_epoch, helpers_epoch; /* for which they were made */
+    ing_py_last_launch last;
+    PyObject *graph_status, *graph_bound; /* classes of ingot.graph, once imported */
     PyObject *sources;     /* dict: file name -> bytes, each file read once */
     PyObject *cursor_text; /* bytes: where the last def was found (source.c) */
     uint32_t cursor_line;
@@ -211,6 +219,10 @@ typedef struct ing_py_variant {
     uint64_t used; /* when the tree led to it last: storm.c */
     ing_code code;
     ing_launch_tasks tasks; /* parallel to code.tasks */
+    ing_graph graph;        /* of a graph kernel with structure: steps != NULL */
+    ing_vec(ing_record_stage) stages; /* its checkpoints */
+    ing_rt_time *times; /* per task, of the last launch of a graph kernel */
+    bool times_taken;   /* by a launch under way */
     ing_trace trace;
     ing_vec(ing_py_bind) binds;
     ing_vec(ing_py_fetch) fetches;
@@ -248,6 +260,7 @@ typedef struct ing_py_kernel {
     ing_py_host *host;
     ing_py_def def;
     PyObject *options; /* dict or NULL */
+    bool graph, checkpoints;
     PyObject *dict, *weakrefs;
     uint64_t epoch;
     ing_paths paths;
@@ -412,6 +425,23 @@ void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree);
 bool ing_py_code_digest(PyObject *code, ing_hash128 *out);
 /* Digest of a def's raw lines, decorators cut, dedented (source.c). */
 ing_hash128 ing_py_source_digest(const char *text, size_t n);
+
+/* graph.c: what a graph kernel adds to a launch. */
+ing_status ing_py_graph_make(ing_py_variant *v, ing_err *e); /* from code.steps */
+/* kernel.resume(*args, from_checkpoint=label, **kwargs) */
+PyObject *ing_py_kernel_resume(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames);
+/* One launch; `label` NULL: from the start. New reference. */
+PyObject *ing_py_kernel_launch(ing_py_kernel *k, PyObject *const *args, size_t nargsf,
+                               PyObject *kwnames, PyObject *label);
+/* The stage that a resume goes on from. */
+ing_status ing_py_graph_stage(ing_py_kernel *k, const ing_py_variant *v,
+                              PyObject *label, uint32_t *stage, ing_err *e);
+PyObject *ing_py_graph_status(ing_py_kernel *k, const ing_py_variant *v,
+                              PyObject *const *args, uint32_t yielded);
+PyObject *ing_py_graph_bound(ing_py_kernel *k, PyObject *obj); /* obj.kernel */
+PyObject *ing_py_graph_text(PyObject *self, PyObject *unused);
+int ing_py_graph_add(PyObject *module);
 
 PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames);

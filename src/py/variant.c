@@ -17,6 +17,9 @@ ing_py_variant *ing_py_variant_new(void) {
 void ing_py_variant_unref(ing_py_variant *v) {
     if (!v || --v->refs) return;
     ing_launch_tasks_fini(&v->tasks);
+    ing_graph_fini(&v->graph);
+    ing_vec_fini(&v->stages);
+    ing_free(v->times);
     ing_code_fini(&v->code);
     ing_trace_fini(&v->trace);
     for (uint32_t i = 0; i < v->guards.len; i++) Py_XDECREF(v->guards.at[i].expect);
@@ -106,6 +109,17 @@ static ing_status take_results(const ing_front_result *r, ing_py_variant *v,
     return ING_OK;
 }
 
+static ing_status take_stages(const ing_py_gate *g, const ing_front_result *r,
+                              ing_py_variant *v, ing_err *e) {
+    for (uint32_t i = 0; i < r->stages.len; i++) {
+        const ing_front_stage *from = &r->stages.at[i];
+        ing_record_stage s = {.label = from->label};
+        if (from->ref) s.path = ing_py_gate_path(g, from->ref);
+        if (!ing_vec_push(&v->stages, s)) return no_memory(e);
+    }
+    return ING_OK;
+}
+
 static ing_status take_trees(const ing_py_gate *g, ing_front_result *r,
                              ing_py_variant *v, ing_err *e) {
     for (uint32_t i = 0; i < r->mod->funcs.len; i++) r->mod->funcs.at[i]->tree = i;
@@ -123,6 +137,7 @@ static ing_status take_trees(const ing_py_gate *g, ing_front_result *r,
 static ing_status fill(ing_py_kernel *k, ing_py_gate *g, ing_front_result *r,
                        ing_py_variant *v, PyObject *const *args, ing_err *e) {
     ING_TRY(take_results(r, v, e));
+    ING_TRY(take_stages(g, r, v, e));
     ING_TRY(take_trees(g, r, v, e));
     ING_TRY(make_binds(k, g, r, v, e));
     v->warnings = Py_NewRef(ing_py_gate_warnings(g));
@@ -136,12 +151,25 @@ static ing_status fill(ing_py_kernel *k, ing_py_gate *g, ing_front_result *r,
 /* ---- compiling ------------------------------------------------------------------------------- */
 
 static ing_status build(ing_py_kernel *k, ing_ir_mod *mod, ing_py_variant *v,
-                        ing_err *e) {
+                        uint32_t *bad_loc, ing_err *e) {
     ing_settings settings = k->st->settings;
-    ing_engine_job job = {mod, &settings, ing_py_def_name(&k->def)};
+    ing_engine_job job = {mod, &settings, ing_py_def_name(&k->def), bad_loc};
     ing_status s;
     Py_BEGIN_ALLOW_THREADS s = ing_engine_build(k->host->engine, &job, &v->code, e);
     Py_END_ALLOW_THREADS return s;
+}
+
+/* What a pass refuses is told with its place. */
+static void place_error(const ing_front_result *r, uint32_t loc, ing_err *e) {
+    uint32_t tree = loc >> ING_FRONT_TREE_SHIFT;
+    ing_node node = loc & ((1u << ING_FRONT_TREE_SHIFT) - 1);
+    if (!loc || tree > r->trees.len || !e->text) return;
+    const ing_front_tree *t = r->trees.at[tree ? r->trees.len - tree : 0];
+    ing_err old = *e;
+    ing_err_init(e);
+    ing_front_diag(t, node, old.status, "compute it where it is used", e, "%s",
+                   old.text);
+    ing_err_fini(&old);
 }
 
 static ing_status lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **gate,
@@ -177,9 +205,12 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_varian
     if (s == ING_OK) {
         ing_ir_mod *mod = r.mod;
         r.mod = NULL;
-        s = build(k, mod, v, e);
+        uint32_t loc = 0;
+        s = build(k, mod, v, &loc, e);
+        if (s != ING_OK) place_error(&r, loc, e);
     }
     if (s == ING_OK) s = ing_launch_tasks_init(&v->tasks, &v->code, e);
+    if (s == ING_OK) s = ing_py_graph_make(v, e);
     ing_py_gate_free(gate);
     ing_front_result_fini(&r);
     if (s != ING_OK) {

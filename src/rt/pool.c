@@ -104,6 +104,7 @@ static void help(ing_rt *rt, job *j) {
     fp_state mine = fp_get();
     fp_set(j->run->fp_task & ~FP_FLAGS);
     ing_rt_seat_init(&s, j->run, false);
+    s.ctx.partials = j->partials;
     ing_rt_job_work(j, &s);
     fp_set(mine);
     leave_job(rt, j);
@@ -161,7 +162,8 @@ void ing_rt_job_list(job *j) {
     ing_rt *rt = j->run->rt;
     uint32_t workers = j->threads - 1;
     if (j->pieces < workers) workers = (uint32_t)j->pieces;
-    j->run->launch->ran_inline = false;
+    /* A worker lists jobs only within a fork, which the launching thread listed. */
+    if (j->run->launch->ran_inline) j->run->launch->ran_inline = false;
     j->cpu = sched_getcpu();
     pthread_mutex_lock(&rt->lock);
     start_workers(rt, workers);
@@ -237,7 +239,7 @@ void ing_rt_job_run(job *j, seat *s) {
     else
         ing_rt_job_list(j);
     if (shared) ing_rt_job_work(j, s);
-    finish_job(j->run->rt, j, true);
+    finish_job(j->run->rt, j, s->launcher);
     pthread_cleanup_pop(0);
 }
 

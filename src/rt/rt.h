@@ -57,9 +57,34 @@ typedef struct ing_rt_task {
     int64_t begin, end;       /* constant, byte offset in the buffer, or word number */
 } ing_rt_task;
 
+/* The order of tasks when it is not that of the table. */
+typedef struct
+    ing_rt_fork { /* lists of tasks that may run at once, each in its order */
+    const uint32_t *tasks;
+    const uint32_t *starts; /* list k is tasks[starts[k]] to tasks[starts[k + 1] - 1] */
+    uint32_t n;
+} ing_rt_fork;
+
+/* Instead of a task's number: the end, nothing to do just now, a fork. */
+#define ING_RT_DONE    UINT32_MAX
+#define ING_RT_NOTHING (UINT32_MAX - 1)
+#define ING_RT_FORKED  (UINT32_MAX - 2)
+
+typedef struct ing_rt_time { /* of one task in a launch */
+    uint64_t runs, ns;
+} ing_rt_time;
+
+typedef struct ing_rt_order {
+    /* What runs next; called by the launching thread when all before it is done. */
+    uint32_t (*next)(void *self, ing_rt_fork *fork);
+    void *self;
+    ing_rt_time *times; /* per task, added to; NULL: nobody asks */
+} ing_rt_order;
+
 typedef struct ing_rt_launch {
     const ing_rt_task *tasks;
     uint32_t n_tasks;
+    const ing_rt_order *order; /* NULL: one by one */
     uint64_t *args;
     uint64_t *rets;
     uint8_t *buffer;      /* zeroed by the caller */
@@ -76,7 +101,7 @@ ing_rt *ing_rt_new(
     uint32_t threads); /* 0 = one per usable core; starts no thread yet */
 void ing_rt_free(ing_rt *rt);
 uint32_t ing_rt_threads(const ing_rt *rt);
-/* Runs the tasks in order. 0 = done; else launch->error says why (code). Safe from any
+/* Runs the tasks in their order. 0 = done; else launch->error says why (code). Safe from any
  * thread, from inside a callback of another launch, and from several threads at once. */
 int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *launch);
 /* In the child after fork: the pool's threads are gone; forget them. It re-makes every

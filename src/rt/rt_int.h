@@ -111,7 +111,6 @@ typedef struct run {
     atomic_uint stop;
     _Atomic(output *) out;     /* NULL until something is printed */
     fp_state fp_host, fp_task; /* before the launch, while tasks run */
-    uint64_t *partials;        /* of the task that runs, NULL = none */
     /* The rest belongs to the launching thread. */
     uint64_t units;     /* estimated work so far, saturating */
     uint64_t first_ns;  /* when the clock was first read, 0 = not yet */
@@ -152,21 +151,23 @@ void ing_rt_output_fini(run *r);  /* when nobody runs any more */
 void ing_rt_wake_launcher(
     ing_rt *rt); /* pool.c: those that wait for workers look again */
 
-/* ---- one range task on the pool -------------------------------------------------------- */
+/* ---- one range task, or one fork, on the pool -------------------------------------------------------- */
 
 typedef struct job {
     run *run;
     const ing_rt_task *task;
-    int64_t base;           /* start of the loop: chunks count from here */
-    uint64_t first, trips;  /* iterations [first, trips) from base are to be shared */
-    uint64_t grain, pieces; /* iterations handed out at once, and how many hand-outs */
-    uint64_t skip;          /* multiples of grain that lie before `first` */
-    uint32_t threads;       /* participants at most, the launcher included */
-    bool probe;             /* cost unknown: share only what proves long */
-    bool listed;            /* in the pool's list; launcher only */
-    uint32_t generation;    /* of the pool when listed (0: never); differs after fork */
-    int cpu;                /* where the launcher ran when listing, -1 = unknown */
-    uint32_t room;          /* workers that may still join; under the pool's lock */
+    const ing_rt_fork *fork; /* or lists of tasks, one for each iteration */
+    int64_t base;            /* start of the loop: chunks count from here */
+    uint64_t first, trips;   /* iterations [first, trips) from base are to be shared */
+    uint64_t grain, pieces;  /* iterations handed out at once, and how many hand-outs */
+    uint64_t skip;           /* multiples of grain that lie before `first` */
+    uint32_t threads;        /* participants at most, the launcher included */
+    uint64_t *partials;      /* of a reduction, NULL = none */
+    bool probe;              /* cost unknown: share only what proves long */
+    bool listed;             /* in the pool's list; launcher only */
+    uint32_t generation; /* of the pool when listed (0: never); differs after fork */
+    int cpu;             /* where the launcher ran when listing, -1 = unknown */
+    uint32_t room;       /* workers that may still join; under the pool's lock */
     struct job *prev, *next;
     _Alignas(64) atomic_uint_fast64_t taken; /* next piece */
     _Alignas(64) atomic_uint inside;         /* workers between join and leave */

@@ -96,7 +96,7 @@ void ing_rt_seat_init(seat *s, run *r, bool launcher) {
                        .owner = s,
                        .print = ing_rt_print,
                        .key = l->key,
-                       .partials = r->partials};
+                       .partials = NULL};
     clear_error(&s->error);
     s->run = r;
     s->fuel = FUEL_START;
@@ -139,12 +139,18 @@ static int64_t at_offset(int64_t base, uint64_t iters) {
     return (int64_t)((uint64_t)base + iters);
 }
 
+static void run_section(job *j, seat *s, uint64_t k);
+
 void ing_rt_job_work(job *j, seat *s) {
     for (;;) {
         if (s->launcher) ing_rt_tick(j->run, ing_os_now_ns());
         if (stopped(j->run)) return;
         uint64_t piece = atomic_fetch_add_explicit(&j->taken, 1, memory_order_relaxed);
         if (piece >= j->pieces) return;
+        if (j->fork) {
+            run_section(j, s, piece);
+            continue;
+        }
         uint64_t b = (j->skip + piece) * j->grain;
         uint64_t e = j->trips - b <= j->grain ? j->trips : b + j->grain;
         if (b < j->first) b = j->first;
@@ -224,8 +230,10 @@ static uint32_t usable_threads(const run *r) {
     return most && most < n ? most : n;
 }
 
-/* Notes the estimate of the next task; the host's lock goes once the sum is worth it. */
-static void expect_work(run *r, const ing_rt_task *t, uint64_t units) {
+/* Notes the estimate of the next task; the host's lock goes once the sum is worth it. The
+ * launching thread's business: a worker has tasks of its own only in a fork. */
+static void expect_work(run *r, const seat *s, const ing_rt_task *t, uint64_t units) {
+    if (!s->launcher) return;
     if (__builtin_add_overflow(r->units, units, &r->units)) r->units = UINT64_MAX;
     if (t->may_run_long || r->units > RELEASE_UNITS) release_host(r);
 }
@@ -238,8 +246,9 @@ __attribute__((noinline)) static void run_long(run *r, seat *s, const ing_rt_tas
              .task = t,
              .base = base,
              .trips = trips,
+             .partials = s->ctx.partials,
              .threads = usable_threads(r)};
-    j.probe = t->may_run_long && j.threads > 1;
+    j.probe = t->may_run_long && j.threads > 1 && s->launcher;
     if (!j.probe) cut(&j, PIECE_UNITS / each, PIECE_MIN_UNITS / each);
     ing_rt_job_run(&j, s);
 }
@@ -248,7 +257,7 @@ static void run_pieces(run *r, seat *s, const ing_rt_task *t, uint64_t each,
                        int64_t begin, int64_t end) {
     uint64_t trips = (uint64_t)end - (uint64_t)begin;
     uint64_t units = saturating_mul(trips, each);
-    expect_work(r, t, units);
+    expect_work(r, s, t, units);
     if (units < INLINE_UNITS && (!t->may_run_long || trips == 1)) {
         ing_rt_seat_call(s, t, begin, end, begin);
         return;
@@ -274,10 +283,10 @@ __attribute__((noinline)) static void run_reduction(run *r, seat *s,
         report(s, t);
         return;
     }
-    r->partials = s->ctx.partials = room;
+    s->ctx.partials = room;
     run_pieces(r, s, t, each, begin, end);
     if (!stopped(r)) call_task(s, t, 0, (int64_t)chunks, -1);
-    r->partials = s->ctx.partials = NULL;
+    s->ctx.partials = NULL;
     if (room != few) ing_free(room);
 }
 
@@ -298,8 +307,71 @@ static void run_task(run *r, seat *s, const ing_rt_task *t) {
     if (t->range) {
         run_range(r, s, t, each);
     } else {
-        expect_work(r, t, each);
+        expect_work(r, s, t, each);
         ing_rt_seat_call(s, t, 0, 1, 0);
+    }
+}
+
+/* ---- orders of their own -------------------------------------------------------------------- */
+
+/* Task i, begun at `start`; returns when it ended. */
+static uint64_t run_numbered(run *r, seat *s, uint32_t i, uint64_t start) {
+    ing_rt_time *times = r->launch->order->times;
+    run_task(r, s, &r->launch->tasks[i]);
+    uint64_t end = ing_os_now_ns();
+    if (!times) return end;
+    times[i].runs++;
+    times[i].ns += end - start;
+    return end;
+}
+
+static void run_section(job *j, seat *s, uint64_t k) {
+    const ing_rt_fork *f = j->fork;
+    uint64_t now = ing_os_now_ns();
+    for (uint32_t i = f->starts[k]; i < f->starts[k + 1] && !stopped(j->run); i++)
+        now = run_numbered(j->run, s, f->tasks[i], now);
+}
+
+/* Is the fork worth waking others? Bounds that tasks of its own compute are unknown. */
+static bool fork_pays(const run *r, const ing_rt_fork *f) {
+    const ing_rt_launch *l = r->launch;
+    uint64_t sum = 0;
+    for (uint32_t i = f->starts[0]; i < f->starts[f->n]; i++) {
+        const ing_rt_task *t = &l->tasks[f->tasks[i]];
+        uint64_t trips = 1, each = t->cost ? t->cost : 1;
+        bool unknown = t->begin_at == ING_RT_BUFFER || t->end_at == ING_RT_BUFFER;
+        if (t->may_run_long || (t->range && unknown)) return true;
+        int64_t begin = bound(l, t->begin_at, t->begin);
+        int64_t end = bound(l, t->end_at, t->end);
+        if (t->range) trips = begin < end ? (uint64_t)end - (uint64_t)begin : 0;
+        if (!t->fn) each *= INTERP_SLOWDOWN;
+        if (__builtin_add_overflow(sum, saturating_mul(trips, each), &sum)) return true;
+    }
+    return sum >= INLINE_UNITS;
+}
+
+__attribute__((noinline)) static void run_fork(run *r, seat *s, const ing_rt_fork *f) {
+    job j = {.run = r,
+             .fork = f,
+             .trips = f->n,
+             .grain = 1,
+             .pieces = f->n,
+             .threads = fork_pays(r, f) ? usable_threads(r) : 1};
+    if (j.threads > 1 && f->n > 1) release_host(r);
+    ing_rt_job_run(&j, s);
+}
+
+/* Tasks may be small and their number endless: the clock is read after each. */
+static void run_ordered(run *r, seat *s) {
+    const ing_rt_order *o = r->launch->order;
+    uint64_t now = ing_os_now_ns();
+    while (!stopped(r)) {
+        ing_rt_fork f;
+        uint32_t i = o->next(o->self, &f);
+        if (i == ING_RT_DONE) return;
+        if (i == ING_RT_FORKED) run_fork(r, s, &f);
+        now = i < ING_RT_FORKED ? run_numbered(r, s, i, now) : ing_os_now_ns();
+        ing_rt_tick(r, now);
     }
 }
 
@@ -313,7 +385,8 @@ int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *l) {
     seat s;
     ing_rt_seat_init(&s, &r, true);
     if (r.fp_task != r.fp_host) fp_set(r.fp_task);
-    for (uint32_t i = 0; i < l->n_tasks && !stopped(&r); i++) {
+    if (l->order) run_ordered(&r, &s);
+    for (uint32_t i = 0; !l->order && i < l->n_tasks && !stopped(&r); i++) {
         run_task(&r, &s, &l->tasks[i]);
     }
     if (r.fp_task != r.fp_host) fp_set(r.fp_host);

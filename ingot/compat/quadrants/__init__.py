@@ -74,14 +74,16 @@ from ingot.compat.quadrants.lang.misc import is_extension_enabled  # noqa: E402
 from ingot.compat.quadrants.types.enums import Layout  # noqa: E402
 from ingot.compat.quadrants import _test_tools, lang  # noqa: E402
 
+from ingot import GraphStatus, checkpoint, graph_do_while, graph_parallel, graph_parallel_context  # noqa: E402
+
 _fill(
     globals(),
-    "BitpackedFields Event Field FieldsBuilder Format GraphStatus Layout Matrix "
+    "BitpackedFields Event Field FieldsBuilder Format Layout Matrix "
     "MatrixField MatrixNdarray Mesh MeshInstance SNode ScalarField Stream Struct "
     "StructField Vector VectorNdarray activate append assume_in_range axes "
-    "bit_shr block_local cache_read_only checkpoint clock_counter clock_freq_hz create_event "
+    "bit_shr block_local cache_read_only clock_counter clock_freq_hz create_event "
     "create_stream dataclass deactivate deactivate_all_snodes dump_compile_config eig field frexp "
-    "get_addr global_thread_idx graph_do_while graph_parallel graph_parallel_context i ij ijk ijkl "
+    "get_addr global_thread_idx i ij ijk ijkl "
     "ijl ik ikl il is_active is_extension_enabled j jk jkl jl k kl l length make_spd mesh_local "
     "mesh_patch_idx no_activate one outer polar_decompose ref rescale_index root "
     "solve sparse_matrix_builder stop_grad stream_parallel svd sym_eig volatile_load "

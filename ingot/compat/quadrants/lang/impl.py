@@ -27,6 +27,34 @@ class Program:
     def finalize(self):
         """Nothing is left to end: `qd.reset` did."""
 
+    def get_num_offloaded_tasks_on_last_call(self):
+        """How many tasks the last kernel that was launched has."""
+        return _core.last_launch()[0]
+
+    def get_graph_num_checkpoints_on_last_call(self):
+        """How many checkpoints it has."""
+        return _core.last_launch()[1]
+
+    def get_graph_last_yield_cp_id_on_last_call(self):
+        """The number, in order of the text, of the checkpoint that ended the last launch; -1: none."""
+        return _core.last_launch()[2]
+
+    def get_graph_cache_size(self):
+        """Graphs of a GPU driver that are kept: none, on the CPU the program needs none."""
+        return 0
+
+    def get_graph_cache_used_on_last_call(self):
+        """Whether the last launch was one of those."""
+        return False
+
+    def get_graph_num_nodes_on_last_call(self):
+        """How many nodes that graph has."""
+        return 0
+
+    def get_graph_total_builds(self):
+        """How many were built."""
+        return 0
+
     def get_device_caps(self):
         """The capabilities of a GPU device: none."""
         return _NoCapabilities()
