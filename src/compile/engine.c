@@ -39,6 +39,7 @@ struct ing_engine {
     ing_store *store;
     ing_counters *counters;
     char *revision;
+    uint8_t vector_math;
     const char *isa_level; /* asked once: CPUID traps in virtual machines, 30 us */
 };
 
@@ -56,6 +57,7 @@ ing_engine *ing_engine_new(const char *revision, ing_counters *counters) {
     pthread_cond_init(&g->built, NULL);
     ing_map_init(&g->map);
     g->counters = counters;
+    g->vector_math = ing_image_vector_math();
     g->isa_level = ing_image_isa_level();
     return g;
 }
@@ -120,6 +122,7 @@ typedef struct image_job {
 
 static ing_gen_options gen_options(const ing_engine *g, const ing_settings *s) {
     return (ing_gen_options){.fast_math = s->at[ING_SET_fast_math] != 0,
+                             .vector_math = g->vector_math,
                              .opt_level = (uint32_t)s->at[ING_SET_opt_level],
                              .isa_level = g->isa_level};
 }
@@ -166,7 +169,9 @@ static ing_status image_compile(ing_engine *g, const ing_ir_mod *task,
     ing_bytes_init(&text);
     ing_bytes_init(&options);
     ing_bytes_init(&object);
-    ing_status s = ing_gen_llvm(task, job->gen, &text, e);
+    ing_gen_options gen = *job->gen;
+    if (gen.vector_math && !ing_image_vector_math_present()) gen.vector_math = 0;
+    ing_status s = ing_gen_llvm(task, &gen, &text, e);
     if (s == ING_OK) {
         ing_gen_helper_options(job->gen, &options);
         if (text.failed || options.failed || !options.at)

@@ -8,6 +8,9 @@
 
 typedef struct ing_gen_options {
     bool fast_math;
+    /* Vector functions that images may import (ing_image_vector_math): 0 = none, 1 = sin,
+     * cos, exp, log, pow, 2 = the rest too. */
+    uint8_t vector_math;
     uint32_t opt_level;
     const char *isa_level; /* "x86-64-v3" ... */
 } ing_gen_options;

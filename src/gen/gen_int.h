@@ -1,7 +1,7 @@
 /* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
  * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
- * writes control, llvm_mem.c memory and aggregates, llvm_op.c arithmetic, llvm_service.c
- * random numbers and prints. */
+ * writes control, llvm_mem.c memory and aggregates, llvm_op.c arithmetic, llvm_math.c calls
+ * of the vector library, llvm_service.c random numbers and prints. */
 #ifndef ING_GEN_INT_H
 #define ING_GEN_INT_H
 
@@ -27,6 +27,12 @@ enum {
     ING_GEN_MD_LOOP,
     ING_GEN_MD_UNLIKELY,  /* first successor of a branch is rare */
     ING_GEN_MD_ARGS_SIZE, /* bytes behind ing_ctx.args */
+};
+
+/* Attribute groups, likewise. */
+enum {
+    ING_GEN_ATTR_MATH = 4,    /* functions of llvm_math.c */
+    ING_GEN_ATTR_VECTOR = 16, /* calls of them: 2 * op, plus 1 for f32, from here on */
 };
 
 /* What a ref points into: decides the metadata of accesses through it. */
@@ -69,8 +75,9 @@ typedef struct ing_gen {
     ing_gen_fplan *plans;
     uint64_t local_bytes; /* of the locals of all functions so far */
     uint32_t pow_types;   /* bit per dtype: integer power wanted */
-    bool stop_fn;         /* the error function is wanted */
-    bool uses_random;     /* a function that the task reaches draws numbers */
+    uint64_t vector_calls[(2 * ING_OP_N + 63) / 64]; /* by 2 * op, plus 1 for f32 */
+    bool stop_fn;                                    /* the error function is wanted */
+    bool uses_random; /* a function that the task reaches draws numbers */
     ing_err *e;
     ing_status status; /* sticky */
 
@@ -129,6 +136,13 @@ void ing_gen_stream(ing_gen *g, ing_gen_txt index);
 void ing_gen_random_function(ing_gen *g); /* if it is wanted, to out */
 /* A scalar as a whole word, extended as a CONST is. */
 ing_gen_txt ing_gen_word(ing_gen *g, ing_dtype t, ing_gen_txt v);
+
+/* ---- llvm_math.c ------------------------------------------------------------------ */
+/* Whether the vector library has it and may be used. */
+bool ing_gen_has_vector(const ing_gen *g, ing_op op);
+ing_gen_txt ing_gen_vector_call(ing_gen *g, ing_op op, ing_dtype t, ing_gen_txt a,
+                                ing_gen_txt b);
+void ing_gen_vector_functions(ing_gen *g); /* those that were wanted, to out */
 
 /* ---- llvm_op.c --------------------------------------------------------------------- */
 bool ing_gen_value_op(ing_gen *g, uint32_t id);

@@ -254,6 +254,10 @@ static void put_tail(ing_gen *g) {
     ing_bytes_puts(g->out,
                    "attributes #3 = { nobuiltin nounwind willreturn memory(none) }\n");
     ing_bytes_printf(g->out,
+                     "attributes #%d = { noinline nounwind willreturn speculatable "
+                     "memory(none) }\n",
+                     ING_GEN_ATTR_MATH);
+    ing_bytes_printf(g->out,
                      "\n!%d = !{!\"ingot\"}\n!%d = !{!\"array\", !%d, i64 0}\n"
                      "!%d = !{!\"launch\", !%d, i64 0}\n",
                      ING_GEN_MD_ROOT, ING_GEN_MD_T_ARRAY, ING_GEN_MD_ROOT,
@@ -284,6 +288,7 @@ static void put_module(ing_gen *g) {
         if (g->plans[i].reached) put_function(g, i);
     ing_gen_pow_functions(g);
     ing_gen_random_function(g);
+    ing_gen_vector_functions(g);
     put_stop_function(g);
     put_declarations(g);
     put_tail(g);
@@ -321,6 +326,7 @@ void ing_gen_helper_options(const ing_gen_options *o, ing_bytes *out) {
 
 void ing_gen_key(const ing_gen_options *o, ing_hasher *h) {
     ing_hasher_u64(h, 'f', o->fast_math);
+    ing_hasher_u64(h, 'v', o->fast_math ? o->vector_math : 0);
     ing_hasher_u64(h, 'o', o->opt_level);
     ing_hasher_str(h, 'i', o->isa_level ? o->isa_level : "x86-64-v2");
 }

@@ -386,6 +386,9 @@ static txt float_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
                            float_call(g, ING_OP_SQRT, t, a, b).s);
     default: break;
     }
+    /* LLVM knows powers with constant exponents: products and roots. */
+    if (ing_gen_has_vector(g, op) && !(op == ING_OP_POW && b_const))
+        return ing_gen_vector_call(g, op, t, a, b);
     if (math_fns[op].intrinsic || math_fns[op].libm) return float_call(g, op, t, a, b);
     ing_gen_fail(g, "float operation that does not exist");
     return a;

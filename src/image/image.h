@@ -42,6 +42,9 @@ bool ing_image_register_debug(ing_image *i);
 /* Importable symbols: name -> address; NULL when not importable. libc/libm/compiler-runtime
  * functions that LLVM may call, libmvec where present, and the f16 helpers (ours). */
 void *ing_image_import(const char *name);
+/* What ing_gen_options.vector_math may be here, and whether the library is really there. */
+uint8_t ing_image_vector_math(void);
+bool ing_image_vector_math_present(void);
 
 /* Which instruction set levels this machine runs: best of x86-64-v2/v3/v4 that CPUID and OS
  * allow, lowered by INGOT_CPU_LEVEL (an unknown or higher value is ignored). */

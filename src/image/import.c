@@ -6,7 +6,11 @@
 #include "image/image_int.h"
 
 #include <dlfcn.h>
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -252,6 +256,24 @@ static void *libmvec_get(void) {
 static void *vector_import(const char *name) {
     void *h = libmvec_get();
     return h ? dlsym(h, name) : NULL;
+}
+
+/* Called for every image key, so it asks the C library's version, which costs nothing; on a
+ * machine with that version and without libmvec, images that need it do not load, and
+ * `present` is false when one is compiled. */
+uint8_t ing_image_vector_math(void) {
+#if defined(__x86_64__) && defined(__GLIBC__)
+    unsigned major = 0, minor = 0;
+    if (sscanf(gnu_get_libc_version(), "%u.%u", &major, &minor) != 2 || major != 2)
+        return 0;
+    return minor >= 35 ? 2 : minor >= 22 ? 1 : 0;
+#else
+    return 0;
+#endif
+}
+
+bool ing_image_vector_math_present(void) {
+    return libmvec_get() != NULL;
 }
 
 const char *ing_image_import_name(size_t k) {

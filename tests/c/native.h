@@ -111,7 +111,10 @@ static bool report(const setup *t, const char *step, ing_err *e) {
 
 /* Native code of task k, or NULL with the failure counted. */
 static ing_image *build(const ing_ir_mod *m, uint32_t k, const setup *t) {
-    ing_gen_options o = {t->fast, 2, t->level ? t->level : ing_image_isa_level()};
+    ing_gen_options o = {.fast_math = t->fast,
+                         .vector_math = ing_image_vector_math(),
+                         .opt_level = 2,
+                         .isa_level = t->level ? t->level : ing_image_isa_level()};
     ing_ir_mod *one = NULL;
     ing_image *image = NULL;
     ing_bytes text, options, object, linked;

@@ -21,7 +21,8 @@ static const char saxpy[] =
 
 static ing_status emit(const char *ir, bool fast, ing_bytes *out, ing_err *e) {
     ing_ir_mod *m = NULL;
-    ing_gen_options o = {fast, 2, "x86-64-v3"};
+    ing_gen_options o = {
+        .fast_math = fast, .opt_level = 2, .isa_level = "x86-64-v3", .vector_math = 2};
     ing_status s = ing_ir_parse(ir, strlen(ir), &m, e);
     if (s == ING_OK) s = ing_ir_verify(m, e);
     if (s == ING_OK) s = ing_gen_llvm(m, &o, out, e);
@@ -82,6 +83,21 @@ static void test_flags(void) {
            "    %p = elem ref<i32> %a, [%j]\n    store %p, %k\n  }\n"
            "}\nrun @0 range begin 0 end 8 cost 6\n",
            true, "add nsw i32", 2, "add i32", 1, "mul nsw", 0, NULL);
+}
+
+/* The vector library under fast math only; a power with a constant exponent is LLVM's. */
+static void test_vector_math(void) {
+    static const char ir[] =
+        "arg 0 array<f32, 1>\n"
+        "task @0 {\n  %b = task.begin i32\n  %e = task.end i32\n"
+        "  %i = loop parallel i32 %b, %e {\n    %a = array array<f32, 1> 0\n"
+        "    %p = elem ref<f32> %a, [%i]\n    %x = load f32 %p\n    %s = sin %x\n"
+        "    %two = const f32 2.0\n    %q = pow %s, %two\n    %r = atan2 %q, %x\n"
+        "    store %p, %r\n  }\n}\nrun @0 range begin 0 end 8 cost 6\n";
+    expect(ir, true, "call reassoc nsz contract float @ing.sinf(float", 1,
+           "_ZGVdN8v_ing.sinf(_ZGVdN8v_sinf)", 1, "_ZGVdN4vv_ing.atan2f(ing.atan2f.4)",
+           1, "@llvm.pow.f32(float", 2, "@llvm.compiler.used", 1, NULL);
+    expect(ir, false, "_ZGV", 0, "call float @sinf(", 1, NULL);
 }
 
 static void test_metadata(void) {
@@ -169,7 +185,8 @@ static void test_errors(void) {
 /* Every allocation fails once: an error each time, and nothing leaks. */
 static void test_no_memory(void) {
     ing_ir_mod *m = NULL;
-    ing_gen_options o = {true, 2, "x86-64-v3"};
+    ing_gen_options o = {
+        .fast_math = true, .opt_level = 2, .isa_level = "x86-64-v3", .vector_math = 2};
     CHECK(ing_ir_parse(saxpy, strlen(saxpy), &m, NULL) == ING_OK);
     ing_status s = ING_MEMORY;
     int n = 0;
@@ -186,18 +203,24 @@ static void test_no_memory(void) {
 }
 
 static void test_options(void) {
-    ing_gen_options a = {true, 2, "x86-64-v3"}, b = {false, 2, "x86-64-v3"};
+    ing_gen_options a = {.fast_math = true, .opt_level = 2, .isa_level = "x86-64-v3"};
+    ing_gen_options b = a, c = a;
+    b.fast_math = false;
+    c.vector_math = 2;
     ing_bytes line;
     ing_bytes_init(&line);
     ing_gen_helper_options(&a, &line);
     CHECK_STR((char *)line.at, "level=2 cpu=x86-64-v3 fast=1");
     ing_bytes_fini(&line);
-    ing_hasher h, k;
-    ing_hasher_init(&h);
-    ing_hasher_init(&k);
-    ing_gen_key(&a, &h);
-    ing_gen_key(&b, &k);
-    CHECK(!ing_hash_eq(ing_hasher_done(&h), ing_hasher_done(&k)));
+    ing_hash128 keys[3];
+    const ing_gen_options *all[3] = {&a, &b, &c};
+    for (int i = 0; i < 3; i++) {
+        ing_hasher h;
+        ing_hasher_init(&h);
+        ing_gen_key(all[i], &h);
+        keys[i] = ing_hasher_done(&h);
+        for (int j = 0; j < i; j++) CHECK(!ing_hash_eq(keys[i], keys[j]));
+    }
 }
 
 /* vfmadd132/213/231ps on ymm registers: three-byte VEX, map 0F38, L = 1, pp = 66. */
@@ -233,6 +256,7 @@ static void test_vectorised(void) {
 int main(void) {
     test_deterministic();
     test_flags();
+    test_vector_math();
     test_metadata();
     test_polls();
     test_division();

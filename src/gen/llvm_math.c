@@ -1,0 +1,175 @@
+/* Math functions through the vector library (libmvec) as LLVM IR. Called by llvm_op.c under
+ * fast math, when the machine has the library and 256-bit vectors; must never be used
+ * without fast math: the library is accurate to 4 ulp, not exact.
+ *
+ *  V1 A kernel calls @ing.<name>, a function of one element; its `vector-function-abi-variant`
+ *     names what computes eight (f32) or four of them, so the loop vectoriser can take that.
+ *  V2 @ing.<name> itself computes with the same library function, on one lane. So an element
+ *     gets the same value in vector code and in the rest of a loop, wherever a piece of it
+ *     begins (R23).
+ *  V3 f32 has a variant of four too, for loops that also hold 64-bit values.
+ *  V4 the variants are kept in @llvm.compiler.used until the vectoriser ran. */
+#include "gen/gen_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef ing_gen_txt txt;
+
+typedef struct vector_fn {
+    const char *name; /* f64; f32 adds an f */
+    uint8_t since;    /* of ing_gen_options.vector_math */
+} vector_fn;
+
+static const vector_fn vector_fns[ING_OP_N] = {
+    [ING_OP_SIN] = {"sin", 1},   [ING_OP_COS] = {"cos", 1},
+    [ING_OP_EXP] = {"exp", 1},   [ING_OP_LOG] = {"log", 1},
+    [ING_OP_POW] = {"pow", 1},   [ING_OP_TAN] = {"tan", 2},
+    [ING_OP_ASIN] = {"asin", 2}, [ING_OP_ACOS] = {"acos", 2},
+    [ING_OP_TANH] = {"tanh", 2}, [ING_OP_ATAN2] = {"atan2", 2},
+};
+
+static bool is_binary(ing_op op) {
+    return ing_op_get(op)->operands[1] == 'v';
+}
+
+bool ing_gen_has_vector(const ing_gen *g, ing_op op) {
+    uint8_t since = vector_fns[op].since;
+    const char *isa = g->o->isa_level;
+    bool wide = isa && (strcmp(isa, "x86-64-v3") == 0 || strcmp(isa, "x86-64-v4") == 0);
+    return g->o->fast_math && wide && since && since <= g->o->vector_math;
+}
+
+txt ing_gen_vector_call(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b) {
+    bool f32 = t == ING_F32;
+    const char *ty = f32 ? "float" : "double";
+    uint32_t bit = (uint32_t)op * 2 + f32;
+    g->vector_calls[bit / 64] |= 1ull << bit % 64;
+    if (!is_binary(op))
+        return ing_gen_def(g, "call %s%s @ing.%s%s(%s %s) #%u", g->fmf, ty,
+                           vector_fns[op].name, f32 ? "f" : "", ty, a.s,
+                           ING_GEN_ATTR_VECTOR + bit);
+    return ing_gen_def(g, "call %s%s @ing.%s%s(%s %s, %s %s) #%u", g->fmf, ty,
+                       vector_fns[op].name, f32 ? "f" : "", ty, a.s, ty, b.s,
+                       ING_GEN_ATTR_VECTOR + bit);
+}
+
+/* ---- the functions ------------------------------------------------------------------------ */
+
+typedef struct fn { /* one that is wanted */
+    char name[16];  /* sinf */
+    const char *ty;
+    uint32_t lanes, n_args;
+    const char *mangled; /* v or vv */
+} fn;
+
+static bool wanted(const ing_gen *g, uint32_t bit, fn *out) {
+    if (!(g->vector_calls[bit / 64] >> bit % 64 & 1)) return false;
+    ing_op op = (ing_op)(bit / 2);
+    bool f32 = bit & 1, two = is_binary(op);
+    snprintf(out->name, sizeof out->name, "%s%s", vector_fns[op].name, f32 ? "f" : "");
+    out->ty = f32 ? "float" : "double";
+    out->lanes = f32 ? 8 : 4;
+    out->n_args = two ? 2 : 1;
+    out->mangled = two ? "vv" : "v";
+    return true;
+}
+
+static void put_library_call(ing_gen *g, const fn *f) {
+    ing_bytes_printf(g->out, "  %%r = call <%u x %s> @_ZGVdN%u%s_%s(", f->lanes, f->ty,
+                     f->lanes, f->mangled, f->name);
+    for (uint32_t k = 0; k < f->n_args; k++)
+        ing_bytes_printf(g->out, "%s<%u x %s> %%w%u", k ? ", " : "", f->lanes, f->ty,
+                         k);
+    ing_bytes_puts(g->out, ")\n");
+}
+
+static void put_signature(ing_gen *g, const fn *f, const char *ret, const char *name) {
+    ing_bytes_printf(g->out, "\ndefine internal %s @%s(", ret, name);
+    for (uint32_t k = 0; k < f->n_args; k++)
+        ing_bytes_printf(g->out, "%s%s %%x%u", k ? ", " : "", ret, k);
+    ing_bytes_printf(g->out, ") #%u {\n", ING_GEN_ATTR_MATH);
+}
+
+/* One element (V2): all lanes hold it, so that none raises what it would not. */
+static void put_scalar(ing_gen *g, const fn *f) {
+    char name[32];
+    snprintf(name, sizeof name, "ing.%s", f->name);
+    put_signature(g, f, f->ty, name);
+    for (uint32_t k = 0; k < f->n_args; k++)
+        ing_bytes_printf(g->out,
+                         "  %%v%u = insertelement <%u x %s> poison, %s %%x%u, i32 0\n"
+                         "  %%w%u = shufflevector <%u x %s> %%v%u, <%u x %s> poison, "
+                         "<%u x i32> zeroinitializer\n",
+                         k, f->lanes, f->ty, f->ty, k, k, f->lanes, f->ty, k, f->lanes,
+                         f->ty, f->lanes);
+    put_library_call(g, f);
+    ing_bytes_printf(g->out,
+                     "  %%e = extractelement <%u x %s> %%r, i32 0\n  ret %s %%e\n}\n",
+                     f->lanes, f->ty, f->ty);
+}
+
+/* Four f32 (V3): twice over in the lanes of the function of eight. */
+static void put_half(ing_gen *g, const fn *f) {
+    char name[32];
+    snprintf(name, sizeof name, "ing.%s.4", f->name);
+    put_signature(g, f, "<4 x float>", name);
+    for (uint32_t k = 0; k < f->n_args; k++)
+        ing_bytes_printf(
+            g->out,
+            "  %%w%u = shufflevector <4 x float> %%x%u, <4 x float> poison, "
+            "<8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 0, i32 1, i32 2, "
+            "i32 3>\n",
+            k, k);
+    put_library_call(g, f);
+    ing_bytes_puts(g->out, "  %h = shufflevector <8 x float> %r, <8 x float> poison, "
+                           "<4 x i32> <i32 0, i32 1, i32 2, i32 3>\n"
+                           "  ret <4 x float> %h\n}\n");
+}
+
+static void put_declaration(ing_gen *g, const fn *f) {
+    ing_bytes_printf(g->out, "\ndeclare <%u x %s> @_ZGVdN%u%s_%s(", f->lanes, f->ty,
+                     f->lanes, f->mangled, f->name);
+    for (uint32_t k = 0; k < f->n_args; k++)
+        ing_bytes_printf(g->out, "%s<%u x %s>", k ? ", " : "", f->lanes, f->ty);
+    ing_bytes_printf(g->out, ") #%u\n", ING_GEN_ATTR_MATH);
+}
+
+/* The attribute of the calls (V1): which function computes how many elements. */
+static void put_attribute(ing_gen *g, const fn *f, uint32_t bit) {
+    ing_bytes_printf(
+        g->out,
+        "attributes #%u = { \"vector-function-abi-variant\"=\"_ZGVdN%u%s_ing."
+        "%s(_ZGVdN%u%s_%s)",
+        ING_GEN_ATTR_VECTOR + bit, f->lanes, f->mangled, f->name, f->lanes, f->mangled,
+        f->name);
+    if (f->lanes == 8)
+        ing_bytes_printf(g->out, ",_ZGVdN4%s_ing.%s(ing.%s.4)", f->mangled, f->name,
+                         f->name);
+    ing_bytes_puts(g->out, "\" }\n");
+}
+
+void ing_gen_vector_functions(ing_gen *g) {
+    fn f;
+    uint32_t n = 0;
+    for (uint32_t bit = 0; bit < 2 * ING_OP_N; bit++) {
+        if (!wanted(g, bit, &f)) continue;
+        put_declaration(g, &f);
+        put_scalar(g, &f);
+        if (f.lanes == 8) put_half(g, &f);
+        put_attribute(g, &f, bit);
+        n += f.lanes == 8 ? 2 : 1;
+    }
+    if (!n) return;
+    ing_bytes_printf(g->out, "\n@llvm.compiler.used = appending global [%u x ptr] [",
+                     n);
+    const char *comma = "";
+    for (uint32_t bit = 0; bit < 2 * ING_OP_N; bit++) { /* V4 */
+        if (!wanted(g, bit, &f)) continue;
+        ing_bytes_printf(g->out, "%sptr @_ZGVdN%u%s_%s", comma, f.lanes, f.mangled,
+                         f.name);
+        if (f.lanes == 8) ing_bytes_printf(g->out, ", ptr @ing.%s.4", f.name);
+        comma = ", ";
+    }
+    ing_bytes_puts(g->out, "], section \"llvm.metadata\"\n");
+}

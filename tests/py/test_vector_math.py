@@ -1,0 +1,111 @@
+"""Math functions under fast math: accurate to 4 ulp, special values included, and the same for
+an element wherever in a loop it stands."""
+
+import numpy as np
+import pytest
+
+import ingot as qd
+
+Array = qd.types.ndarray
+UNARY = ["sin", "cos", "tan", "exp", "log", "tanh", "asin", "acos"]
+
+
+@pytest.fixture(autouse=True)
+def start():
+    qd.init(arch=qd.cpu)
+
+
+@qd.kernel
+def unary(x: Array(ndim=1), y: Array(ndim=1), which: qd.template()):
+    for i in range(x.shape[0]):
+        y[i] = (qd.static([qd.sin, qd.cos, qd.tan, qd.exp, qd.log, qd.tanh, qd.asin, qd.acos])[which])(x[i])
+
+
+@qd.kernel
+def binary(x: Array(ndim=1), e: Array(ndim=1), p: Array(ndim=1), a: Array(ndim=1)):
+    for i in range(x.shape[0]):
+        p[i] = x[i] ** e[i]
+        a[i] = qd.atan2(x[i], e[i])
+
+
+@qd.kernel
+def mixed(x: Array(qd.f32, 1), y: Array(qd.f64, 1)):
+    for i in range(x.shape[0]):
+        if x[i] > 0.25:
+            y[i] = qd.sin(x[i]) + qd.exp(qd.cast(x[i], qd.f64))
+
+
+def run(kernel, dtype, *arrays, extra=()):
+    held = [qd.ndarray(dtype, a.shape) for a in arrays]
+    for h, a in zip(held, arrays):
+        h.from_numpy(a)
+    kernel(*held, *extra)
+    return [h.to_numpy() for h in held]
+
+
+def ulps(got, want):
+    """Distance from the exact value in units of the last place of the result's type."""
+    unit = np.spacing(np.abs(want.astype(got.dtype))).astype(np.longdouble)
+    return float(np.max(np.abs(got.astype(np.longdouble) - want) / unit))
+
+
+def samples(name, dtype, n=5003):
+    x = np.random.default_rng(2).random(n)
+    spans = {"asin": (-1, 1), "acos": (-1, 1), "log": (0.01, 50), "exp": (-20, 20)}
+    low, high = spans.get(name, (-10, 10))
+    return (low + (high - low) * x).astype(dtype)
+
+
+def exact(name, x):
+    f = {"asin": "arcsin", "acos": "arccos"}.get(name, name)
+    return getattr(np, f)(x.astype(np.longdouble))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("name", UNARY)
+def test_accurate(name, dtype):
+    x = samples(name, dtype)
+    q = qd.f32 if dtype == "f4" else qd.f64
+    _, y = run(unary, q, x, np.zeros_like(x), extra=(UNARY.index(name),))
+    assert ulps(y, exact(name, x)) <= 4
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_two_arguments(dtype):
+    rng = np.random.default_rng(4)
+    x = (rng.random(5003) * 5 + 0.01).astype(dtype)
+    e = (rng.random(5003) * 8 - 4).astype(dtype)
+    zero = np.zeros_like(x)
+    _, _, p, a = run(binary, qd.f32 if dtype == "f4" else qd.f64, x, e, zero, zero)
+    wide = x.astype(np.longdouble), e.astype(np.longdouble)
+    assert ulps(p, np.power(*wide)) <= 4 and ulps(a, np.arctan2(*wide)) <= 4
+
+
+def test_special_values():
+    x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e30, -1e30, 100.0, -200.0], "f4")
+    for name in ("sin", "cos", "exp", "tanh"):
+        _, y = run(unary, qd.f32, x, np.zeros_like(x), extra=(UNARY.index(name),))
+        with np.errstate(all="ignore"):
+            want = getattr(np, name)(x.astype("f8")).astype("f4")
+        np.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+def test_mixed_widths():
+    x = np.random.default_rng(5).random(3001).astype("f4")
+    a, b = qd.ndarray(qd.f32, x.shape), qd.ndarray(qd.f64, x.shape)
+    a.from_numpy(x)
+    mixed(a, b)
+    y = x.astype("f8")
+    want = np.where(y > 0.25, np.sin(y) + np.exp(y), 0.0)
+    np.testing.assert_allclose(b.to_numpy(), want, rtol=3e-7)
+
+
+def test_same_wherever_it_stands():
+    """The rest of a loop computes as its vectors do, so no piece or thread shows."""
+    x = samples("sin", "f4")
+    for name in ("sin", "exp", "tan"):
+        which = UNARY.index(name)
+        whole = run(unary, qd.f32, x, np.zeros_like(x), extra=(which,))[1]
+        for first in range(1, 12):
+            part = run(unary, qd.f32, x[first:], np.zeros_like(x[first:]), extra=(which,))[1]
+            assert part.tobytes() == whole[first:].tobytes()
