@@ -3,7 +3,8 @@
  * lowered to IR, asking the gate about everything outside the function. No Python here.
  *
  * Depth: the reader refuses trees deeper than ING_FRONT_MAX_DEPTH, and lowering counts
- * its own depth across nested funcs, so recursion over nodes is bounded. */
+ * its own depth across nested funcs, so recursion over nodes is bounded. An `elif` is no
+ * deeper than its `if`: chains of them are walked by loops. */
 #ifndef ING_FRONT_H
 #define ING_FRONT_H
 

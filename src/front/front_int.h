@@ -47,6 +47,14 @@ static inline uint32_t list_len(const ing_front_tree *t, uint32_t list) {
 static inline uint32_t list_at(const ing_front_tree *t, uint32_t list, uint32_t i) {
     return t->slots.at[list + 1 + i];
 }
+/* The `if` that is all of the else part of `if` n, as `elif` makes it; 0 = none, also when
+ * n is something else. */
+static inline ing_node ing_front_elif(const ing_front_tree *t, ing_node n) {
+    if (t->nodes.at[n].kind != ING_NODE_IF) return 0;
+    uint32_t list = NF(t, n, IF)->orelse;
+    ing_node first = list_len(t, list) == 1 ? list_at(t, list, 0) : 0;
+    return first && t->nodes.at[first].kind == ING_NODE_IF ? first : 0;
+}
 
 /* ---- messages ---------------------------------------------------------------------------- */
 

@@ -66,12 +66,13 @@ static uint32_t body_of(const ing_front_tree *t) {
     return NF(t, t->root, FUNCTION)->body;
 }
 
-/* Loops, or calls of what may have some. The tree's depth bounds the recursion. */
-static bool has_phases(const ing_front_tree *t, ing_node n) {
+static bool has_phases(const ing_front_tree *t, ing_node n);
+
+/* In the first n_fields fields of a node. */
+static bool fields_have_phases(const ing_front_tree *t, ing_node n, uint32_t n_fields) {
     const ing_front_node *node = &t->nodes.at[n];
-    if (node->kind == ING_NODE_FOR || node->kind == ING_NODE_CALL) return true;
     const ing_front_shape *shape = ing_front_shape_get(node->kind);
-    for (uint32_t f = 0; f < shape->n_fields; f++) {
+    for (uint32_t f = 0; f < n_fields; f++) {
         uint32_t slot = t->slots.at[node->slots + f], one[2] = {1, slot};
         const uint32_t *list = one;
         if (shape->fields[f].kind == ING_FIELD_LIST)
@@ -80,6 +81,19 @@ static bool has_phases(const ing_front_tree *t, ing_node n) {
             continue;
         for (uint32_t i = 1; slot && i <= list[0]; i++)
             if (list[i] && has_phases(t, list[i])) return true;
+    }
+    return false;
+}
+
+/* Loops, or calls of what may have some. The tree's depth, where an `elif` does not count,
+ * bounds the recursion. */
+static bool has_phases(const ing_front_tree *t, ing_node n) {
+    for (ing_node rest = n; rest; n = rest) {
+        const ing_front_node *node = &t->nodes.at[n];
+        if (node->kind == ING_NODE_FOR || node->kind == ING_NODE_CALL) return true;
+        uint32_t n_fields = ing_front_shape_get(node->kind)->n_fields;
+        rest = ing_front_elif(t, n); /* stands for the last field */
+        if (fields_have_phases(t, n, n_fields - (rest != 0))) return true;
     }
     return false;
 }
@@ -102,8 +116,8 @@ static bool says_static(const ing_front_tree *t, ing_node n) {
     return slot && strcmp(ing_atoms_text(&t->atoms, slot - 1), "static") == 0;
 }
 
-/* Whether a `return` stands below a run-time branch or loop. The tree's depth bounds the
- * recursion. */
+/* Whether a `return` stands below a run-time branch or loop. The tree's depth, where an
+ * `elif` does not count, bounds the recursion. */
 static bool returns_early(const ing_front_tree *t, uint32_t list, bool inside) {
     for (uint32_t i = 0; i < list_len(t, list); i++) {
         ing_node n = list_at(t, list, i);
@@ -114,9 +128,13 @@ static bool returns_early(const ing_front_tree *t, uint32_t list, bool inside) {
             if (inside) return true;
             break;
         case ING_NODE_IF:
+            below = inside || !says_static(t, NF(t, n, IF)->test);
+            for (ing_node rest; (rest = ing_front_elif(t, n)); n = rest) {
+                if (returns_early(t, NF(t, n, IF)->body, below)) return true;
+                below = below || !says_static(t, NF(t, rest, IF)->test);
+            }
             part[0] = NF(t, n, IF)->body;
             part[1] = NF(t, n, IF)->orelse;
-            below = inside || !says_static(t, NF(t, n, IF)->test);
             break;
         case ING_NODE_FOR:
             part[0] = NF(t, n, FOR)->body;

@@ -81,32 +81,118 @@ static ing_status branch(frame *fr, uint32_t list, uint32_t *block_id, flow *out
     return s;
 }
 
+/* A chain of if, elif and else. Each run-time condition opens an else part that holds the
+ * rest, so a chain would nest as deep as it is long. After ARMS of them the innermost else
+ * part only says that nothing was taken yet, and the rest follows under a test of that. */
+enum { ARMS = 32 };
+
+typedef struct chain {
+    struct {
+        ing_node node;
+        uint32_t cond, yes;
+    } open[ARMS]; /* conditions whose else part is being lowered */
+    uint32_t n;
+    uint32_t untaken;   /* u1 local for the innermost else part; 0 = a short chain */
+    uint32_t under;     /* condition of the block around the open ones; 0 = none */
+    ing_node under_at;  /* its node */
+    uint32_t pruned;    /* levels of conditions that were known */
+    bool branches, all; /* run-time conditions were met; each of their arms has ended */
+    flow last;          /* of the last arm, or of the one that is always taken */
+} chain;
+
+static bool is_long(const ing_front_tree *t, ing_node n) {
+    uint32_t arms = 0;
+    for (; n && arms <= ARMS; n = ing_front_elif(t, n)) arms++;
+    return arms > ARMS;
+}
+
+static uint32_t flag_new(frame *fr) {
+    ing_type ref = ing_ir_type_ref(fr->lo->mod, ING_U1);
+    uint32_t flag = ing_ir_emit(&fr->b, ING_OP_ALLOCA, ref, 0, 0, 0);
+    uint32_t no = ing_ir_const_int(&fr->b, ING_U1, 0);
+    ing_ir_emit(&fr->b, ING_OP_STORE, 0, flag, no, 0);
+    return flag;
+}
+
+static void chain_close(frame *fr, chain *c) {
+    while (c->n) {
+        uint32_t no = ing_ir_block_end(&fr->b);
+        fr->control--;
+        fr->b.loc = c->open[--c->n].node;
+        ing_ir_emit(&fr->b, ING_OP_IF, 0, c->open[c->n].cond, c->open[c->n].yes, no);
+    }
+    if (!c->under) return;
+    uint32_t block = ing_ir_block_end(&fr->b);
+    fr->control--;
+    fr->b.loc = c->under_at;
+    ing_ir_emit(&fr->b, ING_OP_IF, 0, c->under, block, 0);
+    c->under = 0;
+}
+
+/* The else part of arm n begins; `rest` is the arm that comes first in it. */
+static ing_status chain_open(frame *fr, chain *c, ing_node n, uint32_t cond,
+                             uint32_t yes, ing_node rest) {
+    c->open[c->n].node = n;
+    c->open[c->n].cond = cond;
+    c->open[c->n++].yes = yes;
+    ing_ir_block_begin(&fr->b);
+    ING_TRY(ing_front_nest(fr, n));
+    if (c->n < ARMS) return ING_OK;
+    uint32_t flag = c->untaken, one = ing_ir_const_int(&fr->b, ING_U1, 1);
+    ing_ir_emit(&fr->b, ING_OP_STORE, 0, flag, one, 0);
+    chain_close(fr, c);
+    c->untaken = is_long(fr->t, rest) ? flag_new(fr) : 0;
+    c->under = ing_ir_emit(&fr->b, ING_OP_LOAD, ING_U1, flag, 0, 0);
+    c->under_at = rest;
+    ing_ir_block_begin(&fr->b);
+    return ing_front_nest(fr, rest);
+}
+
 /* A condition known while compiling prunes, under qd.static or not; only the former leaves
  * the branch at the level of the code around it. */
-static ing_status stmt_if(frame *fr, ing_node n, flow *out) {
+static ing_status pruned_arm(frame *fr, chain *c, const struct nf_IF *f,
+                             const value *test, ing_node *next) {
+    bool truth = false;
+    ING_TRY(ing_front_truth(fr, f->test, test, &truth));
+    fr->control += !test->from_static;
+    c->pruned += !test->from_static;
+    if (truth) *next = 0;
+    if (*next) return ING_OK;
+    return ing_front_block(fr, truth ? f->body : f->orelse, &c->last);
+}
+
+/* One arm; `next` becomes the one to go on with, 0 when the chain is done. */
+static ing_status chain_arm(frame *fr, chain *c, ing_node n, ing_node *next) {
     const struct nf_IF *f = NF(fr->t, n, IF);
     value test;
+    flow arm = FLOW_NEXT;
+    uint32_t cond = 0, yes = 0, no = 0;
+    *next = ing_front_elif(fr->t, n);
     ING_TRY(ing_front_expr_forced(fr, f->test, &test));
     if (fr->lo->region == ING_OP_FORK && !test.from_static)
         return ing_front_fork_only(fr, n);
-    if (ing_front_is_static(&test)) {
-        bool truth = false;
-        ING_TRY(ing_front_truth(fr, f->test, &test, &truth));
-        uint32_t nested = !test.from_static;
-        fr->control += nested;
-        ing_status s = ing_front_block(fr, truth ? f->body : f->orelse, out);
-        fr->control -= nested;
-        return s;
-    }
-    uint32_t cond = 0, yes = 0, no = 0;
-    flow a = FLOW_NEXT, b = FLOW_NEXT;
+    if (ing_front_is_static(&test)) return pruned_arm(fr, c, f, &test, next);
+    if (!c->branches && is_long(fr->t, n)) c->untaken = flag_new(fr);
+    c->branches = true;
     ING_TRY(ing_front_condition(fr, f->test, &test, "if", &cond));
-    ING_TRY(branch(fr, f->body, &yes, &a));
-    if (list_len(fr->t, f->orelse)) ING_TRY(branch(fr, f->orelse, &no, &b));
+    ING_TRY(branch(fr, f->body, &yes, &arm));
+    c->all &= arm == FLOW_ENDED;
+    if (*next) return chain_open(fr, c, n, cond, yes, *next);
+    if (list_len(fr->t, f->orelse)) ING_TRY(branch(fr, f->orelse, &no, &c->last));
     fr->b.loc = n;
     ing_ir_emit(&fr->b, ING_OP_IF, 0, cond, yes, no);
-    *out = a == FLOW_ENDED && b == FLOW_ENDED ? FLOW_ENDED : FLOW_NEXT;
     return ING_OK;
+}
+
+static ing_status stmt_if(frame *fr, ing_node n, flow *out) {
+    chain c = {.all = true, .last = FLOW_NEXT};
+    ing_status s = ING_OK;
+    while (n && s == ING_OK) s = chain_arm(fr, &c, n, &n);
+    chain_close(fr, &c);
+    fr->control -= c.pruned;
+    *out = c.last;
+    if (c.branches) *out = c.all && c.last == FLOW_ENDED ? FLOW_ENDED : FLOW_NEXT;
+    return s;
 }
 
 /* ---- loops -------------------------------------------------------------------------------------- */

@@ -193,18 +193,21 @@ static void print_field(const ing_front_tree *t, ing_front_field_kind kind, uint
     }
 }
 
-/* Recursive: the reader has bounded the depth of the tree. */
+/* Recursive: the reader has bounded the depth of the tree, where an `elif` does not count. */
 static void print_node(const ing_front_tree *t, ing_node n, ing_bytes *out) {
-    if (!n) {
-        ing_bytes_puts(out, " -");
-        return;
+    uint32_t arms = 0;
+    if (!n) ing_bytes_puts(out, " -");
+    for (ing_node rest; n; n = rest) {
+        const ing_front_node *node = &t->nodes.at[n];
+        const ing_front_shape *s = ing_front_shape_get(node->kind);
+        rest = ing_front_elif(t, n);
+        ing_bytes_printf(out, " (%s", node->kind == ING_NODE_OTHER ? "?" : s->text);
+        for (uint32_t k = 0; k < s->n_fields - (rest != 0); k++)
+            print_field(t, s->fields[k].kind, t->slots.at[node->slots + k], out);
+        ing_bytes_puts(out, rest ? " [" : ")");
+        arms += rest != 0;
     }
-    const ing_front_node *node = &t->nodes.at[n];
-    const ing_front_shape *s = ing_front_shape_get(node->kind);
-    ing_bytes_printf(out, " (%s", node->kind == ING_NODE_OTHER ? "?" : s->text);
-    for (uint32_t k = 0; k < s->n_fields; k++)
-        print_field(t, s->fields[k].kind, t->slots.at[node->slots + k], out);
-    ing_bytes_puts(out, ")");
+    while (arms--) ing_bytes_puts(out, "])");
 }
 
 void ing_front_tree_print(const ing_front_tree *t, ing_bytes *out) {

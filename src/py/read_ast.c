@@ -280,6 +280,13 @@ static void reverse_work(reader *r, uint32_t from) {
     }
 }
 
+/* The else part of an `if` that is nothing but another one: chains of them are walked by
+ * loops (ing_front_elif) and may be as long as they like. */
+static bool is_elif(const known *k, uint32_t field, PyObject *obj, PyObject *v) {
+    return k->kind == ING_NODE_IF && field == 2 && PyList_Check(v) &&
+           PyList_GET_SIZE(v) == 1 && Py_TYPE(PyList_GET_ITEM(v, 0)) == Py_TYPE(obj);
+}
+
 static ing_status read_node(reader *r, const work *w) {
     known *k = NULL;
     ING_TRY(known_get(r, Py_TYPE(w->obj), &k));
@@ -307,7 +314,8 @@ static ing_status read_node(reader *r, const work *w) {
     for (uint32_t i = 0; i < s->n_fields; i++) {
         PyObject *v = NULL;
         ING_TRY(get_attr(w->obj, k->names[i], &v));
-        ing_status st = read_field(r, v, s->fields[i].kind, n.slots + i, w->depth + 1);
+        uint32_t depth = w->depth + !is_elif(k, i, w->obj, v);
+        ing_status st = read_field(r, v, s->fields[i].kind, n.slots + i, depth);
         Py_DECREF(v);
         ING_TRY(st);
     }

@@ -437,7 +437,7 @@ body("string in a vector", "T", "this is the string 's'", "v = qd.Vector(«['s',
 body("None in a vector", "T", "this is None", "v = qd.Vector(«[1, None]»)")
 body("rows of different lengths", "T", "differ in length", "m = qd.Matrix(«[[1, 2], [3]]»)",
      help="every row")
-body("vector of another length", "T", "cannot assign a tensor of shape (2,)",
+body("vector of another length", "T", "cannot assign",
      "v = qd.Vector([1, 2, 3])\n«v» = qd.Vector([1, 2])", help="shapes")
 body("element beyond a vector", "C", "index 2 is out of range", V + "a[0] = «v[2]»", help="from 0")
 body("component that is not there", "S", "vec2 only has attributes", V + "a[0] = «v.z»", help="v[i]")

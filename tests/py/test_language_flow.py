@@ -319,3 +319,42 @@ def test_what_is_not_in_the_language(text):
     kernel = qd.kernel(source=source)(fn)
     with pytest.raises(qd.IngotError, match=UNSUPPORTED[text]):
         kernel(1)
+
+
+def made(text, name, make=None):
+    scope = {"qd": qd}
+    exec(compile(text, f"<{name}>", "exec"), scope)
+    return (make or qd.kernel)(scope[name], source=text)
+
+
+def arms(n, test, body, indent="    "):
+    return "".join(f"{indent}{'elif' if i else 'if'} {test.format(i)}:\n{indent}    {body.format(i)}\n"
+                   for i in range(n))
+
+
+@pytest.mark.parametrize("n", [31, 32, 33, 66, 240])
+def test_long_chains_of_elif(n):
+    """Longer than branches may nest, at the lengths where chains are broken up."""
+    f = made("def f(x):\n    r = -1\n" + arms(n, "x == {0}", "r = {0} * 3") + "    return r\n", "f", qd.func)
+    g = made("def g(x):\n" + arms(n, "x == {0}", "return {0} * 5") + "    else:\n        return -2\n", "g",
+             qd.func)
+
+    @qd.kernel
+    def k(a: qd.types.ndarray()):
+        for i in range(a.shape[0]):
+            a[i] = f(i) * 10000 + g(i)
+
+    a = qd.ndarray(qd.i32, n + 2)
+    k(a)
+    assert a.to_numpy().tolist() == [i * 30005 for i in range(n)] + [-10002] * 2
+
+
+def test_chains_of_elif_have_no_limit():
+    n = 2000
+    k = made("def k(x: qd.template()) -> qd.i32:\n    r = -1\n" + arms(n, "qd.static(x == {0})", "r = {0} * 3")
+             + "    return r\n", "k")
+    assert [k(0), k(n - 1), k(n)] == [0, 3 * n - 3, -1]
+    # Some known, some not: what is known is left out.
+    k = made("def k(t: qd.template(), x: qd.i32) -> qd.i32:\n    r = -1\n"
+             + arms(200, "t == {0} and x == 7", "r = {0} * 3") + "    return r\n", "k")
+    assert [k(150, 7), k(150, 6), k(200, 7)] == [450, -1, -1]
