@@ -14,7 +14,7 @@ kernel that is not in the cache yet, or with the first conversion that needs the
 """
 
 from ingot import math, types
-from ingot._annotations import Template, template
+from ingot._annotations import Template, ref, template
 from ingot._arch import amdgpu, arm64, cpu, cuda, gpu, interp, metal, python, vulkan, x64, x86_64
 from ingot._core import (
     DType,
@@ -108,11 +108,9 @@ from ingot._ops import (
     tan,
     tanh,
     trunc,
+    volatile_load,
     zero,
 )
-
-ScalarNdarray = Ndarray
-"""The reference's name for arrays whose elements are scalars."""
 
 __version__ = "0.1.0"
 
@@ -128,11 +126,14 @@ _LAZY = {
     "Fingerprinter": "ingot.fingerprint",
     "GraphStatus": "ingot.graph",
     "Identity": "ingot.fingerprint",
+    "MatrixNdarray": "ingot._ndarrays",
     "MatrixTensor": "ingot._tensor",
     "MemoryCache": "ingot._steps",
     "Ordered": "ingot.fingerprint",
     "Pieces": "ingot.fingerprint",
+    "ScalarNdarray": "ingot._ndarrays",
     "Tensor": "ingot._tensor",
+    "VectorNdarray": "ingot._ndarrays",
     "VectorTensor": "ingot._tensor",
     "checkpoint": "ingot.graph",
     "explain": "ingot.fingerprint",

@@ -81,6 +81,25 @@ class Template:
         return "Template()"
 
 
+class Ref:
+    """A parameter of a func that is a variable or element of the caller: `x: qd.ref(qd.f32)`.
+
+    What the func assigns to it is seen by the caller.
+    """
+
+    __slots__ = ("dtype",)
+    _ingot_passing = "ref"
+
+    def __init__(self, dtype):
+        if not isinstance(dtype, (DType, TensorType)) and dtype not in _PYTHON_DTYPES:
+            raise TypeError(f"qd.ref: {dtype!r} is no dtype; use for example qd.f32")
+        self.dtype = dtype
+
+    def __repr__(self):
+        return f"ref({self.dtype})"
+
+
 template = Template
+ref = Ref
 ndarray = NdarrayType
 NDArray = NdarrayType

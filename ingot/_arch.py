@@ -14,6 +14,10 @@ class Arch:
     def __repr__(self):
         return f"Arch.{self.name}"
 
+    @property
+    def __name__(self):
+        return repr(self)
+
     def __reduce__(self):
         return by_name, (self.name,)
 

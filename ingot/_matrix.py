@@ -181,6 +181,8 @@ class Matrix(TensorValue):
 
     def __getattr__(self, name):
         found = _swizzle(name)
+        if name == "tolist":  # NumPy's name for it
+            return self.to_list
         if found is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         _check_swizzle(self, found[1], name)
@@ -516,6 +518,14 @@ class MatrixType(TensorType):
 
     def get_shape(self):
         return (self.n,) if self.ndim == 1 else (self.n, self.m)
+
+    def element_type(self):
+        """The dtype of the elements."""
+        return self.dtype
+
+    def shape(self):
+        """As the reference gives it: [n] or [n, m]."""
+        return list(self.get_shape())
 
     def __call__(self, *args):
         if not args:

@@ -301,6 +301,12 @@ def bit_shr(x, y):
 
 
 @_intrinsic
+def volatile_load(target):
+    """The array element `target` as it is in memory now: for loops that wait for another thread."""
+    return target
+
+
+@_intrinsic
 def bit_cast(x, dtype):
     """The bits of x as a value of another dtype of equal size."""
     import struct

@@ -1,6 +1,6 @@
 """Types for annotations: `qd.types.ndarray`, `qd.types.NDArray[...]`, and the dtypes."""
 
-from ingot._annotations import NDArray, NdarrayType, Template, ndarray, template
+from ingot._annotations import NDArray, NdarrayType, Template, ndarray, ref, template
 from ingot._core import (
     f16,
     f32,

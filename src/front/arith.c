@@ -111,6 +111,7 @@ ing_status ing_front_expr_binop(frame *fr, ing_node n, value *out) {
     const struct nf_BINOP *f = NF(fr->t, n, BINOP);
     value l, r;
     if (ing_front_is_percent(fr, n)) return ing_front_percent_static(fr, n, out);
+    if (ing_front_fold_power(fr, n, out)) return ING_OK;
     ING_TRY(ing_front_expr_forced(fr, f->left, &l));
     /* The right side may change what the left one refers to. */
     if (l.kind == V_REF && !is_plain(fr, f->right))

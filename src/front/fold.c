@@ -132,6 +132,53 @@ static ing_status fold_floats(frame *fr, ing_node at, ing_front_op op, double a,
     return ING_OK;
 }
 
+/* (1, 2) * 3, and 3 * (1, 2). */
+static bool repeat_sequence(frame *fr, const value *l, const value *r, value *out) {
+    const value *seq = l->kind == V_INT ? r : l, *times = l->kind == V_INT ? l : r;
+    int64_t n = times->kind == V_INT && !times->wide && times->i > 0 ? times->i : 0;
+    if (times->kind != V_INT || (seq->kind != V_TUPLE && seq->kind != V_LIST) ||
+        seq->tensor || n > 4096 || n * seq->n > 4096)
+        return false;
+    value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)n * seq->n + 1, value);
+    if (!items) return false;
+    for (int64_t k = 0; k < n; k++)
+        if (seq->n) memcpy(items + k * seq->n, seq->items, seq->n * sizeof *items);
+    *out = ing_front_seq(seq->kind, items, (uint32_t)n * seq->n);
+    return true;
+}
+
+/* `2**64 - 1`, `(1 << 64) - 1`: a power too large for 64 bits that a third number makes
+ * small enough. False: not of that form. */
+bool ing_front_fold_power(const frame *fr, ing_node n, value *out) {
+    const ing_front_tree *t = fr->t;
+    const struct nf_BINOP *f = NF(t, n, BINOP);
+    if (t->nodes.at[f->left].kind != ING_NODE_BINOP ||
+        (f->op != ING_AST_Sub && f->op != ING_AST_Add))
+        return false;
+    const struct nf_BINOP *g = NF(t, f->left, BINOP);
+    const ing_node part[3] = {g->left, g->right, f->right};
+    int64_t x[3];
+    for (int k = 0; k < 3; k++) {
+        if (t->nodes.at[part[k]].kind != ING_NODE_CONSTANT) return false;
+        const ing_front_const *c = &t->consts.at[NF(t, part[k], CONSTANT)->value];
+        if (c->kind != ING_CONST_INT || c->i < 0) return false;
+        x[k] = c->i;
+    }
+    bool shift = g->op == ING_AST_LShift;
+    if ((!shift && g->op != ING_AST_Pow) || x[1] > 100) return false;
+    __int128 v = shift ? x[0] : 1;
+    const __int128 most = (__int128)1 << 100;
+    for (int64_t k = 0; k < x[1]; k++) {
+        if (__builtin_mul_overflow(v, shift ? 2 : (__int128)x[0], &v) || v > most)
+            return false;
+    }
+    v = f->op == ING_AST_Sub ? v - x[2] : v + x[2];
+    if (v < (__int128)INT64_MIN || v > (__int128)UINT64_MAX) return false;
+    *out = ing_front_int((int64_t)(uint64_t)v);
+    out->wide = v > (__int128)INT64_MAX;
+    return true;
+}
+
 /* Tuples and lists add up, strings too. */
 static bool fold_sequences(frame *fr, const value *l, const value *r, value *out) {
     bool seq = (l->kind == V_TUPLE || l->kind == V_LIST) && l->kind == r->kind;
@@ -162,7 +209,8 @@ ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
     *done = false;
     ING_TRY(plain(fr, at, &l));
     ING_TRY(plain(fr, at, &r));
-    if (op == ING_AST_Add && fold_sequences(fr, &l, &r, out)) {
+    if ((op == ING_AST_Add && fold_sequences(fr, &l, &r, out)) ||
+        (op == ING_AST_Mult && repeat_sequence(fr, &l, &r, out))) {
         *done = true;
         return ING_OK;
     }

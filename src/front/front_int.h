@@ -346,6 +346,7 @@ ing_status ing_front_min_max(frame *fr, ing_node at, bool max, const value *l,
 ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
                                  const value *l, const value *r, value *out,
                                  bool *done);
+bool ing_front_fold_power(const frame *fr, ing_node n, value *out);
 ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op, const value *v,
                                 value *out, bool *done);
 ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,

@@ -287,6 +287,23 @@ static ing_status pass_items(call *c, ing_node at, value *v) {
     return ING_OK;
 }
 
+/* qd.ref(dtype): a place that can be written, of that very type. */
+static ing_status check_ref(frame *fr, ing_node at, const ing_gate_param *p,
+                            const value *v) {
+    const ing_type_info *t = ing_ir_type(fr->lo->mod, v->type);
+    bool tensor = t->kind == ING_TYPE_TENSOR;
+    bool same = v->kind == V_REF && p->tensor.rank == (tensor ? t->rank : 0) &&
+                (tensor ? t->dtype : v->type) == p->dtype &&
+                (!tensor || p->tensor.shape[0] == t->rows) &&
+                (p->tensor.rank < 2 || p->tensor.shape[1] == t->cols);
+    if (same) return ING_OK;
+    return ing_front_fail_at(fr, at, ING_TYPE,
+                             "pass a variable or an element of an array of that type",
+                             "the parameter is a reference to %s%s; the argument is %s",
+                             p->tensor.rank ? "elements of " : "",
+                             ing_dtype_name(p->dtype), ing_front_describe(fr, v));
+}
+
 static ing_status pass_arg(call *c, uint32_t i) {
     frame *fr = c->fr;
     value *v = &c->args[i];
@@ -309,6 +326,7 @@ static ing_status pass_arg(call *c, uint32_t i) {
         return ing_front_check_array(fr, at, p, v);
     }
     if (p->passing == ING_PASS_VIEW) ING_TRY(ing_front_check_view(fr, at, p, v));
+    if (p->by_ref) return check_ref(fr, at, p, v);
     if (p->passing == ING_PASS_ANY && ing_front_is_scalar(v) && v->kind != V_SEEN)
         return ing_front_load(fr, at, v, v);
     if (v->kind == V_SHAPE) {
@@ -431,6 +449,11 @@ static ing_status bind_param(frame *fr, const call *c, uint32_t i, source *src) 
 /* After the body: every way out of a func with a value must have returned one. */
 static ing_status close_body(frame *fr, flow end) {
     ing_ir_func *f = fr->b.func;
+    if (fr->returns.n && !fr->sp->has_ret)
+        return ing_front_fail_at(
+            fr, fr->t->root, ING_SYNTAX,
+            "add a return statement at the end, or leave out the annotation",
+            "Function has a return type but does not have a return statement");
     if (f->ret == ING_VOID || ing_ir_block_ended(&fr->b)) return ING_OK;
     if (end != FLOW_ENDED)
         return ing_front_fail_at(

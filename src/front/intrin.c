@@ -614,6 +614,32 @@ static ing_status in_sync(frame *fr, ing_node n, const intrin *in, const call_ar
     return ING_OK;
 }
 
+/* An element as it is in memory now. */
+static ing_status in_volatile(frame *fr, ing_node n, const intrin *in,
+                              const call_args *a, value *out) {
+    value ref;
+    ING_TRY(arg_forced(fr, a, 0, &ref));
+    bool place = ref.kind == V_REF && ref.type < ING_DTYPE_N;
+    if (ref.kind == V_REF && !ref.shared)
+        return ing_front_fail_at(
+            fr, a->node[0], ING_TYPE, "pass an element of an array: a[i]",
+            "%s reads memory that others write; a variable or local "
+            "array is seen by one thread only",
+            "volatile_load");
+    if (!place || !ref.shared)
+        return ing_front_fail_at(
+            fr, a->node[0], ing_front_is_tensor(fr, &ref) ? ING_TYPE : ING_SYNTAX,
+            "pass an element of an array: a[i]",
+            "volatile_load needs an lvalue in memory, no local array "
+            "and no expression; this is %s",
+            ing_front_describe(fr, &ref));
+    fr->b.loc = n;
+    uint32_t inst = ing_ir_emit(&fr->b, in->op, ref.type, ref.inst, 0, 0);
+    if (inst) fr->b.func->insts.at[inst].flags |= ING_IR_VOLATILE;
+    *out = ing_front_rt(inst, ref.type);
+    return ING_OK;
+}
+
 static ing_status in_view(frame *fr, ing_node n, const intrin *in, const call_args *a,
                           value *out) {
     (void)in;
@@ -683,6 +709,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_POPCNT] = {in_bits, 1, 1, ING_OP_POPCNT, NULL, false},
     [ING_IN_CLZ] = {in_bits, 1, 1, ING_OP_CLZ, NULL, false},
     [ING_IN_FFS] = {in_bits, 1, 1, ING_OP_FFS, NULL, false},
+    [ING_IN_VOLATILE_LOAD] = {in_volatile, 1, 1, ING_OP_LOAD, NULL, false},
     [ING_IN_BUFFER_VIEW] = {in_view, 0, 3, 0, NULL, true},
     [ING_IN_BIT_SHR] = {in_bit_shr, 2, 2, ING_OP_SHR, NULL, false},
     [ING_IN_ZERO] = {in_number_like, 1, 1, ING_IN_ZERO, NULL, false},

@@ -90,6 +90,7 @@ typedef struct ing_gate_param {
     bool needs_grad; /* an array must come with a gradient */
     bool optional;   /* an array, or None */
     bool clamp;      /* an array: indices beyond it mean its border */
+    bool by_ref;     /* TEMPLATE: a variable or element of dtype */
 } ing_gate_param;
 
 /* What a `->` annotation says. n = 0: none or None. */

@@ -236,6 +236,14 @@ static txt load(ing_gen *g, ing_type t, txt p, ing_gen_root root) {
     return all;
 }
 
+/* Of a scalar, from memory that other threads write; no metadata that would allow to move
+ * it. */
+static txt load_volatile(ing_gen *g, ing_type t, txt p) {
+    txt v = ing_gen_def(g, "load volatile %s, ptr %s, align %u",
+                        ing_gen_type_mem(g, t).s, p.s, ing_ir_type_align(g->m, t));
+    return t == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", v.s) : v;
+}
+
 static void store(ing_gen *g, ing_type t, txt v, txt p, ing_gen_root root) {
     txt ty = ing_gen_type_mem(g, t);
     uint32_t align = ing_ir_type_align(g->m, t), n = pieces(g, t);
@@ -404,7 +412,10 @@ bool ing_gen_memory_op(ing_gen *g, uint32_t id) {
     txt *v = g->vals;
     switch (i->op) {
     case ING_OP_LOAD:
-        v[id] = load(g, i->type, v[i->a], (ing_gen_root)g->roots[i->a]);
+        if (i->flags & ING_IR_VOLATILE)
+            v[id] = load_volatile(g, i->type, v[i->a]);
+        else
+            v[id] = load(g, i->type, v[i->a], (ing_gen_root)g->roots[i->a]);
         break;
     case ING_OP_STORE:
         store(g, ing_gen_type_of(g, i->b), v[i->b], v[i->a],

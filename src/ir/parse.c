@@ -303,7 +303,7 @@ static ing_status parse_head(parser *p, head *h) {
     if (h->at.kind == ING_TOK_WORD) h->op = ing_ir_op_find(h->at.text, h->at.len);
     if (!h->op) return ing_ir_lex_fail(&p->x, "expected an operation");
     LEX(p);
-    for (uint32_t k = 0; k < 4; k++) {
+    for (uint32_t k = 0; k < ING_IR_N_FLAGS; k++) {
         if (!ing_ir_tok_is(&p->x.tok, ing_ir_flag_names[k].text)) continue;
         h->flags |= ing_ir_flag_names[k].flag;
         LEX(p);

@@ -200,7 +200,7 @@ static void put_inst(printer *p, uint32_t id) {
         ing_bytes_printf(p->out, "%%%u = ", p->next);
     }
     ing_bytes_puts(p->out, op->text);
-    for (uint32_t k = 0; k < 4; k++) {
+    for (uint32_t k = 0; k < ING_IR_N_FLAGS; k++) {
         if (!(i->flags & ing_ir_flag_names[k].flag)) continue;
         ing_bytes_printf(p->out, " %s", ing_ir_flag_names[k].text);
     }

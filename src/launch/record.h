@@ -9,7 +9,7 @@
 #include "trace/trace.h"
 
 /* Numbers that a kernel may return; a matrix counts by its elements. */
-enum { ING_RECORD_MAX_RETS = 144 };
+enum { ING_RECORD_MAX_RETS = 1024 };
 
 typedef struct ing_record_bind {
     uint8_t kind, dtype, written; /* kind: src/py/kernel.h */

@@ -152,9 +152,9 @@ static PyObject *unwrap(PyObject *self, PyObject *unused) {
 
 /* ---- NumPy and torch: in Python, loaded on first use ----------------------------------------- */
 
-static PyObject *interop(const char *name, PyObject *self, PyObject *args,
-                         PyObject *kwargs) {
-    PyObject *function = ing_py_import("ingot._interop", name);
+static PyObject *interop(const char *module, const char *name, PyObject *self,
+                         PyObject *args, PyObject *kwargs) {
+    PyObject *function = ing_py_import(module, name);
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     PyObject *all = function ? PyTuple_New(n + 1) : NULL, *result = NULL;
     if (all) {
@@ -168,16 +168,17 @@ static PyObject *interop(const char *name, PyObject *self, PyObject *args,
     return result;
 }
 
-#define INTEROP(name)                                                         \
+#define IN_PYTHON(module, name)                                               \
     static PyObject *name(PyObject *self, PyObject *args, PyObject *kwargs) { \
-        return interop(#name, self, args, kwargs);                            \
+        return interop(module, #name, self, args, kwargs);                    \
     }
-INTEROP(to_numpy)
-INTEROP(from_numpy)
-INTEROP(to_torch)
-INTEROP(from_torch)
-INTEROP(as_array_for_numpy)
-#undef INTEROP
+IN_PYTHON("ingot._interop", to_numpy)
+IN_PYTHON("ingot._interop", from_numpy)
+IN_PYTHON("ingot._interop", to_torch)
+IN_PYTHON("ingot._interop", from_torch)
+IN_PYTHON("ingot._interop", as_array_for_numpy)
+IN_PYTHON("ingot._ndarrays", get_type)
+#undef IN_PYTHON
 
 /* ---- tables ------------------------------------------------------------------------------------ */
 
@@ -204,6 +205,8 @@ static const PyMethodDef array_methods[] = {
     {"__dlpack__", FUNCTION(ing_py_array_dlpack), KEYWORDS, NULL},
     {"__dlpack_device__", ing_py_array_dlpack_device, METH_NOARGS, NULL},
     {"__array__", FUNCTION(as_array_for_numpy), KEYWORDS, NULL},
+    {"get_type", FUNCTION(get_type), KEYWORDS,
+     "get_type(): element type, shape in memory and gradient."},
     {"has_grad", has_grad, METH_NOARGS, "Whether it was made with needs_grad=True."},
     {"has_dual", has_dual, METH_NOARGS, "False: ndarrays have no dual."},
     {"_unwrap", unwrap, METH_NOARGS, "The array itself."},

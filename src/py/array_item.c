@@ -56,7 +56,15 @@ static char *locate(ing_py_state *st, const ing_py_array *a, PyObject *const *it
     return at;
 }
 
+/* Under arch=qd.python, as in the reference, a[0] of a 0-d array is its element. */
+static bool is_zero_for_none(const ing_py_state *st, const ing_py_array *a,
+                             PyObject *key) {
+    return a->spec->ndim == 0 && st->settings.at[ING_SET_python] &&
+           PyLong_CheckExact(key) && PyLong_AsLong(key) == 0;
+}
+
 static char *find(ing_py_state *st, const ing_py_array *a, PyObject *key, bool *whole) {
+    if (is_zero_for_none(st, a, key)) key = Py_None;
     if (PyTuple_Check(key))
         return locate(st, a, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key), whole);
     if (PyList_Check(key)) { /* copied: an index may run code that changes the list */

@@ -354,48 +354,67 @@ static bool is_clamped(PyObject *annotation) {
     return yes;
 }
 
+/* The type that an annotation names in its attribute `dtype`, if it has one. */
+static void read_dtype(ing_py_state *st, PyObject *a, ing_gate_param *out) {
+    PyObject *t = ing_py_attr(a, "dtype");
+    if (t && ing_py_is_tensor_type(st, t)) {
+        out->dtype = (ing_dtype)((ing_py_tensor_type *)t)->id;
+        out->tensor = ((ing_py_tensor_type *)t)->shape;
+    } else if (t && t != Py_None) {
+        out->dtype = ing_py_dtype_from(st, t);
+    }
+    Py_XDECREF(t);
+    PyErr_Clear();
+}
+
+/* ndim, needs_grad and boundary of an array annotation. */
+static void read_array(PyObject *a, ing_gate_param *out) {
+    PyObject *n = ing_py_attr(a, "ndim");
+    PyObject *g = n ? ing_py_attr(a, "needs_grad") : NULL;
+    if (n && PyLong_Check(n)) out->ndim = (int32_t)PyLong_AsLong(n);
+    out->needs_grad = g == Py_True;
+    out->clamp = is_clamped(a);
+    Py_XDECREF(n);
+    Py_XDECREF(g);
+    PyErr_Clear();
+}
+
+static bool says(PyObject *text, const char *what) {
+    return PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, what) == 0;
+}
+
 /* Annotations other than dtypes say what they are in the attribute `_ingot_passing`. */
 ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out) {
     PyObject *p = ing_py_attr(a, "_ingot_passing");
+    ing_status s = ING_OK;
     if (!p) {
         PyErr_Clear();
         return ING_DECLINED;
     }
-    bool template_ =
-        PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "template") == 0;
-    bool array =
-        PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "ndarray") == 0;
-    bool tensor =
-        PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "tensor") == 0;
-    bool view = PyUnicode_Check(p) && PyUnicode_CompareWithASCIIString(p, "view") == 0;
-    Py_DECREF(p);
-    if (template_) out->passing = ING_PASS_TEMPLATE;
-    if (tensor) {
+    if (says(p, "template")) {
+        out->passing = ING_PASS_TEMPLATE;
+    } else if (says(p, "ref")) {
+        out->passing = ING_PASS_TEMPLATE;
+        out->by_ref = true;
+        read_dtype(st, a, out);
+    } else if (says(p, "tensor")) {
         out->passing = ING_PASS_ARRAY;
         out->optional = true;
         out->ndim = -1;
+    } else if (says(p, "view")) {
+        out->passing = ING_PASS_VIEW;
+        out->ndim = 1;
+        read_dtype(st, a, out);
+    } else if (says(p, "ndarray")) {
+        out->passing = ING_PASS_ARRAY;
+        out->ndim = -1;
+        read_dtype(st, a, out);
+        read_array(a, out);
+    } else {
+        s = ING_DECLINED;
     }
-    if (array || view) {
-        out->passing = view ? ING_PASS_VIEW : ING_PASS_ARRAY;
-        out->ndim = view ? 1 : -1;
-        PyObject *t = ing_py_attr(a, "dtype");
-        PyObject *n = t ? ing_py_attr(a, "ndim") : NULL;
-        PyObject *g = n ? ing_py_attr(a, "needs_grad") : NULL;
-        if (t && ing_py_is_tensor_type(st, t)) {
-            out->dtype = (ing_dtype)((ing_py_tensor_type *)t)->id;
-            out->tensor = ((ing_py_tensor_type *)t)->shape;
-        } else if (t && t != Py_None) {
-            out->dtype = ing_py_dtype_from(st, t);
-        }
-        if (n && PyLong_Check(n)) out->ndim = (int32_t)PyLong_AsLong(n);
-        out->needs_grad = g == Py_True;
-        out->clamp = array && is_clamped(a);
-        Py_XDECREF(t);
-        Py_XDECREF(n);
-        Py_XDECREF(g);
-        if (PyErr_Occurred()) PyErr_Clear();
-    }
-    return template_ || array || view || tensor ? ING_OK : ING_DECLINED;
+    Py_DECREF(p);
+    return s;
 }
 
 static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,

@@ -211,10 +211,10 @@ static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *ou
 }
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p) {
-    uint64_t key[10] = {p->passing,     p->dtype,           (uint64_t)(int64_t)p->ndim,
+    uint64_t key[11] = {p->passing,     p->dtype,           (uint64_t)(int64_t)p->ndim,
                         p->has_default, p->needs_grad,      p->optional,
                         p->tensor.rank, p->tensor.shape[0], p->tensor.shape[1],
-                        p->clamp};
+                        p->clamp,       p->by_ref};
     return ing_hash(key, sizeof key);
 }
 

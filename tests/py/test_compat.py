@@ -119,7 +119,7 @@ def test_name_through_the_path(name):
     others = os.environ.get("PYTHONPATH", "")
     code = (
         f"import {name}, {name}.lang.exception as e, ingot; "
-        f"print({name}.kernel is not None, {name}.Ndarray is ingot.Ndarray, "
+        f"print({name}.kernel is not None, {name}.Vector is ingot.Vector, "
         "e.QuadrantsTypeError is ingot.IngotTypeError)"
     )
     path = os.pathsep.join(filter(None, [folder, others]))

@@ -187,3 +187,36 @@ def test_clamped_elements():
     x = qd.Vector.ndarray(3, qd.f32, 2)
     x[1] = [4, 5, 6]
     assert [vector(x, i) for i in (-5, 0, 1, 2, 3)] == [4, 4, 5, 6, 6] and plain(x, 1) == 5
+
+
+# ---- kinds of arrays -------------------------------------------------------------------------
+
+
+def test_kinds_of_arrays():
+    s, v = qd.ndarray(qd.i32, 3), qd.Vector.ndarray(3, qd.f32, (2, 4))
+    m = qd.Matrix.ndarray(2, 3, qd.f64, 5)
+    kinds = (qd.ScalarNdarray, qd.VectorNdarray, qd.MatrixNdarray)
+    for array, kind in zip((s, v, m), kinds):
+        assert [isinstance(array, k) for k in kinds] == [k is kind for k in kinds]
+        assert isinstance(array, qd.Ndarray) and not isinstance(array, int)
+    assert (v.n, v.m, v.element_shape, v.shape) == (3, 1, (3,), (2, 4))
+    assert (m.n, m.m, m.element_shape) == (2, 3, (2, 3))
+    assert v.element_type.element_type() is qd.f32 and m.element_type.shape() == [2, 3]
+    assert isinstance(qd.VectorNdarray(3, qd.f32, (2,)), qd.VectorNdarray)
+    assert isinstance(qd.MatrixNdarray(2, 2, qd.f32, 4), qd.MatrixNdarray)
+    assert qd.ScalarNdarray(qd.f32, (2, 2)).shape == (2, 2) and qd.VectorNdarray.fill is qd.Ndarray.fill
+    kind = qd.ndarray(qd.i32, (2, 3), layout=(1, 0), needs_grad=False).get_type()
+    assert (kind.element_type, kind.shape, kind.needs_grad) == (qd.i32, (3, 2), False)
+
+
+def test_elements_from_python():
+    v = qd.Vector.ndarray(2, qd.f32, (2, 2))
+    v.fill(qd.Vector([1.0, 2.0]))
+    assert isinstance(v[1, 1], qd.Vector) and v[1, 1].to_list() == v[1, 1].tolist() == [1, 2]
+    v[0, 1] = [5, 6]
+    v[1, 0][1] = 9
+    assert v.to_numpy().tolist() == [[[1, 2], [5, 6]], [[1, 9], [1, 2]]]
+    m = qd.Matrix.ndarray(2, 2, qd.i32, 3)
+    m.fill([[1, 2], [3, 4]])
+    m.from_numpy(m.to_numpy() * 2)
+    assert m[2].to_list() == [[2, 4], [6, 8]]

@@ -292,7 +292,7 @@ def test_ndarray_annotation():
     assert qd.types.ndarray().dtype is None and qd.types.NDArray[qd.i32].ndim is None
     assert qd.types.ndarray(element_dim=0).ndim is None
     for bad in ({"ndim": -1}, {"ndim": 13}, {"ndim": "2"}, {"field_dim": 2}, {"boundary": "x"},
-                {"element_dim": 1}, {"element_shape": (3,)}):
+                {"element_dim": 3}, {"element_shape": (3, 3, 3)}):
         with pytest.raises(ValueError):
             qd.types.ndarray(**bad)
     for bad in ("f32", 3, str):

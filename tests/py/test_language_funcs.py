@@ -274,3 +274,135 @@ def test_star_parameters():
 
     with pytest.raises(qd.IngotSyntaxError, match=r"`\*args` parameters are not supported"):
         k()
+
+
+# ---- references, volatile loads ---------------------------------------------------------------
+
+
+def test_references():
+    @qd.real_func
+    def bump(x: qd.ref(qd.f32), by: qd.f32):
+        x += by
+        x = x * 2
+
+    @qd.func
+    def turn(v: qd.ref(qd.math.vec2)):
+        v = v.yx
+
+    @qd.kernel
+    def run(a: qd.types.ndarray()) -> qd.f32:
+        x = 1.0
+        bump(x, 2.0)
+        bump(a[1], 1.0)
+        v = qd.math.vec2(1, 7)
+        turn(v)
+        return x * 10 + v.x
+
+    a = qd.ndarray(qd.f32, 2)
+    assert run(a) == 67 and a.to_numpy().tolist() == [0, 2]
+
+
+def test_references_that_do_not_fit():
+    @qd.func
+    def bump(x: qd.ref(qd.f32)):
+        x += 1
+
+    @qd.kernel
+    def other_type():
+        i = 1
+        bump(i)
+
+    @qd.kernel
+    def expression():
+        x = 1.0
+        bump(x + 1)
+
+    for kernel in (other_type, expression):
+        with pytest.raises(qd.IngotTypeError, match="a reference to f32; the argument is"):
+            kernel()
+    with pytest.raises(TypeError, match="no dtype"):
+        qd.ref(3)
+
+
+def test_volatile_load():
+    @qd.kernel
+    def add(a: qd.types.ndarray(), out: qd.types.ndarray()):
+        for i in range(4):
+            a[i] = i
+            out[i] = qd.volatile_load(a[i]) + 1
+
+    a, out = qd.ndarray(qd.i32, 4), qd.ndarray(qd.i32, 4)
+    add(a, out)
+    assert out.to_numpy().tolist() == [1, 2, 3, 4]
+    assert qd.volatile_load(out[2]) == 3
+
+    @qd.kernel
+    def expression(a: qd.types.ndarray()) -> qd.i32:
+        return qd.volatile_load(a[0] + 1)
+
+    @qd.kernel
+    def local() -> qd.i32:
+        v = qd.Vector([1, 2])
+        return qd.volatile_load(v)
+
+    with pytest.raises(qd.IngotSyntaxError, match="lvalue"):
+        expression(a)
+    with pytest.raises(qd.IngotTypeError, match="local array"):
+        local()
+
+
+# ---- compile-time values -----------------------------------------------------------------------
+
+
+def test_powers_and_repeated_sequences():
+    @qd.kernel
+    def ones() -> qd.u64:
+        return qd.u64(2**64 - 1)
+
+    @qd.kernel
+    def shifted() -> qd.u64:
+        return qd.u64((1 << 64) - 2)
+
+    @qd.kernel
+    def repeated() -> qd.i32:
+        t = 0
+        for i in qd.grouped(qd.ndrange(*[[1, 3]] * 3)):
+            t += i.sum()
+        for x in qd.static((1, 2) * 2 + 0 * (5,)):
+            t += 100 * x
+        return t
+
+    assert ones() == 2**64 - 1 and shifted() == 2**64 - 2 and repeated() == 36 + 600
+
+    @qd.kernel
+    def too_large() -> qd.u64:
+        return qd.u64(2**65 - 1)
+
+    with pytest.raises(qd.IngotError, match="64 bits"):
+        too_large()
+
+
+def test_long_results():
+    big = qd.types.vector(1024, qd.i32)
+
+    @qd.kernel
+    def count() -> big:
+        r = big(0)
+        for i in range(1024):
+            r[i] = i
+        return r
+
+    assert count().to_list() == list(range(1024))
+
+
+def test_annotated_func_without_return():
+    @qd.func
+    def nothing() -> qd.i32:
+        pass
+
+    @qd.kernel
+    def run() -> qd.i32:
+        return nothing()
+
+    with pytest.raises(qd.IngotSyntaxError, match="Function has a return type but does not have a return"):
+        run()

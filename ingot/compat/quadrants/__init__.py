@@ -53,6 +53,12 @@ from ingot.compat.quadrants._logging import (  # noqa: E402
 )
 from ingot.compat.quadrants._init import init, reset  # noqa: E402
 from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc  # noqa: E402
+from ingot.compat.quadrants._ndarray import (  # noqa: E402
+    MatrixNdarray,
+    Ndarray,
+    ScalarNdarray,
+    VectorNdarray,
+)
 from ingot.compat.quadrants._dispatch import perf_dispatch  # noqa: E402
 from ingot.compat.quadrants._tensor_wrapper import (  # noqa: E402
     MatrixTensor,
@@ -79,8 +85,8 @@ from ingot import GraphStatus, checkpoint, graph_do_while, graph_parallel, graph
 _fill(
     globals(),
     "BitpackedFields Event Field FieldsBuilder Format Layout Matrix "
-    "MatrixField MatrixNdarray Mesh MeshInstance SNode ScalarField Stream Struct "
-    "StructField Vector VectorNdarray activate append assume_in_range axes "
+    "MatrixField Mesh MeshInstance SNode ScalarField Stream Struct "
+    "StructField Vector activate append assume_in_range axes "
     "bit_shr block_local cache_read_only clock_counter clock_freq_hz create_event "
     "create_stream dataclass deactivate deactivate_all_snodes dump_compile_config eig field frexp "
     "get_addr global_thread_idx i ij ijk ijkl "
