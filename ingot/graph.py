@@ -15,7 +15,7 @@ import sys as _sys
 
 from ingot import _core
 
-_loops = {}  # arch=qd.python: frame -> places of the do-while loops that it is in
+_loops = {}  # arch=qd.python: frame -> lines of the do-while loops that it is in
 
 
 def do_while(flag):
@@ -24,12 +24,12 @@ def do_while(flag):
         raise _core.IngotSyntaxError("qd.graph.do_while() is the condition of a `while` in a kernel with graph=True")
     frame = _sys._getframe(1)
     begun = _loops.setdefault(frame, set())
-    if frame.f_lasti in begun and not flag[()]:
-        begun.remove(frame.f_lasti)
+    if frame.f_lineno in begun and not flag[()]:
+        begun.remove(frame.f_lineno)
         if not begun:
             del _loops[frame]
         return False
-    begun.add(frame.f_lasti)
+    begun.add(frame.f_lineno)
     return True
 
 

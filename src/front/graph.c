@@ -122,7 +122,7 @@ static ing_status flag_of(frame *fr, ing_node n, const char *what, uint32_t *ins
             "attributes of one",
             what);
     ing_status s = ing_front_expr_forced(fr, n, &v);
-    if (s == ING_NAME || s == ING_TYPE || s == ING_SYNTAX || s == ING_COMPILE) {
+    if (s != ING_OK && s != ING_MEMORY && s != ING_PYTHON && s != ING_INTERNAL) {
         ing_err_fini(fr->lo->e);
         ing_err_init(fr->lo->e);
         return fail_flag(fr, n, what, "nothing that a kernel can read");
@@ -246,6 +246,18 @@ static ing_status take_label(frame *fr, ing_node n, uint32_t *stage) {
                : ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
 }
 
+/* A directive for the loop that follows: no task. */
+static ing_status is_directive(frame *fr, ing_node n, bool *out) {
+    value v;
+    *out = fr->t->nodes.at[n].kind == ING_NODE_CONSTANT; /* docstring */
+    if (fr->t->nodes.at[n].kind != ING_NODE_CALL ||
+        !is_outside_name(fr, NF(fr->t, n, CALL)->func))
+        return ING_OK;
+    ING_TRY(ing_front_expr_forced(fr, NF(fr->t, n, CALL)->func, &v));
+    *out = v.kind == V_INTRINSIC && v.tag == ING_IN_LOOP_CONFIG;
+    return ING_OK;
+}
+
 /* Every statement of the body becomes tasks of its own; none may hide that. */
 static ing_status check_body(frame *fr, uint32_t list) {
     for (uint32_t i = 0; i < list_len(fr->t, list); i++) {
@@ -255,9 +267,9 @@ static ing_status check_body(frame *fr, uint32_t list) {
         if (!expr && kind != ING_NODE_ASSIGN && kind != ING_NODE_AUGASSIGN &&
             kind != ING_NODE_ANNASSIGN)
             continue;
-        if (expr &&
-            fr->t->nodes.at[NF(fr->t, n, EXPR)->value].kind == ING_NODE_CONSTANT)
-            continue;
+        bool directive = false;
+        if (expr) ING_TRY(is_directive(fr, NF(fr->t, n, EXPR)->value, &directive));
+        if (directive) continue;
         return ing_front_fail_at(
             fr, n, ING_SYNTAX, "wrap it in a loop: for _ in range(1):",
             "bare top-level %s statement in a checkpoint: each statement there is a "

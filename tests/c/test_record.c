@@ -57,6 +57,17 @@ static void record_fill(ing_record *r, ing_paths *p) {
     t.trees = ing_calloc(2, sizeof *t.trees);
     t.trees[0] = 1;
     CHECK(ing_vec_push(&r->tasks, t));
+    static const ing_ir_step steps[] = {
+        {ING_IR_STEP_LOOP, 4, 0},     {ING_IR_STEP_STAGE, 0, 0},
+        {ING_IR_STEP_TASK, 0, 0},     {ING_IR_STEP_STAGE_END, 0, 8},
+        {ING_IR_STEP_LOOP_END, 0, 2}, {ING_IR_STEP_FORK, 9, 0},
+        {ING_IR_STEP_SECTION, 8, 0},  {ING_IR_STEP_TASK, 0, 0},
+        {ING_IR_STEP_SECTION, 9, 0},  {ING_IR_STEP_JOIN, 5, 0},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        CHECK(ing_vec_push(&r->steps, steps[i]));
+    ing_record_stage stage = {.label = -3, .path = last};
+    CHECK(ing_vec_push(&r->stages, stage));
     ing_record_text message = {NULL, copy("it must be small")};
     ing_record_text warning = {copy("note"), copy("this is slow")};
     CHECK(ing_vec_push(&r->messages, message) && ing_vec_push(&r->warnings, warning));
@@ -415,10 +426,10 @@ static void test_no_memory(void) {
     ing_bytes_fini(&b);
 }
 
-/* Version 2, byte by byte. Whoever changes the format changes its number. */
+/* Version 3, byte by byte. Whoever changes the format changes its number. */
 static void test_golden(void) {
     static const char want[] =
-        "0200000004000000000000000100000061030000006366670100000066050000"
+        "0300000004000000000000000100000061030000006366670100000066050000"
         "0000000000010000000000000000000000000000000000000002000000010000"
         "000000000000000000020000000b000000020000000000000000000000010000"
         "0005000000030000000000000000000000040000000c00000000000000fdffff"
@@ -430,11 +441,13 @@ static void test_golden(void) {
         "00020000000b0201000000000000000000000100000000000000000000000400"
         "0001000000080000000000000000000000000000000000000000000000000000"
         "000000000002000000010000000500000001000000010006030000000c000000"
-        "00fcffffff"
-        "ffffffff00000000010000000000000000380000001ffccd39bc12742f6a0000"
-        "0000000000020000000100000000000000010000000100000010000000697420"
-        "6d75737420626520736d616c6c040000006e6f74650c00000074686973206973"
-        "20736c6f77";
+        "00fcffffffffffffff0000000001000000000000000038000000000000001ffc"
+        "cd39bc12742f6a0000000000000002000000010000000000000001000000fdff"
+        "ffffffffffff050000000a000000010400000000000000030000000000000000"
+        "0000000000000000000400000000080000000200000000020000000509000000"
+        "0000000006080000000000000000000000000000000006090000000000000007"
+        "05000000000000000100000001000000100000006974206d7573742062652073"
+        "6d616c6c040000006e6f74650c0000007468697320697320736c6f77";
     ing_bytes b, hex;
     record_bytes(&b);
     ing_bytes_init(&hex);
