@@ -538,6 +538,7 @@ static PyObject *reduced_kids(fp_walk *w, PyObject *obj, PyObject *r) {
     return kids;
 }
 
+/* Protocol 4: in older ones a datetime leaves out its fold. */
 static PyObject *call_reducer(fp_walk *w, PyObject *obj) {
     PyObject *table = ing_fp_loaded_attr(w->fp, "copyreg", "dispatch_table");
     PyObject *f = table && PyDict_Check(table)
@@ -547,7 +548,7 @@ static PyObject *call_reducer(fp_walk *w, PyObject *obj) {
     Py_XDECREF(table);
     ing_fp_forgive(w->fp);
     PyObject *r = f ? PyObject_CallOneArg(f, obj)
-                    : PyObject_CallMethod(obj, "__reduce_ex__", "i", 2);
+                    : PyObject_CallMethod(obj, "__reduce_ex__", "i", 4);
     Py_XDECREF(f);
     return r;
 }

@@ -6,9 +6,12 @@ import pathlib
 import random
 import resource
 import signal
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
+import traceback
 import time
 
 import pytest
@@ -143,3 +146,86 @@ def test_entries_exchanged_among_keys(tmp_path):
     one, two = sorted(f for f in pathlib.Path(step.cache.path).rglob("*") if len(f.name) == 32)
     one.write_bytes(two.read_bytes())
     assert [step(1), step(2)] == [2, 3] and step.cache.stats()["bad_entry"] >= 1
+
+
+# ---- a directory that may be read only ---------------------------------------------------------
+
+
+def as_nobody(call):
+    """Calls in a forked child that may not write wherever it likes, as root may."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setresgid(65534, 65534, 65534)
+                os.setresuid(65534, 65534, 65534)
+            call()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.fixture
+def public_dir():
+    """A directory of the user that as_nobody makes, below one that all may enter."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="ingot-public-"))
+    path.chmod(0o755)
+    home = path / "home"
+    home.mkdir(mode=0o755)
+    if os.geteuid() == 0:
+        os.chown(home, 65534, 65534)
+    yield home
+    for folder in [home, *home.rglob("*")]:
+        if folder.is_dir():
+            folder.chmod(0o755)
+    shutil.rmtree(path)
+
+
+def protect(path):
+    for f in [*path.rglob("*"), path]:
+        f.chmod(0o555 if f.is_dir() else 0o444)
+
+
+def listing(path):
+    return {f: (f.stat().st_mtime_ns, f.stat().st_size) for f in sorted(path.rglob("*"))}
+
+
+def test_a_directory_that_is_read_only(public_dir):
+    """What is there is found, what is not is computed; nothing is written, nothing raised."""
+    calls = []
+
+    def step_of(path, **options):
+        return CachedStep(answer).persistent(path, **options)
+
+    def fill():
+        assert step_of(public_dir / "c")(1) == 2
+        FileCache(public_dir / "c")["key"] = [1, 2]
+        protect(public_dir)
+
+    def use():
+        before = listing(public_dir)
+        step, cache = step_of(public_dir / "c", max_entries=1), FileCache(public_dir / "c")
+        assert step(1) == 2 and step.cache.stats()["hits"] == 1
+        assert step(5) == 6 == step(5) and step.cache.stats()["published"] == 0
+        assert cache["key"] == [1, 2] and "key" in cache and cache.get("absent") is None
+        assert cache.put("key", 3) is False and cache["key"] == [1, 2]
+        assert cache.get_or_compute("new", lambda: calls.append(1) or 7) == 7 and calls == [1]
+        assert cache.remove("key") is False and cache.clear() == 0
+        assert step.cache.evict() == (0, 0) and len(cache) == 2
+        assert cache.verify(remove=True) == (2, [], [])
+        assert listing(public_dir) == before
+
+    as_nobody(fill)
+    as_nobody(use)
+
+
+def test_no_directory_can_be_made(public_dir):
+    def use():
+        protect(public_dir)
+        with pytest.raises(OSError, match="cache directory|ermission"):
+            CachedStep(answer).persistent(public_dir / "c")
+
+    as_nobody(use)

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import datetime
 import decimal
 import enum
 import functools
@@ -759,6 +760,13 @@ def test_reducers():
             return 7
 
     refused(Odd())
+
+
+def test_datetimes_with_a_fold():
+    """The second 2:30 of the night when clocks go back: protocols below 4 leave it out."""
+    for cls, args in ((datetime.datetime, (2024, 10, 27, 2, 30)), (datetime.time, (2, 30))):
+        same(cls(*args), cls(*args, fold=0))
+        distinct(cls(*args), cls(*args, fold=1))
 
 
 def test_copyreg():

@@ -97,7 +97,8 @@ def test_arguments(calls):
     assert calls == [(1, 1), (1, 2), (1, 2)]  # by position and by name are two inputs
     assert step((1, 2), (3,)) == (1, 2, 3)
     # No input can imitate another's form.
-    assert len({step.key(1), step.key((1,)), step.key(((1,), {})), step.key(1, 2), step.key()}) == 5
+    inputs = [1, (1,), ((1,), {}), ((1, 2), {}), ((), {})]
+    assert len({*map(step.key, inputs), step.key(1, 2), step.key(), step.key(x=1)}) == 8
 
 
 def test_unstable_steps_work_in_memory(calls):
@@ -206,6 +207,16 @@ def test_configuration_is_in_the_key(tmp_path, calls):
     two, three, other = Scale(2.0), Scale(3.0), Scale(2.0, backend="b")
     assert on_disk(two, tmp_path)(5) == 10 and on_disk(three, tmp_path)(5) == 15
     assert on_disk(other, tmp_path)(5) == 10 and calls == [5, 5]
+
+
+@pytest.mark.parametrize("input_key", [None, lambda *args, **kwargs: 0])
+def test_configuration_is_in_the_key_of_every_form_of_call(tmp_path, input_key):
+    """Also where the step takes several arguments, or input_key stands for them."""
+    for a, b in ((Scale(2.0), Scale(3.0)), (square, add)):
+        one, two = CachedStep(a, {}, input_key), CachedStep(b, {}, input_key)
+        for args, kwargs in (((1,), {}), ((1, 2), {}), ((), {"x": 1}), ((), {})):
+            assert one.key(*args, **kwargs) != two.key(*args, **kwargs)
+            assert one.key(*args, **kwargs) == CachedStep(a, {}, input_key).key(*args, **kwargs)
 
 
 def test_step_half_is_computed_once(tmp_path, calls):
