@@ -346,7 +346,7 @@ def test_waiting_is_bounded(tmp_path):
     first = threading.Thread(target=step, args=(1,))
     first.start()
     hanging.wait()
-    assert step(1) == 1
+    assert step(1) == 1 and first.is_alive()  # it did not wait for the other's end
     let_go.set()
     first.join()
 
@@ -501,3 +501,25 @@ def test_import_stays_light():
     assert {"CachedStep", "FileCache", "CacheMismatchError"} <= set(dir(ingot))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         ingot.nonsense
+
+
+def test_edited_call_of_an_object_is_another_step(tmp_path, program):
+    """An object's fingerprint has its class by name; a step is what it does."""
+    text = """
+        import dataclasses, ingot
+        @dataclasses.dataclass
+        class Power:
+            n: int
+            def __call__(self, x):
+                return x ** self.n
+        def run(path):
+            return ingot.CachedStep(Power(2)).persistent(path)(3)
+    """
+    module = tmp_path / "powermod.py"
+    code = f"import powermod\nprint(powermod.run({program.path!r}))"
+    module.write_text(textwrap.dedent(text))
+    assert finish(program(code)) == "9\n"
+    module.write_text("# moved\n" + textwrap.dedent(text))
+    assert finish(program(code)) == "9\n" and len(FileCache(program.path)) == 1
+    module.write_text(textwrap.dedent(text).replace("x ** self.n", "x ** self.n + 1"))
+    assert finish(program(code)) == "10\n" and len(FileCache(program.path)) == 2
