@@ -14,7 +14,7 @@ kernel that is not in the cache yet, or with the first conversion that needs the
 """
 
 from ingot import math, types
-from ingot._annotations import Template, ref, template
+from ingot._annotations import Template, ref, sparse_matrix_builder, template
 from ingot._arch import amdgpu, arm64, cpu, cuda, gpu, interp, metal, python, vulkan, x64, x86_64
 from ingot._core import (
     DType,
@@ -148,15 +148,20 @@ _LAZY = {
 }
 
 
+_MODULES = ("algorithms", "linalg")
+
+
 def __getattr__(name):
     home = _LAZY.get(name)
-    if home is None:
+    if home is None and name not in _MODULES:
         raise AttributeError(f"module 'ingot' has no attribute {name!r}")
     import importlib
 
+    if home is None:
+        return importlib.import_module(f"ingot.{name}")
     value = globals()[name] = getattr(importlib.import_module(home), name)
     return value
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_MODULES})

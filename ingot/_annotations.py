@@ -99,7 +99,15 @@ class Ref:
         return f"ref({self.dtype})"
 
 
+class SparseMatrixBuilderType:
+    """A parameter that is a `qd.linalg.SparseMatrixBuilder`: `A[i, j] += x` adds an entry."""
+
+    __slots__ = ()
+    _ingot_passing = "template"
+
+
 template = Template
 ref = Ref
+sparse_matrix_builder = SparseMatrixBuilderType
 ndarray = NdarrayType
 NDArray = NdarrayType

@@ -1,6 +1,6 @@
 """Types for annotations: `qd.types.ndarray`, `qd.types.NDArray[...]`, and the dtypes."""
 
-from ingot._annotations import NDArray, NdarrayType, Template, ndarray, ref, template
+from ingot._annotations import NDArray, NdarrayType, Template, ndarray, ref, sparse_matrix_builder, template
 from ingot._core import (
     f16,
     f32,
@@ -31,6 +31,7 @@ from ingot.types.compound import matrix, vector
 
 __all__ = [
     "NDArray", "NdarrayType", "Template", "f16", "f32", "f64", "float16", "float32", "float64",
-    "i16", "i32", "i64", "i8", "int16", "int32", "int64", "int8", "matrix", "ndarray", "template", "u1",
-    "u16", "u32", "u64", "u8", "uint1", "uint16", "uint32", "uint64", "uint8", "vector",
+    "i16", "i32", "i64", "i8", "int16", "int32", "int64", "int8", "matrix", "ndarray", "ref",
+    "sparse_matrix_builder", "template", "u1", "u16", "u32", "u64", "u8", "uint1", "uint16", "uint32",
+    "uint64", "uint8", "vector",
 ]

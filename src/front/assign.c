@@ -402,11 +402,54 @@ static ing_status aug_target(frame *fr, ing_node target, value *out) {
     return ing_front_name_read(fr, target, slot - 1, out);
 }
 
+/* x[i, j] += v of a Python object is a call of its func `_kernel_add(i, j, v)`, if it has
+ * one: how a sparse matrix is filled. Names and attributes can be read twice. */
+static ing_status add_to_object(frame *fr, ing_node n, bool *done) {
+    const struct nf_AUGASSIGN *f = NF(fr->t, n, AUGASSIGN);
+    *done = false;
+    if (fr->t->nodes.at[f->target].kind != ING_NODE_SUBSCRIPT) return ING_OK;
+    const struct nf_SUBSCRIPT *place = NF(fr->t, f->target, SUBSCRIPT);
+    uint8_t kind = fr->t->nodes.at[place->value].kind;
+    if (kind != ING_NODE_NAME && kind != ING_NODE_ATTRIBUTE) return ING_OK;
+    value base, fn, index, v, *items = &index, zero = ing_front_int(0);
+    ING_TRY(ing_front_expr_forced(fr, place->value, &base));
+    if (base.kind != V_SEEN || base.seen != ING_GATE_OBJECT) return ING_OK;
+    ING_TRY(ing_front_thing_attr(fr, f->target, base.gref, "_kernel_add", &fn));
+    if (fn.kind == V_VOID) return ING_OK;
+    ING_TRY(ing_front_force(fr, f->target, &fn));
+    if (fn.kind != V_FUNC) return ING_OK;
+    if (f->op != ING_AST_Add && f->op != ING_AST_Sub)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "use += or -=", "only += and -= work on elements of %s",
+            ing_front_describe(fr, &base));
+    uint32_t count = 1;
+    bool ok = true;
+    ING_TRY(ing_front_expr_forced(fr, place->slice, &index));
+    if (!ing_front_is_scalar(&index))
+        ING_TRY(ing_front_items(fr, place->slice, &index, &items, &count, &ok));
+    if (!ok) items = &index, count = 1;
+    value *args = ING_NEW_ARRAY(&fr->lo->arena, (size_t)count + 1, value);
+    ing_node *at = ING_NEW_ARRAY(&fr->lo->arena, (size_t)count + 1, ing_node);
+    if (!args || !at)
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling");
+    for (uint32_t i = 0; i < count; i++) args[i] = items[i], at[i] = place->slice;
+    ING_TRY(ing_front_expr_forced(fr, f->value, &v));
+    if (f->op == ING_AST_Sub)
+        ING_TRY(ing_front_binary(fr, n, ING_AST_Sub, &zero, &v, &v));
+    args[count] = v, at[count] = f->value;
+    call_args a = {.at = args, .node = at, .n = count + 1};
+    *done = true;
+    return ing_front_call_func(fr, n, &fn, &a, &index);
+}
+
 ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
     (void)out;
     const struct nf_AUGASSIGN *f = NF(fr->t, n, AUGASSIGN);
     value ref, v, old;
     ing_ir_atomic atomic;
+    bool done = false;
+    ING_TRY(add_to_object(fr, n, &done));
+    if (done) return ING_OK;
     ING_TRY(aug_target(fr, f->target, &ref));
     ING_TRY(ing_front_expr_forced(fr, f->value, &v));
     bool tensor = ing_front_is_tensor(fr, &ref) || ing_front_is_tensor(fr, &v);

@@ -28,6 +28,7 @@ static const ing_py_part parts[] = {
     {ing_py_fingerprint_add, ing_py_fingerprint_traverse, ing_py_fingerprint_clear,
      ing_py_fingerprint_fini},
     {ing_py_filecache_add, NULL, NULL, NULL},
+    {ing_py_sparse_add, NULL, NULL, NULL},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 

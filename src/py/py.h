@@ -165,6 +165,10 @@ int ing_py_scalar_store(ing_py_state *st, ing_dtype t, void *at, PyObject *value
 ing_py_num ing_py_num_load(ing_dtype t, const void *at);
 void ing_py_num_store(ing_dtype t, void *at, ing_py_num v);
 
+/* ---- sparse.c ------------------------------------------------------------------------------- */
+
+int ing_py_sparse_add(PyObject *module, ing_py_state *st);
+
 /* ---- intrinsic.c ---------------------------------------------------------------------------- */
 
 int ing_py_intrinsic_add(PyObject *module, ing_py_state *st);
