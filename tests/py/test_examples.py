@@ -92,3 +92,20 @@ def test_demo_writes_pictures_and_a_table(tmp_path, cache_dir):
         assert png.size == (800, 486)
     with Image.open(tmp_path / "out" / "demo.gif") as gif:
         assert gif.size == (400, 120) and gif.n_frames > 20
+
+
+def test_newton_overflow(tmp_path):
+    """Every point that arrives is in the list once, however often the list had to grow."""
+    picture = tmp_path / "newton.png"
+    out = run(EXAMPLES / "newton_overflow.py", "--size", 60, "--out", picture)
+    assert picture.stat().st_size > 1000 and "arrived" in out
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        import newton_overflow
+    finally:
+        sys.path.remove(str(EXAMPLES))
+    qd.init()
+    ends, results, history, grown = newton_overflow.solve(60, room=100)
+    assert grown >= 5 and len(np.unique(results)) == len(results) == 3600
+    assert np.abs(ends[results] ** 3 - 1).max() < 1e-4
+    assert history[-1] == 0 and (np.diff(history) <= 0).all()
