@@ -82,10 +82,14 @@ def define(qd, array):
     @qd.kernel
     def prefix(a: i1, b: i1):
         for d in qd.static(range(0, LOOPS, 2)):
-            for i in range(a.shape[0]):
-                b[i] = a[i] + (a[i - 2**d] if i >= 2**d else 0)
-            for i in range(a.shape[0]):
-                a[i] = b[i] + (b[i - 2**(d + 1)] if i >= 2**(d + 1) else 0)
+            for i in range(2**d):
+                b[i] = a[i]
+            for i in range(2**d, a.shape[0]):
+                b[i] = a[i] + a[i - 2**d]
+            for i in range(2**(d + 1)):
+                a[i] = b[i]
+            for i in range(2**(d + 1), a.shape[0]):
+                a[i] = b[i] + b[i - 2**(d + 1)]
 
     return {k: v for k, v in locals().items() if k in SIZES}
 

@@ -93,7 +93,11 @@ def mandelbrot(n):
 def prefix(a, b):
     for d in range(0, 20, 2):
         s, s2 = 1 << d, 1 << (d + 1)
-        for i in prange(a.shape[0]):
-            b[i] = a[i] + (a[i - s] if i >= s else 0)
-        for i in prange(a.shape[0]):
-            a[i] = b[i] + (b[i - s2] if i >= s2 else 0)
+        for i in prange(s):
+            b[i] = a[i]
+        for i in prange(s, a.shape[0]):
+            b[i] = a[i] + a[i - s]
+        for i in prange(s2):
+            a[i] = b[i]
+        for i in prange(s2, a.shape[0]):
+            a[i] = b[i] + b[i - s2]

@@ -100,9 +100,13 @@ void prefix(n_t n, int *restrict a, int *restrict b) {
     for (int d = 0; d < 20; d += 2) {
         n_t s = (n_t)1 << d, s2 = s * 2;
         #pragma omp parallel for simd schedule(static)
-        for (n_t i = 0; i < n; i++) b[i] = a[i] + (i >= s ? a[i - s] : 0);
+        for (n_t i = 0; i < s; i++) b[i] = a[i];
         #pragma omp parallel for simd schedule(static)
-        for (n_t i = 0; i < n; i++) a[i] = b[i] + (i >= s2 ? b[i - s2] : 0);
+        for (n_t i = s; i < n; i++) b[i] = a[i] + a[i - s];
+        #pragma omp parallel for simd schedule(static)
+        for (n_t i = 0; i < s2; i++) a[i] = b[i];
+        #pragma omp parallel for simd schedule(static)
+        for (n_t i = s2; i < n; i++) a[i] = b[i] + b[i - s2];
     }
 }
 """

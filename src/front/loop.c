@@ -74,16 +74,18 @@ static ing_status bind_indices(frame *fr, const run *r, const value *index) {
 
 /* ---- run-time loops ---------------------------------------------------------------------------- */
 
-/* The index of each axis from the flat one; flat is i64, its parts are i32. */
-static void split_index(frame *fr, const run *r, const uint32_t *stride, uint32_t flat,
+/* The index of each axis from the flat one; flat is i64, its parts are i32. The innermost
+ * first: then one pair of quotient and remainder uses the flat index itself, as the split
+ * into rows wants it (src/pass/rows.c). */
+static void split_index(frame *fr, const run *r, const uint32_t *width, uint32_t flat,
                         value *index) {
     ing_ir_builder *b = &fr->b;
-    for (uint32_t p = 0; p < r->n; p++) {
+    for (uint32_t p = r->n; p-- > 0;) {
         uint32_t x = flat;
         if (r->n > 1) {
-            if (p + 1 < r->n) {
-                x = ing_ir_emit(b, ING_OP_DIV, ING_I64, flat, stride[p], 0);
-                flat = ing_ir_emit(b, ING_OP_REM, ING_I64, flat, stride[p], 0);
+            if (p > 0) {
+                x = ing_ir_emit(b, ING_OP_REM, ING_I64, flat, width[p], 0);
+                flat = ing_ir_emit(b, ING_OP_DIV, ING_I64, flat, width[p], 0);
             }
             x = ing_front_emit_cast(fr, x, ING_I64, ING_I32);
         }
@@ -93,7 +95,7 @@ static void split_index(frame *fr, const run *r, const uint32_t *stride, uint32_
     }
 }
 
-static ing_status loop_body(frame *fr, const run *r, const uint32_t *stride,
+static ing_status loop_body(frame *fr, const run *r, const uint32_t *width,
                             uint32_t index, bool parallel) {
     loop l = {.outer = fr->loops, .parallel = parallel};
     bool outer = fr->in_parallel;
@@ -103,7 +105,7 @@ static ing_status loop_body(frame *fr, const run *r, const uint32_t *stride,
     ing_status s = ing_front_nest(fr, r->node);
     l.control = fr->control;
     fr->loops = &l;
-    split_index(fr, r, stride, index, parts);
+    split_index(fr, r, width, index, parts);
     if (s == ING_OK) s = bind_indices(fr, r, parts);
     flow inner = FLOW_NEXT;
     if (s == ING_OK) s = ing_front_block(fr, r->body, &inner);
@@ -120,26 +122,25 @@ static ing_status run_loop(frame *fr, const run *r) {
     bool parallel = top && !fr->serialize_next;
     uint16_t flags = parallel ? ING_IR_PARALLEL : top ? ING_IR_SERIAL : 0;
     fr->serialize_next = false;
-    uint32_t stride[ING_MAX_NDIM], begin, end;
+    uint32_t width[ING_MAX_NDIM], begin, end;
     ing_dtype t = r->n == 1 ? ING_I32 : ING_I64;
     if (r->n == 1) { /* the range itself: no arithmetic in the loop */
         begin = r->at[0].begin ? r->at[0].begin : ing_ir_const_int(b, ING_I32, 0);
         end = r->at[0].extent;
     } else {
         begin = ing_ir_const_int(b, t, 0);
-        end = ing_ir_const_int(b, t, 1);
+        end = 0;
         for (uint32_t p = r->n; p-- > 0;) {
-            stride[p] = end;
-            uint32_t extent = ing_front_emit_cast(fr, r->at[p].extent, ING_I32, t);
-            end =
-                p + 1 == r->n ? extent : ing_ir_emit(b, ING_OP_MUL, t, end, extent, 0);
+            width[p] = ing_front_emit_cast(fr, r->at[p].extent, ING_I32, t);
+            end = p + 1 == r->n ? width[p]
+                                : ing_ir_emit(b, ING_OP_MUL, t, end, width[p], 0);
         }
     }
     run inner = *r;
     if (r->n == 1) inner.at[0].begin = 0;
     uint32_t id = ing_ir_loop_reserve(b, t);
     ing_ir_block_begin(b);
-    ing_status s = loop_body(fr, &inner, stride, id, parallel);
+    ing_status s = loop_body(fr, &inner, width, id, parallel);
     uint32_t body = ing_ir_block_end(b);
     ING_TRY(s);
     b->loc = r->node;

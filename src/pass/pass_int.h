@@ -8,6 +8,7 @@
 ing_status ing_pass_promote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_simplify(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_split(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_demote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_cost(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_rows(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);

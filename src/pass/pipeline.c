@@ -13,6 +13,7 @@ static const struct {
     {"promote", ing_pass_promote},   /* locals assigned once become values */
     {"simplify", ing_pass_simplify}, /* fold constants, drop what is dead */
     {"split", ing_pass_split},       /* the kernel becomes tasks */
+    {"demote", ing_pass_demote},     /* atomics that need not be */
     {"cost", ing_pass_cost},         /* how heavy each task is */
     {"rows", ing_pass_rows},         /* loops over several axes get an inner loop */
     {"reduce", ing_pass_reduce},     /* sums into one place get lanes of their own */
