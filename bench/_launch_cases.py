@@ -215,10 +215,10 @@ def timed(rounds, repeat):
 
 
 def count(library):
-    """Makes one callgrind dump per case, of ROUNDS calls."""
+    """Makes one callgrind dump per case."""
     lib = ctypes.PyDLL(library)
     begin, end = lib.begin, lib.end
-    cases = {"": lambda: None} | make_cases()
+    cases = {"empty": lambda: None} | make_cases()
     del cases["1 ndarray of 1M"]  # of the pool's threads, not of a launch
     rounds = 200
     end(b"start")  # counts what went before
