@@ -18,8 +18,9 @@ struct func_info { /* of one func object: what its annotations say */
     const ing_front_tree *t;
     param_list list;
     ing_gate_param *params;
-    bool early;    /* returns from within a branch or loop, as far as its text tells */
-    bool can_open; /* worth it and possible */
+    bool early;     /* returns from within a branch or loop, as far as its text tells */
+    bool can_open;  /* worth it and possible */
+    bool gradients; /* its text has the word grad */
 };
 
 struct spec {
@@ -159,6 +160,8 @@ static ing_status info_make(call *c, const ing_front_tree *t) {
     info->t = t;
     info->early = returns_early(t, body_of(t), false);
     info->can_open = body_has_phases(t) && !info->early;
+    for (uint32_t i = 0; i < t->atoms.text.len; i++)
+        info->gradients |= strcmp(t->atoms.text.at[i], "grad") == 0;
     ING_TRY(ing_front_params_read(&speak, &info->list));
     uint32_t n = info->list.n, dropped = 0;
     info->params = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_gate_param);
@@ -304,6 +307,17 @@ static ing_status check_ref(frame *fr, ing_node at, const ing_gate_param *p,
                              ing_dtype_name(p->dtype), ing_front_describe(fr, v));
 }
 
+/* The gradient of an array is reached by way of the array as a thing: a func that asks for
+ * it is specialised for this one. */
+static void pass_gradient(call *c, uint32_t i) {
+    value *v = &c->args[i];
+    if (!c->info->gradients || v->kind != V_ARRAY || !v->gref || v->clamp ||
+        !ing_ir_type(c->fr->lo->mod, v->type)->grad)
+        return;
+    *v = (value){.kind = V_SEEN, .seen = ING_GATE_ARRAY, .gref = v->gref};
+    c->refs[i] = v->gref;
+}
+
 static ing_status pass_arg(call *c, uint32_t i) {
     frame *fr = c->fr;
     value *v = &c->args[i];
@@ -323,10 +337,13 @@ static ing_status pass_arg(call *c, uint32_t i) {
     }
     if (p->passing == ING_PASS_ARRAY) {
         v->clamp |= p->clamp && v->kind == V_ARRAY;
-        return ing_front_check_array(fr, at, p, v);
+        ING_TRY(ing_front_check_array(fr, at, p, v));
+        pass_gradient(c, i);
+        return ING_OK;
     }
     if (p->passing == ING_PASS_VIEW) ING_TRY(ing_front_check_view(fr, at, p, v));
     if (p->by_ref) return check_ref(fr, at, p, v);
+    pass_gradient(c, i);
     if (p->passing == ING_PASS_ANY && ing_front_is_scalar(v) && v->kind != V_SEEN)
         return ing_front_load(fr, at, v, v);
     if (v->kind == V_SHAPE) {

@@ -3,6 +3,9 @@
  * each launch instead of being compiled in. Declared types are read by the gate like
  * everything else: the annotation of the parameter, then one FIELD_TYPE step per level. */
 #include "py/kernel.h"
+#include "py/tensor.h"
+
+#include <string.h>
 
 /* The dataclass Field of a name, new reference; NULL without exception = none. */
 static PyObject *field_of(PyObject *cls, PyObject *name) {
@@ -37,12 +40,56 @@ static PyObject *evaluate(PyObject *cls, PyObject *text) {
     return v;
 }
 
+static bool is_union(PyObject *type) {
+    const char *kind = Py_TYPE(type)->tp_name;
+    if (strcmp(kind, "types.UnionType") == 0 || strcmp(kind, "typing.Union") == 0)
+        return true;
+    PyObject *origin = ing_py_attr(type, "__origin__");
+    PyObject *name = origin ? ing_py_attr(origin, "_name") : NULL;
+    bool yes = name && PyUnicode_Check(name) &&
+               PyUnicode_CompareWithASCIIString(name, "Union") == 0;
+    PyErr_Clear();
+    Py_XDECREF(origin);
+    Py_XDECREF(name);
+    return yes;
+}
+
+PyObject *ing_py_strip_optional(PyObject *type, bool *optional) {
+    PyObject *none = (PyObject *)Py_TYPE(Py_None), *inner = NULL;
+    PyObject *args = is_union(type) ? ing_py_attr(type, "__args__") : NULL;
+    if (args && PyTuple_Check(args) && PyTuple_GET_SIZE(args) == 2) {
+        PyObject *a = PyTuple_GET_ITEM(args, 0), *b = PyTuple_GET_ITEM(args, 1);
+        inner = b == none ? a : a == none ? b : NULL;
+    }
+    *optional = inner != NULL;
+    Py_INCREF(inner ? inner : type);
+    Py_XDECREF(args);
+    PyErr_Clear();
+    return inner ? inner : type;
+}
+
 PyObject *ing_py_field_type(PyObject *cls, PyObject *name) {
     PyObject *field = field_of(cls, name);
     PyObject *type = field ? ing_py_attr(field, "type") : NULL;
     if (type && PyUnicode_Check(type)) Py_XSETREF(type, evaluate(cls, type));
+    bool optional = false; /* a dataclass or None: its fields are those of the class */
+    PyObject *inner = type ? ing_py_strip_optional(type, &optional) : NULL;
+    if (optional && ing_py_is_dataclass(inner)) Py_SETREF(type, Py_NewRef(inner));
+    Py_XDECREF(inner);
     Py_XDECREF(field);
     PyErr_Clear();
+    return type;
+}
+
+/* An array that may be missing is asked for (`is None`); a number that may be missing is
+ * what it is at the time. Takes and returns `type`. */
+static PyObject *strip_field(ing_py_state *st, PyObject *type) {
+    bool optional;
+    ing_gate_param p = {0};
+    PyObject *inner = ing_py_strip_optional(type, &optional);
+    if (optional && ing_py_passing_of(st, inner, &p) == ING_OK)
+        Py_SETREF(type, Py_NewRef(inner));
+    Py_DECREF(inner);
     return type;
 }
 
@@ -89,13 +136,18 @@ void ing_py_field_meaning(ing_py_state *st, PyObject *cls, PyObject *name,
     *out = (ing_py_field){0};
     bool final = false;
     PyObject *type = ing_py_field_type(cls, name);
-    if (type) type = strip_final(type, &final);
+    if (type) type = strip_field(st, strip_final(type, &final));
     if (!type) return;
     ing_dtype dtype = ing_py_dtype_from(st, type);
     if (dtype != ING_VOID) {
         bool value = final || wants_value(cls, name);
         out->kind = value ? ING_FIELD_VALUE : ING_FIELD_NUMBER;
         out->dtype = dtype;
+    } else if (ing_py_is_tensor_type(st, type)) {
+        bool value = final || wants_value(cls, name);
+        out->kind = value ? ING_FIELD_VALUE : ING_FIELD_TENSOR;
+        out->dtype = (ing_dtype)((ing_py_tensor_type *)type)->id;
+        out->array.tensor = ((ing_py_tensor_type *)type)->shape;
     } else if (ing_py_is_dataclass(type)) {
         out->kind = ING_FIELD_STRUCT;
     } else if (is_data_oriented(type)) {

@@ -418,7 +418,8 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
 }
 
 static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,
-                              bool kernel, ing_gate_param *out, ing_err *e) {
+                              bool optional, bool kernel, ing_gate_param *out,
+                              ing_err *e) {
     PyObject *name = PyTuple_GET_ITEM(d->names, i);
     const char *text = PyUnicode_AsUTF8(name);
     *out = (ing_gate_param){.passing = ING_PASS_ANY,
@@ -438,6 +439,12 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
         return ING_OK;
     }
     out->dtype = ing_py_dtype_from(st, a);
+    if (optional && (out->dtype != ING_VOID || ing_py_is_tensor_type(st, a)))
+        return ing_py_def_fail(st, d, i, ING_SYNTAX,
+                               "use qd.template() for a value that may be None", e,
+                               "parameter '%s' is a number or None: only arrays and "
+                               "objects can be left out",
+                               text);
     if (out->dtype != ING_VOID) {
         out->passing = ING_PASS_VALUE;
         return ING_OK;
@@ -449,6 +456,7 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
         return ING_OK;
     }
     ing_status s = ing_py_passing_of(st, a, out);
+    out->optional |= optional && out->passing == ING_PASS_ARRAY;
     if (s != ING_DECLINED) return s;
     if (ing_py_is_dataclass(
             a)) { /* its fields are reached like members of a template */
@@ -551,12 +559,14 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         bool is_ret = i == d->n_params;
         PyObject *a = annotation_of(d, annotations,
                                     is_ret ? ret_name : PyTuple_GET_ITEM(d->names, i));
+        bool optional = false;
+        if (a && !is_ret) Py_SETREF(a, ing_py_strip_optional(a, &optional));
         if (!a && PyErr_Occurred())
             s = bad_annotation(st, d, is_ret ? ING_PY_AT_RETURNS : i, e);
         else if (is_ret)
             s = return_meaning(st, d, a, &returns, e);
         else
-            s = one_meaning(st, d, i, a, kernel, &p[i], e);
+            s = one_meaning(st, d, i, a, optional, kernel, &p[i], e);
         if (s == ING_OK && !is_ret)
             PyTuple_SET_ITEM(types, i, Py_NewRef(a ? a : Py_None));
         Py_XDECREF(a);

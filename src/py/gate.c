@@ -6,6 +6,7 @@
  * (what is recorded) and from the kernel's root (where a launch finds it). Path 0: the
  * front end made it from values it already knows; nothing to record. */
 #include "py/kernel.h"
+#include "py/tensor.h"
 
 #include <string.h>
 
@@ -142,13 +143,17 @@ static ing_status declare(ing_py_gate *g, thing from, const char *name, ing_gref
         return path ? ING_PYTHON : no_memory(e);
     }
     ing_py_field_meaning(g->kernel->st, from.type, key, &t->field);
+    ing_hash128 declared = ing_py_field_digest(&t->field);
+    /* What only looks like a vector, a list, is what it is. */
+    if (t->field.kind == ING_FIELD_TENSOR && !ing_py_is_tensor(g->kernel->st, t->obj))
+        t->field.kind = ING_FIELD_OPEN;
     if (t->field.kind == ING_FIELD_STRUCT) {
         t->type = ing_py_field_type(from.type, key);
         t->type_path = path;
     }
     Py_DECREF(key);
     if (t->field.kind == ING_FIELD_REFUSED) return refuse_field(&from, name, e);
-    return record(g, path, ING_ASK_MEANING, ing_py_field_digest(&t->field), e);
+    return record(g, path, ING_ASK_MEANING, declared, e);
 }
 
 /* ---- walking ------------------------------------------------------------------------------ */
@@ -190,6 +195,9 @@ static ing_status gate_attr(void *self, ing_gref of, const char *name, ing_gref 
     ING_TRY(depth_check(g, t.path, e));
     ING_TRY(step_from(g, t, ING_STEP_ATTR, name, 0, out, e));
     if (*out) thing_get(g, *out)->of_module = t.obj && PyModule_Check(t.obj);
+    /* The numbers of a declared vector are one step further. */
+    if (*out && t.field.kind == ING_FIELD_TENSOR && strcmp(name, "_entries") == 0)
+        thing_get(g, *out)->field = t.field;
     return declare(g, t, name, *out, e);
 }
 
@@ -199,7 +207,11 @@ static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
     thing t = *thing_get(g, of);
     ING_TRY(depth_check(g, t.path, e));
     if (k->is_str) return step_from(g, t, ING_STEP_ITEM_STR, k->s, 0, out, e);
-    return step_from(g, t, ING_STEP_ITEM_INT, NULL, k->i, out, e);
+    ING_TRY(step_from(g, t, ING_STEP_ITEM_INT, NULL, k->i, out, e));
+    if (*out && t.field.kind == ING_FIELD_TENSOR && PyList_Check(t.obj))
+        thing_get(g, *out)->field =
+            (ing_py_field){.kind = ING_FIELD_NUMBER, .dtype = t.field.dtype};
+    return ING_OK;
 }
 
 static ing_status gate_key(void *self, ing_gref of, uint32_t i, ing_gref *out,

@@ -342,6 +342,7 @@ typedef enum ing_py_field_kind {
     ING_FIELD_OPEN,    /* nothing is known: its object tells */
     ING_FIELD_NUMBER,  /* read at each launch, as dtype */
     ING_FIELD_VALUE,   /* compiled in */
+    ING_FIELD_TENSOR,  /* a vector or matrix whose numbers are read at each launch */
     ING_FIELD_STRUCT,  /* a dataclass */
     ING_FIELD_ARRAY,   /* see array */
     ING_FIELD_REFUSED, /* a data_oriented class */
@@ -353,6 +354,8 @@ typedef struct ing_py_field { /* what a dataclass says of one of its fields */
     ing_gate_param array;
 } ing_py_field;
 
+/* `T | None` and Optional[T]: T, else the type itself; a new reference. */
+PyObject *ing_py_strip_optional(PyObject *type, bool *optional);
 void ing_py_field_meaning(ing_py_state *st, PyObject *cls, PyObject *name,
                           ing_py_field *out);
 ing_hash128 ing_py_field_digest(const ing_py_field *f);
