@@ -392,6 +392,38 @@ static ing_status contains(frame *fr, ing_node at, const value *l, const value *
     return ING_OK;
 }
 
+static bool is_tuple(const value *v) {
+    return v->kind == V_TUPLE || (v->kind == V_SEEN && v->seen == ING_GATE_TUPLE);
+}
+
+static bool is_enum(const value *v) {
+    return v->kind == V_SEEN && v->seen == ING_GATE_ENUM;
+}
+
+/* A member of a plain enum equals itself and nothing else; one that is a number or a string
+ * as well is compared by that. */
+static bool equals_itself(const value *l, const value *r) {
+    return (is_enum(l) && l->n == ING_ENUM_PLAIN) ||
+           (is_enum(r) && r->n == ING_ENUM_PLAIN);
+}
+
+static bool is_object(const value *v) {
+    return v->kind == V_SEEN && v->seen == ING_GATE_OBJECT;
+}
+
+/* An object may say by itself what it equals (a class derived from str, say), and nobody
+ * asks it (R5). None equals nothing else. */
+static ing_status comparable(frame *fr, ing_node at, const value *l, const value *r) {
+    if ((!is_object(l) || r->kind == V_NONE) && (!is_object(r) || l->kind == V_NONE))
+        return ING_OK;
+    return ing_front_fail_at(
+        fr, at, ING_TYPE,
+        "compare a number, a name or an enum member of it, or compare outside and pass "
+        "the result",
+        "%s cannot be compared in a kernel",
+        ing_front_describe(fr, is_object(l) ? l : r));
+}
+
 ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
                                   const value *left, const value *right, bool *result,
                                   bool *done) {
@@ -409,9 +441,8 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
         *done = true;
         return ING_OK;
     }
-    bool enums = l.kind == V_SEEN && r.kind == V_SEEN && l.seen == ING_GATE_ENUM &&
-                 r.seen == ING_GATE_ENUM && (op == ING_AST_Eq || op == ING_AST_NotEq);
-    if (!enums) {
+    bool equality = op == ING_AST_Eq || op == ING_AST_NotEq;
+    if (!equality || !equals_itself(&l, &r)) {
         ING_TRY(plain(fr, at, &l));
         ING_TRY(plain(fr, at, &r));
     }
@@ -424,7 +455,8 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
         *done = true;
     } else if (op == ING_AST_Eq || op == ING_AST_NotEq) {
         if (l.kind == V_SHAPE || r.kind == V_SHAPE) return ING_OK;
-        if (is_sequence(&l) && is_sequence(&r))
+        ING_TRY(comparable(fr, at, &l, &r));
+        if (is_sequence(&l) && is_sequence(&r) && is_tuple(&l) == is_tuple(&r))
             ING_TRY(equal_items(fr, at, &l, &r, result));
         else
             ING_TRY(same(fr, at, &l, &r, result));

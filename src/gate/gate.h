@@ -45,6 +45,13 @@ typedef enum ing_gate_kind {
     ING_GATE_VIEW, /* a stretch of an array: attrs "arr", "offset" and "size" */
 } ing_gate_kind;
 
+/* What a member of an enum is besides: that decides what it equals. */
+typedef enum ing_gate_enum {
+    ING_ENUM_PLAIN,
+    ING_ENUM_INT, /* IntEnum */
+    ING_ENUM_STR,
+} ing_gate_enum;
+
 typedef struct ing_gate_fact {
     ing_gate_kind kind;
     ing_dtype dtype;
@@ -57,8 +64,9 @@ typedef struct ing_gate_fact {
     double f;
     const char *s; /* STR: text; else a name for messages; lives as long as the gate */
     uint32_t n;
-    uint32_t id;  /* INTRINSIC */
-    uint32_t len; /* TUPLE, LIST, DICT */
+    const char *of; /* ENUM: name of its class */
+    uint32_t id;    /* INTRINSIC */
+    uint32_t len;   /* TUPLE, LIST, DICT; ENUM: ing_gate_enum */
     /* ARRAY: */
     uint8_t ndim;
     uint8_t grad;

@@ -235,6 +235,22 @@ static bool is_number(PyObject *obj) {
            (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyBool_Check(obj));
 }
 
+/* Of a function that was called while compiling: what it is made of, apart from what it
+ * reads. Borrowed from the function. */
+static bool same_function(const ing_py_guard *g, PyObject *fn) {
+    const PyFunctionObject *f = (const PyFunctionObject *)fn;
+    return fn == g->expect && f->func_code == g->code &&
+           f->func_defaults == g->defaults && f->func_kwdefaults == g->kwdefaults;
+}
+
+static void note_function(ing_py_guard *g, PyObject *fn) {
+    const PyFunctionObject *f = (const PyFunctionObject *)fn;
+    Py_XSETREF(g->code, Py_XNewRef(f->func_code));
+    Py_XSETREF(g->defaults, Py_XNewRef(f->func_defaults));
+    Py_XSETREF(g->kwdefaults, Py_XNewRef(f->func_kwdefaults));
+    Py_XSETREF(g->expect, Py_NewRef(fn));
+}
+
 static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     ing_py_kernel *k = m->kernel;
     ing_py_variant *v = m->variant;
@@ -243,7 +259,8 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     PyObject *obj = m->values.at[g.fetch - 1];
     /* What can change in place is looked at each time, wherever its name is. */
     g.always = !v->fetches.at[g.fetch - 1].module_only ||
-               (obj && (PyList_Check(obj) || PyDict_Check(obj)));
+               (obj && (PyList_Check(obj) || PyDict_Check(obj) ||
+                        (q->ask == ING_ASK_SOURCE && PyFunction_Check(obj))));
     if (g.always) v->fetches.at[g.fetch - 1].live = true;
     /* The object may be another one by now than the one that was asked about. */
     ing_hash128 answer;
@@ -252,8 +269,11 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     bool same = obj && ing_hash_eq(answer, q->answer);
     if (same && number) g.number = Py_TYPE(obj);
     if (!ing_vec_push(&v->guards, g)) return no_memory(e);
-    if (same && !number && ing_py_is_atom(k->st, obj))
-        v->guards.at[v->guards.len - 1].expect = Py_NewRef(obj);
+    ing_py_guard *made = &v->guards.at[v->guards.len - 1];
+    if (same && q->ask == ING_ASK_SOURCE && PyFunction_Check(obj))
+        note_function(made, obj);
+    else if (same && !number && ing_py_is_atom(k->st, obj))
+        made->expect = Py_NewRef(obj);
     return ING_OK;
 }
 
@@ -410,15 +430,37 @@ static ing_status fetch_all(ing_py_kernel *k, ing_py_variant *v, PyObject *const
     return ING_OK;
 }
 
-static ing_status guard_holds(ing_py_kernel *k, const ing_py_variant *v,
-                              const ing_py_guard *g, PyObject *const *held,
+/* Calls whose function is another one by now, of the same text: they are made again. */
+static ing_status calls_hold(ing_py_kernel *k, const ing_py_variant *v,
+                             PyObject *const *args, ing_err *e) {
+    for (uint32_t i = 0; i < v->trace.list.len; i++) {
+        ing_question q = v->trace.list.at[i];
+        if (!behind_call(k, q.path)) continue;
+        ing_hash128 answer;
+        ING_TRY(ing_py_answer(k, args, q.path, (ing_ask)q.ask, &answer, e));
+        if (!ing_hash_eq(answer, q.answer)) return ING_DECLINED;
+    }
+    return ING_OK;
+}
+
+static ing_status guard_holds(ing_py_kernel *k, ing_py_variant *v, uint32_t at,
+                              PyObject *const *args, PyObject *const *held,
                               ing_err *e) {
+    const ing_py_guard *g = &v->guards.at[at];
     PyObject *obj = held[g->fetch - 1];
-    if (obj && (obj == g->expect || Py_TYPE(obj) == g->number)) return ING_OK;
+    if (g->code && obj && PyFunction_Check(obj)) {
+        if (same_function(g, obj)) return ING_OK;
+    } else if (obj && (obj == g->expect || Py_TYPE(obj) == g->number)) {
+        return ING_OK;
+    }
     ing_hash128 answer;
     bool number = is_number(obj) && at_launch(v, held, g->fetch);
     ING_TRY(ing_py_answer_of(k, obj, number, g->path, (ing_ask)g->ask, &answer, e));
-    return ing_hash_eq(answer, g->answer) ? ING_OK : ING_DECLINED;
+    if (!ing_hash_eq(answer, g->answer)) return ING_DECLINED;
+    if (!g->code || !obj || !PyFunction_Check(obj)) return ING_OK;
+    ING_TRY(calls_hold(k, v, args, e));
+    note_function(&v->guards.at[at], obj);
+    return ING_OK;
 }
 
 static ing_status all_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
@@ -426,8 +468,7 @@ static ing_status all_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const 
     ING_TRY(fetch_all(k, v, args, clean, held, e));
     uint32_t n_guards = clean ? v->n_always : v->guards.len;
     for (uint32_t i = 0; i < n_guards; i++) {
-        const ing_py_guard *g = &v->guards.at[i];
-        ING_TRY(guard_holds(k, v, g, held, e));
+        ING_TRY(guard_holds(k, v, i, args, held, e));
     }
     return ING_OK;
 }

@@ -188,6 +188,8 @@ typedef struct ing_py_guard {
     PyObject
         *expect; /* owned: an immutable atom, type or function; NULL: by digest (R13) */
     PyTypeObject *number; /* a number read at launch: its type, one of Python's own */
+    PyObject *code, *defaults,
+        *kwdefaults; /* owned: of a Python function that was called; else NULL */
 } ing_py_guard;
 
 typedef enum ing_py_bind_kind {

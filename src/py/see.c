@@ -84,6 +84,10 @@ static ing_status see_enum(PyObject *obj, ing_gate_fact *f, ing_err *e) {
         ING_TRY(s);
     }
     f->kind = ING_GATE_ENUM;
+    f->len = PyLong_Check(obj)      ? ING_ENUM_INT
+             : PyUnicode_Check(obj) ? ING_ENUM_STR
+                                    : ING_ENUM_PLAIN;
+    f->of = Py_TYPE(obj)->tp_name;
     return ING_OK;
 }
 
@@ -290,6 +294,8 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
     }
     case ING_GATE_ENUM:
         ing_hasher_u64(&h, TAG_INT, (uint64_t)f->i);
+        ing_hasher_u64(&h, TAG_LEN, f->len);
+        if (f->len == ING_ENUM_PLAIN) ing_hasher_str(&h, TAG_TYPE, f->of);
         ing_hasher_item(&h, TAG_TEXT, f->s, f->n);
         break;
     case ING_GATE_STR: ing_hasher_item(&h, TAG_TEXT, f->s, f->n); break;

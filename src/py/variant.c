@@ -22,7 +22,13 @@ void ing_py_variant_unref(ing_py_variant *v) {
     ing_free(v->times);
     ing_code_fini(&v->code);
     ing_trace_fini(&v->trace);
-    for (uint32_t i = 0; i < v->guards.len; i++) Py_XDECREF(v->guards.at[i].expect);
+    for (uint32_t i = 0; i < v->guards.len; i++) {
+        const ing_py_guard *g = &v->guards.at[i];
+        Py_XDECREF(g->expect);
+        Py_XDECREF(g->code);
+        Py_XDECREF(g->defaults);
+        Py_XDECREF(g->kwdefaults);
+    }
     for (uint32_t i = 0; i < v->marks.len; i++) Py_XDECREF(v->marks.at[i].dict);
     for (uint32_t i = 0; i < v->messages.len; i++) ing_free(v->messages.at[i]);
     ing_vec_fini(&v->binds);

@@ -69,9 +69,9 @@ static const struct {
     {"obj.scale", {.kind = ING_GATE_FLOAT, .f = 2.5}},
     {"obj.arr", {.kind = ING_GATE_ARRAY, .dtype = ING_I32, .ndim = 1}},
     {"Mode", {.kind = ING_GATE_CLASS}},
-    {"Mode.A", {.kind = ING_GATE_ENUM, .i = 1}},
+    {"Mode.A", {.kind = ING_GATE_ENUM, .i = 1, .len = ING_ENUM_INT}},
     {"Mode.A.value", {.kind = ING_GATE_INT, .i = 1}},
-    {"Mode.B", {.kind = ING_GATE_ENUM, .i = 2}},
+    {"Mode.B", {.kind = ING_GATE_ENUM, .i = 2, .len = ING_ENUM_INT}},
     {"Mode.B.value", {.kind = ING_GATE_INT, .i = 2}},
 };
 

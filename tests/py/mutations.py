@@ -61,6 +61,15 @@ def k(a: A):
         a[0] = x
 """
 
+# Calls a Python function while it is compiled.
+STATIC = """
+@qd.kernel
+def k(a: A):
+    for i in range(1):
+        x = qd.static(f())
+        a[0] = x
+"""
+
 CASES = [
     # ---- names -----------------------------------------------------------------------------
     Case("global int", "N = @@\n" + body("N"), "3", "5", (3, 5), live="m.N = @@"),
@@ -536,4 +545,58 @@ def k(a: A):
         for name in qd.static(D):
             a[0] = a[0] * 10 + D[name]
 """, "'x': 1, 'y': 2", "'y': 2, 'x': 1", (12, 21), live="m.D = {@@}", later=True),
+    # ---- Python at its most dynamic --------------------------------------------------------------
+    Case("class of an object", "class P:\n    n = 3\nclass Q:\n    n = 4\nc = @@()\n" + body("c.n"),
+         "P", "Q", (3, 4), live="m.c.__class__ = m.@@"),
+    Case("bases of a class", "class P:\n    n = 3\nclass Q:\n    n = 4\nclass C(@@):\n    pass\n"
+         + body("C.n"), "P", "Q", (3, 4), live="m.C.__bases__ = (m.@@,)"),
+    Case("attribute of a metaclass", "class M(type):\n    n = @@\nclass C(metaclass=M):\n    pass\n"
+         + body("C.n"), "3", "4", (3, 4), live="m.M.n = @@"),
+    Case("dictionary of an object", "class C:\n    pass\nc = C()\nc.__dict__ = {'n': @@}\n"
+         + body("c.n"), "3", "4", (3, 4), live="m.c.__dict__ = {'n': @@}"),
+    Case("state of a descriptor", """
+class D:
+    def __init__(self, v):
+        self.v = v
+    def __get__(self, obj, cls):
+        return self.v
+class C:
+    n = D(@@)
+c = C()
+""" + body("c.n"), "3", "4", (3, 4), live="m.C.__dict__['n'].v = @@"),
+    Case("__getattribute__", """
+V = @@
+class C:
+    def __getattribute__(self, name):
+        return V if name == "n" else object.__getattribute__(self, name)
+c = C()
+""" + body("c.n"), "3", "4", (3, 4), live="m.V = @@"),
+    Case("name of a module rebound", "import math\nmath.half = @@\n" + body("math.half"), "0.5",
+         "0.25", (0.5, 0.25), live="m.math.half = @@"),
+    Case("name in builtins", "import builtins\nbuiltins.ingot_test_n = @@\n" + body("ingot_test_n"),
+         "3", "4", (3, 4), live="m.builtins.ingot_test_n = @@"),
+    Case("name that hides a builtin one", "import builtins\nbuiltins.ingot_test_m = 3\n@@\n"
+         + body("ingot_test_m"), "pass", "ingot_test_m = 4", (3, 4), live="m.ingot_test_m = 4"),
+    Case("enum of equal names", """
+import enum
+P = enum.IntEnum("E", {"X": 3})
+Q = enum.IntEnum("E", {"X": 4})
+E = @@
+""" + body("E.X"), "P", "Q", (3, 4), live="m.E = m.@@"),
+    Case("list in a tuple", "T = ([1, @@],)\n" + body("T[0][1]"), "3", "4", (3, 4),
+         live="m.T[0][1] = @@"),
+    Case("dict in a dict", "T = {'a': {'b': @@}}\n" + body("T['a']['b']"), "3", "4", (3, 4),
+         live="m.T['a']['b'] = @@"),
+    Case("ordered dict", "import collections\nT = collections.OrderedDict(a=@@)\n" + body("T['a']"),
+         "3", "4", (3, 4), live="m.T['a'] = @@"),
+    Case("last item", "T = [1, 3]\n@@\n" + body("T[-1]"), "pass", "T.append(4)", (3, 4),
+         live="m.T.append(4)"),
+    Case("code of a Python function", "def f():\n    return 3\ndef g():\n    return 4\n@@\n"
+         + STATIC, "pass", "f.__code__ = g.__code__", (3, 4), live="m.f.__code__ = m.g.__code__"),
+    Case("default of a Python function", "def f(v=@@):\n    return v\n" + STATIC, "3", "4", (3, 4),
+         live="m.f.__defaults__ = (@@,)"),
+    Case("keyword default of a Python function", "def f(*, v=@@):\n    return v\n" + STATIC, "3",
+         "4", (3, 4), live="m.f.__kwdefaults__ = {'v': @@}"),
+    Case("Python function of equal text", "def make(n):\n    def f():\n        return n\n"
+         "    return f\nf = make(@@)\n" + STATIC, "3", "4", (3, 4), live="m.f = m.make(@@)"),
 ]

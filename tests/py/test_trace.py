@@ -1,6 +1,7 @@
 """The gate and the trace: what is read is recorded, what changes is seen, lowering is
 deterministic (R4, R6, R7, R11, R13)."""
 
+import enum
 import gc
 import math
 import subprocess
@@ -358,3 +359,82 @@ def test_identity_of_objects_is_refused():
     qd.init()
     with pytest.raises(qd.IngotTypeError, match="cannot be compared"):
         k(qd.ndarray(qd.f32, 1))
+
+
+class Text(str):
+    pass
+
+
+TEXT = Text("x")
+
+
+def test_objects_are_not_asked_what_they_equal():
+    """A class derived from str may say anything; answering for it would be a guess."""
+    import pytest
+
+    @qd.kernel
+    def with_text(x: qd.types.ndarray()):
+        if qd.static(TEXT == "x"):
+            x[0] = 1
+
+    @qd.kernel
+    def with_none(x: qd.types.ndarray()):
+        if qd.static(TEXT != None):  # noqa: E711
+            x[0] = 2
+
+    qd.init()
+    x = qd.ndarray(qd.f32, 1)
+    with pytest.raises(qd.IngotTypeError, match="Text. cannot be compared"):
+        with_text(x)
+    with_none(x)
+    assert x[0] == 2
+
+
+class Number(enum.IntEnum):
+    X = 1
+    Z = 2
+
+
+class OtherNumber(enum.IntEnum):
+    Y = 1
+
+
+class Plain(enum.Enum):
+    X = 1
+    Z = 2
+
+
+class OtherPlain(enum.Enum):
+    X = 1
+
+
+class Name(str, enum.Enum):
+    A = "a"
+
+
+PAIR, SAME_PAIR, LISTED = (1, 2), (1, 2), [1, 2]
+
+COMPARISONS = [
+    "Number.X == OtherNumber.Y", "Number.X == Number.Z", "Number.X == 1", "Number.X == 1.0",
+    "Number.X in (1, 2)", "Number.X < Number.Z", "Number.X is OtherNumber.Y", "Plain.X == Plain.X",
+    "Plain.X == Plain.Z", "Plain.X == OtherPlain.X", "Plain.X == 1", "Plain.X != 1",
+    "Plain.X in (1, 2)", "Plain.X in (Plain.X, Plain.Z)", "Number.X == Plain.X", "Name.A == 'a'",
+    "Name.A == Plain.X", "Plain.X == None", "PAIR == LISTED", "PAIR == SAME_PAIR", "(1, 2) == PAIR",
+    "LISTED == [1, 2]", "PAIR == [1, 2]",
+]
+
+
+def test_compile_time_comparisons_are_pythons(tmp_path):
+    """Enums and sequences equal what they equal in Python."""
+    text = "import ingot as qd\n"
+    for n, what in enumerate(COMPARISONS):
+        text += (f"@qd.kernel\ndef k{n}(x: qd.types.ndarray()):\n    for i in range(1):\n"
+                 f"        x[{n}] = 1 if qd.static({what}) else 0\n")
+    scope = dict(globals())
+    linecache.cache["<comparisons>"] = (len(text), None, text.splitlines(True), "<comparisons>")
+    exec(compile(text, "<comparisons>", "exec"), scope)
+    qd.init(opt_level=0)
+    x = qd.ndarray(qd.i32, len(COMPARISONS))
+    for n, what in enumerate(COMPARISONS):
+        scope[f"k{n}"](x)
+        assert bool(x[n]) == eval(what), what
