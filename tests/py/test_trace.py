@@ -3,6 +3,7 @@ deterministic (R4, R6, R7, R11, R13)."""
 
 import enum
 import gc
+import linecache
 import math
 import subprocess
 import sys
