@@ -51,6 +51,21 @@ static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
     return d->text || d->why ? 0 : -1;
 }
 
+/* A function of this package, whose files do not change while it runs: its text is read when
+ * a kernel uses it, so that importing the package reads none of its files. */
+static bool is_ours(PyObject *fn) {
+    PyObject *name = PyDict_GetItemString(PyFunction_GET_GLOBALS(fn), "__name__");
+    const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    if (!s) PyErr_Clear();
+    return s && strncmp(s, "ingot.", 6) == 0;
+}
+
+void ing_py_def_text(ing_py_state *st, ing_py_def *d) {
+    if (!d->text_later) return;
+    d->text_later = false;
+    if (take_text(st, d, NULL) < 0) PyErr_Clear();
+}
+
 /* Parameter names: co_varnames begins with them. */
 static int take_names(ing_py_def *d) {
     PyCodeObject *code = code_of(d->fn);
@@ -94,7 +109,10 @@ int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *sou
         return -1;
     }
     d->fn = Py_NewRef(fn);
-    if (take_names(d) < 0 || take_defaults(d) < 0 || take_text(st, d, source) < 0) {
+    d->text_later = !source && is_ours(fn);
+    d->first_line = (uint32_t)code_of(d->fn)->co_firstlineno;
+    if (take_names(d) < 0 || take_defaults(d) < 0 ||
+        (!d->text_later && take_text(st, d, source) < 0)) {
         ing_py_def_fini(d);
         return -1;
     }
@@ -206,6 +224,7 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
                            ing_err *e) {
     if (!d->tree) {
         if (is_lambda(d)) return lambda_error(d, e);
+        ing_py_def_text(st, d);
         if (!d->text) return no_text(d, e);
         ING_TRY(check_held(d, e));
         const char *file = PyUnicode_AsUTF8(code_of(d->fn)->co_filename);

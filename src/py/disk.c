@@ -72,6 +72,7 @@ static bool alias_key(ing_py_def *d, ing_hash128 *out) {
 
 ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *tree) {
     ing_hash128 key;
+    ing_py_def_text(st, d);
     if (!alias_key(d, &key)) return ING_DECLINED;
     ing_store *store = disk_begin(st);
     if (!store) return ING_DECLINED;
@@ -90,6 +91,7 @@ ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *t
 
 void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree) {
     ing_hash128 key;
+    ing_py_def_text(st, d);
     if (!alias_key(d, &key)) return;
     ing_store *store = disk_begin(st);
     if (!store) return;

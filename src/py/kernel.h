@@ -68,7 +68,8 @@ typedef struct ing_py_def {
     PyObject
         *text; /* bytes: raw lines of the def; NULL: `why` says why there are none */
     PyObject *why;
-    PyObject *held; /* set until parsed: what to compare with (source.c) */
+    PyObject *held;  /* set until parsed: what to compare with (source.c) */
+    bool text_later; /* not taken yet: ing_py_def_text */
     uint32_t first_line;
     ing_front_tree *tree; /* NULL until parsed */
     ing_hash128 digest; /* of the tree, once known: parsed, or told by an alias (R9) */
@@ -86,6 +87,8 @@ typedef struct ing_py_def {
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source);
 void ing_py_def_fini(ing_py_def *d);
 int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg);
+/* Takes the text if that was put off; without one, `why` says why. */
+void ing_py_def_text(ing_py_state *st, ing_py_def *d);
 /* Parses on first use. */
 ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
                            ing_err *e);

@@ -320,6 +320,31 @@ def test_a_hit_asks_for_nothing_to_be_written(tmp_path, cache_dir):
         flag in x for flag in ("O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"))]
 
 
+@needs("strace")
+def test_each_file_is_read_once(tmp_path, cache_dir):
+    """20 kernels of one module: Python opens its file to import it, and Ingot once for all."""
+    body = "@qd.kernel\ndef k{0}(a: A):\n    for i in range(a.shape[0]):\n        a[i] = i + {0}\n"
+    (tmp_path / "many.py").write_text("import ingot as qd\nA = qd.types.ndarray()\n"
+                                      + "".join(body.format(n) for n in range(20)))
+    path = write(tmp_path, """
+        import many
+        a = qd.ndarray(qd.i32, 4)
+        for n in range(20):
+            getattr(many, f"k{n}")(a)
+            assert a[3] == 3 + n
+        """)
+    run(path)
+    log = tmp_path / "log"
+    subprocess.run(["strace", "-f", "-e", "trace=openat", "-o", str(log), sys.executable, "-B",
+                    str(path)], check=True)
+    lines = [x for x in log.read_text().splitlines() if "= -1" not in x]
+    opened = [x for x in lines if 'many.py"' in x]
+    assert len(opened) == 2, opened
+    # Ingot's own files are opened by Python's import, as .py or .pyc, and by nobody else.
+    ours = [x.split('"')[1] for x in lines if "/ingot/" in x and '.py"' in x]
+    assert len(ours) == len(set(ours)), ours
+
+
 LIGHT = """
 import sys
 import ingot as qd
