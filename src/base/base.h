@@ -247,35 +247,36 @@ size_t ing_os_page(void);
 
 /* ---- counters: what happened, for tests and for `stat` ---------------------------------- */
 
-#define ING_COUNTER_LIST(X)                                                         \
-    X(PARSES, "parses")             /* function texts parsed */                     \
-    X(LOWERINGS, "lowerings")       /* kernels lowered to IR */                     \
-    X(FUNC_LOWERED, "func_lowered") /* func specialisations lowered */              \
-    X(FUNC_SHARED, "func_shared")   /* uses of an existing specialisation */        \
-    X(VARIANTS, "variants")         /* variants made */                             \
-    X(VARIANT_HITS, "variant_hits") /* launches served by the tree, not the plan */ \
-    X(KERNEL_DISK_HITS, "kernel_disk_hits") /* variants restored from the store */  \
-    X(KERNEL_STORED, "kernel_stored")       /* variants published */                \
-    X(TRACE_CONFLICTS,                                                              \
-      "trace_conflicts") /* a tree that lowering contradicts: dropped */            \
-    X(SOURCE_ALIAS_HITS, "source_alias_hits") /* texts known without parsing */     \
-    X(IMAGE_COMPILES, "image_compiles")       /* tasks compiled by a helper */      \
-    X(IMAGE_DISK_HITS, "image_disk_hits")     /* images mapped from the store */    \
-    X(IMAGE_MEMORY_HITS, "image_memory_hits")                                       \
-    X(HELPERS_STARTED, "helpers_started")                                           \
-    X(HELPER_RETRIES, "helper_retries")                                             \
-    X(STORE_PUBLISHED, "store_published")                                           \
-    X(STORE_BAD_ENTRY, "store_bad_entry") /* damaged: checksum, size, magic */      \
-    X(STORE_FOREIGN, "store_foreign")     /* wrong owner or mode */                 \
-    X(STORE_IO_ERRORS, "store_io_errors")                                           \
-    X(STORE_HITS, "store_hits") /* values found and decoded */                      \
-    X(STORE_MISSES, "store_misses")                                                 \
-    X(STORE_EVICTED, "store_evicted")                                               \
-    X(STORE_TOO_LARGE, "store_too_large") /* beyond a bound: not stored */          \
-    X(LEASES_TAKEN, "leases_taken")                                                 \
-    X(LEASE_WAITS, "lease_waits")     /* waited for another's work */               \
-    X(LEASES_HEALED, "leases_healed") /* left by the dead, taken away */            \
-    X(LAUNCHES, "launches")                                                         \
+#define ING_COUNTER_LIST(X)                                                           \
+    X(PARSES, "parses")             /* function texts parsed */                       \
+    X(LOWERINGS, "lowerings")       /* kernels lowered to IR */                       \
+    X(FUNC_LOWERED, "func_lowered") /* func specialisations lowered */                \
+    X(FUNC_SHARED, "func_shared")   /* uses of an existing specialisation */          \
+    X(VARIANTS, "variants")         /* variants made */                               \
+    X(VARIANT_HITS, "variant_hits") /* launches served by the tree, not the plan */   \
+    X(KERNEL_DISK_HITS, "kernel_disk_hits") /* variants restored from the store */    \
+    X(KERNEL_STORED, "kernel_stored")       /* variants published */                  \
+    X(TRACE_CONFLICTS,                                                                \
+      "trace_conflicts") /* a tree that lowering contradicts: dropped */              \
+    X(SOURCE_ALIAS_HITS, "source_alias_hits") /* texts known without parsing */       \
+    X(IMAGE_COMPILES, "image_compiles")       /* tasks compiled by a helper */        \
+    X(IMAGE_WAITS, "image_waits")             /* for another process that compiles */ \
+    X(IMAGE_DISK_HITS, "image_disk_hits")     /* images mapped from the store */      \
+    X(IMAGE_MEMORY_HITS, "image_memory_hits")                                         \
+    X(HELPERS_STARTED, "helpers_started")                                             \
+    X(HELPER_RETRIES, "helper_retries")                                               \
+    X(STORE_PUBLISHED, "store_published")                                             \
+    X(STORE_BAD_ENTRY, "store_bad_entry") /* damaged: checksum, size, magic */        \
+    X(STORE_FOREIGN, "store_foreign")     /* wrong owner or mode */                   \
+    X(STORE_IO_ERRORS, "store_io_errors")                                             \
+    X(STORE_HITS, "store_hits") /* values found and decoded */                        \
+    X(STORE_MISSES, "store_misses")                                                   \
+    X(STORE_EVICTED, "store_evicted")                                                 \
+    X(STORE_TOO_LARGE, "store_too_large") /* beyond a bound: not stored */            \
+    X(LEASES_TAKEN, "leases_taken")                                                   \
+    X(LEASE_WAITS, "lease_waits")     /* waited for another's work */                 \
+    X(LEASES_HEALED, "leases_healed") /* left by the dead, taken away */              \
+    X(LAUNCHES, "launches")                                                           \
     X(LAUNCH_INLINE, "launch_inline") /* ran whole on the calling thread */
 
 typedef enum ing_counter {

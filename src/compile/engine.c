@@ -208,14 +208,48 @@ static ing_status image_publish(ing_engine *g, ing_hash128 key, const ing_bytes 
     return ing_image_load(-1, image->at, image->len, out, e);
 }
 
+/* Of several processes that miss one image, one compiles and the others wait for it: a
+ * bounded time, then they compile too. */
+#define COMPILE_NS (60ull * 1000000000)
+
+/* ING_OK: another one published it. ING_DECLINED: compile; *lease is held if *held. */
+static ing_status image_await(ing_engine *g, ing_hash128 key, ing_lease *lease,
+                              bool *held, ing_image **out) {
+    uint64_t end = ing_os_now_ns() + COMPILE_NS;
+    *held = false;
+    if (!g->store) return ING_DECLINED;
+    for (;;) {
+        ing_lease_state state =
+            ing_lease_take(g->store, ING_ENTRY_IMAGE, key, COMPILE_NS, lease);
+        *held = state == ING_LEASE_HELD;
+        uint64_t now = ing_os_now_ns();
+        if (state == ING_LEASE_IMPOSSIBLE || now >= end) return ING_DECLINED;
+        if (state == ING_LEASE_BUSY) {
+            ing_count(g->counters, ING_COUNT_IMAGE_WAITS);
+            ing_lease_wait(g->store, ING_ENTRY_IMAGE, key, end - now);
+        }
+        /* Whoever held it before has published, or failed. */
+        if (image_from_store(g, key, out) == ING_OK) {
+            if (*held) ing_lease_release(lease);
+            *held = false;
+            return ING_OK;
+        }
+        if (*held) return ING_DECLINED;
+    }
+}
+
 static ing_status image_build(ing_engine *g, ing_hash128 key, const ing_ir_mod *task,
                               const image_job *job, ing_image **out, ing_err *e) {
+    ing_lease lease;
+    bool held = false;
     ing_status s = image_from_store(g, key, out);
+    if (s == ING_DECLINED) s = image_await(g, key, &lease, &held, out);
     if (s != ING_DECLINED) return s;
     ing_bytes image;
     ing_bytes_init(&image);
     s = image_compile(g, task, job, &image, e);
     if (s == ING_OK) s = image_publish(g, key, &image, out, e);
+    if (held) ing_lease_release(&lease);
     ing_bytes_fini(&image);
     return s;
 }
