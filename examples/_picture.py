@@ -1,5 +1,9 @@
 """Colours for the demo: maps numbers to pixels and writes a PNG and an animated GIF."""
 
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from PIL import Image
 
@@ -11,7 +15,7 @@ SPEED = ["#0b0d14", "#2a1a4a", "#63236b", "#a83266", "#e2604d", "#f9a857", "#fdf
 SOLID = (205, 210, 218)
 
 
-def ramp(anchors, n=256):
+def ramp(anchors: Sequence[str], n: int = 256) -> Any:
     """n x 3 bytes."""
     rgb = np.array([[int(a[i : i + 2], 16) for i in (1, 3, 5)] for a in anchors], float)
     at = np.linspace(0, len(anchors) - 1, n)
@@ -19,18 +23,18 @@ def ramp(anchors, n=256):
     return np.stack(columns, axis=1).round().astype(np.uint8)
 
 
-def level(values, low, high, n=256):
+def level(values: Any, low: float, high: float, n: int = 256) -> Any:
     """Numbers between low and high to 0 .. n - 1."""
     return (np.clip((values - low) / (high - low), 0, 1) * (n - 1)).round().astype(np.uint8)
 
 
-def curl_index(curl, scale, n=256):
+def curl_index(curl: Any, scale: float, n: int = 256) -> Any:
     """Vorticity with weak swirls lifted: the square root keeps the sign."""
     x = np.clip(curl / scale, -1, 1)
     return level(np.sign(x) * np.sqrt(np.abs(x)), -1, 1, n)
 
 
-def still(curl, speed, solid, inflow, scale):
+def still(curl: Any, speed: Any, solid: Any, inflow: float, scale: float) -> Image.Image:
     """Vorticity above, speed below, as an RGB image."""
     top = ramp(CURL)[curl_index(curl, scale)]
     bottom = ramp(SPEED)[level(speed, 0, 1.5 * inflow)]
@@ -40,7 +44,7 @@ def still(curl, speed, solid, inflow, scale):
     return Image.fromarray(np.concatenate([top, gap, bottom]))
 
 
-def frame(curl, solid, scale, colours=127):
+def frame(curl: Any, solid: Any, scale: float, colours: int = 127) -> Image.Image:
     """One GIF frame at half size: palette indices, the solid as the last colour."""
     h, w = curl.shape[0] // 2 * 2, curl.shape[1] // 2 * 2
     small = curl[:h, :w].reshape(h // 2, 2, w // 2, 2).mean(axis=(1, 3))
@@ -51,7 +55,7 @@ def frame(curl, solid, scale, colours=127):
     return image
 
 
-def save_gif(path, frames, milliseconds=50):
+def save_gif(path: pathlib.Path, frames: Sequence[Image.Image], milliseconds: int = 50) -> None:
     frames[0].save(
         path, save_all=True, append_images=frames[1:], duration=milliseconds, loop=0,
         optimize=False, disposal=1,

@@ -14,11 +14,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 import ingot as qd
 
+F1 = qd.types.NDArray[qd.f32, Literal[1]]
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 WIDTH, HEIGHT = 800, 240
@@ -32,11 +35,11 @@ GIF_FROM = 0.6  # the wake has to form first
 class Progress:
     """One line, rewritten in place on a terminal, every tenth elsewhere."""
 
-    def __init__(self, total, cells):
+    def __init__(self, total: int, cells: int) -> None:
         self.total, self.cells, self.tenth = total, cells, 0
         self.started = time.perf_counter()
 
-    def show(self, done):
+    def show(self, done: int) -> None:
         part = done / self.total
         seconds = time.perf_counter() - self.started
         rate = done * self.cells / seconds / 1e6
@@ -50,7 +53,7 @@ class Progress:
             print(text, flush=True)
 
 
-def simulate(steps, out):
+def simulate(steps: int, out: pathlib.Path) -> float:
     """Runs the flow; returns cells per second of the steps alone."""
     sys.path.insert(0, str(HERE))
     import _picture
@@ -62,7 +65,8 @@ def simulate(steps, out):
     cells = WIDTH * HEIGHT
     each = max(1, steps // 150)
     print(f"flow past a cylinder: {WIDTH} x {HEIGHT} = {cells:,} cells, {steps:,} steps")
-    frames, busy, done = [], 0.0, 0
+    frames: list[Any] = []
+    busy, done = 0.0, 0
     first_frame = int(steps * GIF_FROM)
     every = max(1, (steps - first_frame) // FRAMES)
     bar = Progress(steps, cells)
@@ -92,18 +96,18 @@ def simulate(steps, out):
 
 
 @qd.kernel
-def touch(a: qd.types.ndarray(qd.f32, 1)):
+def touch(a: F1) -> None:
     for i in range(a.shape[0]):
         a[i] = a[i] + 1.0
 
 
 @qd.kernel
-def saxpy(a: qd.f32, x: qd.types.ndarray(qd.f32, 1), y: qd.types.ndarray(qd.f32, 1)):
+def saxpy(a: qd.f32, x: F1, y: F1) -> None:
     for i in range(x.shape[0]):
         y[i] = a * x[i] + y[i]
 
 
-def best(call, repeat):
+def best(call: Callable[[], object], repeat: int) -> float:
     """Shortest of several times, in seconds."""
     times = []
     for _ in range(repeat):
@@ -113,11 +117,11 @@ def best(call, repeat):
     return min(times)
 
 
-def measure_start(repeat):
+def measure_start(repeat: int) -> tuple[float, float, float]:
     """(cold, warm, bare): seconds of a whole process that runs examples/saxpy.py with an
     empty cache and with a filled one, and of one that imports NumPy alone."""
 
-    def run(*command):
+    def run(*command: str) -> None:
         subprocess.run([sys.executable, *command], check=True, env=env, stdout=subprocess.DEVNULL)
 
     env = dict(os.environ)
@@ -136,24 +140,24 @@ def measure_start(repeat):
     return min(cold), warm, bare
 
 
-def measure_launch(repeat):
+def measure_launch(repeat: int) -> float:
     """Seconds per launch of a kernel with one small ndarray."""
     a = qd.ndarray(qd.f32, (4,))
     touch(a)
     many = range(10_000)
 
-    def launches():
+    def launches() -> None:
         for _ in many:
             touch(a)
 
-    def empty():
+    def empty() -> None:
         for _ in many:
             pass
 
     return (best(launches, repeat) - best(empty, repeat)) / len(many)
 
 
-def measure_saxpy(repeat, n=16 << 20):
+def measure_saxpy(repeat: int, n: int = 16 << 20) -> tuple[float, float]:
     """(GB/s of saxpy, GB/s of NumPy's copy), counting bytes read and written."""
     x, y = qd.ndarray(qd.f32, (n,)), qd.ndarray(qd.f32, (n,))
     x.fill(1.0)
@@ -165,13 +169,13 @@ def measure_saxpy(repeat, n=16 << 20):
     return 12e-9 * n / ours, 8e-9 * n / theirs
 
 
-def table(rows):
+def table(rows: Sequence[tuple[str, str, str]]) -> None:
     width = max(len(name) for name, _, _ in rows)
     for name, value, remark in rows:
         print(f"  {name:<{width}}  {value:>14}  {remark}")
 
 
-def main():
+def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--steps", type=int, default=10_000)
     ap.add_argument("--out", type=pathlib.Path, default=ROOT / "out")

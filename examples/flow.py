@@ -10,23 +10,25 @@ flat parallel loop does the whole grid. Two arrays take turns as source and dest
                     7 4 8
 """
 
+from typing import Any, Literal
+
 import numpy as np
 
 import ingot as qd
 
-F2 = qd.types.ndarray(qd.f32, 2)  # nine densities by cell
-F1 = qd.types.ndarray(qd.f32, 1)  # one number per cell
-I1 = qd.types.ndarray(qd.i32, 1)
+F2 = qd.types.NDArray[qd.f32, Literal[2]]  # nine densities by cell
+F1 = qd.types.NDArray[qd.f32, Literal[1]]  # one number per cell
+I1 = qd.types.NDArray[qd.i32, Literal[1]]
 
 
 @qd.func
-def equilibrium(weight, rho, cu, uu):
+def equilibrium(weight: qd.f32, rho: qd.f32, cu: qd.f32, uu: qd.f32) -> qd.f32:
     """Density in a direction c, from c.u and u.u."""
     return weight * rho * (1.0 + 3.0 * cu + 4.5 * cu * cu - 1.5 * uu)
 
 
 @qd.func
-def set_stream(f: F2, i, u):
+def set_stream(f: F2, i: qd.i32, u: qd.f32) -> None:
     """Puts cell i at rest density, moving to the right with speed u."""
     uu = u * u
     f[0, i] = equilibrium(4.0 / 9.0, 1.0, 0.0, uu)
@@ -41,13 +43,13 @@ def set_stream(f: F2, i, u):
 
 
 @qd.kernel
-def start(f: F2, speed: F1):
+def start(f: F2, speed: F1) -> None:
     for i in range(f.shape[1]):
         set_stream(f, i, speed[i])
 
 
 @qd.kernel
-def step(src: F2, dst: F2, solid: I1, width: qd.i32, omega: qd.f32, inflow: qd.f32):
+def step(src: F2, dst: F2, solid: I1, width: qd.i32, omega: qd.f32, inflow: qd.f32) -> None:
     cells = src.shape[1]
     for i in range(width, cells - width):
         # What travels into this cell.
@@ -112,7 +114,7 @@ def step(src: F2, dst: F2, solid: I1, width: qd.i32, omega: qd.f32, inflow: qd.f
 
 
 @qd.kernel
-def velocity(f: F2, solid: I1, ux: F1, uy: F1):
+def velocity(f: F2, solid: I1, ux: F1, uy: F1) -> None:
     for i in range(ux.shape[0]):
         rho = 0.0
         for q in qd.static(range(9)):
@@ -125,7 +127,7 @@ def velocity(f: F2, solid: I1, ux: F1, uy: F1):
 
 
 @qd.kernel
-def vorticity(ux: F1, uy: F1, out: F1, width: qd.i32):
+def vorticity(ux: F1, uy: F1, out: F1, width: qd.i32) -> None:
     for i in range(width, out.shape[0] - width):
         out[i] = 0.5 * (uy[i + 1] - uy[i - 1] - ux[i + width] + ux[i - width])
 
@@ -133,7 +135,7 @@ def vorticity(ux: F1, uy: F1, out: F1, width: qd.i32):
 class Flow:
     """A channel of width x height cells with a cylinder in it; speed in cells per step."""
 
-    def __init__(self, width, height, radius, reynolds, speed=0.1):
+    def __init__(self, width: int, height: int, radius: float, reynolds: float, speed: float = 0.1) -> None:
         self.width, self.height, self.inflow = width, height, speed
         viscosity = speed * 2.0 * radius / reynolds
         self.omega = 1.0 / (0.5 + 3.0 * viscosity)
@@ -154,12 +156,12 @@ class Flow:
         self.curl = qd.ndarray(qd.f32, (cells,))
         start(self.now, profile)
 
-    def advance(self, steps):
+    def advance(self, steps: int) -> None:
         for _ in range(steps):
             step(self.now, self.next, self.solid, self.width, self.omega, self.inflow)
             self.now, self.next = self.next, self.now
 
-    def picture(self):
+    def picture(self) -> tuple[Any, Any, Any]:
         """(vorticity, speed, solid) as NumPy arrays of height x width."""
         velocity(self.now, self.solid, self.ux, self.uy)
         vorticity(self.ux, self.uy, self.curl, self.width)

@@ -1,14 +1,18 @@
 """The smallest useful program: y = a x + y over a million floats, in parallel."""
 
+from typing import Literal
+
 import numpy as np
 
 import ingot as qd
+
+F1 = qd.types.NDArray[qd.f32, Literal[1]]
 
 qd.init()
 
 
 @qd.kernel
-def saxpy(a: qd.f32, x: qd.types.ndarray(qd.f32, 1), y: qd.types.ndarray(qd.f32, 1)):
+def saxpy(a: qd.f32, x: F1, y: F1) -> None:
     for i in range(x.shape[0]):
         y[i] = a * x[i] + y[i]
 

@@ -46,6 +46,9 @@ class NdarrayType:
             dtype = _element_type(dtype, element_dim, element_shape)
         if dtype is not None and not isinstance(dtype, (DType, TensorType)) and dtype not in _PYTHON_DTYPES:
             raise TypeError(f"qd.types.ndarray: {dtype!r} is no dtype; use for example qd.f32")
+        literal = getattr(ndim, "__args__", None)  # Literal[2], for type checkers
+        if literal is not None and len(literal) == 1:
+            ndim = literal[0]
         if ndim is not None and (type(ndim) is bool or not isinstance(ndim, int) or not 0 <= ndim <= 12):
             raise ValueError(f"qd.types.ndarray: ndim is a number from 0 to 12, not {ndim!r}")
         if needs_grad not in (None, True, False):

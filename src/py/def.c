@@ -436,6 +436,19 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
     return s;
 }
 
+/* typing.Any, which type checkers want where a func takes anything. */
+static bool is_any(PyObject *annotation) {
+    PyObject *name = PyUnicode_FromString("typing");
+    PyObject *typing = name ? PyImport_GetModule(name) : NULL;
+    PyObject *any = typing ? ing_py_attr(typing, "Any") : NULL;
+    bool yes = any == annotation;
+    Py_XDECREF(name);
+    Py_XDECREF(typing);
+    Py_XDECREF(any);
+    PyErr_Clear();
+    return yes;
+}
+
 static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,
                               bool optional, bool kernel, ing_gate_param *out,
                               ing_err *e) {
@@ -445,6 +458,7 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
                             .ndim = -1,
                             .has_default = PyTuple_GET_ITEM(d->defaults, i) != NULL};
     if (!text) return ING_PYTHON;
+    if (!kernel && a && is_any(a)) return ING_OK;
     if (!a) {
         /* `self` of a method has no annotation and is a template. */
         if (kernel && i == 0 && strcmp(text, "self") == 0)
@@ -540,6 +554,7 @@ static ing_status add_return(ing_py_state *st, ing_py_def *d, PyObject *a,
 /* `-> qd.f32`, `-> (qd.i32, qd.f32)`, `-> tuple[int, float]`, `-> None`. */
 static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
                                  ing_gate_returns *out, ing_err *e) {
+    if (a && is_any(a)) a = NULL; /* says as much as no annotation */
     out->given = a != NULL;
     if (!a || a == Py_None) return ING_OK;
     PyObject *items = NULL;
