@@ -142,6 +142,7 @@ _LAZY = {
     "graph_do_while": "ingot.graph",
     "graph_parallel": "ingot.graph",
     "graph_parallel_context": "ingot.graph",
+    "perf_dispatch": "ingot._dispatch",
     "tensor": "ingot._tensor",
     "trace": "ingot.fingerprint",
     "wrap": "ingot._tensor",

@@ -45,11 +45,11 @@ def _eps(A):
 
 @func
 def _floor(A):
-    """Below this the square of a number is lost, beside one."""
+    """The third power of that: far below what rounding leaves of a number near one."""
     if static(A.dtype == f64):
-        return 1e-290
+        return 1.4e-48
     else:
-        return 1e-34
+        return 2.1e-22
 
 
 @func
@@ -76,11 +76,11 @@ def _rotation(difference, twice):
 
 
 @func
-def _unit(w, otherwise):
-    """w with length one; `otherwise` if w is as good as zero."""
+def _unit(w, least, otherwise):
+    """w with length one; `otherwise` if no entry of w is above `least`."""
     m = abs(w).max()
     result = otherwise
-    if m > _floor(w):
+    if m > least:
         v = w / m
         result = v / sqrt(v.dot(v))
     return result
@@ -142,12 +142,14 @@ def _svd(A):
             _order_columns(B, V, p, p + 1)
     U = Matrix.identity(A.dtype, n)
     S = Vector.zero(A.dtype, n)
-    U[:, 0] = _unit(B[:, 0], U[:, 0])
+    least = _floor(A)
+    U[:, 0] = _unit(B[:, 0], least, U[:, 0])
     if static(n == 2):
         U[0, 1], U[1, 1] = -U[1, 0], U[0, 0]
     else:
+        # What rounding left of a column that is zero may point anywhere, along u as well.
         u, b = U[:, 0], B[:, 1]
-        U[:, 1] = _unit(b - u.dot(b) * u, _across(u))
+        U[:, 1] = _unit(b - u.dot(b) * u, max(least, 0.5 * abs(b).max()), _across(u))
         U[:, 2] = u.cross(U[:, 1])
     for k in static(range(n)):
         S[k] = U[:, k].dot(B[:, k])
@@ -277,7 +279,7 @@ def _null_vector(M, otherwise):
     """The vector v of length one that solves M v = 0 best, of a 2x2 matrix that is singular."""
     x, y = M[0, :], M[1, :]
     longer = select(x.dot(x) < y.dot(y), y, x)
-    return _unit(Vector([-longer[1], longer[0]]), otherwise)
+    return _unit(Vector([-longer[1], longer[0]]), _floor(M), otherwise)
 
 
 @real_func
@@ -319,7 +321,7 @@ def eig(A, dt=None):
             v = Vector([B[0, 1], 0.0, -p, values[k, 1]])
             if abs(B[0, 1]) < abs(B[1, 0]):
                 v = Vector([p, values[k, 1], B[1, 0], 0.0])
-            vectors[:, k] = _unit(v, v)
+            vectors[:, k] = _unit(v, 0.0, v)
     return values * up, vectors
 
 

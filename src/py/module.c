@@ -5,6 +5,7 @@
 #include "py/fingerprint.h"
 #include "py/foreign.h"
 #include "py/kernel.h"
+#include "store/store.h"
 
 #include <string.h>
 
@@ -170,6 +171,21 @@ static PyObject *settings(PyObject *module, PyObject *unused) {
     return all;
 }
 
+/* Where compiled code is kept; None: nowhere. */
+static PyObject *cache_dir(PyObject *module, PyObject *unused) {
+    (void)unused;
+    ing_py_state *st = ing_py_state_in(module);
+    if (!st->settings.at[ING_SET_offline_cache]) Py_RETURN_NONE;
+    if (st->cache_dir) return Py_NewRef(st->cache_dir);
+    ing_bytes dir;
+    ing_bytes_init(&dir);
+    bool known = ing_store_default_dir(&dir, NULL) == ING_OK && !dir.failed;
+    PyObject *text =
+        known ? PyUnicode_DecodeFSDefault((const char *)dir.at) : Py_NewRef(Py_None);
+    ing_bytes_fini(&dir);
+    return text;
+}
+
 static PyObject *counters(PyObject *module, PyObject *unused) {
     (void)unused;
     ing_py_state *st = ing_py_state_in(module);
@@ -198,6 +214,7 @@ static const PyMethodDef functions[] = {
     {"configure", configure, METH_O,
      "configure(dict): puts settings in force; those not named get their defaults."},
     {"settings", settings, METH_NOARGS, "The settings in force, as a dict."},
+    {"cache_dir", cache_dir, METH_NOARGS, "Where compiled code is kept, or None."},
     {"counters", counters, METH_NOARGS, "What happened so far, as a dict of counts."},
     {"fail_allocation", fail_allocation, METH_O,
      "For tests: the n-th allocation of the engine fails (0: none). How many were "

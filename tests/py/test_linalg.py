@@ -170,6 +170,16 @@ def test_svd(real, n):
     assert off < bar
 
 
+def test_svd_of_rank_one(real):
+    """Whole numbers: what rotations leave of the other columns is pure rounding, or nothing."""
+    dtype, np_type, bar = real
+    use()
+    rng = np.random.default_rng(SEED)
+    x, y = rng.integers(-3, 4, (2, samples(FULL), 3))
+    off = svd_errors(np_type, dtype, (x[:, :, None] * y[:, None, :]).astype(np_type))
+    assert off < bar
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_svd_denormal(real, n):
     """Without fast_math numbers too small for an exponent of their own count as well."""

@@ -9,8 +9,7 @@ from ingot.compat.quadrants._dispatch import (
     PerformanceDispatcher,
     perf_dispatch,
 )
-
-_parse_force_map = None  # imported by tests of a variable that is not read here
+from ingot.compat.quadrants._dispatch import parse_forced as _parse_force_map  # noqa: F401
 
 __all__ = [
     "DEFAULT_REPEAT_AFTER_COUNT", "NUM_ACTIVE", "NUM_FIRST_WARMUP", "NUM_WARMUP", "DispatchImpl",
