@@ -154,7 +154,7 @@ def _svd(A):
     for k in static(range(n)):
         S[k] = U[:, k].dot(B[:, k])
         if static(k > 0):
-            S[k] = max(min(S[k], S[k - 1]), -S[k - 1])
+            S[k] = max(min(S[k], S[k - 1]), -S[k - 1] if k == n - 1 else 0.0)
     return U, S * up, V
 
 
