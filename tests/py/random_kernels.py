@@ -1,8 +1,8 @@
 """Random kernels for tests/py/test_random_kernels.py: the same seed, the same program.
 
 A program is a text with up to two funcs and one kernel over arrays of every dtype: the
-kernel reads `in_*`, writes `out_*` and updates `acc_*` by atomics whose result does not
-depend on the order. Every operation of the language is defined for every value (division by
+kernel, or a func that it calls at its top level, reads `in_*`, writes `out_*` and updates
+`acc_*` by atomics whose result does not depend on the order. Every operation of the language is defined for every value (division by
 zero is 0, shifts count modulo the width, casts saturate), so nothing is guarded against.
 """
 
@@ -11,6 +11,8 @@ import random
 INTS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 FLOATS = ["f32", "f64"]
 DTYPES = INTS + FLOATS
+REALS = [*FLOATS, "f16"]  # NumPy's f16 rounds at other places: it is no third opinion
+ARRAYS = [*DTYPES, "f16", "u1"]
 N = 40  # elements; indices are masked to 0..31
 MATH = ["sin", "cos", "tanh", "exp", "log", "sqrt", "tan", "asin", "acos", "rsqrt"]
 
@@ -52,13 +54,13 @@ class Program:
         if names and choice < 0.6:
             return self.r.choice(names)
         if self.arrays and choice < 0.8:
-            dtype = self.r.choice(FLOATS if kind == "f" else INTS)
+            dtype = self.r.choice(REALS if kind == "f" else [*INTS, "u1"])
             return f"in_{dtype}[{self.index(scope)}]"
         # A cast makes it a run-time value: what is known while compiling follows Python's
         # rules, with their exceptions.
         value = f"TABLE[{self.r.randrange(3)}]" if choice < 0.85 else self.literal("i")
         if kind == "f":
-            return f"qd.cast({self.literal('f')}, qd.{self.r.choice(FLOATS)})"
+            return f"qd.cast({self.literal('f')}, qd.{self.r.choice(REALS)})"
         return f"qd.cast({value}, qd.{self.r.choice(INTS)})"
 
     def index(self, scope):
@@ -69,6 +71,8 @@ class Program:
 
     def condition(self, scope, depth):
         choice = self.r.random()
+        if self.arrays and self.chance(0.08):
+            return f"in_u1[{self.index(scope)}]"
         if depth <= 0 or choice < 0.55:
             kind = self.r.choice("if")
             op = self.r.choice(["<", "<=", ">", ">=", "==", "!="])
@@ -114,11 +118,11 @@ class Program:
             return f"{r.choice(['abs', 'qd.abs'])}({sub()})"
         if kind == "f":
             if choice < 0.46:
-                return f"qd.{r.choice(MATH)}(qd.cast({sub()}, qd.{r.choice(FLOATS)}))"
+                return f"qd.{r.choice(MATH)}(qd.cast({sub()}, qd.{r.choice(REALS)}))"
             if choice < 0.52:
                 return f"qd.{r.choice(['floor', 'ceil', 'round', 'trunc'])}(1.0 * {sub()})"
             if choice < 0.62:
-                return f"qd.cast({sub(r.choice('if'))}, qd.{r.choice(FLOATS)})"
+                return f"qd.cast({sub(r.choice('if'))}, qd.{r.choice(REALS)})"
             if choice < 0.66:
                 return f"({sub('i')} / {sub('i')})"
             if choice < 0.7:
@@ -133,7 +137,7 @@ class Program:
         if choice < 0.58:
             return f"qd.math.{r.choice(['popcnt', 'clz', 'ffs'])}({sub()})"
         if choice < 0.6:
-            return f"int({self.condition(scope, depth - 1)})"
+            return r.choice(["int({})", "qd.cast({}, qd.u1)"]).format(self.condition(scope, depth - 1))
         if choice < 0.63:
             return f"({sub()} ** {r.randrange(4)})"
         if choice < 0.65:
@@ -190,7 +194,7 @@ class Program:
             scope += [(a, kinds[0]), (b, kinds[1])]
             return
         name, kind = self.fresh(), r.choice("if")
-        typed = f": qd.{r.choice(FLOATS if kind == 'f' else INTS)}" if self.chance(0.3) else ""
+        typed = f": qd.{r.choice(REALS if kind == 'f' else INTS)}" if self.chance(0.3) else ""
         self.add(indent, f"{name}{typed} = {self.expr(scope, kind)}")
         scope.append((name, kind))
 
@@ -245,8 +249,10 @@ class Program:
             self.add(indent, f"qd.atomic_{op}({place}, {value})")
 
     def store(self, scope, indent, dtype=None):
-        dtype = dtype or self.r.choice(DTYPES)
-        kind = "f" if dtype in FLOATS and self.chance(0.8) else "i"
+        dtype = dtype or self.r.choice(ARRAYS)
+        if dtype == "u1" and self.chance(0.7):
+            return self.add(indent, f"out_u1[i] = {self.condition(scope, 2)}")
+        kind = "f" if dtype in REALS and self.chance(0.8) else "i"
         self.add(indent, f"out_{dtype}[i] = {self.expr(scope, kind)}")
 
     # ---- functions ---------------------------------------------------------------------------------
@@ -257,13 +263,13 @@ class Program:
         result = self.r.choice("if")
         self.arrays = False
         params = [f"p{i}" for i in range(len(kinds))]
-        shown = [p + (f": qd.{self.r.choice(FLOATS if k == 'f' else INTS)}" if self.chance(0.4)
+        shown = [p + (f": qd.{self.r.choice(REALS if k == 'f' else INTS)}" if self.chance(0.4)
                       else "") for p, k in zip(params, kinds)]
         self.lines += ["", "@qd.func", f"def {name}({', '.join(shown)}):"]
         scope = list(zip(params, kinds))
         for _ in range(self.r.randrange(3)):
             self.statement(scope, 1, None, False)
-        cast = self.r.choice(FLOATS if result == "f" else INTS)
+        cast = self.r.choice(REALS if result == "f" else INTS)
         if self.chance(0.3):
             self.add(1, f"if {self.condition(scope, 2)}:")
             self.add(2, f"return qd.cast({self.expr(scope, result, 2)}, qd.{cast})")
@@ -271,12 +277,29 @@ class Program:
         self.funcs.append((name, kinds, result))
 
     def kernel(self):
+        """Its loops, some of them in a func that is called at the top level."""
         self.arrays = True
-        arrays = ([f"in_{d}" for d in DTYPES] + [f"out_{d}" for d in DTYPES]
+        arrays = ([f"in_{d}" for d in ARRAYS] + [f"out_{d}" for d in ARRAYS]
                   + [f"acc_{d}" for d in ("i32", "i64", "u32", "u64")])
+        names = [*arrays, "s_i32", "s_f64"]
+        top = self.chance(0.35)
+        if top:
+            kind = self.r.choice(["", ": qd.template()", ": qd.types.ndarray()"])
+            self.lines += ["", "@qd.func",
+                           f"def top({', '.join(a + kind for a in arrays)}, s_i32: qd.i32, s_f64):"]
+            self.loops()
         params = [f"{a}: qd.types.ndarray()" for a in arrays]
         params += ["s_i32: qd.i32", "s_f64: qd.f64"]
         self.lines += ["", "@qd.kernel", f"def k({', '.join(params)}):"]
+        first = len(self.lines)
+        if not top or self.chance(0.5):
+            self.loops()
+        if top:
+            at = self.r.choice([first, len(self.lines)])
+            self.lines.insert(at, f"    top({', '.join(names)})")
+
+    def loops(self):
+        """The loops of one function over the arrays, parallel at the top level."""
         scope = [("s_i32", "i"), ("s_f64", "f")]
         for _ in range(self.r.randrange(1, 3)):
             if self.chance(0.3):  # iterations only read it
@@ -294,7 +317,7 @@ class Program:
                 self.add(1, "qd.loop_config(serialize=True)")
             self.add(1, f"for i in range({N}):")
             inner = self.block([*scope, ("i", "i")], 2, "parallel", True)
-            for dtype in self.r.sample(DTYPES, 5):
+            for dtype in self.r.sample(ARRAYS, 5):
                 self.store(inner, 2, dtype)
             if total:
                 self.add(2, f"{total} += {self.expr(inner, 'i')}")

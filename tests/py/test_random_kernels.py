@@ -7,12 +7,13 @@ import random
 import numpy as np
 import pytest
 from conftest import SEED, samples
-from random_kernels import DTYPES, FLOATS, MATH, N, Program, expression
+from random_kernels import ARRAYS, DTYPES, FLOATS, MATH, N, REALS, Program, expression
 
 import ingot as qd
 
 NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
-         "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "f32": np.float32, "f64": np.float64}
+         "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "f32": np.float32, "f64": np.float64,
+         "f16": np.float16, "u1": np.bool_}
 ACC = ["i32", "i64", "u32", "u64"]
 BATCH = 25  # programs between two changes of the settings
 
@@ -35,7 +36,9 @@ def make(text, name):
 def numbers(rng, dtype, n=N):
     """Numbers at the borders and in between."""
     t = NUMPY[dtype]
-    if dtype in FLOATS:
+    if dtype == "u1":
+        return rng.random(n) < 0.5
+    if dtype in REALS:
         special = [0.0, -0.0, 1.0, -1.5, 0.1, 1e-40, -1e-300, 3e38, np.inf, -np.inf, np.nan, 1e18]
         with np.errstate(over="ignore", under="ignore"):
             return np.where(rng.random(n) < 0.3, rng.choice(special, n),
@@ -49,8 +52,8 @@ def numbers(rng, dtype, n=N):
 
 def arguments(seed):
     rng = np.random.default_rng(seed)
-    ins = [numbers(rng, d) for d in DTYPES]
-    outs = [np.zeros(N, NUMPY[d]) for d in DTYPES]
+    ins = [numbers(rng, d) for d in ARRAYS]
+    outs = [np.zeros(N, NUMPY[d]) for d in ARRAYS]
     accs = [np.zeros((6, 32), NUMPY[d]) for d in ACC]
     for a in accs:
         a[3] = -1 if a.dtype.kind == "i" else np.iinfo(a.dtype).max
@@ -78,7 +81,7 @@ def compare(programs, seeds, one, other):
             except Exception as e:
                 raise AssertionError(f"seed {seed}, {settings}:\n{program.text}\n{e}") from e
         results.append(row)
-    names = [f"in_{d}" for d in DTYPES] + [f"out_{d}" for d in DTYPES] + [f"acc_{d}" for d in ACC]
+    names = [f"in_{d}" for d in ARRAYS] + [f"out_{d}" for d in ARRAYS] + [f"acc_{d}" for d in ACC]
     for program, seed, left, right in zip(programs, seeds, *results):
         for name, a, b in zip(names, left, right):
             assert same(a, b), (f"seed {seed}: {name} differs at "
