@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { STACK_WORDS = 1024, STACK_BUFFER = 1024, STACK_HELD = 512 };
 
@@ -95,24 +96,69 @@ static bool arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
 
 /* ---- finding the variant -------------------------------------------------------------------- */
 
-/* Waits, without the GIL, until no other thread compiles this kernel. ING_OK: somebody did
- * and the tree is worth another look. ING_DECLINED: nobody does. */
+/* A thread that waits for a kernel that another one compiles; on that thread's stack, in a
+ * list that is changed with the GIL held. */
+struct ing_py_waiter {
+    unsigned long thread;
+    const ing_py_kernel *kernel;
+    struct ing_py_waiter *next;
+};
+
+static const struct ing_py_waiter *waiter_of(const ing_py_host *h, unsigned long t) {
+    const struct ing_py_waiter *w = h->waiters;
+    while (w && w->thread != t) w = w->next;
+    return w;
+}
+
+/* Whether the thread that compiles k waits, by way of others, for this one. The list has no
+ * cycle yet: whoever would close one does not wait. */
+static bool waits_for_me(const ing_py_kernel *k, unsigned long me) {
+    const struct ing_py_waiter *w;
+    unsigned long t = k->busy;
+    while (t != me && (w = waiter_of(k->host, t))) t = w->kernel->busy;
+    return t == me;
+}
+
+/* Sleeps until k is compiled, at most 50 ms. Called without the GIL. */
+static void wait_a_while(ing_py_kernel *k) {
+    ing_py_host *h = k->host;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 50 * 1000 * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&h->compile_lock);
+    if (__atomic_load_n(&k->busy, __ATOMIC_ACQUIRE))
+        pthread_cond_timedwait(&h->compile_done, &h->compile_lock, &until);
+    pthread_mutex_unlock(&h->compile_lock);
+}
+
+/* Waits, without the GIL, until no other thread compiles this kernel; Ctrl-C ends it.
+ * ING_OK: somebody did and the tree is worth another look. ING_DECLINED: nobody does. */
 static ing_status wait_for_other(ing_py_kernel *k, ing_err *e) {
-    if (k->busy && k->busy_fork != k->host->forks)
-        k->busy = 0; /* that thread is not here */
+    ing_py_host *h = k->host;
+    if (k->busy && k->busy_fork != h->forks) k->busy = 0; /* that thread is not here */
     if (!k->busy) return ING_DECLINED;
-    if (k->busy == PyThread_get_thread_ident())
+    struct ing_py_waiter me = {PyThread_get_thread_ident(), k, h->waiters};
+    if (waits_for_me(k, me.thread))
         return ing_fail(
             e, ING_COMPILE,
             "compiling %s needs %s itself: a property or function that the kernel "
             "reads launches it",
             ing_py_def_name(&k->def), ing_py_def_name(&k->def));
-    ing_py_host *h = k->host;
-    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&h->compile_lock);
-    while (__atomic_load_n(&k->busy, __ATOMIC_ACQUIRE))
-        pthread_cond_wait(&h->compile_done, &h->compile_lock);
-    pthread_mutex_unlock(&h->compile_lock);
-    Py_END_ALLOW_THREADS return ING_OK;
+    ing_status s = ING_OK;
+    uint64_t forks = h->forks;
+    h->waiters = &me;
+    while (s == ING_OK && __atomic_load_n(&k->busy, __ATOMIC_ACQUIRE) &&
+           h->forks == forks) {
+        Py_BEGIN_ALLOW_THREADS wait_a_while(k);
+        Py_END_ALLOW_THREADS if (PyErr_CheckSignals() < 0) s = ING_PYTHON;
+    }
+    struct ing_py_waiter **at =
+        &h->waiters; /* others may have come and gone meanwhile */
+    while (*at && *at != &me) at = &(*at)->next;
+    if (*at) *at = me.next;
+    return s;
 }
 
 static void set_busy(ing_py_kernel *k, unsigned long thread) {

@@ -56,6 +56,7 @@ static void child_after_fork(void) {
         h->forks++;
         pthread_mutex_init(&h->compile_lock, NULL);
         pthread_cond_init(&h->compile_done, NULL);
+        h->waiters = NULL; /* those threads are not here */
         ing_engine_after_fork(h->engine);
         ing_rt_after_fork(h->rt);
     }

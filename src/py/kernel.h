@@ -47,6 +47,7 @@ typedef struct ing_py_host {
     PyObject *told_types;         /* set: names that [UNKNOWN_TYPE] was given for */
     pthread_mutex_t compile_lock; /* with compile_done: waiting for another's compile */
     pthread_cond_t compile_done;
+    struct ing_py_waiter *waiters; /* threads that wait for it (call.c) */
     ing_rt_host callbacks;
     struct ing_py_host *next; /* registry of hosts, for fork */
 } ing_py_host;

@@ -309,3 +309,85 @@ def test_offline_cache_off(tmp_path, cache_dir):
     assert run(prog).split()[:2] == ["1", "0"]
     assert run(prog).split()[:2] == ["1", "0"]
     assert not any(pathlib.Path(cache_dir).rglob("*"))
+
+
+def test_ctrl_c_while_another_thread_compiles(tmp_path, cache_dir):
+    prog = write(tmp_path, """
+        import signal
+        compiling, go = threading.Event(), threading.Event()
+        class Slow:
+            @property
+            def n(self):
+                compiling.set()
+                go.wait()
+                return 3
+        slow = Slow()
+        @qd.kernel
+        def k(x: qd.types.ndarray()):
+            for i in range(x.shape[0]):
+                x[i] = slow.n
+        x, y = qd.ndarray(qd.i32, 4), qd.ndarray(qd.i32, 4)
+        t = threading.Thread(target=k, args=(x,))
+        t.start()
+        compiling.wait()
+        alarm = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        late = threading.Timer(60, go.set)  # a wait that goes on is a failure, not a hang
+        late.daemon = True
+        [a.start() for a in (alarm, late)]
+        try:
+            k(y)
+            print("came back")
+        except KeyboardInterrupt:
+            print("stopped")
+        late.cancel()
+        go.set()
+        t.join()
+        k(y)
+        print(x[3], y[3])
+        """)
+    assert run(prog).split() == ["stopped", "3", "3"]
+
+
+def test_kernels_that_need_each_other_in_two_threads(tmp_path, cache_dir):
+    """Each thread compiles its kernel, whose property launches that of the other."""
+    prog = write(tmp_path, """
+        both = threading.Barrier(2)
+        first = threading.local()
+        class Needs:
+            def __init__(self, other):
+                self.other = other
+            @property
+            def n(self):
+                if not hasattr(first, "done"):
+                    first.done = True
+                    both.wait()
+                kernels[self.other](qd.ndarray(qd.i32, 4))
+                return 1
+        def make(needs):
+            @qd.kernel
+            def k(x: qd.types.ndarray()):
+                for i in range(x.shape[0]):
+                    x[i] = needs.n
+            return k
+        kernels = [make(Needs(1)), make(Needs(0))]
+        told = []
+        def work(k):
+            try:
+                k(qd.ndarray(qd.i32, 4))
+            except qd.IngotError as e:
+                told.append("k itself: a property" in str(e))
+        threads = [threading.Thread(target=work, args=(k,), daemon=True) for k in kernels]
+        [t.start() for t in threads]
+        [t.join(60) for t in threads]
+        print([t.is_alive() for t in threads], told)
+
+        @qd.kernel
+        def good(x: qd.types.ndarray()):
+            for i in range(x.shape[0]):
+                x[i] = 7
+        x = qd.ndarray(qd.i32, 4)
+        good(x)
+        print(x[3])
+        """)
+    out = run(prog).splitlines()
+    assert out == ["[False, False] [True, True]", "7"]
