@@ -7,5 +7,8 @@ _adopt(globals(), "graph", "do_while parallel parallel_context")
 __name__ = "quadrants.lang.graph"  # where the reference keeps it
 
 
+_NAMES = "do_while parallel parallel_context".split()  # those that the reference has here
+
+
 def __dir__():
-    return _provided(globals())
+    return [name for name in _provided(globals()) if name in _NAMES]
