@@ -63,6 +63,7 @@ from ingot._decorators import data_oriented, func, kernel, pure, real_func
 from ingot._init import IngotOptionError, cfg, init, reset, sync
 from ingot._linalg import eig, make_spd, polar_decompose, solve, svd, sym_eig
 from ingot._matrix import Matrix, Vector
+from ingot._struct import Struct, dataclass
 from ingot._ops import (
     abs,
     acos,

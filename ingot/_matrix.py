@@ -544,6 +544,13 @@ class MatrixType(TensorType):
     def cast(self, value):
         return self(value)
 
+    def _packed(self, entries):
+        """A member of a struct: these are its elements."""
+        return _new(self.ndim, self.n, self.m, self.dtype, entries)
+
+    def _packed_from(self, value):
+        return MatrixType.__call__(self, value)
+
     def ndarray(self, shape, **options):
         return ndarray(self, shape, **options)
 
@@ -560,7 +567,7 @@ class VectorType(MatrixType):
     """The type of vectors of n elements: an annotation, and a constructor."""
 
     def __new__(cls, n=None, dtype=None):
-        return _tensor_type(VectorType, 1, n or 0, 1, dtype)
+        return _tensor_type(cls, 1, n or 0, 1, dtype)
 
     def __reduce__(self):
         return type(self), (self.n, self.dtype)
@@ -569,6 +576,18 @@ class VectorType(MatrixType):
         return f"VectorType[{self.n}, {self.dtype}]"
 
     to_string = __repr__
+
+
+class UnpackedVectorType(VectorType):
+    """A vector as a member of a struct whose elements the reference keeps apart. Ours always are."""
+
+    unpacked = True
+
+    def _refuse(self, *args, **kwargs):
+        raise IngotSyntaxError(
+            "a vector type with unpacked=True can only annotate members of a @qd.dataclass; leave unpacked=True out")
+
+    __call__ = ndarray = field = _refuse
 
 
 def _flatten(x, out):

@@ -4,14 +4,20 @@ As annotations they say what a parameter or result is; called, they make one fro
 from one number for all of them, or by converting another one.
 """
 
-from ingot._matrix import MatrixType, VectorType
+from ingot._matrix import MatrixType, UnpackedVectorType, VectorType
+from ingot._struct import StructType
 
 
-def vector(n=None, dtype=None):
-    """The type of vectors of n elements."""
-    return VectorType(n, dtype)
+def vector(n=None, dtype=None, unpacked=False):
+    """The type of vectors of n elements. `unpacked`: a member of a struct, its elements apart."""
+    return UnpackedVectorType(n, dtype) if unpacked else VectorType(n, dtype)
 
 
 def matrix(n=None, m=None, dtype=None):
     """The type of matrices with n rows and m columns."""
     return MatrixType(n, m, dtype)
+
+
+def struct(**members):
+    """The type of structs with these members: numbers, vectors, matrices, other structs."""
+    return StructType(**members)

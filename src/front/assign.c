@@ -24,6 +24,7 @@ static ing_status declare_scalar(frame *fr, ing_node at, uint32_t atom,
 /* Items of a tuple are copied: they must not follow the variables they came from. */
 static ing_status freeze(frame *fr, ing_node at, const value *v, value *out) {
     *out = *v;
+    if (v->kind == V_STRUCT) return ing_front_struct_load(fr, at, v, out);
     if (ing_front_is_runtime(v)) {
         ING_TRY(ing_front_load(fr, at, v, out));
         out->fixed = false;
@@ -57,6 +58,11 @@ ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom,
                              const value *given) {
     value v = *given;
     if (ing_front_is_tensor(fr, &v)) return ing_front_tensor_declare(fr, at, atom, &v);
+    if (v.kind == V_STRUCT || (v.kind == V_SEEN && v.seen == ING_GATE_STRUCT)) {
+        bool ok = false;
+        ING_TRY(ing_front_struct_from(fr, at, &v, &v, &ok));
+        return ing_front_struct_declare(fr, at, atom, &v);
+    }
     if (ing_front_is_scalar(&v) && v.kind != V_SEEN)
         return declare_scalar(fr, at, atom, &v);
     if (v.kind == V_VOID)
@@ -89,10 +95,11 @@ static ing_status warn_precision(frame *fr, ing_node at, const char *what, ing_d
     return ING_OK;
 }
 
-static ing_status store(frame *fr, ing_node at, ing_node from, const value *ref,
-                        const value *v) {
+ing_status ing_front_store(frame *fr, ing_node at, ing_node from, const value *ref,
+                           const value *v) {
     ing_dtype to = v_type(ref);
     uint32_t inst = 0;
+    if (ref->kind == V_STRUCT) return ing_front_struct_store(fr, at, ref, v);
     if (ing_front_is_tensor(fr, ref)) return ing_front_tensor_store(fr, at, ref, v);
     if (ing_front_is_runtime(v) && v->type < ING_DTYPE_N)
         ING_TRY(warn_precision(fr, at, "Assign", to, v_type(v)));
@@ -134,10 +141,10 @@ static ing_status assign_name(frame *fr, ing_node at, ing_node from, const value
         return fail_fixed(fr, at, ing_front_atom_text(fr, slot), old);
     if (is_static) return ing_front_scope_add(fr, slot - 1, v);
     if (!old) return ing_front_declare(fr, from, slot - 1, v);
-    if (old->kind != V_REF)
+    if (old->kind != V_REF && old->kind != V_STRUCT)
         return fail_fixed(fr, at, ing_front_atom_text(fr, slot), old);
     value ref = *old;
-    return store(fr, at, from, &ref, v);
+    return ing_front_store(fr, at, from, &ref, v);
 }
 
 static ing_status assign_unpack(frame *fr, ing_node target, ing_node from,
@@ -170,14 +177,38 @@ static ing_status assign_unpack(frame *fr, ing_node target, ing_node from,
     return ING_OK;
 }
 
-/* The place that a subscript names. */
-static ing_status target_ref(frame *fr, ing_node target, value *out) {
-    ING_TRY(ing_front_expr_forced(fr, target, out));
-    if (out->kind == V_REF && out->arg) return fail_fixed(fr, target, "argument", out);
-    if (out->kind == V_REF || (out->kind == V_TUPLE && out->tensor)) return ING_OK;
+static ing_status check_place(frame *fr, ing_node target, const value *out) {
+    if (out->arg || (out->fixed && out->kind == V_RT))
+        return fail_fixed(fr, target, "argument", out);
+    if (out->kind == V_REF || out->kind == V_STRUCT ||
+        (out->kind == V_TUPLE && out->tensor))
+        return ING_OK;
     return ing_front_fail_at(fr, target, ING_SYNTAX,
                              "build a new tuple, or use an array",
                              "items of compile-time values cannot be assigned");
+}
+
+/* The place that a subscript names. */
+static ing_status target_ref(frame *fr, ing_node target, value *out) {
+    ING_TRY(ing_front_expr_forced(fr, target, out));
+    return check_place(fr, target, out);
+}
+
+/* Members of structs, and swizzles. */
+static ing_status attr_target(frame *fr, ing_node target, value *out) {
+    const struct nf_ATTRIBUTE *f = NF(fr->t, target, ATTRIBUTE);
+    value base;
+    ING_TRY(ing_front_expr(fr, f->value, &base));
+    bool swizzle = ing_front_is_tensor_attr(ing_front_atom_text(fr, f->attr));
+    if (swizzle) ING_TRY(ing_front_force(fr, f->value, &base));
+    if (base.kind != V_STRUCT && !(swizzle && ing_front_is_tensor(fr, &base)))
+        return ing_front_fail_at(
+            fr, target, ING_SYNTAX,
+            "keep run-time state in arrays; set Python attributes outside of "
+            "kernels",
+            "attributes cannot be assigned in kernels");
+    ING_TRY(ing_front_attr_value(fr, target, &base, out));
+    return check_place(fr, target, out);
 }
 
 ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
@@ -193,19 +224,10 @@ ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
                 fr, target, ING_SYNTAX, "leave out qd.static",
                 "Static assign cannot be used on elements in arrays");
         ING_TRY(target_ref(fr, target, &ref));
-        return store(fr, target, from, &ref, v);
+        return ing_front_store(fr, target, from, &ref, v);
     case ING_NODE_ATTRIBUTE:
-        if (ing_front_is_tensor_attr(
-                ing_front_atom_text(fr, NF(fr->t, target, ATTRIBUTE)->attr))) {
-            ING_TRY(ing_front_expr_forced(fr, target, &ref)); /* a swizzle */
-            if (ref.kind == V_REF || (ref.kind == V_TUPLE && ref.tensor))
-                return store(fr, target, from, &ref, v);
-        }
-        return ing_front_fail_at(
-            fr, target, ING_SYNTAX,
-            "keep run-time state in arrays; set Python attributes outside of "
-            "kernels",
-            "attributes cannot be assigned in kernels");
+        ING_TRY(attr_target(fr, target, &ref));
+        return ing_front_store(fr, target, from, &ref, v);
     case ING_NODE_STARRED:
         return ing_front_fail_at(fr, target, ING_SYNTAX, "name every item",
                                  "starred targets are not supported in kernels");
@@ -223,6 +245,7 @@ static ing_status read_items(frame *fr, ing_node at, value *v) {
     bool from_static = v->from_static;
     if (ing_front_is_tensor(fr, v) && !from_static)
         return ing_front_tensor_load(fr, at, v, v);
+    if (v->kind == V_STRUCT && !from_static) return ing_front_struct_load(fr, at, v, v);
     if (v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_REF) {
         if (v->kind == V_REF)
             ING_TRY(ing_front_load(fr, at, v, v));
@@ -232,6 +255,8 @@ static ing_status read_items(frame *fr, ing_node at, value *v) {
                 items[i] = v->items[i];
                 if (items[i].kind == V_REF)
                     ING_TRY(ing_front_load(fr, at, &items[i], &items[i]));
+                if (items[i].kind == V_STRUCT)
+                    ING_TRY(ing_front_struct_load(fr, at, &items[i], &items[i]));
             }
             v->items = items;
             if (!items) v->n = 0;
@@ -287,6 +312,12 @@ ing_status ing_front_stmt_annassign(frame *fr, ing_node n, flow *out) {
     if (anno.kind == V_TYPE) {
         call_args one = {.at = &v, .node = (ing_node[]){f->value}, .n = 1};
         ING_TRY(ing_front_tensor_call_type(fr, f->value, &anno, &one, &v));
+        return assign_name(fr, f->target, f->value, &v, false);
+    }
+    if (anno.kind == V_STRUCT_TYPE) {
+        ing_gref owner = anno.gref;
+        ING_TRY(ing_front_struct_convert(fr, f->value, &v, anno.info->layout, &v));
+        v.gref = owner;
         return assign_name(fr, f->target, f->value, &v, false);
     }
     ING_TRY(ing_front_dtype(fr, f->annotation, &anno, &t));
@@ -378,13 +409,7 @@ static bool atomic_of(ing_front_op op, ing_ir_atomic *out) {
 
 static ing_status aug_target(frame *fr, ing_node target, value *out) {
     uint8_t kind = fr->t->nodes.at[target].kind;
-    if (kind == ING_NODE_ATTRIBUTE && ing_front_is_tensor_attr(ing_front_atom_text(
-                                          fr, NF(fr->t, target, ATTRIBUTE)->attr)))
-        return target_ref(fr, target, out);
-    if (kind == ING_NODE_ATTRIBUTE)
-        return ing_front_fail_at(fr, target, ING_SYNTAX,
-                                 "keep run-time state in arrays",
-                                 "attributes cannot be assigned in kernels");
+    if (kind == ING_NODE_ATTRIBUTE) return attr_target(fr, target, out);
     if (kind != ING_NODE_NAME) return target_ref(fr, target, out);
     uint32_t slot = NF(fr->t, target, NAME)->id;
     const value *old = ing_front_scope_find(fr, slot - 1);
@@ -397,7 +422,7 @@ static ing_status aug_target(frame *fr, ing_node target, value *out) {
             "'%s' is a Python value from outside and cannot be changed in a kernel",
             ing_front_atom_text(fr, slot));
     }
-    if (old->kind != V_REF || old->fixed)
+    if ((old->kind != V_REF && old->kind != V_STRUCT) || old->fixed)
         return fail_fixed(fr, target, ing_front_atom_text(fr, slot), old);
     return ing_front_name_read(fr, target, slot - 1, out);
 }
@@ -439,7 +464,7 @@ static ing_status add_to_object(frame *fr, ing_node n, bool *done) {
     args[count] = v, at[count] = f->value;
     call_args a = {.at = args, .node = at, .n = count + 1};
     *done = true;
-    return ing_front_call_func(fr, n, &fn, &a, &index);
+    return ing_front_call_func(fr, n, &fn, NULL, &a, &index);
 }
 
 ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
@@ -452,6 +477,10 @@ ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
     if (done) return ING_OK;
     ING_TRY(aug_target(fr, f->target, &ref));
     ING_TRY(ing_front_expr_forced(fr, f->value, &v));
+    if (ref.kind == V_STRUCT)
+        return ing_front_fail_at(fr, f->target, ING_TYPE,
+                                 "update its members one by one",
+                                 "a struct cannot be updated as a whole");
     bool tensor = ing_front_is_tensor(fr, &ref) || ing_front_is_tensor(fr, &v);
     if (tensor && atomic_of((ing_front_op)f->op, &atomic))
         return ing_front_tensor_atomic(fr, n, &ref, &v, atomic, &old);
@@ -463,7 +492,7 @@ ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
         return ing_front_atomic_op(fr, n, &ref, &v, atomic, &old);
     ING_TRY(ing_front_load(fr, f->target, &ref, &old));
     ING_TRY(ing_front_binary(fr, n, (ing_front_op)f->op, &old, &v, &v));
-    return store(fr, n, n, &ref, &v);
+    return ing_front_store(fr, n, n, &ref, &v);
 }
 
 ing_status ing_front_expr_named(frame *fr, ing_node n, value *out) {

@@ -195,9 +195,12 @@ static ing_status call_python(frame *fr, ing_node n, const value *fn,
     return ING_OK;
 }
 
-/* The callee; of a method of a container the container, and its name. */
-static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **method) {
+/* The callee; of a method of a container the container, and its name; of a method of a
+ * struct the struct in *self, else V_VOID. */
+static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **method,
+                              value *self) {
     *method = NULL;
+    *self = (value){.kind = V_VOID};
     if (fr->t->nodes.at[n].kind != ING_NODE_ATTRIBUTE)
         return ing_front_expr_forced(fr, n, fn);
     const struct nf_ATTRIBUTE *f = NF(fr->t, n, ATTRIBUTE);
@@ -228,17 +231,23 @@ static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **met
             return ING_OK;
         }
     }
+    if (base.kind == V_STRUCT) {
+        bool ok = false;
+        ING_TRY(ing_front_struct_method(fr, n, &base, name, fn, &ok));
+        if (ok) *self = base;
+        if (ok) return ING_OK;
+    }
     ING_TRY(ing_front_attr_value(fr, n, &base, fn));
     return ing_front_force(fr, n, fn);
 }
 
 ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     const struct nf_CALL *f = NF(fr->t, n, CALL);
-    value fn;
+    value fn, self;
     call_args a = {0};
     const char *method = NULL;
     bool format = ing_front_is_format_call(fr, f->func);
-    if (!format) ING_TRY(find_callee(fr, f->func, &fn, &method));
+    if (!format) ING_TRY(find_callee(fr, f->func, &fn, &method, &self));
     bool is_static = !format && fn.kind == V_INTRINSIC &&
                      (fn.tag == ING_IN_STATIC || fn.tag == ING_IN_STATIC_ASSERT);
     fr->in_static += is_static;
@@ -254,10 +263,13 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
         return ing_front_tensor_method(fr, n, &fn, method, &a, out);
     if (method && fn.kind == V_VIEW) return ing_front_view_method(fr, n, &fn, &a, out);
     if (fn.kind == V_TYPE) return ing_front_tensor_call_type(fr, n, &fn, &a, out);
+    if (fn.kind == V_STRUCT_TYPE) return ing_front_struct_call(fr, n, &fn, &a, out);
     if (method) return ing_front_call_method(fr, n, &fn, method, &a, out);
     if (fn.kind == V_INTRINSIC && fn.tag == ING_IN_PY_ISINSTANCE)
         return ing_front_isinstance(fr, n, &a, out);
-    if (fn.kind == V_FUNC) return ing_front_call_func(fr, n, &fn, &a, out);
+    if (fn.kind == V_FUNC)
+        return ing_front_call_func(fr, n, &fn, self.kind == V_STRUCT ? &self : NULL, &a,
+                                   out);
     if (fn.kind == V_INTRINSIC) {
         ING_TRY(ing_front_call_intrinsic(fr, n, (ing_intrinsic)fn.tag, &a, out));
         if (fn.tag != ING_IN_STATIC) out->from_static = false;

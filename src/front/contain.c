@@ -458,6 +458,10 @@ ing_status ing_front_isinstance(frame *fr, ing_node n, const call_args *a, value
     bool ok = true, is = false;
     ING_TRY(ing_front_force(fr, a->node[0], &v));
     ING_TRY(ing_front_force(fr, a->node[1], &cls));
+    if (v.kind == V_STRUCT)
+        return ing_front_fail_at(fr, n, ING_TYPE,
+                                 "decide it by a qd.template() argument",
+                                 "isinstance does not know structs in kernels");
     if (cls.kind == V_TUPLE || (cls.kind == V_SEEN && cls.seen == ING_GATE_TUPLE))
         ING_TRY(ing_front_items(fr, a->node[1], &cls, &classes, &count, &ok));
     for (uint32_t i = 0; i < count && !is; i++) {

@@ -123,6 +123,7 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
         ING_TRY(ing_front_force(fr, f->value, v));
     if (v->kind == V_VIEW) return ing_front_view_attr(fr, n, v, name, out);
     if (v->kind == V_ARRAY) return attr_of_array(fr, n, v, name, out);
+    if (v->kind == V_STRUCT) return ing_front_struct_attr(fr, n, v, name, out);
     if (ing_front_is_tensor(fr, v) && (!v->gref || ing_front_is_tensor_attr(name)))
         return ing_front_tensor_attr(fr, n, v, name, out);
     if (ing_front_is_runtime(v))
@@ -353,6 +354,7 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
     }
     if (ing_front_is_tensor(fr, base))
         return ing_front_tensor_subscript(fr, at, base, &index, out);
+    if (base->kind == V_STRUCT) return ing_front_struct_item(fr, at, base, &index, out);
     if (base->kind == V_TUPLE || base->kind == V_LIST || base->kind == V_SHAPE ||
         (base->kind == V_SEEN &&
          (base->seen == ING_GATE_TUPLE || base->seen == ING_GATE_LIST)))

@@ -70,14 +70,17 @@ static void count_target(frame *fr, ing_node n) {
     const ing_front_tree *t = fr->t;
     uint8_t kind = t->nodes.at[n].kind;
     bool part = false; /* v[0] = ..., v.x = ...: v must be in memory */
+    uint8_t first = 0; /* the step that starts from the name */
     while (kind == ING_NODE_SUBSCRIPT || kind == ING_NODE_ATTRIBUTE) {
         n = kind == ING_NODE_SUBSCRIPT ? NF(t, n, SUBSCRIPT)->value
                                        : NF(t, n, ATTRIBUTE)->value;
+        first = kind;
         kind = t->nodes.at[n].kind;
         part = true;
     }
     if (kind != ING_NODE_NAME) return;
-    if (part) fr->uses[NF(t, n, NAME)->id - 1] |= NAME_ADDRESS;
+    uint8_t flags = NAME_ADDRESS | (first == ING_NODE_ATTRIBUTE ? NAME_PART : 0);
+    if (part) fr->uses[NF(t, n, NAME)->id - 1] |= flags;
     if (part) return;
     uint8_t *u = &fr->uses[NF(fr->t, n, NAME)->id - 1];
     *u |= *u & NAME_ONCE ? NAME_MANY : NAME_ONCE;
@@ -312,7 +315,8 @@ ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out
         *out = b->v;
         if (out->kind == V_PARAM) return ing_front_param(fr, at, (uint32_t)out->i, out);
         /* A local from outside of the parallel loop is seen by all its threads. */
-        if (out->kind == V_REF && fr->in_parallel && !b->in_parallel)
+        if ((out->kind == V_REF || out->kind == V_STRUCT) && fr->in_parallel &&
+            !b->in_parallel)
             out->shared = true;
         return ING_OK;
     }

@@ -11,6 +11,7 @@
  *   graph.c   the structure of graph kernels
  *   contain.c dicts, comprehensions, methods of containers     tensor*.c vectors
  *   view.c    stretches of arrays
+ *   struct.c  structs: bundles of values with names
  *
  * Rules
  *  L1 Everything outside the function is asked of the gate, in source order (R6); a thing
@@ -97,12 +98,20 @@ typedef enum value_kind {
     V_ITER, /* range, ndrange, grouped, enumerate, zip: tag = ing_intrinsic, items, n */
     V_SHAPE, /* inst = array: its shape, one DIM per axis that is read */
     /* run time */
-    V_RT,     /* inst of type */
-    V_REF,    /* inst: address of a `type`; `shared` */
-    V_ARRAY,  /* inst of array type */
-    V_TYPE,   /* type: a vector or matrix type; gref */
-    V_FORMAT, /* items, n: text (V_STR) and numbers to come (V_RT, format in s) */
+    V_RT,          /* inst of type */
+    V_REF,         /* inst: address of a `type`; `shared` */
+    V_ARRAY,       /* inst of array type */
+    V_TYPE,        /* type: a vector or matrix type; gref */
+    V_STRUCT,      /* items, n, info: see struct.c; gref: its type, or 0 */
+    V_STRUCT_TYPE, /* info, gref */
+    V_FORMAT,      /* items, n: text (V_STR) and numbers to come (V_RT, format in s) */
 } value_kind;
+
+typedef struct struct_info { /* the members of a struct, in order */
+    uint32_t n;
+    const char *const *names;
+    const ing_gate_struct *layout; /* NULL: it was made without a type */
+} struct_info;
 
 typedef struct value {
     uint8_t kind;  /* value_kind */
@@ -127,6 +136,7 @@ typedef struct value {
     uint32_t inst;
     uint32_t n;
     ing_gref gref;
+    const struct_info *info; /* V_STRUCT, V_STRUCT_TYPE */
     union {
         int64_t i;
         double f;
@@ -137,12 +147,13 @@ typedef struct value {
 
 /* How many items a container holds: those of a dict are keys and values. */
 static inline uint32_t v_children(const value *v) {
-    bool list = v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_VIEW;
+    bool list = v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_VIEW ||
+                v->kind == V_STRUCT;
     return list ? v->n : v->kind == V_DICT ? 2 * v->n : 0;
 }
 static inline bool v_holds(const value *v) {
     return v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_DICT ||
-           v->kind == V_VIEW;
+           v->kind == V_VIEW || v->kind == V_STRUCT;
 }
 
 /* ---- the compile and its frames ------------------------------------------------------------ */
@@ -219,7 +230,9 @@ struct lowering {
     ing_vec(const ing_front_tree *) opened;
 };
 
-enum { NAME_ONCE = 1, NAME_MANY = 2, NAME_ADDRESS = 4 };
+/* How often a name is assigned; whether a call or a part of it needs its address; whether a
+ * member of it is assigned. */
+enum { NAME_ONCE = 1, NAME_MANY = 2, NAME_ADDRESS = 4, NAME_PART = 8 };
 
 /* How a statement ends. */
 typedef enum flow {
@@ -383,13 +396,10 @@ ing_status ing_front_tensor_cast(frame *fr, ing_node at, const value *v, ing_dty
 ing_status ing_front_tensor_convert(frame *fr, ing_node at, const value *v,
                                     const ing_gate_tensor *want, ing_dtype t,
                                     value *out);
-/* Elements of a kernel's result, in order; how many a result of that shape has. */
+/* Elements of a kernel's result, in order. */
 ing_status ing_front_tensor_results(frame *fr, ing_node at, const value *v,
                                     const ing_gate_tensor *want, ing_dtype t,
                                     value **elems, uint32_t *n);
-static inline uint32_t ing_front_result_count(const ing_gate_tensor *t) {
-    return t->rank == 0 ? 1 : t->shape[0] * (t->rank == 2 ? t->shape[1] : 1);
-}
 /* A kernel parameter of vector or matrix type. */
 ing_status ing_front_tensor_param(frame *fr, ing_node at, ing_gref ref,
                                   const ing_gate_param *p, value *out);
@@ -429,11 +439,52 @@ ing_status ing_front_tensor_method(frame *fr, ing_node n, const value *self,
 ing_status ing_front_transpose(frame *fr, ing_node n, const value *v, value *out);
 ing_status ing_front_inverse_large(frame *fr, ing_node n, const value *v, value *out);
 
+/* ---- struct.c -------------------------------------------------------------------------------- */
+
+/* qd.types.struct(...) and @qd.dataclass, looked at. */
+ing_status ing_front_struct_type(frame *fr, ing_node at, const ing_gate_struct *layout,
+                                 value *v);
+/* A struct from a struct from outside or from a dict; *ok false: it is none. */
+ing_status ing_front_struct_from(frame *fr, ing_node at, const value *v, value *out,
+                                 bool *ok);
+/* As a struct of that type, by value; gref is left to the caller. */
+ing_status ing_front_struct_convert(frame *fr, ing_node at, const value *v,
+                                    const ing_gate_struct *layout, value *out);
+/* The same for a result: one of another struct type is refused. */
+ing_status ing_front_struct_result(frame *fr, ing_node at, const value *v,
+                                   const ing_gate_struct *layout, value *out);
+/* A kernel parameter: nothing is read until a member is. */
+ing_status ing_front_struct_param(frame *fr, ing_node at, ing_gref ref, uint32_t i,
+                                  const ing_gate_param *p, value *out);
+/* With items, whatever it came from. */
+ing_status ing_front_struct_open(frame *fr, ing_node at, value *v);
+/* As a value that nothing changes any more. */
+ing_status ing_front_struct_load(frame *fr, ing_node at, const value *v, value *out);
+ing_status ing_front_struct_declare(frame *fr, ing_node at, uint32_t atom,
+                                    const value *v);
+ing_status ing_front_struct_store(frame *fr, ing_node at, const value *to,
+                                  const value *v);
+/* The numbers of a struct of that type, in order, as instructions: a kernel's result. */
+ing_status ing_front_struct_numbers(frame *fr, ing_node at, const value *v,
+                                    const ing_gate_struct *layout, value *out);
+ing_status ing_front_struct_attr(frame *fr, ing_node at, const value *v,
+                                 const char *name, value *out);
+ing_status ing_front_struct_item(frame *fr, ing_node at, const value *v,
+                                 const value *index, value *out);
+/* qd.Struct(...) and struct types, called. */
+ing_status ing_front_struct_make(frame *fr, ing_node n, const call_args *a, value *out);
+ing_status ing_front_struct_call(frame *fr, ing_node n, const value *type,
+                                 const call_args *a, value *out);
+/* A method of its type as a func; *ok false: it has none of that name. */
+ing_status ing_front_struct_method(frame *fr, ing_node at, const value *v,
+                                   const char *name, value *out, bool *ok);
+
 /* ---- calls -------------------------------------------------------------------------------------------- */
 
 ing_status ing_front_expr_call(frame *fr, ing_node n, value *out);
+/* `self`: the struct whose method it is, or NULL. */
 ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
-                               const call_args *a, value *out);
+                               const value *self, const call_args *a, value *out);
 ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
                                     const call_args *a, value *out);
 /* Where result i of `count` stands in a `return`. */
@@ -529,6 +580,9 @@ ing_status ing_front_stmt_annassign(frame *fr, ing_node n, flow *out);
 ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out);
 ing_status ing_front_expr_named(frame *fr, ing_node n, value *out);
 ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom, const value *v);
+/* v, converted, to where `ref` is; `from` as for assign_to. */
+ing_status ing_front_store(frame *fr, ing_node at, ing_node from, const value *ref,
+                           const value *v);
 /* `from` is the expression that v came from, for messages about it. */
 ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
                                const value *v, bool is_static);

@@ -36,8 +36,9 @@ typedef struct call {
     ing_node node;
     const value *fn;
     func_info *info;
-    value *args;  /* one per parameter */
-    ing_node *at; /* where each was written */
+    const value *self; /* the struct whose method it is, or NULL */
+    value *args;       /* one per parameter */
+    ing_node *at;      /* where each was written */
     bool *defaulted;
     ing_gref *refs; /* things for the gate's frame */
 } call;
@@ -199,12 +200,22 @@ static const char *param_name(const call *c, uint32_t i) {
     return slot ? ing_atoms_text(&t->atoms, slot - 1) : "";
 }
 
+/* Parameters that the caller does not write: self. */
+static uint32_t implied(const call *c) {
+    return c->fn->bound || c->self ? 1 : 0;
+}
+
+/* Methods of structs may change what they belong to. */
+static ing_gate_passing passing_of(const call *c, uint32_t i) {
+    return i == 0 && c->self ? ING_PASS_TEMPLATE : c->info->params[i].passing;
+}
+
 /* The parameters by name, for a remedy. */
 static const char *param_names(const call *c) {
     ing_bytes out;
     ing_bytes_init(&out);
-    for (uint32_t i = c->fn->bound; i < c->info->list.n; i++)
-        ing_bytes_printf(&out, "%s%s", i > c->fn->bound ? ", " : "", param_name(c, i));
+    for (uint32_t i = implied(c); i < c->info->list.n; i++)
+        ing_bytes_printf(&out, "%s%s", i > implied(c) ? ", " : "", param_name(c, i));
     const char *text = ing_arena_printf(&c->fr->lo->arena, "it takes (%s)",
                                         out.at ? (const char *)out.at : "");
     ing_bytes_fini(&out);
@@ -234,7 +245,7 @@ static ing_status bind_keywords(call *c, const call_args *a, bool *given) {
 
 static ing_status bind_args(call *c, const call_args *a) {
     frame *fr = c->fr;
-    uint32_t n = c->info->list.n, first = c->fn->bound;
+    uint32_t n = c->info->list.n, first = implied(c);
     bool *given = ING_NEW_ARRAY(&fr->lo->arena, n + 1, bool);
     if (!given) return no_memory(fr);
     if (a->n + first > c->info->list.n_positional)
@@ -243,8 +254,11 @@ static ing_status bind_args(call *c, const call_args *a) {
             "Too many arguments: %s takes %u positional arguments, found %u",
             c->info->t->name, c->info->list.n_positional - first, a->n);
     if (first) {
-        ING_TRY(
-            ing_front_thing_attr(fr, c->node, c->fn->gref, "__self__", &c->args[0]));
+        if (c->self)
+            c->args[0] = *c->self;
+        else
+            ING_TRY(ing_front_thing_attr(fr, c->node, c->fn->gref, "__self__",
+                                         &c->args[0]));
         c->at[0] = c->node;
         given[0] = true;
     }
@@ -277,6 +291,11 @@ static ing_status pass_items(call *c, ing_node at, value *v) {
     for (uint32_t i = 0; i < v_children(v); i++) {
         items[i] = v->items[i];
         ING_TRY(ing_front_force(fr, at, &items[i]));
+        if (items[i].kind == V_STRUCT) {
+            ING_TRY(ing_front_struct_load(fr, at, &items[i], &items[i]));
+            items[i].gref = 0; /* methods need an argument of its own */
+            continue;
+        }
         if (ing_front_is_runtime(&items[i]))
             ING_TRY(ing_front_load(fr, at, &items[i], &items[i]));
         if (v_holds(&items[i])) ING_TRY(pass_items(c, at, &items[i]));
@@ -318,12 +337,27 @@ static void pass_gradient(call *c, uint32_t i) {
     c->refs[i] = v->gref;
 }
 
+/* A struct: by reference as it is, else a copy. Its type goes through the gate's frame. */
+static ing_status pass_struct(call *c, uint32_t i) {
+    frame *fr = c->fr;
+    value *v = &c->args[i];
+    c->refs[i] = v->gref;
+    if (passing_of(c, i) == ING_PASS_TEMPLATE)
+        return ing_front_struct_open(fr, c->at[i], v);
+    return ing_front_struct_load(fr, c->at[i], v, v);
+}
+
 static ing_status pass_arg(call *c, uint32_t i) {
     frame *fr = c->fr;
     value *v = &c->args[i];
     ing_node at = c->at[i];
     const ing_gate_param *p = &c->info->params[i];
     ING_TRY(ing_front_force(fr, at, v));
+    if (p->passing == ING_PASS_VALUE && p->layout && !(i == 0 && c->self))
+        return ing_front_struct_convert(fr, at, v, p->layout, v);
+    if (v->kind == V_STRUCT && passing_of(c, i) != ING_PASS_VALUE &&
+        p->passing != ING_PASS_ARRAY && !p->by_ref)
+        return pass_struct(c, i);
     v->fixed = v->arg = v->from_static = false;
     if (p->passing == ING_PASS_VALUE && p->tensor.rank)
         return ing_front_tensor_convert(fr, at, v, &p->tensor, p->dtype, v);
@@ -401,6 +435,7 @@ static ing_status rebuild(frame *fr, value *v, source *src) {
             ING_TRY(rebuild(fr, &items[i], src));
         }
         v->items = items;
+        v->gref = 0;
         return ING_OK;
     }
     if (v->kind != V_RT && v->kind != V_REF && v->kind != V_ARRAY) {
@@ -429,6 +464,8 @@ static ing_status bind_default(frame *fr, const call *c, uint32_t i, value *v) {
     GATE(fr, at, param_default, i, &ref, fr->lo->e);
     *v = (value){.kind = V_THING, .gref = ref};
     ING_TRY(ing_front_force(fr, at, v));
+    if (p->passing == ING_PASS_VALUE && p->layout)
+        return ing_front_struct_convert(fr, at, v, p->layout, v);
     if (p->passing == ING_PASS_VALUE && p->tensor.rank)
         return ing_front_tensor_convert(fr, at, v, &p->tensor, p->dtype, v);
     if (p->passing == ING_PASS_VALUE) {
@@ -437,6 +474,32 @@ static ing_status bind_default(frame *fr, const call *c, uint32_t i, value *v) {
         *v = ing_front_rt(inst, p->dtype);
     }
     return ING_OK;
+}
+
+/* Are all its members places, or not to be assigned? Then it is passed by reference. */
+static bool is_place(const value *v) {
+    for (uint32_t k = 0; k < v->n; k++) {
+        const value *m = &v->items[k];
+        if (m->kind == V_STRUCT ? !is_place(m) : m->kind == V_RT && !m->fixed)
+            return false;
+    }
+    return true;
+}
+
+/* A struct parameter: its type is that of the annotation, or came with the argument. */
+static ing_status bind_struct(frame *fr, const call *c, uint32_t i, uint32_t atom,
+                              value *v) {
+    ing_node at = c->info->list.node[i];
+    const ing_gate *g = fr->lo->gate;
+    if (c->info->params[i].layout && g->ops->annotation)
+        GATE(fr, at, annotation, i, &v->gref, fr->lo->e);
+    else if (c->refs[i])
+        GATE(fr, at, param, i, &v->gref, fr->lo->e);
+    bool assigned = fr->uses[atom] & NAME_ADDRESS;
+    if (passing_of(c, i) == ING_PASS_TEMPLATE && (is_place(v) || !assigned))
+        return ing_front_scope_add(fr, atom, v);
+    fr->uses[atom] |= fr->uses[atom] ? NAME_MANY : NAME_ONCE;
+    return ing_front_struct_declare(fr, at, atom, v);
 }
 
 static ing_status bind_param(frame *fr, const call *c, uint32_t i, source *src) {
@@ -454,6 +517,7 @@ static ing_status bind_param(frame *fr, const call *c, uint32_t i, source *src) 
         return ing_front_scope_add(fr, atom, &v);
     } else
         ING_TRY(rebuild(fr, &v, src));
+    if (v.kind == V_STRUCT) return bind_struct(fr, c, i, atom, &v);
     bool template = c->info->params[i].passing == ING_PASS_TEMPLATE;
     bool is_value =
         v.kind == V_RT || (!template && ing_front_is_scalar(&v) && v.kind != V_REF);
@@ -542,11 +606,23 @@ ing_node ing_front_result_node(const frame *fr, ing_node n, uint32_t i,
     return apart ? list_at(fr->t, elts, i) : v;
 }
 
+static ing_status plain_result(frame *fr, ing_node n, value *v);
+
+static ing_status struct_result(frame *fr, ing_node at, uint32_t i, const value *v,
+                                value *out) {
+    const ing_gate *g = fr->lo->gate;
+    ING_TRY(ing_front_struct_result(fr, at, v, fr->returns.layouts[i], out));
+    if (g->ops->annotation)
+        GATE(fr, at, annotation, ING_GATE_RESULT + i, &out->gref, fr->lo->e);
+    return plain_result(fr, at, out);
+}
+
 static ing_status annotated_result(frame *fr, ing_node n, const value *v, value *out) {
     const ing_gate_returns *r = &fr->returns;
     value one = *v, *items = &one;
     uint32_t count = 1;
-    bool ok = true, whole = r->n == 1 && !r->tuple && r->tensors[0].rank;
+    bool ok = true,
+         whole = r->n == 1 && !r->tuple && (r->tensors[0].rank || r->layouts[0]);
     if (!ing_front_is_scalar(v) && !whole)
         ING_TRY(ing_front_items(fr, n, v, &items, &count, &ok));
     if (!ok) items = &one, count = 1;
@@ -560,6 +636,10 @@ static ing_status annotated_result(frame *fr, ing_node n, const value *v, value 
     for (uint32_t i = 0; i < count; i++) {
         ing_node at = ing_front_result_node(fr, n, i, count);
         uint32_t inst = 0;
+        if (r->layouts[i]) {
+            ING_TRY(struct_result(fr, at, i, &items[i], &made[i]));
+            continue;
+        }
         if (r->tensors[i].rank) {
             ING_TRY(ing_front_tensor_convert(fr, at, &items[i], &r->tensors[i],
                                              r->dtypes[i], &made[i]));
@@ -586,6 +666,11 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
         ING_TRY(ing_front_tensor_load(fr, n, v, v));
         return whole_tensor(fr, v);
     }
+    if (v->kind == V_SEEN && v->seen == ING_GATE_STRUCT) {
+        bool ok = false;
+        ING_TRY(ing_front_struct_from(fr, n, v, v, &ok));
+    }
+    if (v->kind == V_STRUCT) ING_TRY(ing_front_struct_load(fr, n, v, v));
     if (v_holds(v)) {
         value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
         if (!items) return no_memory(fr);
@@ -610,14 +695,30 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
                              ing_front_describe(fr, v));
 }
 
+/* Of the same members; when the types are not found at one place, methods are lost. */
+static ing_status match_struct(frame *fr, ing_node n, value *first, const value *v) {
+    for (uint32_t k = 0; k < v->n; k++)
+        if (strcmp(v->info->names[k], first->info->names[k]) != 0)
+            return ing_front_fail_at(
+                fr, n, ING_TYPE, "return the same kind of struct everywhere",
+                "this return does not match an earlier one: member '%s' and '%s'",
+                v->info->names[k], first->info->names[k]);
+    if (first->gref != v->gref &&
+        (!v->gref || !first->gref ||
+         ing_front_place(fr, v->gref) != ing_front_place(fr, first->gref)))
+        first->gref = 0;
+    return ING_OK;
+}
+
 /* A later return takes the types of the first one. */
-static ing_status match_result(frame *fr, ing_node n, const value *first, value *v) {
+static ing_status match_result(frame *fr, ing_node n, value *first, value *v) {
     bool seq = v_holds(first);
     if (first->kind != v->kind || (seq && first->n != v->n))
         return ing_front_fail_at(
             fr, n, ING_TYPE, "return the same kind of value everywhere",
             "this return does not match an earlier one: %s and %s",
             ing_front_describe(fr, v), ing_front_describe(fr, first));
+    if (v->kind == V_STRUCT) ING_TRY(match_struct(fr, n, first, v));
     for (uint32_t i = 0; seq && i < v_children(v); i++)
         ING_TRY(match_result(fr, n, &first->items[i], &v->items[i]));
     if (v->kind != V_RT || v->type == first->type) return ING_OK;
@@ -675,6 +776,7 @@ static ing_status spec_key(call *c, ing_hash128 fn, ing_hash128 *out) {
     ing_hasher h;
     ing_hasher_init(&h);
     ing_hasher_digest(&h, 1, fn);
+    ing_hasher_u64(&h, 3, c->self != NULL);
     for (uint32_t i = 0; i < c->info->list.n; i++) {
         ing_hasher_u64(&h, 2, c->defaulted[i]);
         if (!c->defaulted[i])
@@ -705,6 +807,17 @@ static ing_status spec_get(call *c, ing_hash128 key, const leaves *l, spec **out
     return spec_lower(c, *out, l);
 }
 
+/* Structs bring their types along, named in the caller's terms. */
+static ing_status carry(call *c, const value *from, value *to) {
+    frame *fr = c->fr;
+    for (uint32_t i = 0; i < v_children(from); i++)
+        ING_TRY(carry(c, &from->items[i], &to->items[i]));
+    if (from->kind == V_STRUCT && from->gref && fr->lo->gate->ops->carry)
+        GATE(fr, c->node, carry, from->gref, c->fn->gref, c->refs, c->info->list.n,
+             &to->gref, fr->lo->e);
+    return ING_OK;
+}
+
 static ing_status emit_call(call *c, const spec *sp, const leaves *l, value *out) {
     frame *fr = c->fr;
     GATE(fr, c->node, splice, sp->subtrace, c->fn->gref, c->refs, c->info->list.n,
@@ -717,7 +830,8 @@ static ing_status emit_call(call *c, const spec *sp, const leaves *l, value *out
     ing_type t = fr->lo->mod->funcs.at[sp->func]->ret;
     bool several = ing_ir_type(fr->lo->mod, t)->kind == ING_TYPE_STRUCT;
     source src = {.op = several ? ING_OP_EXTRACT : ING_OP_NONE, .inst = inst};
-    return rebuild(fr, out, &src);
+    ING_TRY(rebuild(fr, out, &src));
+    return carry(c, &sp->ret, out);
 }
 
 /* ---- opened funcs ------------------------------------------------------------------------------------------- */
@@ -775,7 +889,8 @@ static ing_status open_func(call *c, ing_hash128 signature, value *out) {
     *out = (value){.kind = V_VOID};
     if (!sp.has_ret) return ING_OK;
     *out = sp.ret;
-    return rebuild(caller, out, NULL);
+    ING_TRY(rebuild(caller, out, NULL));
+    return carry(c, &sp.ret, out);
 }
 
 static ing_status fail_nested(call *c) {
@@ -788,8 +903,8 @@ static ing_status fail_nested(call *c) {
 }
 
 ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
-                               const call_args *a, value *out) {
-    call c = {.fr = fr, .node = n, .fn = fn};
+                               const value *self, const call_args *a, value *out) {
+    call c = {.fr = fr, .node = n, .fn = fn, .self = self};
     ing_hash128 fn_key, key;
     GATE(fr, n, memo_key, fn->gref, &fn_key, fr->lo->e);
     if (fn->bound) fn_key.lo ^= ing_front_place(fr, fn->gref);

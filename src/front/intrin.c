@@ -376,7 +376,7 @@ static ing_status in_len(frame *fr, ing_node n, const intrin *in, const call_arg
     uint32_t count = 0;
     bool ok = false;
     ING_TRY(arg_forced(fr, a, 0, &v));
-    if (v.kind == V_STR || v.kind == V_SHAPE ||
+    if (v.kind == V_STR || v.kind == V_SHAPE || v.kind == V_STRUCT ||
         (v.kind == V_SEEN && v.seen == ING_GATE_DICT)) {
         *out = ing_front_int(v.n);
         return ING_OK;
@@ -439,7 +439,7 @@ static ing_status in_attr(frame *fr, ing_node n, const intrin *in, const call_ar
                           value *out) {
     value of = a->at[0], name;
     ING_TRY(arg_forced(fr, a, 1, &name));
-    if (name.kind != V_STR || !of.gref)
+    if (name.kind != V_STR || !of.gref || of.kind == V_STRUCT)
         return ing_front_fail_at(fr, n, ING_TYPE, "write x.name",
                                  "%s needs a thing from outside and a constant name",
                                  in->op == ING_IN_PY_HASATTR ? "hasattr" : "getattr");
@@ -759,6 +759,7 @@ ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
     bool done = false;
     if (id >= ING_IN_VECTOR && id <= ING_IN_MATRIX_COLS)
         return ing_front_tensor_construct(fr, n, id, a, out);
+    if (id == ING_IN_STRUCT) return ing_front_struct_make(fr, n, a, out);
     ING_TRY(ing_front_tensor_lift(fr, n, id, a, out, &done));
     if (done) return ING_OK;
     if (strncmp(name, "builtins.", 9) == 0) name += 9;

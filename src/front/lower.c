@@ -17,6 +17,13 @@ void ing_front_result_fini(ing_front_result *r) {
     *r = (ing_front_result){0};
 }
 
+/* A struct whose members the kernel assigns is a variable: the kernel has a copy. */
+static ing_status copy_struct(frame *fr, ing_node at, uint32_t i, value *v) {
+    GATE(fr, at, param_info, i, &fr->params[i], fr->lo->e);
+    fr->params_known[i] = true;
+    return fr->params[i].layout ? ing_front_param(fr, at, i, v) : ING_OK;
+}
+
 static ing_status bind_params(frame *fr) {
     param_list list;
     ING_TRY(ing_front_params_read(fr, &list));
@@ -27,19 +34,41 @@ static ing_status bind_params(frame *fr) {
     for (uint32_t i = 0; i < list.n; i++) {
         uint32_t slot = NF(fr->t, list.node[i], ARGUMENT)->arg;
         value v = {.kind = V_PARAM, .i = i};
-        ING_TRY(ing_front_scope_add(fr, slot - 1, &v));
+        if (fr->uses[slot - 1] & NAME_PART)
+            ING_TRY(copy_struct(fr, list.node[i], i, &v));
+        if (v.kind == V_STRUCT)
+            ING_TRY(ing_front_struct_declare(fr, list.node[i], slot - 1, &v));
+        else
+            ING_TRY(ing_front_scope_add(fr, slot - 1, &v));
     }
     return ING_OK;
+}
+
+/* The numbers of a struct, in order; its nesting bounds the recursion. */
+static bool add_numbers(ing_ir_mod *mod, const ing_gate_struct *layout) {
+    for (uint32_t k = 0; k < layout->n; k++) {
+        const ing_gate_member *m = &layout->members[k];
+        if (m->inner && !add_numbers(mod, m->inner)) return false;
+        for (uint32_t i = 0; !m->inner && i < ing_gate_count(&m->tensor); i++)
+            if (!ing_vec_push(&mod->rets, (ing_type)m->dtype)) return false;
+    }
+    return true;
+}
+
+static bool add_results(ing_ir_mod *mod, const ing_gate_returns *r, uint32_t i) {
+    if (r->layouts[i]) return add_numbers(mod, r->layouts[i]);
+    for (uint32_t k = 0; k < ing_gate_count(&r->tensors[i]); k++)
+        if (!ing_vec_push(&mod->rets, (ing_type)r->dtypes[i])) return false;
+    return true;
 }
 
 static ing_status bind_returns(frame *fr) {
     ing_front_result *out = fr->lo->out;
     GATE(fr, fr->t->root, returns, &fr->returns, fr->lo->e);
     for (uint32_t i = 0; i < fr->returns.n; i++)
-        for (uint32_t k = 0; k < ing_front_result_count(&fr->returns.tensors[i]); k++)
-            if (!ing_vec_push(&out->mod->rets, (ing_type)fr->returns.dtypes[i]))
-                return ing_fail(fr->lo->e, ING_MEMORY,
-                                "no memory while compiling a kernel");
+        if (!add_results(out->mod, &fr->returns, i))
+            return ing_fail(fr->lo->e, ING_MEMORY,
+                            "no memory while compiling a kernel");
     out->returns_tuple = fr->returns.n > 1 || fr->returns.tuple;
     return ING_OK;
 }

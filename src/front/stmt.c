@@ -293,6 +293,19 @@ static ing_status stmt_continue(frame *fr, ing_node n, flow *out) {
 
 /* ---- return, assert, the rest --------------------------------------------------------------------- */
 
+static ing_status struct_result(frame *fr, ing_node n, ing_node at, const value *v,
+                                const ing_gate_struct *layout, uint32_t *slot) {
+    value *numbers =
+        ING_NEW_ARRAY(&fr->lo->arena, (size_t)layout->n_numbers + 1, value);
+    if (!numbers)
+        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
+    ING_TRY(ing_front_struct_numbers(fr, at, v, layout, numbers));
+    fr->b.loc = n;
+    for (uint32_t k = 0; k < layout->n_numbers; k++)
+        ing_ir_emit(&fr->b, ING_OP_SET_RET, 0, (*slot)++, numbers[k].inst, 0);
+    return ING_OK;
+}
+
 static ing_status kernel_return(frame *fr, ing_node n, const value *v) {
     const ing_gate_returns *r = &fr->returns;
     if (!r->given || r->n == 0)
@@ -302,7 +315,8 @@ static ing_status kernel_return(frame *fr, ing_node n, const value *v) {
             "e.g. def func() -> qd.f32");
     value one = *v, *items = &one;
     uint32_t count = 1;
-    bool ok = true, whole = r->n == 1 && !r->tuple && r->tensors[0].rank;
+    bool ok = true,
+         whole = r->n == 1 && !r->tuple && (r->tensors[0].rank || r->layouts[0]);
     if (!ing_front_is_scalar(v) && !whole)
         ING_TRY(ing_front_items(fr, n, v, &items, &count, &ok));
     if (!ok) items = &one, count = 1;
@@ -315,6 +329,10 @@ static ing_status kernel_return(frame *fr, ing_node n, const value *v) {
         value *part = &items[i];
         ing_node at = ing_front_result_node(fr, n, i, count);
         uint32_t inst = 0, m = 1;
+        if (r->layouts[i]) {
+            ING_TRY(struct_result(fr, n, at, &items[i], r->layouts[i], &slot));
+            continue;
+        }
         if (r->tensors[i].rank)
             ING_TRY(ing_front_tensor_results(fr, at, &items[i], &r->tensors[i],
                                              r->dtypes[i], &part, &m));

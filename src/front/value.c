@@ -41,6 +41,7 @@ bool ing_front_is_scalar(const value *v) {
 }
 
 bool ing_front_is_static(const value *v) {
+    if (v->kind == V_STRUCT) return false;
     /* enumerate and zip are known by their lengths: items may come at run time. */
     if (v->kind == V_ITER && (v->tag == ING_IN_PY_ENUMERATE || v->tag == ING_IN_PY_ZIP))
         return true;
@@ -64,6 +65,7 @@ static const char *describe_seen(frame *fr, const value *v) {
         [ING_GATE_LIST] = "list",        [ING_GATE_DICT] = "dict",
         [ING_GATE_KERNEL] = "kernel",    [ING_GATE_MODULE] = "module",
         [ING_GATE_CLASS] = "class",      [ING_GATE_OBJECT] = "Python object",
+        [ING_GATE_STRUCT] = "struct",
     };
     const char *kind = v->seen < sizeof kinds / sizeof *kinds ? kinds[v->seen] : NULL;
     return ing_arena_printf(&fr->lo->arena, "a %s (%s)", kind ? kind : "thing", buf);
@@ -109,6 +111,8 @@ const char *ing_front_describe(frame *fr, const value *v) {
         break;
     case V_ARRAY: s = "an array"; break;
     case V_TYPE: s = "a vector or matrix type"; break;
+    case V_STRUCT: s = ing_arena_printf(a, "a struct of %u members", v->n); break;
+    case V_STRUCT_TYPE: s = "a struct type"; break;
     }
     return s ? s : "?";
 }
@@ -258,6 +262,8 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
     if (f.kind == ING_GATE_TENSOR) return ing_front_tensor_thing(fr, at, &f, v);
     if (f.kind == ING_GATE_TENSOR_TYPE) return force_tensor_type(fr, at, &f, v);
     if (f.kind == ING_GATE_VIEW) return ing_front_view_thing(fr, at, v);
+    if (f.kind == ING_GATE_STRUCT_TYPE)
+        return ing_front_struct_type(fr, at, f.structure, v);
     if (f.kind == ING_GATE_ABSENT)
         return ing_front_fail_at(fr, at, ING_NAME, "assign it before the kernel runs",
                                  "there is nothing here");
@@ -307,6 +313,8 @@ ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out) {
     ing_gref ref = 0;
     GATE(fr, at, param, i, &ref, fr->lo->e);
     *out = (value){.kind = V_THING, .gref = ref};
+    if (p->passing == ING_PASS_VALUE && p->layout)
+        return ing_front_struct_param(fr, at, ref, i, p, out);
     if (p->passing == ING_PASS_VALUE && p->tensor.rank)
         return ing_front_tensor_param(fr, at, ref, p, out);
     if (p->passing == ING_PASS_VALUE) {
@@ -409,6 +417,7 @@ const char *ing_front_number_remedy(const value *v) {
     case V_VOID: return "let the func return a value";
     case V_ITER: return "loop over it";
     case V_SLICE: return "use an integer";
+    case V_STRUCT_TYPE: return "call it to make a struct";
     default: return "use one of its members that is a number";
     }
 }
@@ -675,6 +684,16 @@ ing_status ing_front_dtype(frame *fr, ing_node at, value *v, ing_dtype *out) {
 
 /* ---- signatures ----------------------------------------------------------------------------------------- */
 
+/* `placed`: things are the same only when they are found at the same place. */
+static ing_status thing_key(frame *fr, ing_node at, ing_gref ref, bool placed,
+                            ing_hasher *h) {
+    ing_hash128 key;
+    GATE(fr, at, memo_key, ref, &key, fr->lo->e);
+    ing_hasher_digest(h, 6, key);
+    if (placed) ing_hasher_u64(h, 7, ing_front_place(fr, ref));
+    return ING_OK;
+}
+
 ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hasher *h) {
     ing_hasher_u64(h, 1, v->kind);
     switch ((value_kind)v->kind) {
@@ -695,6 +714,14 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
         for (uint32_t i = 0; i < v_children(v); i++)
             ING_TRY(ing_front_value_key(fr, at, &v->items[i], h));
         break;
+    case V_STRUCT:
+        for (uint32_t i = 0; i < v->n; i++) {
+            ing_hasher_str(h, 8, v->info->names[i]);
+            ING_TRY(ing_front_value_key(fr, at, &v->items[i], h));
+        }
+        if (v->gref) ING_TRY(thing_key(fr, at, v->gref, true, h));
+        break;
+    case V_STRUCT_TYPE: ING_TRY(thing_key(fr, at, v->gref, true, h)); break;
     case V_RT:
     case V_TYPE:
     case V_ARRAY: ing_hasher_u64(h, 5, (uint64_t)v->type << 1 | v->clamp); break;
@@ -703,11 +730,8 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
         break;
     case V_SEEN:
     case V_FUNC: {
-        ing_hash128 key;
-        GATE(fr, at, memo_key, v->gref, &key, fr->lo->e);
-        ing_hasher_digest(h, 6, key);
-        if (v->bound || (v->kind == V_SEEN && v->seen != ING_GATE_ENUM))
-            ing_hasher_u64(h, 7, ing_front_place(fr, v->gref));
+        bool placed = v->bound || (v->kind == V_SEEN && v->seen != ING_GATE_ENUM);
+        ING_TRY(thing_key(fr, at, v->gref, placed, h));
         break;
     }
     default: break;

@@ -43,6 +43,9 @@ typedef enum ing_gate_kind {
     ING_GATE_TENSOR_TYPE, /* qd.types.vector(..), matrix(..): elem_rank, elem_shape, dtype; what
                              is left open is 0 */
     ING_GATE_VIEW, /* a stretch of an array: attrs "arr", "offset" and "size" */
+    ING_GATE_STRUCT, /* a host struct: members by attr, or by attr "_entries", key() and item() */
+    ING_GATE_STRUCT_TYPE, /* qd.dataclass, qd.types.struct(..): layout; its methods and the types
+                             of its members by item() */
 } ing_gate_kind;
 
 /* What a member of an enum is besides: that decides what it equals. */
@@ -51,6 +54,32 @@ typedef enum ing_gate_enum {
     ING_ENUM_INT, /* IntEnum */
     ING_ENUM_STR,
 } ing_gate_enum;
+
+typedef struct ing_gate_tensor { /* the shape of a vector (rank 1) or matrix (rank 2) */
+    uint8_t rank;                /* 0: a scalar */
+    uint32_t shape[2];           /* 0 = any, and where unused */
+} ing_gate_tensor;
+
+/* A struct type: its members in order. Numbers in it are counted depth first, those of
+ * vectors and matrices row major: the order in which kernels take and return them. */
+struct ing_gate_struct;
+typedef struct ing_gate_member {
+    const char *name;
+    ing_dtype dtype; /* VOID: a struct */
+    ing_gate_tensor tensor;
+    const struct ing_gate_struct *inner;
+    uint32_t first; /* its first number among those of the struct */
+} ing_gate_member;
+
+typedef struct ing_gate_struct {
+    uint32_t n, n_numbers;
+    const ing_gate_member *members;
+    ing_hash128 digest; /* of names and types */
+} ing_gate_struct;
+
+static inline uint32_t ing_gate_count(const ing_gate_tensor *t) {
+    return t->rank == 0 ? 1 : t->shape[0] * (t->rank == 2 ? t->shape[1] : 1);
+}
 
 typedef struct ing_gate_fact {
     ing_gate_kind kind;
@@ -73,6 +102,7 @@ typedef struct ing_gate_fact {
     uint8_t elem_rank; /* 0 scalar, 1 vector, 2 matrix */
     uint32_t elem_shape[2];
     uint8_t layout[12];
+    const ing_gate_struct *structure; /* STRUCT_TYPE; lives as long as the gate */
 } ing_gate_fact;
 
 /* How a parameter is passed, from its annotation. */
@@ -84,15 +114,11 @@ typedef enum ing_gate_passing {
     ING_PASS_VIEW,  /* a stretch of a 1-d array; dtype VOID = any */
 } ing_gate_passing;
 
-typedef struct ing_gate_tensor { /* the shape of a vector (rank 1) or matrix (rank 2) */
-    uint8_t rank;                /* 0: a scalar */
-    uint32_t shape[2];           /* 0 = any, and where unused */
-} ing_gate_tensor;
-
 typedef struct ing_gate_param {
     ing_gate_passing passing;
     ing_dtype dtype;
-    ing_gate_tensor tensor; /* VALUE: of the parameter; ARRAY: of its elements */
+    ing_gate_tensor tensor;        /* VALUE: of the parameter; ARRAY: of its elements */
+    const ing_gate_struct *layout; /* VALUE: a struct; dtype is VOID */
     int32_t ndim;
     bool has_default;
     bool needs_grad; /* an array must come with a gradient */
@@ -108,6 +134,7 @@ typedef struct ing_gate_returns {
     uint32_t n;
     ing_dtype dtypes[16];
     ing_gate_tensor tensors[16];
+    const ing_gate_struct *layouts[16]; /* a struct; its dtype is VOID */
 } ing_gate_returns;
 
 typedef struct ing_gate_key { /* a constant subscript */
@@ -117,6 +144,8 @@ typedef struct ing_gate_key { /* a constant subscript */
 } ing_gate_key;
 
 struct ing_front_tree;
+
+enum { ING_GATE_RESULT = 1 << 16 }; /* see annotation() */
 
 typedef struct ing_gate_ops {
     /* Name in the scopes of the frame's function: closure, module, builtins. */
@@ -146,6 +175,9 @@ typedef struct ing_gate_ops {
                         ing_err *e); /* template or kernel argument */
     ing_status (*param_info)(void *self, uint32_t i, ing_gate_param *out, ing_err *e);
     ing_status (*param_default)(void *self, uint32_t i, ing_gref *out, ing_err *e);
+    /* The annotation of a parameter as a thing; of result i - ING_GATE_RESULT. NULL: none
+     * can be asked for. */
+    ing_status (*annotation)(void *self, uint32_t i, ing_gref *out, ing_err *e);
     ing_status (*returns)(void *self, ing_gate_returns *out, ing_err *e);
     /* The tree of a FUNC; records its source. Lives as long as the gate. */
     ing_status (*def)(void *self, ing_gref fn, const struct ing_front_tree **out,
@@ -157,6 +189,10 @@ typedef struct ing_gate_ops {
     ing_status (*leave)(void *self, uint32_t *subtrace, ing_err *e);
     ing_status (*splice)(void *self, uint32_t subtrace, ing_gref fn,
                          const ing_gref *params, uint32_t n, ing_err *e);
+    /* A thing that was reached in the frame of that sub-trace, for its caller; 0: nothing
+     * the caller could ask about. NULL: never. */
+    ing_status (*carry)(void *self, ing_gref of, ing_gref fn, const ing_gref *params,
+                        uint32_t n, ing_gref *out, ing_err *e);
     /* Equal keys within this compile = interchangeable as a template value. Not recorded. */
     ing_status (*memo_key)(void *self, ing_gref of, ing_hash128 *out, ing_err *e);
     /* Short text of a thing for messages, e.g. "list of 3 items"; into buf, never fails. */

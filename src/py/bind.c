@@ -4,6 +4,7 @@
 #include "py/array.h"
 #include "py/foreign.h"
 #include "py/kernel.h"
+#include "py/struct.h"
 #include "py/tensor.h"
 
 #include <string.h>
@@ -205,6 +206,67 @@ static ing_status bind_tensor(ing_py_kernel *k, const ing_py_bind *b,
     return s;
 }
 
+/* A number of a struct wraps and rounds as in C; words hold integers extended. */
+static ing_status bind_wrapped(ing_py_state *st, ing_dtype t, PyObject *obj,
+                               uint64_t *w) {
+    uint32_t bits = ing_dtype_bits(t);
+    uint64_t raw = 0;
+    if (ing_py_scalar_store(st, t, &raw, obj, "a member of a struct") < 0)
+        return ING_PYTHON;
+    if (!ing_dtype_is_float(t) && ing_dtype_is_signed(t) && bits < 64)
+        raw = (uint64_t)((int64_t)(raw << (64 - bits)) >> (64 - bits));
+    *w = raw;
+    return ING_OK;
+}
+
+static ing_status bad_struct(ing_py_kernel *k, uint32_t i, PyObject *type,
+                             PyObject *obj, ing_err *e) {
+    PyObject *text = PyObject_Str(type);
+    const char *want = text ? PyUnicode_AsUTF8(text) : NULL;
+    ing_status s = ing_py_def_fail(
+        k->st, &k->def, i, ING_ARGUMENT, "pass a struct of that type", e,
+        "Argument <class '%.100s'> cannot be converted into required type %.600s",
+        Py_TYPE(obj)->tp_name, want ? want : "?");
+    Py_XDECREF(text);
+    return s;
+}
+
+/* The numbers of a layout from position `at` of the list on; its nesting bounds the recursion. */
+static ing_status bind_numbers(ing_py_state *st, const ing_gate_struct *layout,
+                               PyObject *list, uint32_t *at, uint64_t *words) {
+    for (uint32_t k = 0; k < layout->n; k++) {
+        const ing_gate_member *m = &layout->members[k];
+        uint32_t n = m->inner ? 0 : ing_gate_count(&m->tensor);
+        if (m->inner) ING_TRY(bind_numbers(st, m->inner, list, at, words));
+        for (uint32_t i = 0; i < n; i++, (*at)++) {
+            uint64_t ignored;
+            if (*at >= PyList_GET_SIZE(list)) return ING_DECLINED;
+            PyObject *o = Py_NewRef(PyList_GET_ITEM(list, *at));
+            ing_status s =
+                bind_wrapped(st, m->dtype, o, words ? &words[*at] : &ignored);
+            Py_DECREF(o);
+            ING_TRY(s);
+        }
+    }
+    return ING_OK;
+}
+
+/* A struct parameter: its numbers are words in a row. */
+static ing_status bind_struct(ing_py_kernel *k, uint32_t i, PyObject *obj,
+                              uint64_t *words, ing_err *e) {
+    PyObject *type = PyTuple_GET_ITEM(k->def.types, i), *list = NULL;
+    uint32_t at = 0;
+    ing_status s = ing_py_struct_numbers(k->st, type, obj, &list);
+    if (s == ING_OK) s = bind_numbers(k->st, ing_py_layout_of(type), list, &at, words);
+    Py_XDECREF(list);
+    if (s == ING_DECLINED) return bad_struct(k, i, type, obj, e);
+    if (s == ING_PYTHON && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        return bad_struct(k, i, type, obj, e);
+    }
+    return s;
+}
+
 /* A member that is a number: it may have been deleted, or replaced by anything. */
 static ing_status bind_number(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                               uint64_t *w, ing_err *e) {
@@ -233,7 +295,12 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
             break;
         case ING_BIND_SCALAR: {
             const ing_gate_tensor *t = &k->def.params[b->arg].tensor;
-            if (t->rank == 0)
+            const ing_gate_struct *layout = k->def.params[b->arg].layout;
+            if (layout && layout->n_numbers <= v->code.n_words - b->word)
+                ING_TRY(bind_struct(k, b->arg, args[b->arg], &words[b->word], e));
+            else if (layout)
+                return ING_DECLINED;
+            else if (t->rank == 0)
                 ING_TRY(bind_scalar(k, b, args[b->arg], &words[b->word], e));
             else if (elements_of(t) > v->code.n_words - b->word)
                 return ING_DECLINED; /* an entry on disk may say anything */
@@ -427,7 +494,9 @@ ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e
                                    "Invalid type for argument %s: it must be a "
                                    "BufferView, not %.100s",
                                    param_name(k, i), Py_TYPE(args[i])->tp_name);
-        if (p->passing == ING_PASS_VALUE && p->tensor.rank)
+        if (p->passing == ING_PASS_VALUE && p->layout)
+            ING_TRY(bind_struct(k, i, args[i], NULL, e));
+        else if (p->passing == ING_PASS_VALUE && p->tensor.rank)
             ING_TRY(bind_tensor(k, &b, &p->tensor, args[i], NULL, e));
         else if (p->passing == ING_PASS_VALUE)
             ING_TRY(bind_scalar(k, &b, args[i], &word, e));

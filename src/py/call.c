@@ -3,6 +3,7 @@
  * section 3). What the last variant cannot serve goes through the decision tree, and what
  * the tree has not seen is compiled. */
 #include "py/kernel.h"
+#include "py/struct.h"
 #include "py/tensor.h"
 
 #include <stdio.h>
@@ -327,16 +328,19 @@ ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
 
 /* ---- running ------------------------------------------------------------------------------------ */
 
-/* One result: a number, or a vector or matrix of the next numbers. */
-static PyObject *one_result(ing_py_kernel *k, const ing_gate_tensor *t, ing_dtype dtype,
-                            const uint64_t **at) {
+/* Result i: a number, or a vector, matrix or struct of the next numbers. */
+static PyObject *one_result(ing_py_kernel *k, uint32_t i, const uint64_t **at) {
+    const ing_gate_tensor *t = &k->def.returns.tensors[i];
+    ing_dtype dtype = k->def.returns.dtypes[i];
+    if (k->def.returns.layouts[i])
+        return ing_py_struct_result(PyTuple_GET_ITEM(k->def.result_types, i), at);
     if (t->rank == 0) return ing_py_scalar_load(dtype, (*at)++);
     Py_ssize_t n = (Py_ssize_t)t->shape[0] * (t->rank == 2 ? t->shape[1] : 1);
     PyObject *list = PyList_New(n);
-    for (Py_ssize_t i = 0; list && i < n; i++) {
+    for (Py_ssize_t j = 0; list && j < n; j++) {
         PyObject *o = ing_py_scalar_load(dtype, (*at)++);
         if (o)
-            PyList_SET_ITEM(list, i, o);
+            PyList_SET_ITEM(list, j, o);
         else
             Py_CLEAR(list);
     }
@@ -351,10 +355,10 @@ static PyObject *result_of(ing_py_kernel *k, const ing_py_variant *v,
                            const uint64_t *rets) {
     const ing_gate_returns *r = &k->def.returns;
     if (v->n_rets == 0 || r->n == 0) Py_RETURN_NONE;
-    if (!v->returns_tuple) return one_result(k, &r->tensors[0], r->dtypes[0], &rets);
+    if (!v->returns_tuple) return one_result(k, 0, &rets);
     PyObject *t = PyTuple_New((Py_ssize_t)r->n);
     for (uint32_t i = 0; t && i < r->n; i++) {
-        PyObject *o = one_result(k, &r->tensors[i], r->dtypes[i], &rets);
+        PyObject *o = one_result(k, i, &rets);
         if (o)
             PyTuple_SET_ITEM(t, i, o);
         else

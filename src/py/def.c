@@ -3,6 +3,7 @@
  * stay cheap: nothing is parsed or resolved here before the first call. */
 #include "py/kernel.h"
 #include "py/read_ast.h"
+#include "py/struct.h"
 #include "py/tensor.h"
 
 #include <stdio.h>
@@ -127,6 +128,7 @@ void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->names);
     Py_CLEAR(d->free_names);
     Py_CLEAR(d->types);
+    Py_CLEAR(d->result_types);
     Py_CLEAR(d->defaults);
     ing_front_tree_free(d->tree);
     d->tree = NULL;
@@ -138,6 +140,7 @@ int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg) {
     Py_VISIT(d->fn);
     Py_VISIT(d->names);
     Py_VISIT(d->types);
+    Py_VISIT(d->result_types);
     Py_VISIT(d->defaults);
     return 0;
 }
@@ -488,6 +491,11 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
         out->tensor = ((ing_py_tensor_type *)a)->shape;
         return ING_OK;
     }
+    if (ing_py_is_struct_type(st, a)) {
+        out->passing = ING_PASS_VALUE;
+        out->layout = ing_py_layout_of(a);
+        return ING_OK;
+    }
     ing_status s = ing_py_passing_of(st, a, out);
     out->optional |= optional && out->passing == ING_PASS_ARRAY;
     if (s != ING_DECLINED) return s;
@@ -542,6 +550,11 @@ static ing_status bad_return(ing_py_state *st, ing_py_def *d, PyObject *a, ing_e
 static ing_status add_return(ing_py_state *st, ing_py_def *d, PyObject *a,
                              ing_gate_returns *out, ing_err *e) {
     ing_dtype t = ing_py_dtype_from(st, a);
+    if (out->n < 16 && ing_py_is_struct_type(st, a)) {
+        out->layouts[out->n] = ing_py_layout_of(a);
+        out->dtypes[out->n++] = ING_VOID;
+        return ING_OK;
+    }
     if (out->n < 16 && ing_py_is_tensor_type(st, a)) {
         t = (ing_dtype)((ing_py_tensor_type *)a)->id;
         out->tensors[out->n] = ((ing_py_tensor_type *)a)->shape;
@@ -551,28 +564,34 @@ static ing_status add_return(ing_py_state *st, ing_py_def *d, PyObject *a,
     return ING_OK;
 }
 
-/* `-> qd.f32`, `-> (qd.i32, qd.f32)`, `-> tuple[int, float]`, `-> None`. */
+/* `-> qd.f32`, `-> (qd.i32, qd.f32)`, `-> tuple[int, float]`, `-> None`. *types: a tuple of
+ * what it names, new reference. */
 static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
-                                 ing_gate_returns *out, ing_err *e) {
+                                 ing_gate_returns *out, PyObject **types, ing_err *e) {
     if (a && is_any(a)) a = NULL; /* says as much as no annotation */
     out->given = a != NULL;
-    if (!a || a == Py_None) return ING_OK;
+    if (!a || a == Py_None) {
+        *types = PyTuple_New(0);
+        return *types ? ING_OK : ING_PYTHON;
+    }
     PyObject *items = NULL;
     if (PyTuple_Check(a) || PyList_Check(a)) {
         items = PySequence_Tuple(a);
-    } else if (ing_py_dtype_from(st, a) == ING_VOID && !ing_py_is_tensor_type(st, a)) {
+    } else if (ing_py_dtype_from(st, a) == ING_VOID && !ing_py_is_tensor_type(st, a) &&
+               !ing_py_is_struct_type(st, a)) {
         items = ing_py_attr(a, "__args__");
         if (!items || !PyTuple_Check(items)) {
             PyErr_Clear();
             Py_CLEAR(items);
         }
     }
-    if (!items) return add_return(st, d, a, out, e);
+    out->tuple = items != NULL;
+    if (!items) items = PyTuple_Pack(1, a);
+    if (!items) return ING_PYTHON;
     ing_status s = ING_OK;
-    out->tuple = true;
     for (Py_ssize_t i = 0; s == ING_OK && i < PyTuple_GET_SIZE(items); i++)
         s = add_return(st, d, PyTuple_GET_ITEM(items, i), out, e);
-    Py_DECREF(items);
+    *types = items;
     return s;
 }
 
@@ -586,7 +605,7 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
     ing_gate_returns returns = {0};
     PyObject *annotations = ing_py_attr(d->fn, "__annotations__");
     PyObject *ret_name = PyUnicode_InternFromString("return");
-    PyObject *types = PyTuple_New((Py_ssize_t)d->n_params);
+    PyObject *types = PyTuple_New((Py_ssize_t)d->n_params), *results = NULL;
     ing_status s = p && ret_name && annotations && types ? ING_OK : ING_PYTHON;
     if (s != ING_OK && !PyErr_Occurred()) PyErr_NoMemory();
     for (uint32_t i = 0; s == ING_OK && i <= d->n_params; i++) {
@@ -598,7 +617,7 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         if (!a && PyErr_Occurred())
             s = bad_annotation(st, d, is_ret ? ING_PY_AT_RETURNS : i, e);
         else if (is_ret)
-            s = return_meaning(st, d, a, &returns, e);
+            s = return_meaning(st, d, a, &returns, &results, e);
         else
             s = one_meaning(st, d, i, a, optional, kernel, &p[i], e);
         if (s == ING_OK && !is_ret)
@@ -612,7 +631,9 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         d->params = p;
         d->types = types;
         d->returns = returns;
+        d->result_types = results;
     } else {
+        Py_XDECREF(results);
         Py_XDECREF(types);
         ing_free(p);
     }

@@ -473,6 +473,13 @@ static ing_status gate_param_default(void *self, uint32_t i, ing_gref *out,
     return step_from(g, owner, ING_STEP_DEFAULT, NULL, i, out, e);
 }
 
+static ing_status gate_annotation(void *self, uint32_t i, ing_gref *out, ing_err *e) {
+    ing_py_gate *g = self;
+    frame *f = top(g);
+    thing owner = *thing_get(g, f->params[f->n_params]);
+    return step_from(g, owner, ING_STEP_PARAM, NULL, i, out, e);
+}
+
 static ing_status gate_returns(void *self, ing_gate_returns *out, ing_err *e) {
     ing_py_gate *g = self;
     frame *f = top(g);
@@ -592,6 +599,22 @@ static ing_status gate_splice(void *self, uint32_t which, ing_gref fn,
                : no_memory(e);
 }
 
+static ing_status gate_carry(void *self, ing_gref of, ing_gref fn,
+                             const ing_gref *params, uint32_t n, ing_gref *out,
+                             ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *thing_get(g, of);
+    ing_path paths[ING_PY_MAX_PARAMS] = {0}, path = 0;
+    if (n > ING_PY_MAX_PARAMS) return ing_fail(e, ING_INTERNAL, "too many parameters");
+    for (uint32_t i = 0; i < n; i++) paths[i] = thing_get(g, params[i])->path;
+    *out = 0;
+    if (!t.path) return ING_OK;
+    if (!ing_path_reroot(&g->kernel->paths, t.path, thing_get(g, fn)->path, paths, n,
+                         &path))
+        return no_memory(e);
+    return path ? thing_take(g, Py_XNewRef(t.obj), path, t.root, out, e) : ING_OK;
+}
+
 /* ---- the rest ------------------------------------------------------------------------------------ */
 
 /* Values are interchangeable by content, everything else by being the same object: the
@@ -651,12 +674,14 @@ static const ing_gate_ops gate_ops = {
     .param = gate_param,
     .param_info = gate_param_info,
     .param_default = gate_param_default,
+    .annotation = gate_annotation,
     .returns = gate_returns,
     .def = gate_def,
     .config = gate_config,
     .enter = gate_enter,
     .leave = gate_leave,
     .splice = gate_splice,
+    .carry = gate_carry,
     .memo_key = gate_memo_key,
     .describe = gate_describe,
     .near = gate_near,

@@ -10,6 +10,7 @@
  * and they in one go (member.c).
  * Comparison is by identity where the guard may own the object (R13), else by digest. */
 #include "py/kernel.h"
+#include "py/struct.h"
 
 #include <string.h>
 
@@ -125,6 +126,9 @@ static ing_status survey(ing_py_kernel *k, ing_py_variant *v, PyObject *from,
         return mark_dict(v, ing_py_def_builtins(d), e);
     if (node->step == ING_STEP_ATTR && from && PyModule_CheckExact(from))
         return mark_module(k, v, from, node->atom, module_only, e);
+    /* A struct type never changes. */
+    if (node->step == ING_STEP_ITEM_STR && from && ing_py_is_struct_type(k->st, from))
+        return ING_OK;
     /* What belongs to the function itself stays with it. */
     if (node->step != ING_STEP_KERNEL && node->step != ING_STEP_DEFAULT &&
         node->step != ING_STEP_PARAM && node->step != ING_STEP_FIELD_TYPE)

@@ -83,6 +83,7 @@ typedef struct ing_py_def {
     ing_gate_param *params; /* meanings of the annotations; NULL until asked */
     PyObject *types; /* with params: tuple of annotations, None where there is none */
     ing_gate_returns returns; /* valid when params is set */
+    PyObject *result_types;   /* with params: tuple of the types that `returns` names */
 } ing_py_def;
 
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source);

@@ -78,6 +78,10 @@ typedef struct ing_py_state {
     PyTypeObject *tensor_type;  /* base of vector and matrix types */
     PyTypeObject *tensor_value; /* base of host vectors and matrices */
 
+    /* struct.c */
+    PyTypeObject *struct_type;  /* base of struct types */
+    PyTypeObject *struct_value; /* base of host structs */
+
     /* array.c */
     PyTypeObject *array_type;
     ing_map spec_map;
@@ -187,6 +191,12 @@ static inline bool ing_py_is_view(const ing_py_state *st, PyObject *o) {
 int ing_py_tensor_add(PyObject *module, ing_py_state *st);
 int ing_py_tensor_traverse(ing_py_state *st, visitproc visit, void *arg);
 void ing_py_tensor_clear(ing_py_state *st);
+
+/* ---- struct.c (struct.h) --------------------------------------------------------------------- */
+
+int ing_py_struct_add(PyObject *module, ing_py_state *st);
+int ing_py_struct_traverse(ing_py_state *st, visitproc visit, void *arg);
+void ing_py_struct_clear(ing_py_state *st);
 
 /* ---- arrays (array*.c, dlpack.c) --------------------------------------------------------------- */
 

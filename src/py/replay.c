@@ -86,6 +86,10 @@ static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
         return ING_OK;
     }
     ing_py_def *d = ing_py_def_of(st, from);
+    int64_t result = i - ING_GATE_RESULT;
+    if (step == ING_STEP_PARAM && d && result >= 0 && d->result_types &&
+        result < PyTuple_GET_SIZE(d->result_types))
+        *out = Py_NewRef(PyTuple_GET_ITEM(d->result_types, result));
     if (!d || i < 0 || i >= (int64_t)d->n_params) return ING_OK;
     if (step == ING_STEP_DEFAULT) *out = Py_XNewRef(PyTuple_GET_ITEM(d->defaults, i));
     if (step == ING_STEP_PARAM && d->types)
@@ -211,21 +215,26 @@ static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *ou
 }
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p) {
-    uint64_t key[11] = {p->passing,     p->dtype,           (uint64_t)(int64_t)p->ndim,
+    ing_hash128 layout = p->layout ? p->layout->digest : (ing_hash128){0, 0};
+    uint64_t key[13] = {p->passing,     p->dtype,           (uint64_t)(int64_t)p->ndim,
                         p->has_default, p->needs_grad,      p->optional,
                         p->tensor.rank, p->tensor.shape[0], p->tensor.shape[1],
-                        p->clamp,       p->by_ref};
+                        layout.lo,      layout.hi,          p->clamp,
+                        p->by_ref};
     return ing_hash(key, sizeof key);
 }
 
 ing_hash128 ing_py_returns_digest(const ing_gate_returns *r) {
-    uint64_t key[3 + 16 * 2] = {r->given, r->tuple, r->n};
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_u64(&h, 1, (uint64_t)r->given | (uint64_t)r->tuple << 1);
     for (uint32_t i = 0; i < r->n; i++) {
         const ing_gate_tensor *t = &r->tensors[i];
-        key[3 + 2 * i] = (uint64_t)r->dtypes[i] | (uint64_t)t->rank << 8;
-        key[4 + 2 * i] = t->shape[0] | (uint64_t)t->shape[1] << 32;
+        ing_hasher_u64(&h, 2, (uint64_t)r->dtypes[i] | (uint64_t)t->rank << 8);
+        ing_hasher_u64(&h, 3, t->shape[0] | (uint64_t)t->shape[1] << 32);
+        if (r->layouts[i]) ing_hasher_digest(&h, 4, r->layouts[i]->digest);
     }
-    return ing_hash(key, sizeof key);
+    return ing_hasher_done(&h);
 }
 
 /* What the class `obj` says of the field that the node names. */

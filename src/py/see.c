@@ -4,6 +4,7 @@
  * slots, and for arrays of others the protocol by which they offer themselves. */
 #include "py/foreign.h"
 #include "py/kernel.h"
+#include "py/struct.h"
 #include "py/tensor.h"
 
 #include <string.h>
@@ -38,8 +39,8 @@ bool ing_py_is_atom(ing_py_state *st, PyObject *o) {
            PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyType_Check(o) ||
            PyFunction_Check(o) || PyCFunction_Check(o) || ing_py_is_dtype(st, o) ||
            Py_TYPE(o) == st->host->func_type || Py_TYPE(o) == st->host->kernel_type ||
-           ing_py_is_tensor_type(st, o) || is_enum_member(st, o) ||
-           ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
+           ing_py_is_tensor_type(st, o) || ing_py_is_struct_type(st, o) ||
+           is_enum_member(st, o) || ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
 }
 
 static ing_status see_int(PyObject *obj, ing_gate_fact *f, ing_err *e) {
@@ -152,6 +153,17 @@ static bool see_tensor(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     return true;
 }
 
+static bool see_struct(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
+    if (ing_py_is_struct_type(st, obj)) {
+        f->kind = ING_GATE_STRUCT_TYPE;
+        f->structure = ing_py_layout_of(obj);
+        return true;
+    }
+    if (!ing_py_is_struct(st, obj)) return false;
+    f->kind = ING_GATE_STRUCT;
+    return true;
+}
+
 static bool has_option(PyObject *options, const char *name) {
     return options && PyDict_GetItemString(options, name) == Py_True;
 }
@@ -224,7 +236,8 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
         f->dtype = ((ing_py_dtype *)obj)->id;
         return ING_OK;
     }
-    if (see_tensor(st, obj, f) || see_callable(st, obj, f)) return ING_OK;
+    if (see_tensor(st, obj, f) || see_struct(st, obj, f) || see_callable(st, obj, f))
+        return ING_OK;
     f->id = ing_py_intrinsic_of(st, obj);
     if (f->id != ING_IN_NONE) {
         f->kind = ING_GATE_INTRINSIC;
@@ -310,6 +323,9 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
         ing_hasher_u64(&h, TAG_TYPE, (uint64_t)f->dtype | (uint64_t)f->elem_rank << 8);
         ing_hasher_u64(&h, TAG_SPEC,
                        (uint64_t)f->elem_shape[0] | (uint64_t)f->elem_shape[1] << 32);
+        break;
+    case ING_GATE_STRUCT_TYPE:
+        ing_hasher_digest(&h, TAG_SPEC, f->structure->digest);
         break;
     case ING_GATE_ARRAY:
         ing_hasher_u64(&h, TAG_TYPE, f->dtype);

@@ -59,8 +59,8 @@ static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const atom_map *a
         uint32_t parent = ing_reader_u32(r), step = ing_reader_u32(r);
         uint32_t atom = ing_reader_u32(r);
         int64_t value = (int64_t)ing_reader_u64(r);
-        if (r->failed || parent >= i || atom >= atoms->len || step == ING_STEP_NONE ||
-            step >= ING_STEP_N)
+        if (r->failed || parent >= i || (atom && atom >= atoms->len) ||
+            step == ING_STEP_NONE || step >= ING_STEP_N)
             return ING_DECLINED;
         if (step == ING_STEP_CALL_PATH) { /* another path, made before this one */
             if (value <= 0 || value >= (int64_t)i) return ING_DECLINED;

@@ -70,6 +70,40 @@ def k(a: A):
         a[0] = x
 """
 
+# A struct that is made, passed to a func by value, returned from it, and asked by a method.
+STRUCT = """
+N = 1
+@qd.dataclass
+class Inner:
+    w: qd.f64
+    @qd.func
+    def twice(self):
+        return 2 * self.w
+@qd.dataclass
+class S:
+    x: MEMBER
+    v: qd.types.vector(VECTOR)
+    inner: Inner
+    @qd.func
+    def sum(self):
+        return BODY + self.inner.twice()
+@qd.func
+def bump(s, d):
+    s.x += d
+    return s
+@qd.kernel
+def k(a: A):
+    for i in range(1):
+        s = bump(S(2.75, 3.5, inner=Inner(10)), 1)
+        a[0] = s.sum()
+"""
+
+
+def struct(member="qd.f64", vector="2, qd.f64", body="self.x + self.v.sum()", n="1"):
+    text = STRUCT.replace("MEMBER", member).replace("VECTOR", vector).replace("BODY", body)
+    return text.replace("N = 1", "N = " + n)
+
+
 CASES = [
     # ---- names -----------------------------------------------------------------------------
     Case("global int", "N = @@\n" + body("N"), "3", "5", (3, 5), live="m.N = @@"),
@@ -534,6 +568,31 @@ def k(a: A):
     for i in range(1):
         assert a[0] > 1, "@@"
 """, "first", "second", ([True, False], [False, True])),
+    # ---- structs ---------------------------------------------------------------------------
+    Case("type of a member", struct(member="@@"), "qd.f64", "qd.i32", (30.75, 30.0)),
+    Case("size of a vector in a struct", struct(vector="@@, qd.f64"), "2", "3", (30.75, 34.25)),
+    Case("dtype of a vector in a struct", struct(vector="2, @@"), "qd.f64", "qd.i32", (30.75, 29.75)),
+    Case("method of a struct", struct(body="self.x @@ self.v.sum()"), "+", "-", (30.75, 16.75)),
+    Case("method of a struct in a struct", struct().replace("2 * self.w", "@@ * self.w"), "2", "3",
+         (30.75, 40.75)),
+    Case("global of a method", struct(body="self.x * N", n="@@"), "1", "2", (23.75, 27.5), live="m.N = @@"),
+    Case("order of members", "S = qd.types.struct(@@)\n" + body("S(1, 2).p"), "p=qd.f64, q=qd.f64",
+         "q=qd.f64, p=qd.f64", (1, 2), live="qd = m.qd; m.S = qd.types.struct(@@)"),
+    Case("another type with other methods", "@qd.func\ndef one(self):\n    return self.p\n@qd.func\ndef two(self):\n"
+         "    return self.p * 2\ndef make(f):\n    return qd.types.struct(p=qd.f64, __struct_methods={'f': f})\n"
+         "S = make(@@)\n" + body("S(3).f()"), "one", "two", (3, 6), live="m.S = m.make(m.@@)"),
+    Case("member of a captured struct", "S = qd.Struct(x=@@, y=2)\n" + body("S.x"), "3", "4", (3, 4), live="m.S.x = @@"),
+    Case("captured struct as a whole", "S = qd.Struct(x=@@, v=[1, 2])\n" + body("t.x + t.v[1]", "t = S"), "3", "4", (5, 6),
+         live="m.S.x = @@"),
+    Case("vector of a captured struct", "S = qd.Struct(x=1, v=[@@, 2])\n" + body("t.x + t.v[0]", "t = S"), "3", "4", (4, 5),
+         live="m.S.v[0] = @@"),
+    Case("method of a captured struct", "@qd.func\ndef f(self):\n    return self.x @@ 2\nS = qd.Struct({'x': 3, "
+         "'__struct_methods': {'f': f}})\n" + body("S.f()"), "+", "*", (5, 6)),
+    Case("annotation of a struct parameter", "S = qd.types.struct(x=@@)\ns = S(2.5)\n@qd.kernel\ndef k(a: A, s: S):\n"
+         "    for i in range(1):\n        a[0] = s.x\ndef run():\n    a = qd.ndarray(qd.f64, 1)\n    k(a, s)\n"
+         "    return a[0]\n", "qd.f64", "qd.i32", (2.5, 2)),
+    Case("struct result", "S = qd.types.struct(x=@@, y=qd.i32)\n@qd.kernel\ndef k() -> S:\n    return S(2.5, 3)\n"
+         "def run():\n    s = k()\n    return [s.x, s.y]\n", "qd.f64", "qd.i32", ([2.5, 3], [2, 3])),
     # ---- calls while compiling (R2) -------------------------------------------------------------------------------
     Case("body of a Python function", "def size():\n    return @@\n" + body("qd.static(size())"), "3",
          "4", (3, 4), live="m.size = lambda: @@", later=True),
