@@ -165,7 +165,9 @@ def by_numba():
     import compute_numba
 
     def prepare(name, arrays):
-        f = getattr(compute_numba, name)
+        f = getattr(compute_numba, name, None)  # it has no atomics
+        if f is None:
+            return None
         args = [np.float32(0.5), *arrays] if name == "saxpy" else arrays
         return lambda: f(*args), arrays
 
@@ -225,7 +227,7 @@ def digest(arrays):
     out = []
     for a in arrays:
         a = a if isinstance(a, np.ndarray) else a.to_numpy()
-        out.append(float(a.astype(np.float64).sum()))
+        out.append(float(np.abs(a.astype(np.float64)).sum()))
     return out
 
 

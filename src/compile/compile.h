@@ -78,10 +78,18 @@ void ing_engine_end(ing_engine *g);
  * helper + link + publish; tasks compile in parallel. Needs no GIL and holds no lock while
  * it waits for a helper. `label` names the kernel in
  * symbol tables. */
+typedef struct
+    ing_engine_report {       /* what a build did; times are sums over its threads */
+    uint32_t tasks, compiled; /* in all, and those that no cache had */
+    uint64_t llvm_lines;
+    uint64_t pass_ns, gen_ns, llvm_ns, link_ns; /* link: with publishing and loading */
+} ing_engine_report;
+
 typedef struct ing_engine_job {
     ing_ir_mod *mod;
     const ing_settings *settings;
     const char *label;
+    ing_engine_report *report; /* out, NULL = not wanted */
     uint32_t *bad_loc; /* out: where a pass found what it refuses, 0 = unknown */
 } ing_engine_job;
 ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,

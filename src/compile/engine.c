@@ -118,7 +118,22 @@ typedef struct image_job {
     uint32_t task;
     const ing_gen_options *gen;
     const char *label;
+    ing_engine_report *report; /* several threads add to it */
 } image_job;
+
+/* Adds the time since *from to a sum of the report, and takes the time anew. */
+static void note_time(uint64_t *sum, uint64_t *from) {
+    uint64_t now = ing_os_now_ns();
+    __atomic_fetch_add(sum, now - *from, __ATOMIC_RELAXED);
+    *from = now;
+}
+
+static void note_text(const image_job *job, const ing_bytes *text) {
+    uint64_t lines = 0;
+    for (size_t i = 0; i < text->len; i++) lines += text->at[i] == '\n';
+    __atomic_fetch_add(&job->report->llvm_lines, lines, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&job->report->compiled, 1, __ATOMIC_RELAXED);
+}
 
 static ing_gen_options gen_options(const ing_engine *g, const ing_settings *s) {
     return (ing_gen_options){.fast_math = s->at[ING_SET_fast_math] != 0,
@@ -171,15 +186,19 @@ static ing_status image_compile(ing_engine *g, const ing_ir_mod *task,
     ing_bytes_init(&object);
     ing_gen_options gen = *job->gen;
     if (gen.vector_math && !ing_image_vector_math_present()) gen.vector_math = 0;
+    uint64_t clock = ing_os_now_ns();
     ing_status s = ing_gen_llvm(task, &gen, &text, e);
     if (s == ING_OK) {
         ing_gen_helper_options(job->gen, &options);
         if (text.failed || options.failed || !options.at)
             s = ing_fail(e, ING_MEMORY, "no memory");
     }
+    note_time(&job->report->gen_ns, &clock);
+    note_text(job, &text);
     if (s == ING_OK)
         s = ing_helpers_compile(g->helpers, (const char *)options.at, text.at, text.len,
                                 &object, e);
+    note_time(&job->report->llvm_ns, &clock);
     if (s == ING_OK) {
         ing_count(g->counters, ING_COUNT_IMAGE_COMPILES);
         s = ing_image_link(object.at, object.len, job->label, image, e);
@@ -248,7 +267,9 @@ static ing_status image_build(ing_engine *g, ing_hash128 key, const ing_ir_mod *
     ing_bytes image;
     ing_bytes_init(&image);
     s = image_compile(g, task, job, &image, e);
+    uint64_t clock = ing_os_now_ns();
     if (s == ING_OK) s = image_publish(g, key, &image, out, e);
+    note_time(&job->report->link_ns, &clock);
     if (held) ing_lease_release(&lease);
     ing_bytes_fini(&image);
     return s;
@@ -407,7 +428,11 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
     const int64_t *set = job->settings->at;
     ing_pass_options po = {.fast_math = set[ING_SET_fast_math] != 0,
                            .debug = set[ING_SET_debug] != 0};
+    ing_engine_report unread = {0}, *report = job->report ? job->report : &unread;
+    uint64_t clock = ing_os_now_ns();
     ING_TRY(ing_pass_run(job->mod, &po, e));
+    note_time(&report->pass_ns, &clock);
+    report->tasks = job->mod->tasks.len;
     ING_TRY(code_tasks(out, job->mod, e));
     if (set[ING_SET_interp]) {
         for (uint32_t i = 0; i < out->n_tasks; i++)
@@ -416,7 +441,7 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
         return ING_OK;
     }
     ing_gen_options go = gen_options(g, job->settings);
-    image_job common = {job->mod, 0, &go, job->label};
+    image_job common = {job->mod, 0, &go, job->label, report};
     uint32_t threads = (uint32_t)set[ING_SET_num_compile_threads];
     return batch_run(g, &common, threads ? threads : ing_os_cpus(), out, e);
 }

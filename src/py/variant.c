@@ -1,5 +1,6 @@
 /* Compiling one variant: lower with the GIL, build without it (R15), and turn the result
  * into what a launch needs: binds, guards, tasks. Called on a miss only. */
+#include "py/report.h"
 #include "py/kernel.h"
 
 #include <string.h>
@@ -157,9 +158,9 @@ static ing_status fill(ing_py_kernel *k, ing_py_gate *g, ing_front_result *r,
 /* ---- compiling ------------------------------------------------------------------------------- */
 
 static ing_status build(ing_py_kernel *k, ing_ir_mod *mod, ing_py_variant *v,
-                        uint32_t *bad_loc, ing_err *e) {
+                        ing_engine_report *report, uint32_t *bad_loc, ing_err *e) {
     ing_settings settings = k->st->settings;
-    ing_engine_job job = {mod, &settings, ing_py_def_name(&k->def), bad_loc};
+    ing_engine_job job = {mod, &settings, ing_py_def_name(&k->def), report, bad_loc};
     ing_status s;
     Py_BEGIN_ALLOW_THREADS s = ing_engine_build(k->host->engine, &job, &v->code, e);
     Py_END_ALLOW_THREADS return s;
@@ -202,7 +203,11 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_varian
     ing_py_gate *gate = NULL;
     ing_py_variant *v = ing_py_variant_new();
     if (!v) return no_memory(e);
+    ing_py_report report = {0};
+    uint64_t clock = ing_os_now_ns();
     ing_status s = lower(k, args, &gate, &r, e);
+    report.front_ns = ing_os_now_ns() - clock;
+    if (s == ING_OK) ing_py_report_front(&report, &r);
     if (s == ING_OK) s = ing_py_pure_check(k, gate, args, e);
     if (s == ING_OK) s = fill(k, gate, &r, v, args, e);
     const ing_py_unreplayable *what = gate ? ing_py_gate_unreplayable(gate) : NULL;
@@ -212,8 +217,9 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_varian
         ing_ir_mod *mod = r.mod;
         r.mod = NULL;
         uint32_t loc = 0;
-        s = build(k, mod, v, &loc, e);
+        s = build(k, mod, v, &report.engine, &loc, e);
         if (s != ING_OK) place_error(&r, loc, e);
+        if (s == ING_OK) ing_py_report_show(&report, ing_py_def_name(&k->def));
     }
     if (s == ING_OK) s = ing_launch_tasks_init(&v->tasks, &v->code, e);
     if (s == ING_OK) s = ing_py_graph_make(v, e);

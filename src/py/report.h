@@ -1,0 +1,20 @@
+/* What a compile was made of and where its time went: one line per kernel on stderr when
+ * INGOT_LOG holds the word `compile`. Called by variant.c. */
+#ifndef ING_PY_REPORT_H
+#define ING_PY_REPORT_H
+
+#include "compile/compile.h"
+
+typedef struct ing_py_report {
+    uint32_t nodes; /* of the syntax trees, each counted once */
+    uint32_t funcs,
+        calls;      /* func instances that were lowered, and calls that share them */
+    uint32_t insts; /* of the IR as lowered */
+    uint64_t front_ns;
+    ing_engine_report engine;
+} ing_py_report;
+
+void ing_py_report_front(ing_py_report *p, const ing_front_result *r);
+void ing_py_report_show(const ing_py_report *p, const char *kernel);
+
+#endif
