@@ -78,8 +78,9 @@ def test_every_intrinsic_is_registered():
     for name in names:
         if name.startswith("builtins."):
             function = getattr(builtins, name.partition(".")[2])
-        elif name.startswith("Matrix."):
-            function = getattr(qd.Matrix, name.partition(".")[2])
+        elif "." in name:
+            owner, _, part = name.partition(".")
+            function = getattr(getattr(qd, owner), part)
         else:
             function = getattr(qd, name, None) or getattr(qd.math, name)
         assert _core.intrinsic_name(function) == name

@@ -1,14 +1,10 @@
 """Graph kernels."""
 
-from ingot.compat.missing import adopt as _adopt
-from ingot.compat.missing import provided as _provided
+from ingot.graph import do_while, parallel, parallel_context
 
-_adopt(globals(), "graph", "do_while parallel parallel_context")
+__all__ = ["do_while", "parallel", "parallel_context"]
 __name__ = "quadrants.lang.graph"  # where the reference keeps it
 
 
-_NAMES = "do_while parallel parallel_context".split()  # those that the reference has here
-
-
 def __dir__():
-    return [name for name in _provided(globals()) if name in _NAMES]
+    return __all__

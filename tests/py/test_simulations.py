@@ -1,0 +1,78 @@
+"""The simulations among the examples run, write their pictures, and keep what physics keeps."""
+
+import importlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import ingot as qd
+
+EXAMPLES = ROOT / "examples"
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    qd.init()
+
+
+def example(name):
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(EXAMPLES))
+
+
+def run(name, path, *args):
+    done = subprocess.run([sys.executable, str(EXAMPLES / f"{name}.py"), *map(str, args), "--out", str(path)],
+                          env=dict(os.environ), capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 1000
+
+
+def test_mpm88(tmp_path):
+    run("mpm88", tmp_path / "mpm.png", "--particles", 500)
+    mpm = example("mpm88")
+    fluid = mpm.Fluid(2000)
+    start = fluid.x.to_numpy().mean(axis=0)
+    fluid.advance(200)
+    time = 200 * mpm.DT
+    centre, speed = fluid.x.to_numpy().mean(axis=0), fluid.v.to_numpy().mean(axis=0)
+    assert np.allclose(centre, start - (0, 4.9 * time**2), atol=2e-3)  # free fall
+    assert np.allclose(speed, (0, -9.8 * time), atol=2e-3)
+    assert np.isclose(fluid.grid_m.to_numpy().sum(), 2000 * mpm.MASS, rtol=1e-4)
+    fluid.advance(1500)  # and the impact
+    x, j = fluid.x.to_numpy(), fluid.j.to_numpy()
+    assert np.isfinite(x).all() and x.min() > 0 and x.max() < 1 and (j > 0).all()
+    assert np.isclose(fluid.grid_m.to_numpy().sum(), 2000 * mpm.MASS, rtol=1e-4)
+
+
+def test_cloth(tmp_path):
+    run("cloth", tmp_path / "cloth.png", "--size", 24)
+    cloth = example("cloth")
+    free = cloth.Cloth(32)
+    push = np.random.default_rng(3).normal(0, 0.2, (32, 32, 3)).astype(np.float32)
+    free.v.from_numpy(push)
+    energy = (push**2).sum()
+    free.advance(300, gravity=0.0, drag=0.0, ball=0.0)
+    after = free.v.to_numpy()
+    assert np.allclose(after.sum(axis=(0, 1)), push.sum(axis=(0, 1)), atol=2e-2)  # springs pull both ends
+    assert (after**2).sum() < energy  # and lose energy
+    fallen = cloth.Cloth(32)
+    fallen.advance(2500)
+    distance = np.linalg.norm(fallen.x.to_numpy(), axis=-1)
+    assert distance.min() > 0.97 * cloth.BALL and fallen.x.to_numpy()[..., 1].min() < 0.2
+
+
+def test_nbody(tmp_path):
+    run("nbody", tmp_path / "nbody.png", "--stars", 200)
+    nbody = example("nbody")
+    stars = nbody.Stars(600)
+    before, momentum = stars.energy(), stars.v.to_numpy().sum(axis=0)
+    stars.advance(150)
+    assert abs(stars.energy() - before) < 1e-3 * abs(before)
+    assert np.allclose(stars.v.to_numpy().sum(axis=0), momentum, atol=2e-2)
