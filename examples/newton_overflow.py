@@ -12,15 +12,16 @@ active points falls:
 import argparse
 import pathlib
 from enum import IntEnum
+from typing import Any, Literal
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 import ingot as qd
 
-F1 = qd.types.ndarray(qd.f32, ndim=1)
-I1 = qd.types.ndarray(qd.i32, ndim=1)
-FLAG = qd.types.ndarray(qd.i32, ndim=0)
+F1 = qd.types.NDArray[qd.f32, Literal[1]]
+I1 = qd.types.NDArray[qd.i32, Literal[1]]
+FLAG = qd.types.NDArray[qd.i32, Literal[0]]
 MOST_ROUNDS = 60
 
 
@@ -30,7 +31,7 @@ class Stage(IntEnum):
 
 @qd.kernel(graph=True, checkpoints=True)
 def newton(re: F1, im: F1, active: I1, arrived: I1, results: I1, used: FLAG, full: FLAG,
-           rounds: FLAG, history: I1, go_on: FLAG):
+           rounds: FLAG, history: I1, go_on: FLAG) -> None:
     while qd.graph.do_while(go_on):
         for k in range(re.shape[0]):
             if active[k] == 1:
@@ -67,17 +68,17 @@ def newton(re: F1, im: F1, active: I1, arrived: I1, results: I1, used: FLAG, ful
                 go_on[()] = 0
 
 
-def flag(value=0):
+def flag(value: int = 0) -> Any:
     f = qd.ndarray(qd.i32, ())
     f[()] = value
     return f
 
 
-def integers(n):
+def integers(n: int) -> Any:
     return qd.ndarray(qd.i32, (n,))
 
 
-def solve(size, room=1024):
+def solve(size: int, room: int = 1024) -> Any:
     """The final points, the list of those that arrived, the active points by round, how often the list grew."""
     y, x = np.mgrid[-1.5:1.5:size * 1j, -1.5:1.5:size * 1j].astype(np.float32)
     re, im = qd.ndarray(qd.f32, (size * size,)), qd.ndarray(qd.f32, (size * size,))
@@ -87,7 +88,8 @@ def solve(size, room=1024):
     active.fill(1)
     used, full, rounds, go_on = flag(), flag(), flag(), flag(1)
     arguments = [re, im, active, integers(2), results, used, full, rounds, history, go_on]
-    status, grown = newton(*arguments), 0
+    status: Any = newton(*arguments)
+    grown = 0
     while status.yielded:
         assert status.checkpoint is Stage.COLLECT
         larger = integers(2 * arguments[4].shape[0])
@@ -102,7 +104,7 @@ def solve(size, room=1024):
     return ends, arguments[4].to_numpy()[: used[()]], history.to_numpy()[: rounds[()]], grown
 
 
-def draw(ends, history, size, path):
+def draw(ends: Any, history: Any, size: int, path: pathlib.Path) -> None:
     roots = np.exp(2j * np.pi * np.arange(3) / 3)
     basin = np.abs(ends[:, None] - roots).argmin(axis=1).reshape(size, size)
     colours = np.array([(35, 87, 137), (193, 102, 54), (92, 136, 76)], np.uint8)
@@ -120,8 +122,8 @@ def draw(ends, history, size, path):
     Image.fromarray(both).save(path)
 
 
-def main():
-    ap = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+def main() -> None:
+    ap = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     ap.add_argument("--size", type=int, default=400)
     ap.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/newton.png"))
     args = ap.parse_args()

@@ -8,24 +8,18 @@ import ingot as _qd
 
 _X = TypeVar("_X")
 
-class _Vector(_qd.Vector):
-    def __init__(self, *args: Any) -> None: ...
-
-class _Matrix(_qd.Matrix):
-    def __init__(self, *args: Any) -> None: ...
-
-vec2: TypeAlias = _Vector
-vec3: TypeAlias = _Vector
-vec4: TypeAlias = _Vector
-ivec2: TypeAlias = _Vector
-ivec3: TypeAlias = _Vector
-ivec4: TypeAlias = _Vector
-uvec2: TypeAlias = _Vector
-uvec3: TypeAlias = _Vector
-uvec4: TypeAlias = _Vector
-mat2: TypeAlias = _Matrix
-mat3: TypeAlias = _Matrix
-mat4: TypeAlias = _Matrix
+vec2: TypeAlias = _qd.Vector
+vec3: TypeAlias = _qd.Vector
+vec4: TypeAlias = _qd.Vector
+ivec2: TypeAlias = _qd.Vector
+ivec3: TypeAlias = _qd.Vector
+ivec4: TypeAlias = _qd.Vector
+uvec2: TypeAlias = _qd.Vector
+uvec3: TypeAlias = _qd.Vector
+uvec4: TypeAlias = _qd.Vector
+mat2: TypeAlias = _qd.Matrix
+mat3: TypeAlias = _qd.Matrix
+mat4: TypeAlias = _qd.Matrix
 
 pi: float
 e: float

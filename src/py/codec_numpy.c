@@ -15,12 +15,12 @@ static bool plain_dtype(const char *text, size_t n) {
     if (n < 3 || n > MAX_DTYPE) return false;
     if (!memchr("<>|", text[0], 3) || !memchr("biufcmMSU", text[1], 9)) return false;
     for (size_t i = 2; i < n; i++) {
-        bool digit = text[i] >= '0' && text[i] <= '9';
+        bool figure = text[i] >= '0' && text[i] <= '9';
         bool unit = text[i] == '[' || text[i] == ']' ||
                     (text[i] >= 'a' && text[i] <= 'z') || text[i] == 'D' ||
                     text[i] == 'M' || text[i] == 'W' || text[i] == 'Y';
         bool dated = text[1] == 'm' || text[1] == 'M';
-        if (!digit && !(dated && unit)) return false;
+        if (!figure && !(dated && unit)) return false;
     }
     return text[2] >= '0' && text[2] <= '9';
 }

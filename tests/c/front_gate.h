@@ -341,7 +341,7 @@ static void job_run(job *j, mock_func *funcs, uint32_t n) {
 }
 
 static void job_lower(job *j) {
-    j->gate = (ing_gate){&mock_ops, &j->m};
+    j->gate = (ing_gate){.ops = &mock_ops, .self = &j->m};
     j->s = ing_front_lower(j->m.funcs[0].tree, &j->gate, &j->r, &j->e);
     if (j->s == ING_OK) {
         ing_err e;

@@ -700,7 +700,7 @@ static void test_memory(void) {
         job_run(j, funcs, 3);
         ing_bytes_reserve(&j->m.log, 4096);
         ing_alloc_fail_at(at);
-        j->gate = (ing_gate){&mock_ops, &j->m};
+        j->gate = (ing_gate){.ops = &mock_ops, .self = &j->m};
         j->s = ing_front_lower(funcs[0].tree, &j->gate, &j->r, &j->e);
         ing_alloc_fail_at(0);
         bool ok = j->s == ING_OK;
