@@ -9,7 +9,6 @@ import dataclasses
 import itertools
 import os
 import threading
-import types
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -152,22 +151,12 @@ class CachedStep:
 
             salt = "ingot " + __version__
         try:
-            return step_key(_STEP, (salt, Fingerprinter()(self.step, path="step"), self._code()))
+            return step_key(_STEP, (salt, Fingerprinter()._of_code(self.step, path="step")))
         except FingerprintError as e:
             if self._on_disk:
                 raise FingerprintError(f"a step on disk must be known by its value: {e}") from None
         # In memory the step is this very object, so a key that is its own will do.
         return step_key(_STEP, (salt, uuid.uuid4().hex, next(_tokens)))
-
-    def _code(self):
-        """For an object with `__call__`: the text of its class, of which the object's own
-        fingerprint has the name alone. (A local class is in it with its content.)"""
-        cls = type(self.step)
-        if not isinstance(getattr(cls, "__call__", None), types.FunctionType):
-            return None
-        if "<locals>" in cls.__qualname__:
-            return None
-        return Fingerprinter()(cls, path="type(step)")
 
     def _miss(self, key, args, kwargs):
         def make():

@@ -146,13 +146,18 @@ class Fingerprinter:
         if fallback is not None and not callable(fallback):
             raise TypeError(f"fallback must be a function, not {fallback!r}")
         self.variant = variant
-        self._config = (variant == "lenient", rules, skipped, fallback, None)
+        self._config = (variant == "lenient", rules, skipped, fallback, None, False)
 
     def __call__(self, obj, *, path="obj"):
         """The digest of obj; `path` is its name in messages."""
-        return _digest(obj, (*self._config[:4], path))
+        return _digest(obj, (*self._config[:4], path, False))
 
     fingerprint = __call__
+
+    def _of_code(self, obj, path):
+        """The digest of something that is going to be called: instances, at any depth, count
+        with the text of their classes, as they do in what a function names."""
+        return _digest(obj, (*self._config[:4], path, True))
 
 
 def _skip_rule(rule):
@@ -163,7 +168,7 @@ def _skip_rule(rule):
     raise TypeError(f"skip: expected a type or (type, field name), got {rule!r}")
 
 
-_CONFIGS = {"strict": None, "lenient": (True, (), (), None, None)}
+_CONFIGS = {"strict": None, "lenient": (True, (), (), None, None, False)}
 
 
 def _digest(obj, config):
@@ -224,6 +229,57 @@ def _installed(top):
     return ",".join(f"{n}=={metadata.version(n)}" for n in names) or None
 
 
+# ---- what classes were told (called by the engine) ---------------------------------------------
+
+_FLAGS = ("init", "repr", "eq", "order", "unsafe_hash", "frozen")
+_MADE = ("__eq__", "__hash__", "__init__", "__lt__", "__repr__", "__setattr__")
+
+
+def _declared(cls):
+    """[(key: tuple, value)]: what the decorator of a dataclass and the like was told beyond the
+    fields' names, where the class used as a value does not show it otherwise."""
+    own = type.__dict__["__dict__"].__get__(cls)
+    if "__dataclass_params__" in own:
+        params = own["__dataclass_params__"]
+        out = [(("dataclass",), tuple(bool(getattr(params, n, False)) for n in _FLAGS))]
+        for field in own["__dataclass_fields__"].values():
+            out += _declared_field(field, sys.modules["dataclasses"].MISSING)
+        return out
+    if "__attrs_attrs__" in own:
+        out = [(("attrs",), tuple(own.get(n) is not None for n in _MADE))]
+        for field in own["__attrs_attrs__"]:
+            out += _declared_field(field, sys.modules["attr"].NOTHING)
+        return out
+    if "__pydantic_fields__" in own:
+        missing = sys.modules["pydantic_core"].PydanticUndefined
+        fields = own["__pydantic_fields__"]
+        return [p for n, f in fields.items() for p in _declared_field(f, missing, n)]
+    return []
+
+
+def _declared_field(field, missing, name=None):
+    meta = getattr(field, "metadata" if name is None else "json_schema_extra", None)
+    if isinstance(meta, (dict, types.MappingProxyType)) and meta.get("fingerprint") is False:
+        return
+    flags = ("init", "repr", "eq", "order", "compare", "hash", "kw_only", "frozen")
+    name = field.name if name is None else name
+    yield ("field", name), tuple(getattr(field, n, None) is True for n in flags)
+    for part in ("default", "default_factory", "converter", "validator", "annotation"):
+        value = getattr(field, part, None)
+        if type(value).__name__ == "Factory" and type(value).__module__ in ("attr", "attr._make"):
+            value = value.factory  # of attrs
+        if value is not None and value is not missing:
+            yield ("field", name, part), value
+
+
+def _only_lambda(tree):
+    """The one lambda in a syntax tree, or None."""
+    import ast
+
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    return found[0] if len(found) == 1 else None
+
+
 # ---- what is hashed, as text ------------------------------------------------------------------
 
 _TEXT = {"s": 1, "t": 2, "u": 4, "b": 0, "a": 0, "j": 0, "d": 0}
@@ -281,29 +337,35 @@ def _mark_key(obj):
     return (id(obj.obj), repr(obj)) if type(obj) is _core.FingerprintMark else (id(obj), "")
 
 
+def _seen_as(config, live):
+    """The configuration for a child of what code works on, or of what is data."""
+    return (*(config or (False, (), (), None, None))[:5], live)
+
+
 def trace(obj, *, variant="strict", overrides=None, skip=(), fallback=None):
     """What is hashed, as text: one line per value, children below their parent."""
     config = _config(variant, overrides, skip, fallback)
     lines, seen, keep = [], {}, []
-    stack = [("obj", obj, 0)]
+    stack = [("obj", obj, 0, False)]
     while stack:
-        label, value, depth = stack.pop()
+        label, value, depth, live = stack.pop()
         pad = "  " * depth
-        level = _core._fingerprint_level(value, config)
+        level = _core._fingerprint_level(value, _seen_as(config, live))
         if level[0] is None:
             lines.append(f"{pad}{label}: {', '.join(_decode(level[1]))}")
             continue
-        kind, head, ordered, size, children = level
-        if _mark_key(value) in seen:
-            lines.append(f"{pad}{label}: {kind}, as in line {seen[_mark_key(value)]}")
+        kind, head, ordered, size, children, below = level
+        key = (_mark_key(value), live)
+        if key in seen:
+            lines.append(f"{pad}{label}: {kind}, as in line {seen[key]}")
             continue
-        seen[_mark_key(value)] = len(lines) + 1
+        seen[key] = len(lines) + 1
         keep.append((value, children))
         rest = (len(children) - ordered) // size
         counts = f"{ordered} in order" * bool(ordered) + " and " * bool(ordered and rest)
         counts += f"{rest} in any order" * bool(rest)
         lines.append(f"{pad}{label}: " + ", ".join(filter(None, [kind, counts, *_decode(head)])))
-        stack.extend((name, child, depth + 1) for name, child in reversed(children))
+        stack.extend((name, child, depth + 1, below) for name, child in reversed(children))
     return "\n".join(lines)
 
 
@@ -317,17 +379,21 @@ def explain(a, b, *, variant="strict", overrides=None, skip=(), fallback=None, l
     if _core._fingerprint(a, config) == _core._fingerprint(b, config):
         return []
     found, seen, keep = [], set(), []
-    stack = [("obj", a, b)]
+    stack = [("obj", a, b, False)]
     while stack and len(found) < limit:
-        path, left, right = stack.pop()
-        pair = (_mark_key(left), _mark_key(right))
+        path, left, right, live = stack.pop()
+        pair = (_mark_key(left), _mark_key(right), live)
         if pair in seen:
             continue
-        one, two = (_core._fingerprint_level(v, config) for v in (left, right))
+        seen_as = _seen_as(config, live)
+        one, two = (_core._fingerprint_level(v, seen_as) for v in (left, right))
         if one[0] is not None:
             seen.add(pair)
         keep.append((left, right, one, two))
-        stack.extend(reversed(_differences(path, one, two, left, right, config, found)))
+        live = one[-1] is True
+        below = _seen_as(config, live)
+        pairs = _differences(path, one, two, left, right, below, found)
+        stack.extend((*p, live) for p in reversed(pairs))
     return found or ["obj: the values unfold differently"]
 
 

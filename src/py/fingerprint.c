@@ -30,10 +30,14 @@ static int memo_grow(fp_walk *w) {
     return 0;
 }
 
+static uintptr_t memo_key(fp_walk *w, PyObject *obj, fp_how how) {
+    return (uintptr_t)obj | (uintptr_t)how | (ing_fp_live(w) ? FP_LIVE : 0);
+}
+
 static int memo_add(fp_walk *w, PyObject *obj, fp_how how, uint32_t *out) {
     if (w->memo.len >= UINT32_MAX / 4 * 3) return ing_fp_no_memory();
     if (w->memo.len + 1 > w->index_cap / 4 * 3 && memo_grow(w) < 0) return -1;
-    fp_memo_entry e = {(uintptr_t)obj | (uintptr_t)how, {0, 0}};
+    fp_memo_entry e = {memo_key(w, obj, how), {0, 0}};
     if (!ing_vec_push(&w->memo, e)) return ing_fp_no_memory();
     Py_INCREF(obj); /* an address is a name only while its object lives */
     *memo_slot(w, e.key) = w->memo.len;
@@ -42,7 +46,7 @@ static int memo_add(fp_walk *w, PyObject *obj, fp_how how, uint32_t *out) {
 }
 
 static PyObject *memo_object(const fp_memo_entry *e) {
-    return (PyObject *)(e->key & ~(uintptr_t)7);
+    return (PyObject *)(e->key & ~(FP_LIVE | 7));
 }
 
 static int put_child(fp_walk *w, uint32_t node) {
@@ -51,7 +55,7 @@ static int put_child(fp_walk *w, uint32_t node) {
 
 int ing_fp_known(fp_walk *w, PyObject *obj, fp_how how) {
     if (!w->index_cap) return 0;
-    uint32_t at = *memo_slot(w, (uintptr_t)obj | (uintptr_t)how);
+    uint32_t at = *memo_slot(w, memo_key(w, obj, how));
     if (!at) return 0;
     const fp_memo_entry *e = &w->memo.at[at - 1];
     if (w->graph) return put_child(w, (uint32_t)e->digest.lo) < 0 ? -1 : 1;
@@ -76,6 +80,8 @@ static int graph_node(fp_walk *w, PyObject *obj, fp_how how, uint32_t *node) {
 int ing_fp_push(fp_walk *w, PyObject *obj, fp_how how, fp_kind kind, PyObject *src,
                 uint32_t ordered, uint32_t groups, Py_ssize_t own) {
     fp_frame f = {.obj = obj, .src = src, .start = w->len, .kind = (uint8_t)kind};
+    f.live = ing_fp_live(w) || kind == FP_FUNC_KIND || kind == FP_KERNEL_KIND ||
+             kind == FP_METHOD_KIND;
     int rc = ing_fp_room(w, FP_HEAD);
     if (rc == 0 && w->graph)
         rc = graph_node(w, obj, how, &f.memo);
@@ -394,7 +400,7 @@ static int walk_all(fp_walk *w, PyObject *obj) {
     return 0;
 }
 
-enum { FP_FORMAT = 3 }; /* in every digest: bump it when what is hashed changes */
+enum { FP_FORMAT = 4 }; /* in every digest: bump it when what is hashed changes */
 
 static ing_hash128 final_digest(const fp_walk *w, const uint8_t *p, size_t n) {
     ing_hasher h;
@@ -425,10 +431,10 @@ int ing_fp_run(fp_walk *w, PyObject *obj, ing_hash128 *out) {
 }
 
 /* `config` is None or the tuple that ingot.Fingerprinter keeps:
- * (lenient, overrides, skips, fallback, name of the root). */
+ * (lenient, overrides, skips, fallback, name of the root, whether the root is code). */
 int ing_fp_configure(fp_walk *w, PyObject *config) {
     if (!config || config == Py_None) return 0;
-    if (!PyTuple_CheckExact(config) || PyTuple_GET_SIZE(config) != 5) {
+    if (!PyTuple_CheckExact(config) || PyTuple_GET_SIZE(config) != 6) {
         PyErr_SetString(PyExc_TypeError, "not the configuration of a Fingerprinter");
         return -1;
     }
@@ -439,6 +445,7 @@ int ing_fp_configure(fp_walk *w, PyObject *config) {
     w->skips = PyTuple_Check(skip) && PyTuple_GET_SIZE(skip) ? skip : NULL;
     w->fallback = fallback != Py_None ? fallback : NULL;
     w->root_name = PyTuple_GET_ITEM(config, 4);
+    w->live = PyTuple_GET_ITEM(config, 5) == Py_True;
     w->custom = w->overrides || w->skips;
     for (Py_ssize_t i = 0; w->skips && i < PyTuple_GET_SIZE(skip); i++)
         w->skip_names |= PyTuple_Check(PyTuple_GET_ITEM(skip, i)) != 0;

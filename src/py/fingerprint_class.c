@@ -94,13 +94,14 @@ static bool is_dunder(PyObject *name) {
 }
 
 /* One entry of the class's namespace. Python's own bookkeeping is left out. */
-static int append_entry(fp_walk *w, PyObject *list, PyObject *name, PyObject *v) {
+static int append_entry(fp_walk *w, PyObject *list, PyObject *name, PyObject *v,
+                        bool as_value) {
     if (!PyUnicode_Check(name)) return 0;
     if (PyFunction_Check(v)) return append_function(w, list, name, v);
     if (is_dunder(name) || PyUnicode_CompareWithASCIIString(name, "_abc_impl") == 0)
         return 0;
     if (PyType_Check(v)) {
-        PyObject *marker = ing_fp_as_new(w, v, FP_AS_TYPE);
+        PyObject *marker = ing_fp_as_new(w, v, as_value ? FP_AS_CLASS : FP_AS_TYPE);
         int rc = marker ? append_pair(list, name, marker) : -1;
         Py_XDECREF(marker);
         return rc;
@@ -126,10 +127,7 @@ static int append_bases(fp_walk *w, PyObject *list, PyTypeObject *type, bool as_
     int rc = 0;
     for (Py_ssize_t i = 0; rc == 0 && bases && i < PyTuple_GET_SIZE(bases); i++) {
         PyObject *base = PyTuple_GET_ITEM(bases, i), *kid = NULL;
-        fp_plan *p = ing_fp_plan_get(w, (PyTypeObject *)base);
-        if (p && ing_fp_plan_verify(w, p) == 0)
-            kid = as_value && p->named ? Py_NewRef(base)
-                                       : ing_fp_as_new(w, base, FP_AS_TYPE);
+        kid = ing_fp_as_new(w, base, as_value ? FP_AS_CLASS : FP_AS_TYPE);
         rc = kid ? PyList_Append(list, kid) : -1;
         Py_XDECREF(kid);
     }
@@ -153,6 +151,58 @@ static int append_members(fp_walk *w, PyObject *list, PyTypeObject *type) {
     return rc;
 }
 
+/* Of an enum's namespace the user's own functions. What makes the members is left out: the
+ * members are what it made, and each Python keeps it elsewhere. */
+static int append_behaviour(fp_walk *w, PyObject *list, PyObject *name, PyObject *v) {
+    static const char *const makers[] = {"__new__", "__new_member__", "_new_member_",
+                                         "_generate_next_value_"};
+    if (!PyUnicode_Check(name)) return 0;
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        if (PyUnicode_CompareWithASCIIString(name, makers[i]) == 0) return 0;
+    if (PyFunction_Check(v)) return append_function(w, list, name, v);
+    return is_descriptor(v) && append_wrapped(w, list, name, v) < 0 ? -1 : 0;
+}
+
+/* Keys that are no str: no attribute can imitate them. The standard library's metaclasses
+ * go without saying (and have other names in other versions). */
+static int append_metaclass(fp_walk *w, PyObject *list, PyTypeObject *type) {
+    PyTypeObject *meta = Py_TYPE(type);
+    if (meta == &PyType_Type) return 0;
+    PyObject *module = ing_fp_attr(w->fp, (PyObject *)meta, w->fp->n.__module__);
+    PyObject *origin = module && PyUnicode_Check(module) ? ing_fp_origin(w, module)
+                                                         : Py_NewRef(Py_None);
+    Py_XDECREF(module);
+    if (!origin) return -1;
+    bool stdlib = origin != Py_None && PyUnicode_GET_LENGTH(origin) == 0;
+    Py_DECREF(origin);
+    if (stdlib) return 0;
+    PyObject *key = Py_BuildValue("(s)", "metaclass");
+    PyObject *marker = key ? ing_fp_as_new(w, (PyObject *)meta, FP_AS_CLASS) : NULL;
+    int rc = marker ? append_pair(list, key, marker) : -1;
+    Py_XDECREF(key);
+    Py_XDECREF(marker);
+    return rc;
+}
+
+/* What the decorators of dataclasses and the like were told: flags, defaults, factories,
+ * as pairs of a tuple and a value. */
+static int append_declared(fp_walk *w, PyObject *list, PyTypeObject *type) {
+    PyObject *helpers = ing_fp_helpers(w);
+    PyObject *pairs =
+        helpers ? PyObject_CallMethod(helpers, "_declared", "O", type) : NULL;
+    int rc = pairs && PyList_Check(pairs) ? 0 : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(pairs); i++) {
+        PyObject *pair = PyList_GET_ITEM(pairs, i), *v = PyTuple_GET_ITEM(pair, 1);
+        PyObject *kid = PyFunction_Check(v) ? ing_fp_as_new(w, v, FP_AS_CODE)
+                        : PyType_Check(v)   ? ing_fp_as_new(w, v, FP_AS_CLASS)
+                                            : Py_NewRef(v);
+        rc = kid ? append_pair(list, PyTuple_GET_ITEM(pair, 0), kid) : -1;
+        Py_XDECREF(kid);
+    }
+    Py_XDECREF(pairs);
+    return rc;
+}
+
 /* name, declared fields, bases; then pairs of name and value. */
 static PyObject *content_kids(fp_walk *w, PyTypeObject *type, bool as_value,
                               uint32_t *ordered) {
@@ -164,16 +214,19 @@ static PyObject *content_kids(fp_walk *w, PyTypeObject *type, bool as_value,
     if (rc == 0) rc = PyList_Append(kids, p->fields);
     if (rc == 0) rc = append_bases(w, kids, type, as_value);
     *ordered = kids ? (uint32_t)PyList_GET_SIZE(kids) : 0;
-    if (rc == 0 && is_enum(w, type)) {
-        rc = append_members(w, kids, type);
-    } else if (rc == 0) {
+    bool members = rc == 0 && is_enum(w, type);
+    if (members) rc = append_members(w, kids, type);
+    if (rc == 0 && (as_value || !members)) {
         PyObject *dict = namespace_of(w, type);
         Py_ssize_t pos = 0;
         rc = dict ? 0 : -1;
         while (rc == 0 && PyDict_Next(dict, &pos, &name, &value))
-            rc = append_entry(w, kids, name, value);
+            rc = members ? append_behaviour(w, kids, name, value)
+                         : append_entry(w, kids, name, value, as_value);
         Py_XDECREF(dict);
     }
+    if (rc == 0 && as_value) rc = append_metaclass(w, kids, type);
+    if (rc == 0 && as_value) rc = append_declared(w, kids, type);
     Py_XDECREF(label);
     if (rc < 0) Py_CLEAR(kids);
     return kids;
@@ -190,11 +243,12 @@ static int push_content(fp_walk *w, PyTypeObject *type, fp_how how, bool as_valu
                     own) < 0)
         return -1;
     ing_fp_top(w)->pairs = 1;
+    ing_fp_top(w)->live |= as_value;
     return 0;
 }
 
-int ing_fp_class_content(fp_walk *w, PyTypeObject *type) {
-    return push_content(w, type, FP_AS_TYPE, false, 0);
+int ing_fp_class_content(fp_walk *w, PyTypeObject *type, fp_how how) {
+    return push_content(w, type, how, how == FP_AS_CLASS, 0);
 }
 
 /* ---- a class as a value ------------------------------------------------------------------------------ */

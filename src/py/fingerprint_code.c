@@ -50,19 +50,23 @@ static bool is_ufunc(fp_walk *w, PyObject *obj) {
     return p && p->rule == FP_RULE_UFUNC;
 }
 
-/* What a decorator such as lru_cache wraps is part of what it is. */
+/* What a decorator such as lru_cache wraps is part of what it is; so is the class of what
+ * code works on. */
 static PyObject *wrapped_kids(fp_walk *w, PyObject *obj, PyObject *origin) {
     PyObject *inner =
         origin == Py_None ? ing_fp_attr(w->fp, obj, w->fp->n.__wrapped__) : NULL;
-    PyObject *kids = NULL;
-    if (inner && PyFunction_Check(inner)) {
-        PyObject *marker = ing_fp_as_new(w, inner, FP_AS_CODE);
-        kids = marker ? PyTuple_Pack(1, marker) : NULL;
-        Py_XDECREF(marker);
-    } else {
-        kids = PyTuple_Pack(1, origin);
-    }
+    PyObject *first = inner && PyFunction_Check(inner)
+                          ? ing_fp_as_new(w, inner, FP_AS_CODE)
+                          : Py_NewRef(origin);
+    PyObject *cls = NULL, *kids = NULL;
+    fp_plan *p = ing_fp_plan_get(w, Py_TYPE(obj));
+    bool live = ing_fp_live(w) || (p && p->calls);
+    if (p && live) cls = ing_fp_as_new(w, (PyObject *)Py_TYPE(obj), FP_AS_CLASS);
+    if (first && p && !live) kids = PyTuple_Pack(1, first);
+    if (first && cls) kids = PyTuple_Pack(2, first, cls);
     Py_XDECREF(inner);
+    Py_XDECREF(first);
+    Py_XDECREF(cls);
     return kids;
 }
 
@@ -189,7 +193,7 @@ static int append_name(fp_walk *w, PyObject *fn, PyObject *dotted, PyObject *lis
     else if (found && is_cell && PyFunction_Check(found))
         Py_SETREF(found, ing_fp_as_new(w, found, FP_AS_CODE));
     else if (found && is_cell && PyType_Check(found) && !is_named_class(w, found))
-        Py_SETREF(found, ing_fp_as_new(w, found, FP_AS_TYPE));
+        Py_SETREF(found, ing_fp_as_new(w, found, FP_AS_CLASS));
     if (PyErr_Occurred() || PyList_Append(list, dotted) < 0 ||
         PyList_Append(list, found ? found : w->fp->unset) < 0)
         rc = -1;

@@ -99,7 +99,9 @@ PyObject *ing_fp_label(fp_walk *w, uint32_t frame) {
     case FP_CONTENT_KIND: return attribute_label(w, f, i);
     case FP_ENUM_KIND: return PyUnicode_FromString(".value");
     case FP_METHOD_KIND: return PyUnicode_FromString(i ? ".__self__" : ".__func__");
-    case FP_REDUCE_KIND: return PyUnicode_FromFormat(".__reduce_ex__(4)[%zd]", i);
+    case FP_REDUCE_KIND:
+        if (f->live && i == 0) return PyUnicode_FromString(".__class__");
+        return PyUnicode_FromFormat(".__reduce_ex__(4)[%zd]", f->live ? i - 1 : i);
     case FP_PROXY_KIND: return PyUnicode_FromString("");
     default: return PyUnicode_FromFormat("<%zd>", i);
     }

@@ -82,6 +82,7 @@ typedef enum fp_how {
     FP_AS_CODE,
     FP_AS_SELF,  /* a function that names itself */
     FP_AS_UNSET, /* no object at all */
+    FP_AS_CLASS, /* the class of what code works on: with its text, named or not */
 } fp_how;
 
 typedef struct fp_as { /* an object of the engine's own, only ever in frames */
@@ -128,6 +129,7 @@ typedef struct fp_plan {
     uint8_t base;         /* SUB: fp_kind of the builtin, or an atom's FP_KIND_N */
     bool named;           /* importable, as far as `epoch` knows */
     bool has_dict, has_slots;
+    bool calls; /* its instances are code: see ing_fp_live */
     uint32_t n_slots;
     bool stored;             /* fields are plain storage: see fp_frame.stored */
     uint64_t epoch;          /* call in which the name was last verified */
@@ -161,7 +163,7 @@ typedef struct fp_plans {
 #define FP_NAME_LIST(X) \
     X(__attrs_attrs__, "__attrs_attrs__") \
     X(attrs_cached_hash_, "_attrs_cached_hash") \
-    X(__dataclass_fields__, "__dataclass_fields__") X(__dict__, "__dict__") \
+    X(__call__, "__call__") X(__dataclass_fields__, "__dataclass_fields__") X(__dict__, "__dict__") \
     X(__getnewargs__, "__getnewargs__") X(__getnewargs_ex__, "__getnewargs_ex__") \
     X(__getstate__, "__getstate__") X(__module__, "__module__") \
     X(__name__, "__name__") X(__pydantic_extra__, "__pydantic_extra__") \
@@ -225,10 +227,12 @@ typedef struct fp_frame {
     uint8_t open : 1;    /* a group is open */
     uint8_t stored : 1;  /* children are held by src and by one place in obj */
     uint8_t stacked : 1; /* children are in walk.kids */
+    uint8_t live : 1;    /* children are what code works on: see ing_fp_live */
 } fp_frame;
 
+#define FP_LIVE ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1)) /* no address has it */
 typedef struct fp_memo_entry {
-    uintptr_t key; /* address | fp_how; owns a reference to the object */
+    uintptr_t key; /* address | fp_how | FP_LIVE; owns a reference to the object */
     ing_hash128 digest;
 } fp_memo_entry;
 
@@ -251,6 +255,7 @@ typedef struct fp_walk {
     uint32_t index_cap;
     uint64_t epoch, losses; /* of fp, when the walk began */
     bool lenient, graph, cyclic;
+    bool live;           /* the root is code */
     bool custom;         /* there are overrides or skips */
     bool skip_names;     /* some of the skips are (type, name) */
     PyObject *overrides; /* borrowed tuple of (type, function), or NULL */
@@ -324,6 +329,13 @@ static inline PyObject *ing_fp_child(const fp_walk *w, const fp_frame *f,
 }
 static inline fp_frame *ing_fp_top(fp_walk *w) {
     return &w->frames.at[w->frames.len - 1];
+}
+/* Is the child at hand something that code works on? Data counts by its value, and its
+ * class by name: the methods are no part of it. Code calls methods. So below a function, a
+ * method, a partial, an instance with a __call__ or a cached step, instances count with
+ * their class as a value, which has its text; what is met both ways is two values. */
+static inline bool ing_fp_live(fp_walk *w) {
+    return w->frames.len ? ing_fp_top(w)->live : w->live;
 }
 static inline uint32_t ing_fp_head32(const fp_walk *w, const fp_frame *f, size_t at) {
     const uint8_t *p = w->out + f->start + at;
@@ -404,7 +416,7 @@ int ing_fp_code_names(PyObject *code,
                       PyObject *set); /* all that it reads from outside */
 int ing_fp_kernel(fp_walk *w, PyObject *obj, Py_ssize_t own);
 int ing_fp_class_value(fp_walk *w, PyTypeObject *type, Py_ssize_t own);
-int ing_fp_class_content(fp_walk *w, PyTypeObject *type);
+int ing_fp_class_content(fp_walk *w, PyTypeObject *type, fp_how how);
 int ing_fp_module(fp_walk *w, PyObject *mod, Py_ssize_t own);
 /* By importable name, verified; a string result of __reduce__ comes here too. */
 int ing_fp_named(fp_walk *w, PyObject *obj, PyObject *module, PyObject *qualname,

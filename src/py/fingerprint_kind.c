@@ -16,16 +16,25 @@ PyObject *ing_fp_as_new(fp_walk *w, PyObject *obj, fp_how how) {
 }
 
 typedef struct head { /* the class as it was when the children were begun */
-    bool named;
+    bool named, live;
     ing_hash128 name;
 } head;
 
-/* Begins the children of an instance: a class without a name is the first of them. */
+/* NumPy's arrays and scalars mean the same in every version. */
+static bool is_numpy_data(const fp_plan *p) {
+    return (p->rule == FP_RULE_ARRAY || p->rule == FP_RULE_SCALAR) &&
+           strncmp(p->type->tp_name, "numpy.", 6) == 0;
+}
+
+/* Begins the children of an instance: a class that does not count by its name alone is the
+ * first of them. */
 static int begin_class(fp_walk *w, fp_plan *p, head *h) {
     if (ing_fp_plan_verify(w, p) < 0) return -1;
-    *h = (head){p->named, p->name};
+    bool live = (ing_fp_live(w) || p->calls) && !is_numpy_data(p);
+    *h = (head){p->named && !live, live, p->name};
     if (h->named) return 0;
-    return ing_fp_kid(w, ing_fp_as_new(w, (PyObject *)p->type, FP_AS_TYPE));
+    fp_how how = live ? FP_AS_CLASS : FP_AS_TYPE;
+    return ing_fp_kid(w, ing_fp_as_new(w, (PyObject *)p->type, how));
 }
 
 /* Opens the frame for the children from `from` on, `ordered` of them beside the class. */
@@ -34,6 +43,7 @@ static int end_class(fp_walk *w, PyObject *obj, const head *h, fp_kind kind,
     if (!h->named) ordered++;
     if (ing_fp_push_kids(w, obj, FP_AS_ITSELF, kind, from, ordered, pairs, own) < 0)
         return -1;
+    ing_fp_top(w)->live |= h->live;
     return h->named ? ing_fp_put_digest(w, FP_CLASS, h->name) : 0;
 }
 
@@ -319,6 +329,7 @@ static int plain_sub(fp_walk *w, PyObject *obj, fp_plan *p) {
         PyAnySet_Check(obj))
         return 0;
     if (p->n_slots || PyTuple_GET_SIZE(p->fields) || w->graph) return 0;
+    if (p->calls || ing_fp_live(w)) return 0;
     if (p->has_dict && !holds_exactly(obj, 0, NULL, 0)) return 0;
     if (ing_fp_plan_verify(w, p) < 0) return -1;
     if (!p->named) return 0;
@@ -365,15 +376,17 @@ static int visit_as_state(fp_walk *w, PyObject *obj) {
 int ing_fp_visit_as(fp_walk *w, fp_as *as) {
     if (as->how == FP_AS_UNSET) return ing_fp_put_tag(w, FP_UNSET);
     if (as->how == FP_AS_SELF) return ing_fp_put_tag(w, FP_SELF);
-    if (as->how == FP_AS_TYPE) {
+    if (as->how == FP_AS_TYPE || as->how == FP_AS_CLASS) {
         fp_plan *p = ing_fp_plan_get(w, (PyTypeObject *)as->obj);
         if (!p || ing_fp_plan_verify(w, p) < 0) return -1;
+        if (p->named && as->how == FP_AS_CLASS) return ing_fp_visit(w, as->obj, 0);
         if (p->named) return ing_fp_put_digest(w, FP_CLASS, p->name);
     }
     int rc = ing_fp_known(w, as->obj, as->how);
     if (rc) return rc < 0 ? -1 : 0;
     switch (as->how) {
-    case FP_AS_TYPE: return ing_fp_class_content(w, (PyTypeObject *)as->obj);
+    case FP_AS_TYPE:
+    case FP_AS_CLASS: return ing_fp_class_content(w, (PyTypeObject *)as->obj, as->how);
     case FP_AS_STATE: return visit_as_state(w, as->obj);
     case FP_AS_BASE: return visit_as_base(w, as->obj);
     default: return ing_fp_function(w, as->obj, FP_AS_CODE, 0);
@@ -496,23 +509,28 @@ static int visit_enum(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
 /* ---- reducers -------------------------------------------------------------------------------------------- */
 
 /* The class itself, among what a reducer gives, counts as the class of an instance. */
-static int append_reduced(fp_walk *w, PyObject *list, PyObject *v, bool is_class) {
+static int append_reduced(fp_walk *w, PyObject *list, PyObject *v, bool is_class,
+                          bool live) {
     if (!is_class) return PyList_Append(list, v);
-    PyObject *marker = ing_fp_as_new(w, v, FP_AS_TYPE);
+    PyObject *marker = ing_fp_as_new(w, v, live ? FP_AS_CLASS : FP_AS_TYPE);
     int rc = marker ? PyList_Append(list, marker) : -1;
     Py_XDECREF(marker);
     return rc;
 }
 
-/* (callable, args, state, list items, dict items, state setter) as one flat list. */
-static PyObject *reduced_kids(fp_walk *w, PyObject *obj, PyObject *r) {
+/* (callable, args, state, list items, dict items, state setter) as one flat list; of what
+ * code works on, the class goes first. */
+static PyObject *reduced_kids(fp_walk *w, PyObject *obj, PyObject *r, bool live) {
     PyObject *kids = PyList_New(0);
     PyObject *callable = PyTuple_GET_ITEM(r, 0), *cls = (PyObject *)Py_TYPE(obj);
     if (!PyCallable_Check(callable)) {
         PyErr_SetString(PyExc_TypeError, "a reducer gave nothing that can be called");
         Py_CLEAR(kids);
     }
-    int rc = kids ? append_reduced(w, kids, callable, PyType_Check(callable)) : -1;
+    int rc = kids && live ? append_reduced(w, kids, cls, true, true) : 0;
+    if (rc == 0)
+        rc =
+            kids ? append_reduced(w, kids, callable, PyType_Check(callable), live) : -1;
     PyObject *args = PyTuple_GET_ITEM(r, 1);
     if (rc == 0 && !PyTuple_Check(args)) {
         PyErr_SetString(PyExc_TypeError, "a reducer gave no tuple of arguments");
@@ -523,7 +541,7 @@ static PyObject *reduced_kids(fp_walk *w, PyObject *obj, PyObject *r) {
     Py_XDECREF(n);
     for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(args); i++)
         rc = append_reduced(w, kids, PyTuple_GET_ITEM(args, i),
-                            PyTuple_GET_ITEM(args, i) == cls);
+                            PyTuple_GET_ITEM(args, i) == cls, live);
     for (Py_ssize_t i = 2; rc == 0 && i < 6; i++) {
         PyObject *v = i < PyTuple_GET_SIZE(r) ? PyTuple_GET_ITEM(r, i) : Py_None;
         PyObject *flat = NULL;
@@ -554,6 +572,9 @@ static PyObject *call_reducer(fp_walk *w, PyObject *obj) {
 }
 
 int ing_fp_reduce(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    fp_plan *p = ing_fp_plan_get(w, Py_TYPE(obj));
+    if (!p) return -1;
+    bool live = ing_fp_live(w) || p->calls;
     PyObject *r = call_reducer(w, obj);
     if (!r) return ing_fp_refuse(w, obj, "it cannot be taken apart", NULL);
     int rc;
@@ -565,10 +586,11 @@ int ing_fp_reduce(fp_walk *w, PyObject *obj, Py_ssize_t own) {
                PyTuple_GET_SIZE(r) > 6) {
         rc = ing_fp_refuse(w, obj, "its reducer gave neither a name nor a tuple", NULL);
     } else {
-        PyObject *kids = reduced_kids(w, obj, r);
+        PyObject *kids = reduced_kids(w, obj, r, live);
         uint32_t n = kids ? (uint32_t)PyList_GET_SIZE(kids) : 0;
         rc = kids ? ing_fp_push(w, obj, FP_AS_ITSELF, FP_REDUCE_KIND, kids, n, 0, own)
                   : ing_fp_refuse(w, obj, "its reducer gave something unusable", NULL);
+        if (kids && rc == 0) ing_fp_top(w)->live = live;
     }
     Py_DECREF(r);
     return rc;

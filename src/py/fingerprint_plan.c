@@ -384,6 +384,13 @@ static void other_rule(ing_py_state *st, fp_plan *p) {
         p->rule = FP_RULE_REDUCE;
 }
 
+/* Is an instance something to be called, with Python code behind it? */
+static bool is_called(ing_py_fp *fp, PyTypeObject *t) {
+    PyObject *call = ing_fp_type_attr(t, fp->n.__call__);
+    return (call && PyFunction_Check(call)) ||
+           is_loaded_sub(fp, t, "functools", "partial");
+}
+
 /* Fields are storage unless a property or another descriptor stands in between. */
 static bool plain_storage(fp_plan *p) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(p->fields); i++) {
@@ -406,6 +413,7 @@ static int plan_fill(ing_py_state *st, fp_plan *p) {
     if (!ours(st, p) && !python_rule(st->fp, p) && !numpy_rule(st->fp, p))
         other_rule(st, p);
     p->stored = plain_storage(p);
+    p->calls = is_called(st->fp, t);
     return 0;
 }
 

@@ -51,8 +51,8 @@ static int item_children(fp_walk *w, PyObject *list) {
     return rc;
 }
 
-/* (kind, head: bytes, ordered, group size, [(label, child), ...]) of what opens a frame,
- * or (None, bytes) of what is written at once. Children may be marks of the engine, which
+/* (kind, head: bytes, ordered, group size, [(label, child), ...], live) of what opens a
+ * frame, or (None, bytes) of what is written at once. Children may be marks of the engine, which
  * this function takes again. */
 PyObject *ing_fp_level(fp_walk *w, PyObject *obj) {
     if (ing_fp_visit(w, obj, 0) < 0) return NULL;
@@ -63,16 +63,17 @@ PyObject *ing_fp_level(fp_walk *w, PyObject *obj) {
     const uint8_t *p = w->out + f->start;
     uint32_t ordered =
         p[1] | (uint32_t)p[2] << 8 | (uint32_t)p[3] << 16 | (uint32_t)p[4] << 24;
-    bool dict = f->dict, pairs = f->pairs;
+    bool dict = f->dict, pairs = f->pairs, live = f->live;
     uint8_t kind = f->kind;
     PyObject *list = PyList_New(0);
     PyObject *head = PyBytes_FromStringAndSize(
         (const char *)p + FP_HEAD, (Py_ssize_t)(w->len - f->start - FP_HEAD));
     if (list && (dict ? dict_children(w, list) : item_children(w, list)) < 0)
         Py_CLEAR(list);
-    PyObject *out = list && head ? Py_BuildValue("(sOIiO)", kind_text(kind), head,
-                                                 ordered, pairs ? 2 : 1, list)
-                                 : NULL;
+    PyObject *out = list && head
+                        ? Py_BuildValue("(sOIiOO)", kind_text(kind), head, ordered,
+                                        pairs ? 2 : 1, list, live ? Py_True : Py_False)
+                        : NULL;
     Py_XDECREF(list);
     Py_XDECREF(head);
     return out;
@@ -156,7 +157,7 @@ static void as_dealloc(PyObject *self) {
 
 static PyObject *as_repr(PyObject *self) {
     static const char *const how[] = {"itself", "class", "state", "base value",
-                                      "code",   "self",  "unset"};
+                                      "code",   "self",  "unset", "class as value"};
     fp_as *as = (fp_as *)self;
     return PyUnicode_FromFormat("<%s>", how[as->how]);
 }

@@ -263,6 +263,16 @@ static PyObject *first_statement(PyObject *node) {
     return first;
 }
 
+/* The lambda in the text, if there is but one: they have no names. */
+static PyObject *find_lambda(fp_walk *w, PyObject *tree) {
+    PyObject *helpers = ing_fp_helpers(w);
+    PyObject *node =
+        helpers ? PyObject_CallMethod(helpers, "_only_lambda", "O", tree) : NULL;
+    if (node == Py_None) Py_CLEAR(node);
+    ing_fp_forgive(w->fp);
+    return node;
+}
+
 /* The def in the text, if it is the one that is running: same name. */
 static PyObject *find_def(fp_walk *w, PyObject *tree, bool shifted, PyObject *code) {
     PyObject *def = first_statement(tree);
@@ -328,6 +338,14 @@ static PyObject *def_text(fp_walk *w, PyObject *fn) {
     return text;
 }
 
+static bool is_lambda(fp_walk *w, PyObject *code) {
+    PyObject *name = PyObject_GetAttrString(code, "co_name");
+    bool yes = name && PyUnicode_CompareWithASCIIString(name, "<lambda>") == 0;
+    Py_XDECREF(name);
+    ing_fp_forgive(w->fp);
+    return yes;
+}
+
 static PyObject *make_source(fp_walk *w, PyObject *fn, PyObject *given) {
     PyObject *code = PyFunction_GET_CODE(fn);
     PyObject *text = given ? Py_NewRef(given) : def_text(w, fn);
@@ -336,7 +354,9 @@ static PyObject *make_source(fp_walk *w, PyObject *fn, PyObject *given) {
         text ? parse(PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text), &shifted)
              : NULL;
     ing_fp_forgive(w->fp); /* text that does not parse is no text of this function */
-    PyObject *def = tree ? find_def(w, tree, shifted, code) : NULL;
+    PyObject *def = !tree                ? NULL
+                    : is_lambda(w, code) ? find_lambda(w, tree)
+                                         : find_def(w, tree, shifted, code);
     PyObject *out = def ? read_def(w, def, code) : Py_NewRef(Py_None);
     Py_XDECREF(def);
     Py_XDECREF(tree);

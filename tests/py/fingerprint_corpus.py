@@ -126,6 +126,53 @@ def decorated(x):
     return x
 
 
+class Meta(type):
+    def build(cls):
+        return cls(LIMIT)
+
+
+class Tool(metaclass=Meta):
+    """What code works on: counts with its text."""
+
+    def __init__(self, size):
+        self.size, self.next = size, None
+
+    def run(self, x, opts=None):
+        return helper(x) + self.size + (opts or Options()).first
+
+    def __call__(self, x):
+        return self.run(x)
+
+
+class Kind(enum.Enum):
+    ONE = 1
+
+    def tool(self):
+        return TOOLS[self.value]
+
+    @classmethod
+    def _missing_(cls, value):
+        return cls.ONE
+
+
+@dataclasses.dataclass(order=True)
+class Options:
+    first: int = LIMIT
+    rest: list = dataclasses.field(default_factory=lambda: [1, 2], compare=False)
+
+
+TOOLS = {1: Tool(1), 2: Tool.build()}
+TOOLS[1].next = TOOLS[2]
+TOOLS[2].next = TOOLS[1]
+
+
+def working(x, kind=Kind.ONE, limit=decimal.Decimal(3)):
+    return TOOLS[2].run(x) + kind.tool().next.size + PARTIAL() + limit
+
+
+PARTIAL = functools.partial(helper, 3)
+
+
 def cyclic():
     a, b = [], {}
     a.append(b)
@@ -179,7 +226,8 @@ def corpus():
         "cyclic": cyclic(), "parents": parents(), "deep": deep(20000),
         "class": Settings, "builtin class": dict, "none class": type(None), "stdlib": collections.Counter,
         "function": helper, "caller": caller, "recursive": recursive, "cached": cached,
-        "decorated": decorated, "method": Plain(a=1).method, "builtin": len, "bound": [1].append,
+        "decorated": decorated, "method": Plain(a=1).method, "working": working, "tool": TOOLS[1], "kind": Kind, "options": Options,
+        "builtin": len, "bound": [1].append,
         "partial": functools.partial(helper, 3), "module": types, "operator": operator.itemgetter(1, 2),
         "range": range(1, 9, 2), "slice": slice(1, None, 2), "decimal": decimal.Decimal("1.50"),
         "fraction": fractions.Fraction(1, 3), "date": datetime.date(2024, 2, 29),

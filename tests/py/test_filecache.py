@@ -322,6 +322,17 @@ def test_a_damaged_entry_is_replaced(cache):
     assert cache.get_or_compute("k", lambda: 2) == 2 and cache["k"] == 2
 
 
+def test_what_is_damaged_is_not_in_the_cache(cache):
+    cache["k"] = [1, 2, 3]
+    assert "k" in cache
+    (path,) = files(cache)
+    data = path.read_bytes()
+    path.write_bytes(data[:-1])
+    assert "k" not in cache and path.exists()
+    path.write_bytes(data)
+    assert "k" in cache
+
+
 def test_verify(cache):
     for k in range(6):
         cache[k] = k
@@ -422,6 +433,14 @@ def test_get_or_compute(cache):
     with pytest.raises(TypeError, match="cannot store"):
         cache.get_or_compute("object", object)
     assert not list(pathlib.Path(cache.path).rglob("*.lease"))
+
+
+def test_a_lease_is_given_back_at_once(cache):
+    """Not when the last traceback that holds it is dropped."""
+    with pytest.raises(ZeroDivisionError) as held:
+        cache.get_or_compute("bad", lambda: 1 / 0)
+    assert not list(pathlib.Path(cache.path).rglob("*.lease"))
+    assert held.value.__traceback__ is not None
 
 
 def test_threads_share_one_computation(cache):

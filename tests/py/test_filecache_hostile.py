@@ -86,6 +86,46 @@ def test_a_disk_that_fills_up(tmp_path):
     assert not leftovers(cache.path) and cache.stats()["io_errors"] >= 3 and cache.verify().good == 1
 
 
+FAILING = """
+    import ctypes, platform, struct, sys
+    import ingot
+    cache = ingot.FileCache(sys.argv[1])
+    assert cache["k"] == b"x" * 7777
+    # A filter of the kernel's: read() of exactly this many bytes is EIO from here on.
+    code = [
+        (0x20, 0, 0, 0),  # the call's number
+        (0x15, 0, 3, {"x86_64": 0, "aarch64": 63}[platform.machine()]),
+        (0x20, 0, 0, 32),  # its third argument
+        (0x15, 0, 1, int(sys.argv[2])),
+        (0x06, 0, 0, 0x00050000 | 5),
+        (0x06, 0, 0, 0x7FFF0000),
+    ]
+    text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(text)))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    assert prctl(38, 1, 0, 0, 0) == 0
+    assert prctl(22, 2, ctypes.byref(program), 0, 0) == 0, ctypes.get_errno()
+    assert cache.get("k", "miss") == "miss" and "k" not in cache
+    stats = cache.stats()
+    assert (stats["io_errors"], stats["bad_entry"]) == (1, 0), stats
+    found = cache.verify(remove=True)
+    print(found.good, found.damaged, len(found.unreadable))
+"""
+
+
+def test_a_read_error_is_no_damage(tmp_path):
+    """A disk that fails for now: nothing is known about the entry, so it stays."""
+    cache = FileCache(tmp_path / "c")
+    cache["k"] = b"x" * 7777
+    (entry,) = cache.entries()
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FAILING), cache.path, str(entry.nbytes)],
+        capture_output=True, text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "0 [] 1\n"), done.stderr
+    assert cache["k"] == b"x" * 7777 and cache.verify().good == 1
+
+
 def test_two_processes_with_different_salts(tmp_path):
     (tmp_path / "saltmod.py").write_text("import os\ndef step(x):\n    return os.environ['WHO']\n")
     code = f"""

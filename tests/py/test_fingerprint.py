@@ -803,7 +803,7 @@ def test_paths():
     refused({bad: 1}, ".keys()[<function>]")
     refused(corpus.Frozen(1, bad), "obj.y:")
     refused(collections.OrderedDict(a=1, b=bad), "obj['b']:")
-    refused(functools.partial(corpus.helper, bad), "obj.__reduce_ex__(2)")
+    refused(functools.partial(corpus.helper, bad), "obj.__reduce_ex__(4)")
     with pytest.raises(FingerprintError, match=r"^arg\[0\]"):
         Fingerprinter()([bad], path="arg")
     message = str(refused(corpus.deep(1000) and [corpus.deep(3), bad]))

@@ -16,7 +16,9 @@ import pytest
 
 import ingot
 from ingot import CachedStep, FileCache
-from ingot.fingerprint import FingerprintError, Identity
+from ingot._core import step_key
+from ingot._steps import _STEP
+from ingot.fingerprint import Fingerprinter, FingerprintError, Identity
 
 _calls = []
 
@@ -217,6 +219,16 @@ def test_configuration_is_in_the_key_of_every_form_of_call(tmp_path, input_key):
         for args, kwargs in (((1,), {}), ((1, 2), {}), ((), {"x": 1}), ((), {})):
             assert one.key(*args, **kwargs) != two.key(*args, **kwargs)
             assert one.key(*args, **kwargs) == CachedStep(a, {}, input_key).key(*args, **kwargs)
+
+
+def test_keys_of_users_are_no_steps(tmp_path):
+    """What a user stores under a key in the same directory is never a step's."""
+    step = on_disk(square, tmp_path, salt="s")
+    parts = ("s", Fingerprinter()._of_code(square, "step"))
+    assert step_key(_STEP, parts) == step._half  # so these are the parts
+    step.cache[parts] = "a user's"
+    assert [e.digest for e in step.cache.entries()] != [step._half]
+    assert step(3) == 9 and step.cache[parts] == "a user's"
 
 
 def test_step_half_is_computed_once(tmp_path, calls):
@@ -448,7 +460,7 @@ def test_a_waiting_process_can_be_interrupted(program):
 
 def test_a_process_waits_no_longer_than_it_may(program):
     code = "step = stepmod.cached({!r}, wait={})\nprint(step(5)['square'])"
-    holder = program(code.format(program.path, 60), INGOT_TEST_SLEEP="60")
+    holder = program(code.format(program.path, 600), INGOT_TEST_SLEEP="600")
     while not program.runs():
         time.sleep(0.01)
     assert finish(program(code.format(program.path, 0.2))) == "25\n"
