@@ -173,6 +173,7 @@ typedef struct loop { /* innermost last, linked through the C stack */
     bool parallel;
     bool region;      /* of a graph: cannot be left */
     bool broke;       /* a `break` leaves it */
+    bool continued;   /* a `continue` ends an iteration */
     uint32_t control; /* frame->control at its start */
 } loop;
 

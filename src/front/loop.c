@@ -19,6 +19,7 @@ typedef struct run {
     bool array;   /* over the elements of an array */
     uint32_t n;
     axis at[ING_MAX_NDIM];
+    flow *out; /* of a loop that runs at least once; NULL: it may not run */
 } run;
 
 /* ---- targets -------------------------------------------------------------------------------- */
@@ -109,6 +110,8 @@ static ing_status loop_body(frame *fr, const run *r, const uint32_t *width,
     if (s == ING_OK) s = bind_indices(fr, r, parts);
     flow inner = FLOW_NEXT;
     if (s == ING_OK) s = ing_front_block(fr, r->body, &inner);
+    if (r->out && inner == FLOW_ENDED && !l.broke && !l.continued)
+        *r->out = FLOW_ENDED; /* its first iteration returns */
     fr->loops = l.outer;
     fr->control--;
     fr->in_parallel = outer;
@@ -183,14 +186,22 @@ static ing_node arg_node(const frame *fr, ing_node at, uint32_t i, uint32_t n) {
     return at;
 }
 
-static ing_status range_for(frame *fr, ing_node n, const value *it) {
+/* Bounds that are known, and leave something to do? */
+static bool runs_once(const value *it) {
+    const value *end = &it->items[it->n - 1];
+    int64_t begin = it->n == 2 ? it->items[0].i : 0;
+    return (it->n == 1 || it->items[0].kind == V_INT) && end->kind == V_INT &&
+           begin >= INT32_MIN && end->i <= INT32_MAX && begin < end->i;
+}
+
+static ing_status range_for(frame *fr, ing_node n, const value *it, flow *out) {
     const struct nf_FOR *f = NF(fr->t, n, FOR);
     if (it->n != 1 && it->n != 2)
         return ing_front_fail_at(
             fr, f->iter, ING_SYNTAX,
             "loop over the count and compute the value: i = start + k * step",
             "Range should have 1 or 2 arguments, found %u", it->n);
-    run r = {.node = n, .body = f->body, .n = 1};
+    run r = {.node = n, .body = f->body, .n = 1, .out = runs_once(it) ? out : NULL};
     uint32_t end = it->n - 1;
     ing_node at = arg_node(fr, f->iter, end, it->n);
     if (end)
@@ -417,7 +428,8 @@ ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out) {
     if (it.from_static) return static_for(fr, n, &it, out);
     if (fr->lo->region == ING_OP_FORK) return ing_front_fork_only(fr, n);
     if (it.kind == V_ARRAY) return array_for(fr, n, &it, false);
-    if (it.kind == V_ITER && it.tag == ING_IN_PY_RANGE) return range_for(fr, n, &it);
+    if (it.kind == V_ITER && it.tag == ING_IN_PY_RANGE)
+        return range_for(fr, n, &it, out);
     if (it.kind == V_ITER && it.tag == ING_IN_NDRANGE)
         return ndrange_for(fr, n, &it, false);
     if (it.kind == V_ITER && it.tag == ING_IN_GROUPED) {

@@ -197,6 +197,14 @@ static ing_status stmt_if(frame *fr, ing_node n, flow *out) {
 
 /* ---- loops -------------------------------------------------------------------------------------- */
 
+/* A name that was given a number once, other than 0: it stays so. */
+static bool stays_true(const frame *fr, const value *v) {
+    if (v->kind != V_RT || !v->inst || v->inst >= fr->b.func->insts.len) return false;
+    const ing_ir_inst *i = &fr->b.func->insts.at[v->inst];
+    return i->op == ING_OP_CONST && i->type < ING_DTYPE_N &&
+           !ing_dtype_is_float((ing_dtype)i->type) && (i->a || i->b);
+}
+
 static ing_status while_test(frame *fr, ing_node n, ing_node test, loop *l) {
     value v;
     ING_TRY(ing_front_expr_forced(fr, test, &v));
@@ -207,6 +215,7 @@ static ing_status while_test(frame *fr, ing_node n, ing_node test, loop *l) {
         l->broke = !truth;
         return ING_OK;
     }
+    if (stays_true(fr, &v)) return ING_OK;
     uint32_t cond = 0;
     l->broke = true;
     ING_TRY(ing_front_condition(fr, test, &v, "while", &cond));
@@ -278,6 +287,7 @@ static ing_status leave_loop(frame *fr, ing_node n, bool is_break, flow *out) {
             "before the loop, or use `continue` or a `while`",
             "Cannot break in the outermost loop");
     l->broke |= is_break;
+    l->continued |= !is_break;
     ing_ir_emit(&fr->b, is_break ? ING_OP_BREAK : ING_OP_CONTINUE, 0, 0, 0, 0);
     *out = FLOW_ENDED;
     return ING_OK;

@@ -153,7 +153,12 @@ ing_status ing_front_tensor_subscript(frame *fr, ing_node at, const value *base,
     bool ok = true;
     if (!ing_front_is_scalar(index) && index->kind != V_SLICE)
         ING_TRY(ing_front_items(fr, at, index, &items, &n, &ok));
-    if (!ok || n != s.rank)
+    if (!ok)
+        return ing_front_fail_at(fr, at, ING_TYPE,
+                                 "use an integer, or one integer per axis",
+                                 "a vector or matrix cannot be indexed with %s",
+                                 ing_front_describe(fr, index));
+    if (n != s.rank)
         return ing_front_fail_at(fr, at, ING_TYPE, "give one index per axis",
                                  "Expected %u indices, got %u", s.rank, n);
     axis a[2] = {{0}, {0}};

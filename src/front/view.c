@@ -219,7 +219,7 @@ ing_status ing_front_view_attr(frame *fr, ing_node n, const value *v, const char
         value array = v->items[VIEW_ARRAY];
         return ing_front_attr_value(fr, n, &array, out);
     }
-    return ing_front_fail_at(fr, n, ING_NAME,
+    return ing_front_fail_at(fr, n, ING_ATTRIBUTE,
                              "views have size, offset, shape, dtype, ndim and subview",
                              "a view has no attribute '%s' in kernels", name);
 }

@@ -519,6 +519,14 @@ static ing_status load_texts(ing_record *r, ing_py_variant *v) {
     return ING_OK;
 }
 
+/* Results are read as the annotation says (call.c), so a record must say the same. */
+static bool returns_fit(const ing_gate_returns *a, const ing_record *r) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        n += a->layouts[i] ? a->layouts[i]->n_numbers : ing_gate_count(&a->tensors[i]);
+    return n == r->n_rets && r->returns_tuple == (a->n > 1 || a->tuple);
+}
+
 /* All but the tasks; makes Python objects. */
 static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v) {
     ing_trace_fini(&v->trace);
@@ -546,6 +554,7 @@ static ing_status load_code(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
 static ing_status load(ing_py_kernel *k, ing_record *r, const ing_py_asker *a,
                        ing_questions *asked, ing_py_variant *v, ing_err *e) {
     ING_TRY(ing_trace_holds(&r->trace, ing_py_ask_again, (void *)a, asked, e));
+    if (!returns_fit(&k->def.returns, r)) return ING_DECLINED;
     k->observed.validated = true;
     ING_TRY(load_code(k, r, v, e));
     ING_TRY(load_graph(r, v, e));

@@ -441,9 +441,23 @@ body("vector of another length", "T", "cannot assign",
      "v = qd.Vector([1, 2, 3])\n«v» = qd.Vector([1, 2])", help="shapes")
 body("element beyond a vector", "C", "index 2 is out of range", V + "a[0] = «v[2]»", help="from 0")
 body("component that is not there", "S", "vec2 only has attributes", V + "a[0] = «v.z»", help="v[i]")
-body("attribute of a vector", "N", "has no attribute 'colour'", V + "a[0] = «v.colour»", help="x, y")
+body("attribute of a vector", "M", "has no attribute 'colour'", V + "a[0] = «v.colour»", help="x, y")
 body("float as an index of a vector", "T", "indices must be integers", V + "a[0] = «v[a[1]]»",
      help="int(x)")
+body("text as an index of a vector", "T", "cannot be indexed with", V + "a[0] = «v['x']»", help="integer")
+S = "@qd.dataclass\nclass S:\n    x: qd.f32\n    size: qd.i32\n"
+body("misspelt member of a struct", "N", "the struct has no member 'sise'", "s = S(1, 2)\na[0] = «s.sise»",
+     before=S, help="did you mean 'size'?")
+body("member that a struct does not have", "N", "the struct has no member 'colour'",
+     "s = S(1, 2)\na[0] = «s['colour']»", before=S, help="['x', 'size']")
+body("number as an index of a struct", "T", "a struct cannot be indexed with", "s = S(1, 2)\na[0] = «s[0]»",
+     before=S, help="s.x")
+body("method that a struct does not have", "N", "'area'", "s = S(1, 2)\na[0] = «s.area»()", before=S)
+body("structs with other members", "T", "Member mismatch",
+     "s = S(1, 2)\n«s» = qd.Struct(x=1.0, y=2)", before=S, help="same members")
+body("number assigned to a struct", "T", "Only dict or Struct", "s = S(1, 2)\n«s» = 3.0", before=S,
+     help="same members")
+body("array in a struct", "T", "a struct cannot hold an array", "s = «qd.Struct(x=a)»", help="beside the struct")
 body("slice with a step of zero", "V", "step of zero", V + "w = «v[0:2:0]»", help="step")
 body("empty slice", "I", "an empty slice", V + "w = «v[1:1]»", help="before the end")
 body("vectors of two lengths", "T", "Dimension mismatch", V + "w = «v + qd.Vector([1, 2, 3])»",

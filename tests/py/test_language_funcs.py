@@ -161,6 +161,71 @@ def test_early_returns():
     assert list(out.to_numpy()) == [-1, -1, 0, 1, 2, 100]
 
 
+def test_returns_from_loops_that_run():
+    """A loop that runs at least once and returns in it ends the func."""
+
+    @qd.func
+    def first(x) -> qd.i32:
+        for i in range(3, 10):
+            if x > 0:
+                return x + i
+            else:
+                return i
+
+    @qd.func
+    def forever(x) -> qd.i32:
+        go = 1
+        while go:
+            x += 7
+            if x > 50:
+                return x
+
+    @qd.func
+    def skips(x) -> qd.i32:
+        for i in range(3, 10):
+            if i < x:
+                continue
+            return i
+
+    @qd.func
+    def leaves(x) -> qd.i32:
+        for i in range(3, 10):
+            if i < x:
+                break
+            return i
+
+    @qd.func
+    def may_not_run(x) -> qd.i32:
+        for i in range(x):
+            return i
+
+    @qd.func
+    def never_runs(x) -> qd.i32:
+        for i in range(3, 3):
+            return i
+
+    @qd.func
+    def changes(x) -> qd.i32:
+        go = 1
+        while go:
+            if x > 50:
+                return x
+            go = 0
+
+    def launched(f, x):
+        @qd.kernel
+        def k(x: qd.i32) -> qd.i32:
+            return f(x)
+
+        return k(x)
+
+    assert [launched(first, x) for x in (5, -5)] == [8, 3]
+    assert [launched(forever, x) for x in (1, 60)] == [57, 67]
+    for f in (skips, leaves, may_not_run, never_runs, changes):
+        with pytest.raises(qd.IngotTypeError, match="on some paths"):
+            launched(f, 20)
+
+
 def test_mismatched_returns():
     @qd.func
     def f(x):

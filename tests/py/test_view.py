@@ -264,7 +264,7 @@ def test_mistakes_in_kernels():
         (negative, view, qd.IngotSyntaxError, "Negative indices"),
         (floating, view, qd.IngotTypeError, "must be an integer"),
         (few, view, qd.IngotTypeError, "subview takes 2 arguments, found 1"),
-        (attribute, view, qd.IngotNameError, "no attribute 'length'"),
+        (attribute, view, qd.IngotAttributeError, "no attribute 'length'"),
         (axes, qd.ndarray(qd.f32, (2, 2)), qd.IngotTypeError, "requires a 1D ndarray"),
     ):
         with pytest.raises(error, match=text):
