@@ -27,7 +27,16 @@ def _element_type(dtype, dim, shape):
     return vector(shape[0], dtype) if dim == 1 else matrix(shape[0], shape[1], dtype)
 
 
-class NdarrayType:
+class _Annotation:
+    """What may stand in `Optional[...]`: Python 3.10 takes there only what can be called."""
+
+    __slots__ = ()
+
+    def __call__(self, *args, **kwargs):
+        raise TypeError(f"{self!r} is an annotation, it cannot be called")
+
+
+class NdarrayType(_Annotation):
     """An array parameter: `qd.types.ndarray(dtype=qd.f32, ndim=2)`, `qd.types.NDArray[qd.f32, 2]`.
 
     What is left out may be anything: one kernel then serves every dtype or number of axes, each
@@ -67,7 +76,7 @@ class NdarrayType:
         return f"NdarrayType(dtype={self.dtype}, ndim={self.ndim}, needs_grad={self.needs_grad})"
 
 
-class Template:
+class Template(_Annotation):
     """A parameter known at compile time: `x: qd.template()`. Each value is compiled on its own."""
 
     __slots__ = ("element_type", "ndim")

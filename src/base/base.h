@@ -350,6 +350,7 @@ uint16_t ing_f64_to_f16(double d);
     X(python, B, 0, 0, "run kernels as the Python functions they are")                 \
     X(cpu_max_num_threads, I, 0, 0, "threads a launch may use; 0 = all cores")         \
     X(num_compile_threads, I, 0, 0, "helper processes; 0 = one per core")              \
+    X(compile_timeout, I, 600, 0, "seconds one compile may take; 0 = no limit")        \
     X(offline_cache, B, 1, 0, "keep compiled code on disk")                            \
     X(src_ll_cache, B, 1, 0, "keep whole kernels on disk, not only their code")        \
     X(print_non_pure, B, 0, 0, "print the kernels that are not marked fastcache=True") \

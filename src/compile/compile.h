@@ -17,15 +17,17 @@ typedef struct ing_helpers ing_helpers;
 
 typedef struct ing_helpers_config { /* strings are copied */
     const char *const
-        *argv;    /* program to start, NULL-terminated; see ingot/_helper.py */
-    uint32_t max; /* processes at most */
+        *argv;        /* program to start, NULL-terminated; see ingot/_helper.py */
+    uint32_t max;     /* processes at most */
+    uint32_t seconds; /* that one compile may take, 0 = no limit */
 } ing_helpers_config;
 
 ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters);
 void ing_helpers_free(ing_helpers *h); /* ends the processes */
 void ing_helpers_after_fork(ing_helpers *h);
 /* Compiles on a free helper, starting one if needed, waiting if all are busy. Safe from many
- * threads. A helper that dies: one retry in a fresh one, then ING_COMPILE. `options` is a
+ * threads. A helper that dies: one retry in a fresh one, then ING_COMPILE; one that
+ * is late is killed: ING_COMPILE. `options` is a
  * short text line (level=2 cpu=x86-64-v3 fast=1 ...) that the helper understands. */
 ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir,
                                size_t n, ing_bytes *object, ing_err *e);

@@ -14,7 +14,8 @@
  *
  * One answer per request, in order; both parts together are at most 64 MiB. Closing the
  * socket is the only way in which the parent says that it has finished: the helper ends
- * even in the middle of a compile. A helper without work ends by itself after a minute.
+ * even in the middle of a compile. A helper without work ends by itself after a minute;
+ * one that has not answered within the time limit is killed.
  *
  *  H1 A slot is touched without the lock only by the thread that made it BUSY.
  *  H2 A child is waited for by its pid only, and killed only while waitpid says that it is
@@ -24,6 +25,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -53,9 +55,11 @@ typedef enum slot_state { EMPTY, IDLE, BUSY } slot_state;
 
 typedef struct slot {
     slot_state state;
-    pid_t pid;  /* 0 = no process */
-    int fd;     /* our end of the socket */
-    int output; /* file that its stdout and stderr go to, -1 = none */
+    pid_t pid;    /* 0 = no process */
+    int fd;       /* our end of the socket */
+    int output;   /* file that its stdout and stderr go to, -1 = none */
+    uint64_t end; /* when the request under way must be answered, 0 = whenever */
+    bool late;    /* it was not */
 } slot;
 
 struct ing_helpers {
@@ -63,7 +67,7 @@ struct ing_helpers {
     pthread_cond_t freed;
     char **argv;
     slot *slots;
-    uint32_t n;
+    uint32_t n, seconds;
     ing_counters *counters;
 };
 
@@ -101,6 +105,7 @@ ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters
     if (!h) return NULL;
     h->n = c->max ? c->max : ing_os_cpus();
     if (h->n > MAX_HELPERS) h->n = MAX_HELPERS;
+    h->seconds = c->seconds;
     h->counters = counters;
     h->argv = copy_argv(c->argv);
     h->slots = ing_calloc(h->n, sizeof *h->slots);
@@ -284,11 +289,27 @@ static void give_back(ing_helpers *h, slot *s) {
 
 /* ---- talking ---------------------------------------------------------------------------------- */
 
-static bool send_all(int fd, const void *p, size_t n) {
+/* Waits until the helper can be read from or written to; false when its time is over. */
+static bool ready(slot *s, short events) {
+    struct pollfd p = {.fd = s->fd, .events = events};
+    for (;;) {
+        uint64_t now = s->end ? ing_os_now_ns() : 0;
+        s->late = s->end && now >= s->end;
+        if (s->late) return false;
+        uint64_t left = s->end ? (s->end - now) / 1000000 + 1 : 0;
+        int ms = !s->end ? -1 : left > INT_MAX ? INT_MAX : (int)left;
+        int n = poll(&p, 1, ms);
+        if (n > 0) return true;
+        if (n < 0 && errno != EINTR) return false;
+    }
+}
+
+static bool send_all(slot *s, const void *p, size_t n) {
     const uint8_t *at = p;
     while (n > 0) {
-        ssize_t k = send(fd, at, n, MSG_NOSIGNAL);
-        if (k < 0 && errno == EINTR) continue;
+        if (!ready(s, POLLOUT)) return false;
+        ssize_t k = send(s->fd, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (k < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (k <= 0) return false;
         at += k;
         n -= (size_t)k;
@@ -296,11 +317,12 @@ static bool send_all(int fd, const void *p, size_t n) {
     return true;
 }
 
-static bool recv_all(int fd, void *p, size_t n) {
+static bool recv_all(slot *s, void *p, size_t n) {
     uint8_t *at = p;
     while (n > 0) {
-        ssize_t k = recv(fd, at, n, 0);
-        if (k < 0 && errno == EINTR) continue;
+        if (!ready(s, POLLIN)) return false;
+        ssize_t k = recv(s->fd, at, n, MSG_DONTWAIT);
+        if (k < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (k <= 0) return false;
         at += k;
         n -= (size_t)k;
@@ -318,23 +340,23 @@ static uint32_t get_le(const uint8_t *p, int bytes) {
     return v;
 }
 
-static bool send_request(int fd, const char *options, const uint8_t *ir, size_t n) {
+static bool send_request(slot *s, const char *options, const uint8_t *ir, size_t n) {
     uint8_t head[HEADER_BYTES] = "INGH";
     size_t n_options = strlen(options);
     put_le(head + 4, VERSION, 2);
     put_le(head + 6, KIND_COMPILE, 2);
     put_le(head + 8, (uint32_t)n_options, 4);
     put_le(head + 12, (uint32_t)n, 4);
-    return send_all(fd, head, sizeof head) && send_all(fd, options, n_options) &&
-           send_all(fd, ir, n);
+    return send_all(s, head, sizeof head) && send_all(s, options, n_options) &&
+           send_all(s, ir, n);
 }
 
-/* One request and its answer. ING_DECLINED: the helper is gone (or talks nonsense, which
- * is treated alike); the slot still holds what is left of it. */
+/* One request and its answer. ING_DECLINED: the helper is gone, or late, or talks nonsense;
+ * the slot still holds what is left of it. */
 static ing_status exchange(slot *s, const char *options, const uint8_t *ir, size_t n,
                            ing_bytes *object, ing_err *e) {
     uint8_t head[HEADER_BYTES];
-    if (!send_request(s->fd, options, ir, n) || !recv_all(s->fd, head, sizeof head))
+    if (!send_request(s, options, ir, n) || !recv_all(s, head, sizeof head))
         return ING_DECLINED;
     uint32_t kind = get_le(head + 6, 2), size = get_le(head + 12, 4);
     bool known = kind == KIND_OBJECT || kind == KIND_ERROR;
@@ -348,7 +370,7 @@ static ing_status exchange(slot *s, const char *options, const uint8_t *ir, size
     if (!ing_bytes_reserve(to, size + (size_t)1)) {
         to->failed = true;
         r = ING_DECLINED; /* the answer stays unread: this helper is of no more use */
-    } else if (!recv_all(s->fd, to->at + to->len, size)) {
+    } else if (!recv_all(s, to->at + to->len, size)) {
         r = ING_DECLINED;
     } else {
         to->len += size;
@@ -398,8 +420,19 @@ static void let_it_end(const slot *s) {
     }
 }
 
+static ing_status report_late(ing_helpers *h, slot *s, ing_err *e) {
+    drop(h, s);
+    return ing_fail(
+        e, ING_COMPILE,
+        "compiling this kernel took more than %u seconds and was given up"
+        "\nhelp: make the kernel smaller (fewer unrolled qd.static loops), or "
+        "set INGOT_COMPILE_TIMEOUT to more seconds (0 = no limit)",
+        h->seconds);
+}
+
 static ing_status report_death(ing_helpers *h, slot *s, ing_err *e) {
     char how[96], printed[OUTPUT_SHOWN + 1];
+    if (s->late) return report_late(h, s, e);
     let_it_end(s);
     read_output(s->output, printed);
     describe(drop(h, s), how, sizeof how);
@@ -413,6 +446,8 @@ static ing_status report_death(ing_helpers *h, slot *s, ing_err *e) {
 static ing_status attempt(ing_helpers *h, slot *s, const char *options,
                           const uint8_t *ir, size_t n, ing_bytes *object, ing_err *e) {
     if (s->pid <= 0) ING_TRY(start(h, s, e));
+    s->late = false;
+    s->end = h->seconds ? ing_os_now_ns() + h->seconds * (uint64_t)1000000000 : 0;
     return exchange(s, options, ir, n, object, e);
 }
 
@@ -424,7 +459,7 @@ ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_
                         "kernel too large: %zu bytes of code to compile", n);
     slot *s = take(h);
     ing_status r = attempt(h, s, options, ir, n, object, e);
-    if (r == ING_DECLINED && !object->failed) {
+    if (r == ING_DECLINED && !object->failed && !s->late) {
         if (h->counters) ing_count(h->counters, ING_COUNT_HELPER_RETRIES);
         drop(h, s);
         object->len = keep;

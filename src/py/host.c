@@ -190,7 +190,12 @@ static ing_status make_helpers(ing_py_host *h, ing_helpers **out, ing_err *e) {
     }
     int64_t max = h->st->settings.at[ING_SET_num_compile_threads];
     if (max <= 0) max = ing_os_cpus();
-    ing_helpers_config c = {argv, max > 64 ? 64 : (uint32_t)max};
+    int64_t limit = h->st->settings.at[ING_SET_compile_timeout];
+    ing_helpers_config c = {.argv = argv,
+                            .max = max > 64 ? 64 : (uint32_t)max,
+                            .seconds = limit < 0            ? 0
+                                       : limit > UINT32_MAX ? UINT32_MAX
+                                                            : (uint32_t)limit};
     *out = ing_helpers_new(&c, &h->st->counters);
     Py_DECREF(list);
     return *out ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for helper processes");

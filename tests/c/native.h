@@ -283,7 +283,7 @@ static void both(const setup *t, side *out) {
 static bool native_open(void) {
     static helper_command cmd;
     if (!helper_command_get(&cmd)) return false;
-    ing_helpers_config config = {cmd.argv, 2};
+    ing_helpers_config config = {.argv = cmd.argv, .max = 2};
     helpers = ing_helpers_new(&config, &counters);
     return helpers != NULL;
 }

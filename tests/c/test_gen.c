@@ -237,7 +237,7 @@ static void test_vectorised(void) {
     static helper_command cmd;
     if (!helper_command_get(&cmd)) return;
     ing_counters counters = {{0}};
-    ing_helpers_config config = {cmd.argv, 1};
+    ing_helpers_config config = {.argv = cmd.argv, .max = 1};
     ing_helpers *h = ing_helpers_new(&config, &counters);
     ing_bytes object;
     ing_err e;

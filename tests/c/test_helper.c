@@ -61,7 +61,7 @@ static char *large_ir(void) {
 }
 
 static ing_helpers *pool(const char *const *argv, uint32_t max, ing_counters *c) {
-    ing_helpers_config config = {argv, max};
+    ing_helpers_config config = {.argv = argv, .max = max};
     memset(c, 0, sizeof *c);
     ing_helpers *h = ing_helpers_new(&config, c);
     CHECK(h != NULL);
@@ -128,6 +128,36 @@ static void test_error_answer(void) {
     CHECK_STR(message, "no!");
     CHECK(c.at[ING_COUNT_HELPERS_STARTED] == 1);
     ing_helpers_free(h); /* ends it although it sleeps */
+}
+
+/* A compile that never ends: given up after the time limit, without a second try; the next
+ * request gets a helper of its own. Once the answer never comes, once half of it does, once
+ * the request is never read. */
+static void hangs(const char *script, size_t n) {
+    const char *argv[] = {"sh", "-c", script, NULL};
+    ing_helpers_config config = {.argv = argv, .max = 1, .seconds = 1};
+    ing_counters c = {0};
+    ing_helpers *h = ing_helpers_new(&config, &c);
+    char *ir = ing_calloc(n + 1, 1), message[256];
+    CHECK(h != NULL && ir != NULL);
+    memset(ir, ';', n);
+    for (uint64_t round = 1; round <= 2; round++) {
+        CHECK(compile_text(h, ir, message, sizeof message) == ING_COMPILE);
+        CHECK(strstr(message, "took more than 1 seconds") != NULL);
+        CHECK(strstr(message, "INGOT_COMPILE_TIMEOUT") != NULL);
+        CHECK(c.at[ING_COUNT_HELPERS_STARTED] == round);
+        CHECK(c.at[ING_COUNT_HELPER_RETRIES] == 0);
+        int32_t pid;
+        CHECK(ing_helpers_pids(h, &pid, 1) == 0);
+    }
+    ing_free(ir);
+    ing_helpers_free(h);
+}
+
+static void test_hangs(void) {
+    hangs("exec sleep 60", 100);
+    hangs("printf 'INGH\\001\\000\\002' >&3; exec sleep 60", 100);
+    hangs("exec sleep 60", 8 << 20);
 }
 
 /* ---- the real one -------------------------------------------------------------------------- */
@@ -297,6 +327,7 @@ int main(void) {
     test_deaths();
     test_no_program();
     test_error_answer();
+    test_hangs();
     static helper_command cmd;
     if (helper_command_get(&cmd)) {
         char *large = large_ir();

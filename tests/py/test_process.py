@@ -80,6 +80,27 @@ def test_without_llvmlite_the_error_names_it(tmp_path, cache_dir):
     assert run(prog, INGOT_HELPER_PYTHON=python, agree=False).split() == ["True"]
 
 
+def test_a_compile_that_hangs_is_given_up(tmp_path, cache_dir):
+    prog = write(tmp_path, """
+        @qd.kernel
+        def k(x: qd.types.ndarray()):
+            for i in range(x.shape[0]):
+                x[i] = 1
+
+        x = qd.ndarray(qd.f32, 4)
+        try:
+            k(x)
+        except qd.IngotCompilationError as e:
+            print("more than 1 seconds" in str(e), "INGOT_COMPILE_TIMEOUT" in str(e))
+        """)
+    sleeper = tmp_path / "sleeper"
+    sleeper.write_text("#!/bin/sh\nexec sleep 100\n")
+    sleeper.chmod(0o755)
+    out = run(prog, INGOT_HELPER_PYTHON=str(sleeper), INGOT_COMPILE_TIMEOUT="1", agree=False)
+    assert out.split() == ["True", "True"]
+    assert run(prog).split() == []  # no trace of the failure
+
+
 def nosite_python(tmp_path):
     """A launcher that starts this Python without site-packages."""
     path = tmp_path / "python-nosite"
