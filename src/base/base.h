@@ -273,6 +273,9 @@ size_t ing_os_page(void);
     X(STORE_MISSES, "store_misses")                                                   \
     X(STORE_EVICTED, "store_evicted")                                                 \
     X(STORE_TOO_LARGE, "store_too_large") /* beyond a bound: not stored */            \
+    X(REMOTE_HITS, "remote_hits")         /* entries that the remote layer had */     \
+    X(REMOTE_MISSES, "remote_misses")                                                 \
+    X(REMOTE_PUSHES, "remote_pushes") /* handed over */                               \
     X(LEASES_TAKEN, "leases_taken")                                                   \
     X(LEASE_WAITS, "lease_waits")     /* waited for another's work */                 \
     X(LEASES_HEALED, "leases_healed") /* left by the dead, taken away */              \

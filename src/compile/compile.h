@@ -20,6 +20,9 @@ typedef struct ing_helpers_config { /* strings are copied */
         *argv;        /* program to start, NULL-terminated; see ingot/_helper.py */
     uint32_t max;     /* processes at most */
     uint32_t seconds; /* that one compile may take, 0 = no limit */
+    /* One try, and the process ends by itself some time after its socket is closed; else a
+     * helper that dies is replaced once, and killed with the pool. */
+    bool lingers;
 } ing_helpers_config;
 
 ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters);
@@ -33,6 +36,25 @@ ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_
                                size_t n, ing_bytes *object, ing_err *e);
 /* Pids of live helpers, for tests; returns how many. */
 uint32_t ing_helpers_pids(ing_helpers *h, int32_t *pids, uint32_t max);
+
+/* ---- the remote layer (remote.c) --------------------------------------------------------- */
+
+typedef struct ing_remote ing_remote;
+enum { ING_REMOTE_TROUBLE = 400 };
+
+typedef struct ing_remote_config { /* see setup() in ingot/_remote.py */
+    const char *const *argv;
+    uint32_t patience_ms; /* of one request */
+    bool writes;
+} ing_remote_config;
+
+ing_remote *ing_remote_new(const ing_remote_config *c, ing_counters *counters);
+void ing_remote_free(ing_remote *r);
+void ing_remote_after_fork(ing_remote *r);
+/* For ing_store_set_remote; valid as long as the remote is. */
+ing_store_remote ing_remote_face(ing_remote *r);
+/* Whether it was turned off since the last call, and why. */
+bool ing_remote_trouble(ing_remote *r, char out[ING_REMOTE_TROUBLE]);
 
 /* ---- the engine: what one process shares ---------------------------------------------- */
 

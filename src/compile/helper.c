@@ -68,6 +68,7 @@ struct ing_helpers {
     char **argv;
     slot *slots;
     uint32_t n, seconds;
+    bool lingers;
     ing_counters *counters;
 };
 
@@ -106,6 +107,7 @@ ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters
     h->n = c->max ? c->max : ing_os_cpus();
     if (h->n > MAX_HELPERS) h->n = MAX_HELPERS;
     h->seconds = c->seconds;
+    h->lingers = c->lingers;
     h->counters = counters;
     h->argv = copy_argv(c->argv);
     h->slots = ing_calloc(h->n, sizeof *h->slots);
@@ -143,7 +145,7 @@ void ing_helpers_free(ing_helpers *h) {
     if (!h) return;
     for (uint32_t i = 0; i < h->n; i++) {
         close_fds(&h->slots[i]);
-        end_process(&h->slots[i]);
+        if (!h->lingers) end_process(&h->slots[i]);
     }
     pthread_cond_destroy(&h->freed);
     pthread_mutex_destroy(&h->lock);
@@ -459,7 +461,7 @@ ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_
                         "kernel too large: %zu bytes of code to compile", n);
     slot *s = take(h);
     ing_status r = attempt(h, s, options, ir, n, object, e);
-    if (r == ING_DECLINED && !object->failed && !s->late) {
+    if (r == ING_DECLINED && !object->failed && !s->late && !h->lingers) {
         if (h->counters) ing_count(h->counters, ING_COUNT_HELPER_RETRIES);
         drop(h, s);
         object->len = keep;

@@ -171,7 +171,8 @@ static void set_busy(ing_py_kernel *k, unsigned long thread) {
 }
 
 /* Warnings belong to the variant and are given when it is made (R16). */
-static ing_status give_warnings(const ing_py_variant *v) {
+static ing_status give_warnings(const ing_py_kernel *k, const ing_py_variant *v) {
+    if (ing_py_host_warn(k->host) < 0) return ING_PYTHON;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(v->warnings); i++) {
         PyObject *text = PyTuple_GET_ITEM(PyList_GET_ITEM(v->warnings, i), 1);
         PyObject *category = PyTuple_GET_ITEM(PyList_GET_ITEM(v->warnings, i), 0);
@@ -238,7 +239,7 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     if (s == ING_OK && is_current(k, epoch)) s = keep_variant(k, v, key, e);
     set_busy(k, 0);
     if (s == ING_OK) s = ing_py_variant_added(k, v);
-    if (s == ING_OK) s = give_warnings(v);
+    if (s == ING_OK) s = give_warnings(k, v);
     if (s != ING_OK)
         ing_py_variant_unref(v);
     else
@@ -263,7 +264,7 @@ static ing_status load_slot(const ing_py_asker *a, uint32_t slot, ing_questions 
     k->slots.at[slot].variant = v;
     v->refs++;
     ing_status s = ing_py_variant_added(k, v);
-    if (s == ING_OK) s = give_warnings(v);
+    if (s == ING_OK) s = give_warnings(k, v);
     if (s == ING_OK)
         *out = v;
     else

@@ -58,6 +58,7 @@ static void child_after_fork(void) {
         pthread_cond_init(&h->compile_done, NULL);
         h->waiters = NULL; /* those threads are not here */
         ing_engine_after_fork(h->engine);
+        if (h->remote) ing_remote_after_fork(h->remote);
         ing_rt_after_fork(h->rt);
     }
 }
@@ -152,6 +153,7 @@ void ing_py_host_fini(ing_py_state *st) {
         }
     if (h->rt) ing_rt_free(h->rt);
     ing_engine_free(h->engine);
+    ing_remote_free(h->remote);
     ing_free(h);
     st->host = NULL;
 }
@@ -177,16 +179,20 @@ static ing_status helper_argv(PyObject **out, ing_err *e) {
     return ING_OK;
 }
 
+/* The list's strings, borrowed. */
+static bool argv_of(PyObject *list, const char *argv[64]) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++)
+        if (!(argv[i] = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i)))) return false;
+    return true;
+}
+
 static ing_status make_helpers(ing_py_host *h, ing_helpers **out, ing_err *e) {
     PyObject *list = NULL;
     ING_TRY(helper_argv(&list, e));
     const char *argv[64] = {0};
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
-        argv[i] = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
-        if (!argv[i]) {
-            Py_DECREF(list);
-            return ING_PYTHON;
-        }
+    if (!argv_of(list, argv)) {
+        Py_DECREF(list);
+        return ING_PYTHON;
     }
     int64_t max = h->st->settings.at[ING_SET_num_compile_threads];
     if (max <= 0) max = ing_os_cpus();
@@ -199,6 +205,44 @@ static ing_status make_helpers(ing_py_host *h, ing_helpers **out, ing_err *e) {
     *out = ing_helpers_new(&c, &h->st->counters);
     Py_DECREF(list);
     return *out ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for helper processes");
+}
+
+/* ---- the remote layer ----------------------------------------------------------------------- */
+
+/* What INGOT_CACHE_REMOTE asks for, as ingot/_remote.py reads it; it has warned when that
+ * is refused. The process is started by the first miss. */
+static ing_status make_remote(ing_py_host *h, ing_err *e) {
+    const char *url = getenv("INGOT_CACHE_REMOTE");
+    if (h->remote_made || !url || !*url) return ING_OK;
+    h->remote_made = true;
+    PyObject *mod = PyImport_ImportModule("ingot._remote");
+    PyObject *plan = mod ? PyObject_CallMethod(mod, "setup", NULL) : NULL;
+    Py_XDECREF(mod);
+    if (!plan) return ING_PYTHON;
+    const char *argv[64] = {0};
+    PyObject *list = NULL;
+    unsigned int patience = 0;
+    int writes = 0;
+    ing_status s = ING_OK;
+    if (plan != Py_None) {
+        bool ok =
+            PyArg_ParseTuple(plan, "O!Ip", &PyList_Type, &list, &patience, &writes) &&
+            PyList_GET_SIZE(list) < 64 && argv_of(list, argv);
+        ing_remote_config c = {argv, patience, writes != 0};
+        if (ok) h->remote = ing_remote_new(&c, &h->st->counters);
+        if (!h->remote)
+            s = PyErr_Occurred() ? ING_PYTHON : ing_fail(e, ING_MEMORY, "no memory");
+    }
+    Py_DECREF(plan);
+    return s;
+}
+
+int ing_py_host_warn(ing_py_host *h) {
+    char why[ING_REMOTE_TROUBLE];
+    if (!h->remote || !ing_remote_trouble(h->remote, why)) return 0;
+    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+                            "the remote cache is off for the rest of this process: %s",
+                            why);
 }
 
 /* Opens the store; what stands in the way costs one warning, never the kernel (R20). */
@@ -236,7 +280,9 @@ ing_status ing_py_host_store(ing_py_host *h, ing_err *e) {
     if (h->store_epoch == h->epoch) return ING_OK;
     ing_store *store = NULL;
     uint64_t epoch = h->epoch;
+    ING_TRY(make_remote(h, e));
     ING_TRY(open_store(h, &store, e));
+    if (store && h->remote) ing_store_set_remote(store, ing_remote_face(h->remote));
     Py_BEGIN_ALLOW_THREADS ing_engine_set_store(h->engine, store);
     Py_END_ALLOW_THREADS h->store_epoch = epoch;
     return ING_OK;

@@ -31,9 +31,11 @@ typedef struct ing_py_host {
     ing_py_state *st;
     ing_engine *engine;
     ing_rt *rt;
-    uint64_t epoch;    /* grows with every qd.init / qd.reset (R14) */
-    uint64_t forks;    /* grows in every forked child */
-    uint64_t next_key; /* of random numbers: begins with the seed, grows per launch */
+    ing_remote *remote; /* NULL: none */
+    bool remote_made;   /* or refused: once per process */
+    uint64_t epoch;     /* grows with every qd.init / qd.reset (R14) */
+    uint64_t forks;     /* grows in every forked child */
+    uint64_t next_key;  /* of random numbers: begins with the seed, grows per launch */
     uint64_t store_epoch, helpers_epoch; /* for which they were made */
     ing_py_last_launch last;
     PyObject *graph_status, *graph_bound; /* classes of ingot.graph, once imported */
@@ -59,6 +61,8 @@ void ing_py_host_fini(ing_py_state *st);
 /* Opens the store / makes the helpers as configured, once per qd.init. */
 ing_status ing_py_host_store(ing_py_host *h, ing_err *e);
 ing_status ing_py_host_helpers(ing_py_host *h, ing_err *e);
+/* The one warning about a remote layer that was turned off. */
+int ing_py_host_warn(ing_py_host *h);
 
 /* ---- definitions: what Kernel and Func share (def.c, source.c) ------------------------------- */
 

@@ -34,6 +34,33 @@ static ing_status bad_entry(const ing_store *s) {
     return ING_DECLINED;
 }
 
+/* ---- beyond the directory --------------------------------------------------------- */
+
+void ing_store_set_remote(ing_store *s, ing_store_remote remote) {
+    s->remote = remote;
+}
+
+/* Values are the user's own data and stay here. */
+static bool is_shared(const ing_store *s, ing_entry_kind kind) {
+    return s->remote.self && (kind == ING_ENTRY_IMAGE || kind == ING_ENTRY_VARIANT ||
+                              kind == ING_ENTRY_INDEX || kind == ING_ENTRY_ALIAS);
+}
+
+static ing_status put_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                           const void *p, size_t n);
+
+/* After a miss: true when the remote had it and it is now an entry of the directory. */
+static bool pull(ing_store *s, ing_entry_kind kind, ing_hash128 key) {
+    if (!is_shared(s, kind)) return false;
+    ing_bytes b;
+    ing_bytes_init(&b);
+    bool ok =
+        s->remote.fetch(s->remote.self, ing_store_letter(kind), key, &b) && !b.failed;
+    ok = ok && put_here(s, kind, key, b.at, b.len) == ING_OK;
+    ing_bytes_fini(&b);
+    return ok;
+}
+
 /* ---- get ------------------------------------------------------------------------- */
 
 /* O_NONBLOCK: a FIFO in place of an entry must not stop the program. */
@@ -72,8 +99,8 @@ static ing_reach open_key(const ing_store *s, ing_entry_kind kind, ing_hash128 k
     return ing_store_open_entry(s, kind, hex, fd, size);
 }
 
-ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                         ing_entry *out) {
+static ing_status get_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                           ing_entry *out) {
     int fd = -1;
     size_t size = 0;
     *out = (ing_entry){.fd = -1};
@@ -81,6 +108,14 @@ ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
     ing_status status = r == ING_REACH_OK ? map_entry(s, fd, size, kind, key, out)
                                           : ing_store_declined(s, r);
     if (fd >= 0 && status != ING_OK) close(fd);
+    return status;
+}
+
+ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                         ing_entry *out) {
+    ing_status status = get_here(s, kind, key, out);
+    if (status == ING_DECLINED && pull(s, kind, key))
+        status = get_here(s, kind, key, out);
     return status;
 }
 
@@ -107,8 +142,8 @@ static ing_status read_entry(const ing_store *s, int fd, size_t size,
     return ING_OK;
 }
 
-ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                          ing_bytes *out) {
+static ing_status read_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                            ing_bytes *out) {
     int fd = -1;
     size_t size = 0;
     ing_bytes_clear(out);
@@ -117,6 +152,14 @@ ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                                           : ing_store_declined(s, r);
     if (fd >= 0) close(fd);
     if (status != ING_OK) ing_bytes_clear(out);
+    return status;
+}
+
+ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                          ing_bytes *out) {
+    ing_status status = read_here(s, kind, key, out);
+    if (status == ING_DECLINED && pull(s, kind, key))
+        status = read_here(s, kind, key, out);
     return status;
 }
 
@@ -163,8 +206,8 @@ static bool publish(int dir, const char *hex, const void *p, size_t n,
     return ok;
 }
 
-ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                         const void *p, size_t n) {
+static ing_status put_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                           const void *p, size_t n) {
     char hex[33], letter = ing_store_letter(kind);
     uint8_t trailer[ING_STORE_TRAILER];
     int dir = -1;
@@ -180,4 +223,12 @@ ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
     if (!ok) return ing_store_declined(s, ING_REACH_FAILED);
     ing_store_count(s, ING_COUNT_STORE_PUBLISHED);
     return ING_OK;
+}
+
+ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                         const void *p, size_t n) {
+    ing_status status = put_here(s, kind, key, p, n);
+    if (is_shared(s, kind))
+        s->remote.push(s->remote.self, ing_store_letter(kind), key, p, n);
+    return status;
 }

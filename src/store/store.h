@@ -20,7 +20,11 @@ typedef enum ing_entry_kind {
     ING_ENTRY_VALUE = 4, /* any value that src/py/codec.c writes */
     ING_ENTRY_ALIAS = 5, /* text of a function -> digest of its tree (R9) */
 } ing_entry_kind;
-enum { ING_STORE_TRAILER = 64, ING_STORE_MAX_ENTRY = 256 << 20 };
+enum {
+    ING_STORE_TRAILER = 64,
+    ING_STORE_MAX_ENTRY = 256 << 20,
+    ING_STORE_VERSION = 1, /* of the format of entries */
+};
 
 typedef struct ing_store ing_store;
 
@@ -57,6 +61,19 @@ ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
  * alone after ING_OK. For values, which are copied out anyway. */
 ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                           ing_bytes *out);
+
+/* ---- what lies beyond the directory -------------------------------------------------- */
+
+/* A layer that is asked after a miss and told of what is published; images, variants,
+ * indexes and aliases only. `letter` is the kind's. What `fetch` brings becomes an ordinary
+ * entry of the directory before it is used. Both must be quick or give up. */
+typedef struct ing_store_remote {
+    void *self;
+    bool (*fetch)(void *self, char letter, ing_hash128 key, ing_bytes *out);
+    void (*push)(void *self, char letter, ing_hash128 key, const void *p, size_t n);
+} ing_store_remote;
+/* Before the store is shared; `remote` outlives it. */
+void ing_store_set_remote(ing_store *s, ing_store_remote remote);
 
 /* ---- all entries of a kind (scan.c) ----------------------------------------------- */
 

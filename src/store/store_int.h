@@ -5,8 +5,6 @@
 
 #include "store/store.h"
 
-enum { ING_STORE_VERSION = 1 };
-
 /* The directory and those of its kinds as readers reached them last, so that a hit need not
  * open them again. Set once; what a number stands for is exchanged atomically (dup3). */
 typedef struct ing_store_fds {
@@ -18,6 +16,7 @@ struct ing_store {
     char *dir; /* absolute unless the working directory was unreadable */
     ing_counters *counters;
     ing_store_fds *fds;
+    ing_store_remote remote; /* all NULL: none */
 };
 
 /* How a look at the disk ended. The last two are counted; MISSING is an ordinary miss. */
