@@ -4,6 +4,7 @@ step can reach by names and methods is another value; an edit of a class is none
 import copy
 import itertools
 import linecache
+import operator
 import sys
 import textwrap
 import types
@@ -37,6 +38,8 @@ TOOL = """
     class Tool:
         def m(self):
             return {edit}
+        def n(self):
+            return self.m()
         @property
         def p(self):
             return self.m()
@@ -56,7 +59,7 @@ TOOL = """
         m = Number.m
     class Reduced:
         def __reduce__(self):
-            return make, ()
+            return int, ()
         def m(self):
             return {edit}
     class Single:
@@ -92,8 +95,9 @@ TOOL = """
         def m(self):
             return {edit}
 
-    def make():
-        return Reduced()
+    class Owner:
+        tool = Tool()
+
     def outer(x):
         return x.m()
 
@@ -121,8 +125,9 @@ def test_what_a_function_reaches(module, uses):
     assert ingot.fingerprint(module(TOOL.format(edit="2", uses=uses)).uses) != first
 
 
-VALUES = ["m.with_default", "m.partial", "m.tool.m", "{'s': [m.scale]}", "m.Pipeline(m.tool)",
-          "m.Pipeline(m.Holder([m.Tool()]))", "m.Made", "m.Colour"]
+VALUES = ["m.with_default", "m.partial", "m.tool.m", "m.tool.n", "m.table['a'].index", "m.Owner",
+          "m.Derived", "{'s': [m.scale]}", "m.Pipeline(m.tool)", "m.Pipeline(m.Holder([m.Tool()]))",
+          "m.Made", "m.Colour"]
 
 
 @pytest.mark.parametrize("value", VALUES)
@@ -150,7 +155,15 @@ def test_the_configuration_of_a_step(module, tmp_path):
         keys.append(step.key(1))
         step = CachedStep(types.MethodType(m.outer, m.Holder({"t": m.tool})), cache={})
         keys.append(step.key(1))
-    assert keys[0] == keys[2] and keys[1] != keys[3]
+        step = CachedStep(operator.methodcaller("__eq__", m.tool), cache={})  # of C: no text
+        keys.append(step.key(1))
+    assert keys[0] == keys[3] and keys[1] != keys[4] and keys[2] != keys[5]
+
+
+def test_a_step_of_c_is_known_by_value(module):
+    m = module(TOOL.format(edit="1", uses="0"))
+    one, two = (CachedStep(operator.methodcaller("__eq__", m.tool), cache={}) for _ in "12")
+    assert one.key(1) == two.key(1)
 
 
 @pytest.mark.parametrize("value", ["m.tool", "m.number", "m.data", "m.holder", "m.table", "m.colour"])
@@ -196,26 +209,31 @@ def test_several_lambdas_on_a_line_are_refused(module):
         ingot.fingerprint(module(two).uses)
 
 
-def test_attrs_and_pydantic_classes(module):
-    attrs = """
+OPTIONS = {
+    "attr": """
         import attr
         @attr.s
         class Options:
             a = attr.ib(factory=lambda: {edit})
         def uses():
             return Options()
-    """
-    pydantic = """
+    """,
+    "pydantic": """
         import pydantic
         class Options(pydantic.BaseModel):
             a: int = pydantic.Field(default_factory=lambda: {edit})
         def uses():
             return Options()
-    """
-    for name, text in (("attr", attrs), ("pydantic", pydantic)):
-        pytest.importorskip(name)
-        one, same, two = (ingot.fingerprint(module(text.format(edit=e)).uses) for e in "112")
-        assert one == same != two
+    """,
+}
+
+
+@pytest.mark.parametrize("library", OPTIONS)
+def test_what_other_libraries_classes_were_told(module, library):
+    pytest.importorskip(library)
+    text = OPTIONS[library]
+    one, same, two = (ingot.fingerprint(module(text.format(edit=e)).uses) for e in "112")
+    assert one == same != two
 
 
 def test_met_both_ways(module):

@@ -10,12 +10,13 @@ import sys
 import textwrap
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
 
 import ingot
-from ingot import CachedStep, FileCache
+from ingot import CachedStep, FileCache, _filecache
 from ingot._core import step_key
 from ingot._steps import _STEP
 from ingot.fingerprint import Fingerprinter, FingerprintError, Identity
@@ -463,10 +464,30 @@ def test_a_process_waits_no_longer_than_it_may(program):
     holder = program(code.format(program.path, 600), INGOT_TEST_SLEEP="600")
     while not program.runs():
         time.sleep(0.01)
-    assert finish(program(code.format(program.path, 0.2))) == "25\n"
-    holder.kill()
-    holder.communicate()
-    assert program.runs() == [5, 5]
+    try:
+        assert finish(program(code.format(program.path, 0.2))) == "25\n"
+        assert program.runs() == [5, 5]
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_waiting_for_a_lease_has_an_end(tmp_path, monkeypatch):
+    """By a clock that only waiting moves: another process has the lease and never gives it back."""
+    clock = [100.0]
+
+    def wait(digest, seconds):
+        assert 0 < seconds <= 102.0 - clock[0]
+        clock[0] += min(seconds, 0.75)  # it may return before its time
+        return False
+
+    monkeypatch.setattr(_filecache, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    cache = FileCache(tmp_path / "cache", wait=2.0)
+    real = cache._core
+    cache._core = types.SimpleNamespace(
+        take=lambda digest, seconds: None, wait=wait, get=real.get, put=real.put)
+    assert cache.get_or_compute("key", lambda: 7) == 7 and clock[0] == 102.0
+    assert cache.get("key") == 7
 
 
 def test_fork_in_the_middle_of_a_step(program):
@@ -506,8 +527,8 @@ def test_edited_step_is_another_step(program, tmp_path):
 
 
 def test_import_stays_light():
-    code = "import sys, ingot; print([m for m in sys.modules if m.startswith('ingot._s') "
-    code += "or m in ('ingot._filecache', 'ingot._flight', 'pickle', 'uuid', 'numpy')])"
+    code = "import sys, ingot; print([m for m in sys.modules if m in ('ingot._steps', "
+    code += "'ingot._sparse', 'ingot._filecache', 'ingot._flight', 'pickle', 'uuid', 'numpy')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert {"CachedStep", "FileCache", "CacheMismatchError"} <= set(dir(ingot))
