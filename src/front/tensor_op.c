@@ -229,6 +229,8 @@ ing_status ing_front_tensor_atomic(frame *fr, ing_node at, const value *ref,
                                  "a vector cannot be added to a number in place");
     if (!ing_front_is_scalar(&v))
         ING_TRY(ing_front_tensor_from(fr, at, &v, ING_VOID, &v, &ok));
+    else if (v.kind == V_REF) /* v -= v[0]: read once, before an element changes */
+        ING_TRY(ing_front_load(fr, at, &v, &v));
     bool tensor = ing_front_tensor_shape(fr, &v, &have);
     if (!ok ||
         (tensor && (have.rank != s.rank || have.rows != s.rows || have.cols != s.cols)))

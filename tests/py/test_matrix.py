@@ -322,6 +322,20 @@ def test_grouped():
 
 
 @qd.kernel
+def from_itself(v: dvec3, n: qd.i32) -> (dvec3, dvec3, dvec3):
+    a, b, c = v, v, v
+    a -= a[0]
+    b += b[n]
+    c += c.yzx
+    return a, b, c
+
+
+def test_updates_read_their_operand_first():
+    a, b, c = from_itself([1, 2, 4], 1)
+    assert a.to_list() == [0, 1, 3] and b.to_list() == [3, 4, 6] and c.to_list() == [3, 6, 5]
+
+
+@qd.kernel
 def scatter(x: qd.types.ndarray(dtype=vec2, ndim=1), n: qd.i32) -> vec2:
     total = vec2(0)
     for i in range(n):

@@ -1,0 +1,418 @@
+"""The language's vectors, matrices and structs in plain Python over NumPy: what a program of
+tests/py/random_vectors.py should compute, for tests/py/test_random_vectors.py.
+
+`run(text)` rewrites a program so that Python runs it with the language's rules: assigning copies
+and converts to the type of the variable, parameters are copies unless they are templates. `qd` is
+then this module's `Model`, and every value a `T`: a NumPy array of rank 0 to 2 with its dtype.
+Results that another formula may give as well (inverse, determinant, sin) are as good as NumPy's.
+"""
+
+import ast
+
+import numpy as np
+
+NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
+         "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "f32": np.float32,
+         "f64": np.float64, "u1": np.bool_}
+FLOATS = ("f32", "f64")
+SWIZZLES = ("xyzw", "rgba", "stpq")
+
+
+def promote(a, b):
+    """Floats win, then the wider, then unsigned, then the right one."""
+    if (a in FLOATS) != (b in FLOATS):
+        return a if a in FLOATS else b
+    if a[1:] != b[1:]:
+        return a if int(a[1:]) > int(b[1:]) else b
+    return a if a[0] == "u" and b[0] == "i" else b
+
+
+def convert(x, frm, to):
+    """Value conversion: floats to integers truncate and saturate, NaN is 0."""
+    t = NUMPY[to]
+    if frm in FLOATS and to not in FLOATS and to != "u1":
+        info, x = np.iinfo(t), np.trunc(np.asarray(x, np.float64))
+        inside = (x >= info.min) & (x < 2.0 ** (info.bits - (info.min < 0)))
+        whole = np.where(inside, x, 0).astype(t)
+        out = np.where(x < 0, np.array(info.min, t), np.array(info.max, t))
+        return np.where(inside, whole, np.where(np.isnan(x), np.array(0, t), out))
+    return np.asarray(x).astype(t)
+
+
+def divided(op, x, y, t):
+    if t in FLOATS:
+        q = np.floor(x / y)
+        return q if op == "//" else x - y * q
+    zero = y == 0
+    one = np.where(zero, np.array(1, y.dtype), y)
+    got = x // one if op == "//" else x % one
+    return np.where(zero, np.array(0, got.dtype), got)
+
+
+def lowest(x, y, sign):
+    return np.where((y < x if sign < 0 else y > x) | np.isnan(x), y, x)
+
+
+ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
+              "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+              "min": lambda x, y: lowest(x, y, -1), "max": lambda x, y: lowest(x, y, 1)}
+COMPARE = {"<": np.less, "<=": np.less_equal, "==": np.equal, "!=": np.not_equal}
+
+
+def value(x):
+    """A number or a list as the language takes it."""
+    if isinstance(x, T):
+        return x
+    if isinstance(x, (bool, int, np.integer)):
+        return T("i32", np.array(x, np.int32))
+    if isinstance(x, float):
+        return T("f32", np.array(x, np.float32))
+    parts = [value(p) for p in x]
+    dtype = parts[0].dtype
+    for p in parts[1:]:
+        dtype = promote(dtype, p.dtype)
+    return T(dtype, np.stack([p.to(dtype) for p in parts]))
+
+
+def binary(op, a, b):
+    a, b = value(a), value(b)
+    if op in ("<<", ">>"):
+        t = a.dtype
+        x, y = a.a, b.to(t) & np.array(int(t[1:]) - 1, NUMPY[t])
+        return T(t, (np.left_shift if op == "<<" else np.right_shift)(x, y))
+    t = promote(a.dtype, b.dtype)
+    if op == "/" and t not in FLOATS:
+        t = "f32"
+    x, y = a.to(t), b.to(t)
+    if op in COMPARE:
+        return T("u1", COMPARE[op](x, y))
+    return T(t, divided(op, x, y, t) if op in ("//", "%") else ARITHMETIC[op](x, y))
+
+
+def total(items):
+    """From left to right, as NumPy's own sums are not."""
+    items = list(items)
+    got = items[0]
+    for x in items[1:]:
+        got = got + x
+    return got
+
+
+def index(where):
+    where = where if isinstance(where, tuple) else (where,)
+    return tuple(w if isinstance(w, slice) else int(w) for w in where)
+
+
+class T:
+    """A number, vector or matrix; changed in place where the language does."""
+
+    def __init__(self, dtype, a):
+        self.__dict__["dtype"] = dtype
+        self.__dict__["a"] = np.asarray(a)
+        assert self.a.dtype == NUMPY[dtype], (self.a.dtype, dtype)
+
+    def to(self, dtype):
+        return convert(self.a, self.dtype, dtype)
+
+    def cast(self, dtype):
+        return T(dtype, self.to(dtype))
+
+    def copy(self):
+        return T(self.dtype, self.a.copy())
+
+    def set(self, other):
+        self.a[...] = value(other).to(self.dtype)
+        return self
+
+    def __int__(self):
+        return int(self.a)
+
+    __index__ = __int__
+
+    def __bool__(self):
+        return bool(self.a)
+
+    def __len__(self):
+        return len(self.a)
+
+    def __iter__(self):
+        return (T(self.dtype, x) for x in self.a)
+
+    def __getitem__(self, where):
+        return T(self.dtype, self.a[index(where)])
+
+    def __setitem__(self, where, other):
+        self.a[index(where)] = value(other).to(self.dtype)
+
+    def _places(self, name):
+        for letters in SWIZZLES:
+            if all(c in letters for c in name):
+                return [letters.index(c) for c in name]
+        raise AttributeError(name)
+
+    def __getattr__(self, name):
+        at = self._places(name)
+        return T(self.dtype, self.a[at[0]] if len(at) == 1 else self.a[at])
+
+    def __setattr__(self, name, other):
+        at = self._places(name)
+        self.a[at[0] if len(at) == 1 else at] = value(other).to(self.dtype)
+
+    def __neg__(self):
+        return T(self.dtype, np.negative(self.a))
+
+    def __invert__(self):
+        return T(self.dtype, np.invert(self.a))
+
+    def __pow__(self, n):
+        return T(self.dtype, total_product([self.a] * n))
+
+    def __matmul__(self, other):
+        other = value(other)
+        t = promote(self.dtype, other.dtype)
+        x, y = self.to(t), other.to(t)
+        columns = y[:, None] if y.ndim == 1 else y
+        got = [[total(p * q for p, q in zip(row, columns[:, j])) for j in range(columns.shape[1])]
+               for row in (x if x.ndim == 2 else x[None, :])]
+        got = np.array(got, NUMPY[t])
+        return T(t, got[:, 0] if y.ndim == 1 else got[0] if x.ndim == 1 else got)
+
+    def sum(self):
+        return T(self.dtype, np.array(total(self.a.ravel()), self.a.dtype))
+
+    def min(self):
+        got = T(self.dtype, self.a.ravel()[0])
+        for x in self.a.ravel()[1:]:
+            got = binary("min", got, T(self.dtype, x))
+        return got
+
+    def max(self):
+        got = T(self.dtype, self.a.ravel()[0])
+        for x in self.a.ravel()[1:]:
+            got = binary("max", got, T(self.dtype, x))
+        return got
+
+    def dot(self, other):
+        return binary("*", self, other).sum()
+
+    def norm_sqr(self):
+        return self.dot(self)
+
+    def norm(self):
+        return T(self.dtype, np.sqrt(self.norm_sqr().a))
+
+    def cross(self, other):
+        a, b = self, value(other)
+        if len(a) == 2:
+            return a[0] * b[1] - a[1] * b[0]
+        return value([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2],
+                      a[0] * b[1] - a[1] * b[0]])
+
+    def outer_product(self, other):
+        return value([[x * y for y in value(other)] for x in self])
+
+    def transpose(self):
+        return T(self.dtype, self.a.T.copy())
+
+    def trace(self):
+        return T(self.dtype, np.array(total(self.a[i, i] for i in range(len(self.a))), self.a.dtype))
+
+    def fill(self, x):
+        self.set(x)
+
+    def determinant(self):
+        return T(self.dtype, np.array(np.linalg.det(self.a.astype(np.float64)), self.a.dtype))
+
+    def inverse(self):
+        return T(self.dtype, np.linalg.inv(self.a.astype(np.float64)).astype(self.a.dtype))
+
+
+def total_product(items):
+    got = items[0]
+    for x in items[1:]:
+        got = got * x
+    return got
+
+
+def operand(op, a, b):
+    """An update that is atomic on shared values converts its operand first, on all values."""
+    return value(b).cast(a.dtype) if op in "+-" else b
+
+
+def _operators():
+    for name, op in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//",
+                     "mod": "%", "and": "&", "or": "|", "xor": "^", "lshift": "<<",
+                     "rshift": ">>"}.items():
+        setattr(T, f"__{name}__", lambda a, b, op=op: binary(op, a, b))
+        setattr(T, f"__r{name}__", lambda a, b, op=op: binary(op, b, a))
+        setattr(T, f"__i{name}__", lambda a, b, op=op: a.set(binary(op, a, operand(op, a, b))))
+    for name, op in {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}.items():
+        setattr(T, f"__{name}__", lambda a, b, op=op: binary(op, a, b))
+
+
+_operators()
+
+
+# ---- the language's module --------------------------------------------------------------------
+
+
+class Type:
+    """A dtype (shape ()), a vector or a matrix type."""
+
+    def __init__(self, dtype, shape=()):
+        self.dtype, self.shape = dtype, shape
+
+    def take(self, x):
+        x = value(x)
+        return T(self.dtype, np.broadcast_to(x.to(self.dtype), self.shape).copy())
+
+    def __call__(self, *args):
+        if len(args) == 1:
+            return self.take(args[0])
+        flat = [y for x in args for y in (value(x).a.ravel() if value(x).a.ndim else [value(x).a])]
+        kinds = [value(x).dtype for x in args for _ in range(max(1, value(x).a.size))]
+        return T(self.dtype, np.array([convert(x, k, self.dtype) for x, k in zip(flat, kinds)]
+                                      ).reshape(self.shape))
+
+
+class Struct:
+    def __init__(self, members):
+        self.__dict__["members"] = members
+
+    def __getattr__(self, name):
+        try:
+            return self.members[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setattr__(self, name, x):
+        self.members[name] = convert_to(self.members[name], x)
+
+    def copy(self):
+        got = type(self).__new__(type(self))
+        got.__dict__["members"] = {n: m.copy() for n, m in self.members.items()}
+        return got
+
+
+def convert_to(old, x):
+    """A value for a variable or member that holds `old`."""
+    if isinstance(old, Struct):
+        return x.copy()
+    if isinstance(old, T):
+        return T(old.dtype, np.broadcast_to(value(x).to(old.dtype), old.a.shape).copy())
+    return x
+
+
+def dataclass(cls):
+    kinds = dict(cls.__annotations__)
+
+    class Made(Struct):
+        def __init__(self, *args):
+            Struct.__init__(self, {n: take(k, x) for (n, k), x in zip(kinds.items(), args)})
+
+    for name, f in cls.__dict__.items():
+        if callable(f) and not name.startswith("__"):
+            setattr(Made, name, f)
+    return Made
+
+
+def take(kind, x):
+    return kind.take(x) if isinstance(kind, Type) else x.copy()
+
+
+class Model:
+    kernel = func = staticmethod(lambda f: f)
+    dataclass = staticmethod(dataclass)
+    static = staticmethod(lambda x: x)
+    sqrt = staticmethod(lambda x: T(x.dtype, np.sqrt(x.a)))
+    sin = staticmethod(lambda x: T(x.dtype, np.sin(x.a)))
+    exp = staticmethod(lambda x: T(x.dtype, np.exp(x.a)))
+    floor = staticmethod(lambda x: T(x.dtype, np.floor(x.a)))
+    abs = staticmethod(lambda x: T(x.dtype, np.abs(x.a)))
+    min = staticmethod(lambda a, b: binary("min", a, b))
+    max = staticmethod(lambda a, b: binary("max", a, b))
+    cast = staticmethod(lambda x, t: value(x).cast(t.dtype))
+
+    @staticmethod
+    def select(c, a, b):
+        a, b = value(a), value(b)
+        t = promote(a.dtype, b.dtype)
+        return T(t, np.where(c.a, a.to(t), b.to(t)))
+
+    @staticmethod
+    def Vector(items, dt=None):
+        got = value(items)
+        return got.cast(dt.dtype) if dt else got
+
+    Matrix = Vector
+
+    class types:
+        vector = staticmethod(lambda n, t: Type(t.dtype, (n,)))
+        matrix = staticmethod(lambda n, m, t: Type(t.dtype, (n, m)))
+        ndarray = staticmethod(lambda **_: None)
+
+    template = staticmethod(lambda: "template")
+
+
+for _name in NUMPY:
+    setattr(Model, _name, Type(_name))
+
+
+# ---- running ----------------------------------------------------------------------------------
+
+
+def copied(x):
+    if isinstance(x, tuple):
+        return tuple(copied(y) for y in x)
+    return x.copy() if isinstance(x, (T, Struct)) else value(x)
+
+
+class Rewrite(ast.NodeTransformer):
+    """Assignments copy and convert; so do parameters and results."""
+
+    def visit_FunctionDef(self, node):
+        self.known, first = set(), []
+        for a in node.args.args:
+            text = ast.unparse(a.annotation) if a.annotation else ""
+            self.known.add(a.arg)
+            if "template" in text or "ndarray" in text or a.arg == "self":
+                continue
+            how = f"take_({text}, {a.arg})" if text else f"copied_({a.arg})"
+            first.append(ast.parse(f"{a.arg} = {how}").body[0])
+            a.annotation = None
+        self.returns, node.returns = node.returns, None
+        self.generic_visit(node)
+        node.body = first + node.body
+        return node
+
+    def visit_Return(self, node):
+        if self.returns is None:
+            node.value = _call("copied_", node.value)
+        elif isinstance(self.returns, ast.Tuple):
+            node.value.elts = [_call("take_", k, v)
+                               for k, v in zip(self.returns.elts, node.value.elts)]
+        else:
+            node.value = _call("take_", self.returns, node.value)
+        return node
+
+    def visit_Assign(self, node):
+        target = node.targets[0]
+        node.value = _call("copied_", node.value)
+        if isinstance(target, ast.Name):
+            if target.id in self.known:
+                node.value = _call("convert_to_", ast.Name(target.id, ast.Load()), node.value)
+            self.known.add(target.id)
+        return node
+
+
+def _call(name, *args):
+    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
+
+
+def run(text):
+    """The names that a program defines."""
+    tree = ast.fix_missing_locations(Rewrite().visit(ast.parse(text)))
+    scope = {"qd": Model, "copied_": copied, "convert_to_": convert_to, "take_": take,
+             "abs": Model.abs, "min": Model.min, "max": Model.max}
+    exec(compile(tree, "<model>", "exec"), scope)
+    return scope
