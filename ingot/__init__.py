@@ -63,7 +63,6 @@ from ingot._decorators import data_oriented, func, kernel, pure, real_func
 from ingot._init import IngotOptionError, cfg, init, reset, sync
 from ingot._linalg import eig, make_spd, polar_decompose, solve, svd, sym_eig
 from ingot._matrix import Matrix, Vector
-from ingot._struct import Struct, dataclass
 from ingot._ops import (
     abs,
     acos,
@@ -133,10 +132,12 @@ _LAZY = {
     "Ordered": "ingot.fingerprint",
     "Pieces": "ingot.fingerprint",
     "ScalarNdarray": "ingot._ndarrays",
+    "Struct": "ingot._struct",
     "Tensor": "ingot._tensor",
     "VectorNdarray": "ingot._ndarrays",
     "VectorTensor": "ingot._tensor",
     "checkpoint": "ingot.graph",
+    "dataclass": "ingot._struct",
     "explain": "ingot.fingerprint",
     "fingerprint": "ingot.fingerprint",
     "graph": "ingot.graph",

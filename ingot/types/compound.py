@@ -5,7 +5,6 @@ from one number for all of them, or by converting another one.
 """
 
 from ingot._matrix import MatrixType, UnpackedVectorType, VectorType
-from ingot._struct import StructType
 
 
 def vector(n=None, dtype=None, unpacked=False):
@@ -20,4 +19,6 @@ def matrix(n=None, m=None, dtype=None):
 
 def struct(**members):
     """The type of structs with these members: numbers, vectors, matrices, other structs."""
+    from ingot._struct import StructType
+
     return StructType(**members)
