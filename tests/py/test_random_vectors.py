@@ -1,5 +1,5 @@
 """Random programs over vectors, matrices and structs (tests/py/random_vectors.py): native code,
-the interpreter and NumPy (tests/py/numpy_vectors.py) agree, without fast math to the last bit."""
+the interpreter and NumPy (tests/py/numpy_vectors.py) agree, without fast math to the last digit."""
 
 import linecache
 
