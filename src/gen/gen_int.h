@@ -27,6 +27,8 @@ enum {
     ING_GEN_MD_LOOP,
     ING_GEN_MD_UNLIKELY,  /* first successor of a branch is rare */
     ING_GEN_MD_ARGS_SIZE, /* bytes behind ing_ctx.args */
+    ING_GEN_MD_SCALAR,
+    ING_GEN_MD_SCALAR_LOOP, /* of a loop that is not to be vectorised */
 };
 
 /* Attribute groups, likewise. */
@@ -46,6 +48,11 @@ typedef enum ing_gen_root {
     ING_GEN_CONTEXT, /* argument words and pointers: never change while a task runs */
 } ing_gen_root;
 
+enum { /* of a loop */
+       ING_GEN_POLLS = 1,
+       ING_GEN_SCALAR = 2, /* too long to be vectorised */
+};
+
 typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool reached;
     bool runs_long; /* may execute many back edges: a loop around a call of it polls */
@@ -53,7 +60,8 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool fuel;      /* polls, or calls something that does */
     bool stops;     /* can end the task: returns a status beside its value */
     bool groupable; /* its accesses may join the caller's access group */
-    uint8_t *loop_polls; /* by instruction id */
+    uint64_t size;  /* instructions, those of its callees at each call included */
+    uint8_t *loops; /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR */
 } ing_gen_fplan;
 
 typedef struct ing_gen_frame { /* an open block */

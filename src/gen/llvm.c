@@ -276,6 +276,11 @@ static void put_tail(ing_gen *g) {
         g->out, "!%d = !{!\"branch_weights\", i32 1, i32 4000}\n!%d = !{i64 %llu}\n",
         ING_GEN_MD_UNLIKELY, ING_GEN_MD_ARGS_SIZE,
         8ull * (g->m->n_words ? g->m->n_words : 1));
+    ing_bytes_printf(g->out,
+                     "!%d = !{!\"llvm.loop.vectorize.enable\", i1 false}\n"
+                     "!%d = distinct !{!%d, !%d}\n",
+                     ING_GEN_MD_SCALAR, ING_GEN_MD_SCALAR_LOOP, ING_GEN_MD_SCALAR_LOOP,
+                     ING_GEN_MD_SCALAR);
 }
 
 static void put_module(ing_gen *g) {

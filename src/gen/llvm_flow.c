@@ -195,7 +195,7 @@ static void close_loop(ing_gen *g, const ing_gen_frame *f, const ing_ir_inst *i)
     txt ty = ing_gen_type(g, t);
     bool s = ing_dtype_is_signed(t);
     ing_gen_put(g, "  br label %%cont%u\ncont%u:\n", id, id);
-    if (g->plan->loop_polls[id])
+    if (g->plan->loops[id] & ING_GEN_POLLS)
         put_poll(g, id);
     else
         ing_gen_put(g, "  br label %%next%u\n", id);
@@ -204,10 +204,11 @@ static void close_loop(ing_gen *g, const ing_gen_frame *f, const ing_ir_inst *i)
     txt more =
         ing_gen_def(g, "icmp %s %s %%n%u, %s", s ? "slt" : "ult", ty.s, id, f->end.s);
     ing_gen_put(g, "  br i1 %s, label %%loop%u, label %%end%u", more.s, id, id);
-    if (g->parallel == id) {
-        ing_gen_put(g, ", !llvm.loop !%d", ING_GEN_MD_LOOP);
-        g->parallel = 0;
-    }
+    bool scalar = g->plan->loops[id] & ING_GEN_SCALAR;
+    if (scalar || g->parallel == id)
+        ing_gen_put(g, ", !llvm.loop !%d",
+                    scalar ? ING_GEN_MD_SCALAR_LOOP : ING_GEN_MD_LOOP);
+    if (g->parallel == id) g->parallel = 0;
     ing_gen_put(g, "\nend%u:\n", id);
 }
 

@@ -1,6 +1,6 @@
 /* What must be known before the first line of a function is written: which functions the
  * task reaches, which back edges poll for cancellation, which functions can stop and so
- * return a status. Called once per module by llvm.c; changes nothing in the IR.
+ * return a status, which loops are too long to be vectorised. Called once per module by llvm.c; changes nothing in the IR.
  *
  *  P1 A loop polls when its body may execute many back edges: it holds a WHILE, a loop
  *     whose span (product of constant trip counts) is unknown or above SHORT_SPAN, or a
@@ -12,11 +12,17 @@
  *  P3 A function's accesses may join the access group of the parallel loop that calls it
  *     only when no access can be to memory shared by iterations by accident: locals that
  *     LLVM turns into registers are fine, indexed locals and ref parameters are not (all
- *     iterations share the alloca once it is inlined), nor is the context (RANDOM). */
+ *     iterations share the alloca once it is inlined), nor is the context (RANDOM).
+ *  P4 A loop of more than VECTOR_SIZE instructions, callees included, stays scalar below
+ *     opt_level 3: the time of LLVM's loop vectoriser grows with the square of the body. */
 #include "gen/gen_int.h"
 
 /* Loops up to this many iterations in all count as straight code. */
 enum { SHORT_SPAN = 1024 };
+
+/* P4. Seconds in the loop vectoriser and in all of LLVM, of a chain of dependent float
+ * operations in branches: 0.9 of 1.5 at 7,500 instructions, 12.5 of 15.5 at 22,500. */
+enum { VECTOR_SIZE = 6000 };
 
 typedef struct edge {
     uint32_t caller, callee;
@@ -25,13 +31,14 @@ typedef struct edge {
 typedef struct level { /* an open block of the walk */
     uint32_t inst, block, pos;
     uint64_t inner; /* back edges that one pass through it may execute, saturating */
+    uint64_t size;  /* instructions so far, saturating; callees once they are known */
     bool in_else;
 } level;
 
 typedef struct walk {
     ing_gen *g;
     uint32_t fi;
-    bool final; /* callees are known: decide polls and stops */
+    bool final; /* callees are known: decide about loops */
     ing_vec(level) levels;
     ing_vec(edge) edges;
 } walk;
@@ -58,6 +65,17 @@ static bool open_level(walk *w, uint32_t inst, uint32_t block) {
     return ing_vec_push(&w->levels, l);
 }
 
+/* P1 and P4, of a LOOP whose body has been walked. */
+static void decide_loop(walk *w, const level *l) {
+    ing_gen_fplan *p = &w->g->plans[w->fi];
+    if (l->inner > SHORT_SPAN) {
+        p->loops[l->inst] |= ING_GEN_POLLS;
+        p->polls = true;
+    }
+    if (l->size > VECTOR_SIZE && w->g->o->opt_level < 3)
+        p->loops[l->inst] |= ING_GEN_SCALAR;
+}
+
 /* The block at the top of the walk is done: account for it in its parent. Returns false
  * when memory ran out. */
 static bool close_level(walk *w) {
@@ -69,17 +87,22 @@ static bool close_level(walk *w) {
     w->levels.len--;
     if (l.inst == 0) {
         p->runs_long |= l.inner > SHORT_SPAN;
+        p->size = l.size;
         return true;
     }
     if (i->op == ING_OP_LOOP) {
-        if (w->final && l.inner > SHORT_SPAN) p->loop_polls[l.inst] = p->polls = true;
+        if (w->final) decide_loop(w, &l);
         span = sat_mul(trip_count(f, i), l.inner ? l.inner : 1);
     } else if (i->op == ING_OP_WHILE) {
-        if (w->final) p->loop_polls[l.inst] = p->polls = true;
+        if (w->final) {
+            p->loops[l.inst] = ING_GEN_POLLS;
+            p->polls = true;
+        }
         span = UINT64_MAX;
     }
     level *up = &w->levels.at[w->levels.len - 1];
     up->inner = sat_add(up->inner, span);
+    up->size = sat_add(up->size, l.size);
     if (i->op != ING_OP_IF || l.in_else || !i->c) return true;
     if (!open_level(w, l.inst, i->c)) return false;
     w->levels.at[w->levels.len - 1].in_else = true;
@@ -88,8 +111,9 @@ static bool close_level(walk *w) {
 
 static bool visit_call(walk *w, const ing_ir_inst *i) {
     if (w->final) {
-        if (w->g->plans[i->a].runs_long)
-            w->levels.at[w->levels.len - 1].inner = UINT64_MAX;
+        level *l = &w->levels.at[w->levels.len - 1];
+        if (w->g->plans[i->a].runs_long) l->inner = UINT64_MAX;
+        l->size = sat_add(l->size, w->g->plans[i->a].size);
         return true;
     }
     edge x = {w->fi, i->a};
@@ -98,6 +122,8 @@ static bool visit_call(walk *w, const ing_ir_inst *i) {
 
 static bool visit(walk *w, uint32_t id) {
     const ing_ir_inst *i = &w->g->m->funcs.at[w->fi]->insts.at[id];
+    level *l = &w->levels.at[w->levels.len - 1];
+    l->size = sat_add(l->size, 1);
     switch (i->op) {
     case ING_OP_IF: return open_level(w, id, i->b);
     case ING_OP_LOOP: return open_level(w, id, i->c);
@@ -179,26 +205,36 @@ static void spread_last(ing_gen *g, const edge *at, uint32_t n) {
     }
 }
 
-static bool make_plan(ing_gen *g, walk *w) {
+/* The second walk goes from callees to callers: their sizes are known. */
+static bool decide_loops(ing_gen *g, walk *w, const uint32_t *order) {
+    w->final = true;
+    for (uint32_t k = 0; k < g->m->funcs.len; k++) {
+        uint32_t i = order[k];
+        g->plans[i].loops =
+            ING_NEW_ARRAY(&g->arena, (size_t)g->m->funcs.at[i]->insts.len + 1, uint8_t);
+        if (!g->plans[i].loops || !walk_function(w, i)) return false;
+    }
+    return true;
+}
+
+static bool make_plan(ing_gen *g, walk *w, const uint32_t *order) {
     for (uint32_t i = 0; i < g->m->funcs.len; i++)
         if (!walk_function(w, i)) return false;
     spread_first(g, w->edges.at, w->edges.len);
-    w->final = true;
-    for (uint32_t i = 0; i < g->m->funcs.len; i++) {
-        g->plans[i].loop_polls =
-            ING_NEW_ARRAY(&g->arena, (size_t)g->m->funcs.at[i]->insts.len + 1, uint8_t);
-        if (!g->plans[i].loop_polls || !walk_function(w, i)) return false;
-    }
+    if (!decide_loops(g, w, order)) return false;
     spread_last(g, w->edges.at, w->edges.len);
     return true;
 }
 
 ing_status ing_gen_plan(ing_gen *g) {
     walk w = {.g = g};
+    uint32_t *order = NULL;
+    ING_TRY(ing_ir_call_order(g->m, &order, g->e));
     g->plans = ING_NEW_ARRAY(&g->arena, (size_t)g->m->funcs.len + 1, ing_gen_fplan);
-    bool ok = g->plans && make_plan(g, &w);
+    bool ok = g->plans && make_plan(g, &w, order);
     ing_vec_fini(&w.levels);
     ing_vec_fini(&w.edges);
+    ing_free(order);
     return ok ? ING_OK
               : ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
 }

@@ -120,6 +120,35 @@ static void test_metadata(void) {
            true, "!llvm.access.group", 0, "!llvm.loop !8", 1, "= alloca i32", 1, NULL);
 }
 
+/* A func of `length` additions, called `calls` times by a parallel loop, beside a short loop
+ * that is to stay as it is. */
+static void expect_scalar(int length, int calls, int scalar_loops) {
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_bytes_puts(&b,
+                   "task @0 {\n  %b = task.begin i32\n  %e = task.end i32\n"
+                   "  %i = loop parallel i32 %b, %e {\n"
+                   "    %j = loop i32 %b, %e {\n      %p = alloca ref<i32>\n    }\n");
+    for (int k = 0; k < calls; k++)
+        ing_bytes_printf(&b, "    %%c%d = call i32 @1, [%%i]\n", k);
+    ing_bytes_puts(&b, "  }\n}\nfunc @1 (i32) i32 {\n  %x0 = param i32 0\n");
+    for (int k = 0; k < length; k++)
+        ing_bytes_printf(&b, "  %%x%d = add %%x%d, %%x%d\n", k + 1, k, k);
+    ing_bytes_printf(&b, "  return %%x%d\n}\nrun @0 range begin 0 end 8 cost 6\n",
+                     length);
+    expect((char *)b.at, true, "!llvm.loop !12", scalar_loops, "!llvm.loop !8",
+           1 - scalar_loops, NULL);
+    ing_bytes_fini(&b);
+}
+
+/* P4: what stands in the callees counts at each call; loops inside are short and go on
+ * being vectorised. */
+static void test_long_loops(void) {
+    expect_scalar(90, 10, 0);
+    expect_scalar(6100, 1, 1);
+    expect_scalar(90, 70, 1);
+}
+
 /* Only what can run long polls, and only what can stop returns a status. */
 static void test_polls(void) {
 #define LOOPS(n, inner)                                                              \
@@ -258,6 +287,7 @@ int main(void) {
     test_flags();
     test_vector_math();
     test_metadata();
+    test_long_loops();
     test_polls();
     test_division();
     test_errors();
