@@ -138,7 +138,7 @@ _LAZY = {
     "VectorTensor": "ingot._tensor",
     "checkpoint": "ingot.graph",
     "dataclass": "ingot._struct",
-    "explain": "ingot.fingerprint",
+    "explain": "ingot._explain",
     "fingerprint": "ingot.fingerprint",
     "graph": "ingot.graph",
     "graph_do_while": "ingot.graph",

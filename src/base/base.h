@@ -359,7 +359,8 @@ uint16_t ing_f64_to_f16(double d);
     X(print_non_pure, B, 0, 0, "print the kernels that are not marked fastcache=True") \
     X(raise_on_templated_floats, B, 0, 1, "refuse to compile a captured float in")     \
     X(random_seed, I, 0, 0, "seed of qd.random")                                       \
-    X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")
+    X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")                           \
+    X(frozen, B, 0, 0, "raise where a kernel would have to be compiled")
 
 typedef enum ing_setting {
 #define X(name, type, def, code, help) ING_SET_##name,

@@ -81,6 +81,7 @@ typedef struct ing_code { /* the compiled tasks of one variant */
 /* `revision`: the back-end revision (R10), copied. */
 ing_engine *ing_engine_new(const char *revision, ing_counters *counters);
 void ing_engine_free(ing_engine *g);
+const char *ing_engine_isa_level(const ing_engine *g); /* that it compiles for */
 /* Both take what they are given (`store` NULL = no disk) and wait until nobody uses the
  * previous one. */
 void ing_engine_set_helpers(ing_engine *g, ing_helpers *helpers);

@@ -62,6 +62,10 @@ ing_engine *ing_engine_new(const char *revision, ing_counters *counters) {
     return g;
 }
 
+const char *ing_engine_isa_level(const ing_engine *g) {
+    return g->isa_level;
+}
+
 void ing_engine_free(ing_engine *g) {
     if (!g) return;
     ing_helpers_free(g->helpers);

@@ -224,7 +224,10 @@ ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e) {
         ing_store *store = on ? disk_begin(k->st) : NULL;
         /* Python ran: another thread may have been here, or qd.init ended the epoch. */
         bool first = k->epoch == epoch && k->disk_epoch != epoch;
-        if (first) k->disk_epoch = epoch;
+        if (first) {
+            k->disk_epoch = epoch;
+            k->looked = ing_py_wall_ns();
+        }
         ing_status s = ING_OK;
         /* Leaves number the slots from 0. */
         if (first && store && k->slots.len == 0) {

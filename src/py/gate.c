@@ -7,6 +7,7 @@
  * front end made it from values it already knows; nothing to record. */
 #include "py/kernel.h"
 #include "py/tensor.h"
+#include "trace/notes.h"
 
 #include <string.h>
 
@@ -50,6 +51,7 @@ struct ing_py_gate {
     ing_vec(tree_place) trees; /* where each tree that was used is found */
     PyObject *warnings;        /* list of (category, text) */
     ing_py_unreplayable only_here;
+    ing_answers answers; /* in words, for explain */
 };
 
 enum { MAX_STEPS = 200, MAX_FRAMES = 1000 };
@@ -84,9 +86,42 @@ static ing_status record(ing_py_gate *g, ing_path path, ing_ask ask, ing_hash128
     return ing_trace_add(&top(g)->trace, path, ask, answer) ? ING_OK : no_memory(e);
 }
 
+static ing_status record_fact(ing_py_gate *g, ing_path path, const ing_gate_fact *f,
+                              ing_err *e) {
+    ing_hash128 answer = ing_py_fact_digest(f);
+    if (path && !ing_answers_known(&g->answers, answer, 0)) {
+        ing_bytes words;
+        ing_bytes_init(&words);
+        ing_words_fact(f, &words);
+        ing_answers_add(&g->answers, answer, 0, &words);
+        ing_bytes_fini(&words);
+    }
+    return record(g, path, ING_ASK_LOOK, answer, e);
+}
+
 static ing_status record_absent(ing_py_gate *g, ing_path path, ing_err *e) {
     ing_gate_fact absent = {.kind = ING_GATE_ABSENT};
-    return record(g, path, ING_ASK_LOOK, ing_py_fact_digest(&absent), e);
+    return record_fact(g, path, &absent, e);
+}
+
+/* Says where a function's text is: "helper() in util.py". */
+static ing_status record_source(ing_py_gate *g, const thing *fn, ing_hash128 answer,
+                                ing_err *e) {
+    if (fn->path && !ing_answers_known(&g->answers, answer, 0)) {
+        ing_bytes words;
+        ing_bytes_init(&words);
+        ing_py_source_words(g->kernel->st, fn->obj, &words);
+        ing_answers_add(&g->answers, answer, 0, &words);
+        ing_bytes_fini(&words);
+    }
+    return record(g, fn->path, ING_ASK_SOURCE, answer, e);
+}
+
+/* The path of an annotation or default of parameter i; 0: no memory. */
+static ing_path param_path(ing_py_gate *g, const frame *f, ing_step step, uint32_t i) {
+    const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(f->def->names, i));
+    if (!name) PyErr_Clear();
+    return ing_path_add(&g->kernel->paths, f->func, step, name, i);
 }
 
 /* Both names of one step from a thing. False: no memory. */
@@ -153,6 +188,11 @@ static ing_status declare(ing_py_gate *g, thing from, const char *name, ing_gref
     }
     Py_DECREF(key);
     if (t->field.kind == ING_FIELD_REFUSED) return refuse_field(&from, name, e);
+    ing_bytes words;
+    ing_bytes_init(&words);
+    ing_py_field_words(&t->field, &words);
+    ing_answers_add(&g->answers, declared, ING_OF_MEANING, &words);
+    ing_bytes_fini(&words);
     return record(g, path, ING_ASK_MEANING, declared, e);
 }
 
@@ -255,6 +295,11 @@ static ing_status gate_config(void *self, ing_setting k, int64_t *out, ing_err *
     ing_path p =
         ing_path_add(&g->kernel->paths, 0, ING_STEP_CONFIG, ing_setting_name(k), k);
     if (!p) return no_memory(e);
+    ing_bytes words;
+    ing_bytes_init(&words);
+    ing_words_setting(k, *out, &words);
+    ing_answers_add(&g->answers, ing_hash(out, sizeof *out), (uint32_t)k + 1, &words);
+    ing_bytes_fini(&words);
     return record(g, p, ING_ASK_CONFIG, ing_hash(out, sizeof *out), e);
 }
 
@@ -286,7 +331,7 @@ static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err
     ING_TRY(ing_py_see_arg(st, ing_py_param_at(g->kernel, t.root), t.obj, out, e));
     if (t.at_launch) ing_py_as_number(st, t.obj, out);
     ING_TRY(check_declared(g, &t, out, e));
-    ING_TRY(record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e));
+    ING_TRY(record_fact(g, t.path, out, e));
     return check_float(g, &t, out, e);
 }
 
@@ -297,7 +342,7 @@ static ing_status gate_bake(void *self, ing_gref of, ing_gate_fact *out, ing_err
     thing t = *thing_get(g, of);
     if (t.field.kind == ING_FIELD_NUMBER) {
         ING_TRY(ing_py_see(g->kernel->st, t.obj, out, e));
-        return record(g, t.path, ING_ASK_LOOK, ing_py_fact_digest(out), e);
+        return record_fact(g, t.path, out, e);
     }
     ING_TRY(gate_look(self, of, out, e));
     if (!t.at_launch || out->kind != ING_GATE_SCALAR) return ING_OK;
@@ -378,7 +423,7 @@ static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint3
             "function with @qd.func, or call it outside and pass the result",
             what);
     }
-    ING_TRY(record(g, t.path, ING_ASK_SOURCE, digest, e));
+    ING_TRY(record_source(g, &t, digest, e));
     PyObject *result = NULL;
     ING_TRY(call_now(g, t.obj, args, n, &result));
     ing_path path = 0, root = 0;
@@ -431,7 +476,7 @@ static ing_status declare_param(ing_py_gate *g, uint32_t i, ing_err *e) {
     if (!ing_py_is_dataclass(type)) return ING_OK;
     thing *t = thing_get(g, f->params[i]);
     Py_XSETREF(t->type, Py_NewRef(type));
-    t->type_path = ing_path_add(&g->kernel->paths, f->func, ING_STEP_PARAM, NULL, i);
+    t->type_path = param_path(g, f, ING_STEP_PARAM, i);
     return t->type_path ? ING_OK : no_memory(e);
 }
 
@@ -460,8 +505,13 @@ static ing_status gate_param_info(void *self, uint32_t i, ing_gate_param *out,
     if (i >= f->n_params)
         return ing_fail(e, ING_INTERNAL, "parameter %u does not exist", i);
     *out = f->def->params[i];
-    ing_path p = ing_path_add(&g->kernel->paths, f->func, ING_STEP_PARAM, NULL, i);
+    ing_path p = param_path(g, f, ING_STEP_PARAM, i);
     if (!p) return no_memory(e);
+    ing_bytes words;
+    ing_bytes_init(&words);
+    ing_words_param(out, &words);
+    ing_answers_add(&g->answers, ing_py_param_digest(out), ING_OF_MEANING, &words);
+    ing_bytes_fini(&words);
     return record(g, p, ING_ASK_MEANING, ing_py_param_digest(out), e);
 }
 
@@ -470,7 +520,9 @@ static ing_status gate_param_default(void *self, uint32_t i, ing_gref *out,
     ing_py_gate *g = self;
     frame *f = top(g);
     thing owner = *thing_get(g, f->params[f->n_params]);
-    return step_from(g, owner, ING_STEP_DEFAULT, NULL, i, out, e);
+    const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(f->def->names, i));
+    if (!name) return ING_PYTHON;
+    return step_from(g, owner, ING_STEP_DEFAULT, name, i, out, e);
 }
 
 static ing_status gate_annotation(void *self, uint32_t i, ing_gref *out, ing_err *e) {
@@ -487,6 +539,11 @@ static ing_status gate_returns(void *self, ing_gate_returns *out, ing_err *e) {
     *out = f->def->returns;
     ing_path p = ing_path_add(&g->kernel->paths, f->func, ING_STEP_RETURNS, NULL, 0);
     if (!p) return no_memory(e);
+    ing_bytes words;
+    ing_bytes_init(&words);
+    ing_words_returns(out, &words);
+    ing_answers_add(&g->answers, ing_py_returns_digest(out), ING_OF_MEANING, &words);
+    ing_bytes_fini(&words);
     return record(g, p, ING_ASK_MEANING, ing_py_returns_digest(out), e);
 }
 
@@ -499,7 +556,7 @@ static ing_status gate_def(void *self, ing_gref fn, const ing_front_tree **out,
     ING_TRY(ing_py_def_tree(g->kernel->st, d, out, e));
     tree_place place = {*out, t.root};
     if (!ing_vec_push(&g->trees, place)) return no_memory(e);
-    return record(g, t.path, ING_ASK_SOURCE, ing_py_def_source(d, (*out)->digest), e);
+    return record_source(g, &t, ing_py_def_source(d, (*out)->digest), e);
 }
 
 /* ---- frames ------------------------------------------------------------------------------------ */
@@ -708,6 +765,7 @@ ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, ing_py_gate 
     g->face = (ing_gate){&gate_ops, g, k->graph, k->checkpoints};
     g->kernel = k;
     g->args = args;
+    ing_answers_init(&g->answers);
     ing_status s = gate_open(g, e);
     if (s != ING_OK) {
         ing_py_gate_free(g);
@@ -734,6 +792,7 @@ void ing_py_gate_free(ing_py_gate *g) {
     ing_vec_fini(&g->trees);
     Py_XDECREF(g->warnings);
     Py_XDECREF(g->only_here.type);
+    ing_answers_fini(&g->answers);
     ing_free(g);
 }
 
@@ -761,6 +820,10 @@ ing_path ing_py_gate_tree_path(const ing_py_gate *g, const ing_front_tree *t) {
 
 PyObject *ing_py_gate_warnings(const ing_py_gate *g) {
     return g->warnings;
+}
+
+const struct ing_answers *ing_py_gate_answers(const ing_py_gate *g) {
+    return &g->answers;
 }
 
 const ing_py_unreplayable *ing_py_gate_unreplayable(const ing_py_gate *g) {

@@ -58,6 +58,7 @@ static void kernel_dealloc(ing_py_kernel *k) {
     ing_vec_fini(&k->names);
     ing_paths_fini(&k->paths);
     ing_tree_free(k->tree);
+    ing_bytes_fini(&k->notes);
     type->tp_free((PyObject *)k);
     Py_DECREF(type);
 }

@@ -279,6 +279,8 @@ typedef struct ing_py_kernel {
     ing_tree *tree;
     ing_vec(ing_py_slot) slots;
     uint64_t disk_epoch; /* when the index on disk was read */
+    uint64_t looked;     /* the same as a time of day */
+    ing_bytes notes;     /* of its compiles, where there is no disk: explain.c */
     ing_py_observed observed;
     uint64_t uses;        /* of variants by way of the tree */
     bool storm_told;      /* the warning of R12 was given */
@@ -400,6 +402,24 @@ typedef struct ing_py_unreplayable {
     PyTypeObject *type; /* owned by the gate */
 } ing_py_unreplayable;
 const ing_py_unreplayable *ing_py_gate_unreplayable(const ing_py_gate *g);
+struct ing_answers;
+const struct ing_answers *ing_py_gate_answers(const ing_py_gate *g);
+
+/* ---- why a kernel is compiled (explain.c) -------------------------------------------------------- */
+
+typedef struct ing_py_story ing_py_story; /* of one compile */
+/* The story up to here; with the setting `frozen` it is the error. *out NULL: nobody cares
+ * (interpreted), or there was no memory. */
+ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
+                              const ing_py_variant *v, ing_py_story **out, ing_err *e);
+/* The variant was built: told to who listens (INGOT_LOG=cache) and noted. Never fails. */
+void ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g, const ing_py_variant *v,
+                      ing_py_story *story);
+void ing_py_story_free(ing_py_story *story);
+uint64_t ing_py_wall_ns(void); /* since 1970 */
+void ing_py_source_words(ing_py_state *st, PyObject *fn, ing_bytes *out);
+void ing_py_field_words(const ing_py_field *f, ing_bytes *out);
+int ing_py_explain_add(PyObject *module, ing_py_state *st);
 
 /* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
 

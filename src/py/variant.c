@@ -201,6 +201,7 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_varian
     ing_front_result r;
     ing_front_result_init(&r);
     ing_py_gate *gate = NULL;
+    ing_py_story *story = NULL;
     ing_py_variant *v = ing_py_variant_new();
     if (!v) return no_memory(e);
     ing_py_report report = {0};
@@ -213,6 +214,7 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_varian
     const ing_py_unreplayable *what = gate ? ing_py_gate_unreplayable(gate) : NULL;
     v->only_here = what != NULL;
     if (s == ING_OK && what) s = ing_py_pure_only_here(k, what);
+    if (s == ING_OK) s = ing_py_story_begin(k, gate, v, &story, e);
     if (s == ING_OK) {
         ing_ir_mod *mod = r.mod;
         r.mod = NULL;
@@ -223,6 +225,8 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_varian
     }
     if (s == ING_OK) s = ing_launch_tasks_init(&v->tasks, &v->code, e);
     if (s == ING_OK) s = ing_py_graph_make(v, e);
+    if (s == ING_OK) ing_py_story_end(k, gate, v, story);
+    ing_py_story_free(story);
     ing_py_gate_free(gate);
     ing_front_result_fini(&r);
     if (s != ING_OK) {

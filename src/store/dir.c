@@ -236,7 +236,7 @@ ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **o
         return status;
     }
     fds->top = fd;
-    for (int i = 0; i <= ING_ENTRY_ALIAS; i++) fds->kind[i] = -1;
+    for (int i = 0; i <= ING_ENTRY_NOTES; i++) fds->kind[i] = -1;
     *s = (ing_store){.dir = path, .counters = counters, .fds = fds};
     *out = s;
     return ING_OK;
@@ -245,7 +245,7 @@ ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **o
 void ing_store_close(ing_store *s) {
     if (!s) return;
     close(s->fds->top);
-    for (int i = 0; i <= ING_ENTRY_ALIAS; i++)
+    for (int i = 0; i <= ING_ENTRY_NOTES; i++)
         if (s->fds->kind[i] >= 0) close(s->fds->kind[i]);
     ing_free(s->fds);
     ing_free(s->dir);

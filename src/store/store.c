@@ -19,6 +19,7 @@ char ing_store_letter(ing_entry_kind kind) {
     case ING_ENTRY_INDEX: return 'x';
     case ING_ENTRY_VALUE: return 'd';
     case ING_ENTRY_ALIAS: return 'a';
+    case ING_ENTRY_NOTES: return 'n';
     }
     return 0;
 }

@@ -5,7 +5,7 @@
  *   0  8  magic "INGOTENT"      8  4  kind      12  4  format version
  *  16 16  key (lo, hi)         32  8  payload length    40 16  XXH3-128 of bytes
  *  [0, length) and of trailer [0, 40)          56  8  zero
- * File name: <dir>/<kind letter: i, v, x, d, a>/<first 2 hex of key>/<key hex>. Published by
+ * File name: <dir>/<kind letter: i, v, x, d, a, n>/<first 2 hex of key>/<key hex>. Published by
  * writing a temporary file (.tmp) in the same directory and renaming it; readers take no
  * lock; a hit writes nothing. Anything wrong is a miss plus a counter, never an error. */
 #ifndef ING_STORE_H
@@ -19,6 +19,8 @@ typedef enum ing_entry_kind {
     ING_ENTRY_INDEX = 3,
     ING_ENTRY_VALUE = 4, /* any value that src/py/codec.c writes */
     ING_ENTRY_ALIAS = 5, /* text of a function -> digest of its tree (R9) */
+    ING_ENTRY_NOTES =
+        6, /* why a kernel was compiled: never exported, sealed or sent (R20) */
 } ing_entry_kind;
 enum {
     ING_STORE_TRAILER = 64,

@@ -9,7 +9,7 @@
  * open them again. Set once; what a number stands for is exchanged atomically (dup3). */
 typedef struct ing_store_fds {
     int top;
-    int kind[ING_ENTRY_ALIAS + 1]; /* -1: not opened yet */
+    int kind[ING_ENTRY_NOTES + 1]; /* -1: not opened yet */
 } ing_store_fds;
 
 struct ing_store {

@@ -98,6 +98,8 @@ def fill(server, program, tmp_path):
     kinds = {k: len(list((tmp_path / "first" / k).rglob("?" * 32))) for k in "ivxa"}
     await_keys(server, sum(kinds.values()))
     assert {k: len(server.keys(f"ingot:1:{k}:*")) for k in "ivxa"} == kinds
+    assert any((tmp_path / "first" / "n").rglob("?" * 32))  # notes on compiles stay here
+    assert not server.keys("ingot:1:n:*")
     settle(server)
 
 

@@ -1,0 +1,77 @@
+"""The command `ingot`: looks at caches and tells what happened in them.
+
+Each command is a function of the parsed arguments that prints and returns the exit status. It
+reads a cache as a program would, with the same checks of owner and mode; it compiles nothing.
+"""
+
+import argparse
+import os
+import sys
+import time
+
+from ingot import _core
+
+
+def default_directory():
+    """Where programs keep their cache, as the environment stands."""
+    for name in ("INGOT_OFFLINE_CACHE_FILE_PATH", "QD_OFFLINE_CACHE_FILE_PATH"):
+        if os.environ.get(name, "").strip():
+            return os.environ[name].strip()
+    return _core.cache_dir()
+
+
+def _directory(args):
+    """The cache to look at; a SystemExit says that there is none."""
+    where = args.dir or default_directory()
+    if where is None:
+        sys.exit("ingot: there is no cache directory: neither INGOT_CACHE_DIR nor a home is set")
+    if not os.path.isdir(where):
+        sys.exit(f"ingot: {where}: no such directory")
+    return where
+
+
+def explain(args):
+    """Prints why kernels were compiled, the last compile last."""
+    rows = sorted(_core._explain_all(_directory(args)), key=lambda row: row[1])
+    if args.kernel:
+        rows = [row for row in rows if args.kernel in row[0]]
+    if not rows:
+        print("no compile is on record" + (f" for '{args.kernel}'" if args.kernel else ""))
+        return 1 if args.kernel else 0
+    for label, when, pid, why in rows[-args.last:]:
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when))
+        print(f"{stamp}  {pid:>7}  {label}: {why}")
+    return 0
+
+
+def parser():
+    top = argparse.ArgumentParser(prog="ingot", description="Looks at Ingot's caches.")
+    top.set_defaults(run=None)
+    commands = top.add_subparsers(metavar="command")
+
+    def command(name, run, text, within=commands):
+        one = within.add_parser(name, help=text, description=text)
+        one.set_defaults(run=run)
+        one.add_argument("--dir", help="the cache directory (default: the one in use)")
+        return one
+
+    one = command("explain", explain, "why kernels were compiled")
+    one.add_argument("kernel", nargs="?", help="a part of the name: module.function")
+    one.add_argument("-n", "--last", type=int, default=50, help="at most so many compiles")
+    return top
+
+
+def main(argv=None):
+    top = parser()
+    args = top.parse_args(argv)
+    if args.run is None:
+        top.print_help()
+        return 2
+    try:
+        return args.run(args)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as e:
+        print(f"ingot: {e}", file=sys.stderr)
+        return 1

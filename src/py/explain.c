@@ -1,0 +1,302 @@
+/* Why a kernel is compiled: at each compile its trace is compared with those of the compiles
+ * that were noted before (src/trace/notes.c), the first other answer is the explanation, and
+ * the new one is noted in turn. A hit comes nowhere near here. Nothing here fails a launch,
+ * except that the setting `frozen` asks for exactly that. */
+#include "py/kernel.h"
+#include "trace/notes.h"
+
+#include "ing_revision.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t ing_py_wall_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- words that need Python -------------------------------------------------------------- */
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The text of a str attribute, added to `out`; false, with nothing raised: there is none. */
+static bool put_attr(PyObject *of, const char *name, bool base, ing_bytes *out) {
+    PyObject *v = of ? ing_py_attr(of, name) : NULL;
+    const char *s = v && PyUnicode_Check(v) ? PyUnicode_AsUTF8(v) : NULL;
+    if (s) ing_bytes_puts(out, base ? base_name(s) : s);
+    Py_XDECREF(v);
+    PyErr_Clear();
+    return s != NULL;
+}
+
+void ing_py_source_words(ing_py_state *st, PyObject *fn, ing_bytes *out) {
+    const ing_py_def *d = ing_py_def_of(st, fn);
+    PyObject *f = d ? d->fn : fn;
+    if (!f || !PyFunction_Check(f)) {
+        (void)put_attr(f, "__name__", false, out);
+        return;
+    }
+    (void)put_attr(f, "__name__", false, out);
+    ing_bytes_puts(out, "() in ");
+    (void)put_attr(PyFunction_GET_CODE(f), "co_filename", true, out);
+}
+
+void ing_py_field_words(const ing_py_field *f, ing_bytes *out) {
+    switch (f->kind) {
+    case ING_FIELD_OPEN: ing_bytes_puts(out, "open"); break;
+    case ING_FIELD_NUMBER: ing_bytes_puts(out, ing_dtype_name(f->dtype)); break;
+    case ING_FIELD_VALUE: ing_bytes_puts(out, "a constant"); break;
+    case ING_FIELD_TENSOR: ing_bytes_puts(out, "a vector or matrix"); break;
+    case ING_FIELD_STRUCT: ing_bytes_puts(out, "a dataclass"); break;
+    case ING_FIELD_ARRAY: ing_words_param(&f->array, out); break;
+    case ING_FIELD_REFUSED: break;
+    }
+}
+
+/* How people call the kernel: module and name. A script is its file's name: all of them are
+ * __main__. */
+static void label_of(const ing_py_kernel *k, ing_bytes *out) {
+    ing_bytes module;
+    ing_bytes_init(&module);
+    bool named = put_attr(k->def.fn, "__module__", false, &module);
+    if (named && strcmp((const char *)module.at, "__main__") == 0)
+        (void)put_attr(PyFunction_GET_CODE(k->def.fn), "co_filename", true, out);
+    else
+        ing_bytes_put(out, module.at, module.len);
+    ing_bytes_puts(out, ".");
+    (void)put_attr(k->def.fn, "__qualname__", false, out);
+    ing_bytes_fini(&module);
+}
+
+/* ---- notes on disk, or in the kernel -------------------------------------------------------- */
+
+enum { TAG_LABEL = 1 };
+
+static ing_hash128 notes_key(const ing_bytes *label) {
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_item(&h, TAG_LABEL, label->at, label->len);
+    return ing_hasher_done(&h);
+}
+
+static ing_status notes_get(const ing_py_kernel *k, const ing_bytes *label,
+                            ing_notes *out) {
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_store *store = ing_engine_begin(k->host->engine);
+    ing_status s = store ? ing_store_read(store, ING_ENTRY_NOTES, notes_key(label), &b)
+                         : ING_DECLINED;
+    ing_engine_end(k->host->engine);
+    s = s == ING_OK ? ing_notes_read(b.at, b.len, out)
+                    : ing_notes_read(k->notes.at, k->notes.len, out);
+    ing_bytes_fini(&b);
+    return s;
+}
+
+static void notes_put(ing_py_kernel *k, const ing_bytes *label,
+                      const ing_notes *notes) {
+    ing_bytes b;
+    ing_bytes_init(&b);
+    if (ing_notes_write(notes, &b) == ING_OK) {
+        ing_store *store = ing_engine_begin(k->host->engine);
+        if (store)
+            (void)ing_store_put(store, ING_ENTRY_NOTES, notes_key(label), b.at, b.len);
+        ing_engine_end(k->host->engine);
+        ing_bytes_fini(&k->notes);
+        k->notes = b;
+        ing_bytes_init(&b);
+    }
+    ing_bytes_fini(&b);
+}
+
+/* ---- the story of one compile ------------------------------------------------------------------ */
+
+struct ing_py_story {
+    ing_bytes label, why;
+    ing_notes notes;
+};
+
+void ing_py_story_free(ing_py_story *story) {
+    if (!story) return;
+    ing_bytes_fini(&story->label);
+    ing_bytes_fini(&story->why);
+    ing_notes_fini(&story->notes);
+    ing_free(story);
+}
+
+static const char *text_of(const ing_bytes *b) {
+    return b->at && !b->failed ? (const char *)b->at : "?";
+}
+
+/* Why a compile with nothing but equal answers was needed all the same. */
+static const char *missing(const ing_py_kernel *k, const ing_py_variant *v) {
+    const int64_t *set = k->st->settings.at;
+    if (!set[ING_SET_offline_cache]) return "there is no cache on disk";
+    if (!set[ING_SET_src_ll_cache])
+        return "kernels are not kept on disk (src_ll_cache=False)";
+    if (v->only_here)
+        return "it is kept in memory only: it calls a Python function with an argument "
+               "that no other process can make";
+    return NULL;
+}
+
+static ing_notes_compile compile_of(const ing_py_kernel *k, const ing_py_gate *g,
+                                    const ing_py_variant *v,
+                                    const ing_py_story *story) {
+    return (ing_notes_compile){.label = text_of(&story->label),
+                               .trace = &v->trace,
+                               .paths = &k->paths,
+                               .answers = ing_py_gate_answers(g),
+                               .revision = ING_FRONT_REVISION,
+                               .machine = ing_engine_isa_level(k->host->engine),
+                               .when = ing_py_wall_ns(),
+                               .since = k->looked,
+                               .pid = (uint32_t)getpid(),
+                               .missing = missing(k, v)};
+}
+
+static ing_status refuse(const ing_py_story *story, ing_err *e) {
+    return ing_fail(e, ING_COMPILE,
+                    "%s would have to be compiled, and qd.init was told frozen=True: "
+                    "%s\nhelp: run the program once with frozen=False, so that the "
+                    "cache has it",
+                    text_of(&story->label), text_of(&story->why));
+}
+
+ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
+                              const ing_py_variant *v, ing_py_story **out, ing_err *e) {
+    *out = NULL;
+    if (k->st->settings.at[ING_SET_interp]) return ING_OK;
+    ing_py_story *story = ing_calloc(1, sizeof *story);
+    if (!story) return ING_OK;
+    ing_bytes_init(&story->label);
+    ing_bytes_init(&story->why);
+    label_of(k, &story->label);
+    (void)notes_get(k, &story->label, &story->notes);
+    ing_notes_compile c = compile_of(k, g, v, story);
+    ing_notes_why(&story->notes, &c, &story->why);
+    *out = story;
+    return k->st->settings.at[ING_SET_frozen] ? refuse(story, e) : ING_OK;
+}
+
+/* INGOT_LOG is a list of topics. */
+static bool log_wants(const char *topic) {
+    const char *at = getenv("INGOT_LOG");
+    size_t n = strlen(topic);
+    while (at && *at) {
+        size_t len = strcspn(at, ", ");
+        if (len == n && strncmp(at, topic, n) == 0) return true;
+        at += len;
+        at += strspn(at, ", ");
+    }
+    return false;
+}
+
+void ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g, const ing_py_variant *v,
+                      ing_py_story *story) {
+    if (!story) return;
+    if (log_wants("cache"))
+        PySys_FormatStderr("ingot: compiled %s: %s\n", text_of(&story->label),
+                           text_of(&story->why));
+    ing_notes_compile c = compile_of(k, g, v, story);
+    if (ing_notes_add(&story->notes, &c, text_of(&story->why)) == ING_OK)
+        notes_put(k, &story->label, &story->notes);
+}
+
+/* ---- for people: _core._explain ------------------------------------------------------------------ */
+
+/* Appends (label, seconds since 1970, pid, why) of each note. */
+static int list_notes(const ing_notes *n, PyObject *list) {
+    for (uint32_t i = 0; i < n->at.len; i++) {
+        const ing_note *note = &n->at.at[i];
+        PyObject *row = Py_BuildValue(
+            "(sdks)", ing_atoms_text(&n->words, n->label), (double)note->when / 1e9,
+            (unsigned long)note->pid, ing_atoms_text(&n->words, note->why));
+        int bad = row ? PyList_Append(list, row) : -1;
+        Py_XDECREF(row);
+        if (bad) return -1;
+    }
+    return 0;
+}
+
+static PyObject *explain_kernel(PyObject *module, PyObject *of) {
+    ing_py_state *st = ing_py_state_in(module);
+    PyObject *obj = PyMethod_Check(of) ? PyMethod_GET_FUNCTION(of) : of;
+    if (Py_TYPE(obj) != st->host->kernel_type)
+        return PyErr_Format(PyExc_TypeError, "explain: expected a kernel, got %.100s",
+                            Py_TYPE(of)->tp_name);
+    const ing_py_kernel *k = (ing_py_kernel *)obj;
+    ing_err e;
+    ing_err_init(&e);
+    if (ing_py_host_store(k->host, &e) != ING_OK) return ing_py_raise(st, &e);
+    ing_bytes label;
+    ing_bytes_init(&label);
+    label_of(k, &label);
+    ing_notes notes;
+    (void)notes_get(k, &label, &notes);
+    PyObject *list = PyList_New(0);
+    if (list && list_notes(&notes, list) < 0) Py_CLEAR(list);
+    ing_notes_fini(&notes);
+    ing_bytes_fini(&label);
+    return list;
+}
+
+typedef struct all_notes {
+    ing_store *store;
+    PyObject *list;
+    bool failed;
+} all_notes;
+
+static bool see_notes(void *self, const ing_store_item *item) {
+    all_notes *all = self;
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_notes notes;
+    if (ing_store_read(all->store, ING_ENTRY_NOTES, item->key, &b) == ING_OK) {
+        (void)ing_notes_read(b.at, b.len, &notes);
+        all->failed = list_notes(&notes, all->list) < 0;
+        ing_notes_fini(&notes);
+    }
+    ing_bytes_fini(&b);
+    return !all->failed;
+}
+
+static PyObject *explain_all(PyObject *module, PyObject *dir) {
+    ing_py_state *st = ing_py_state_in(module);
+    const char *path = PyUnicode_Check(dir) ? PyUnicode_AsUTF8(dir) : NULL;
+    if (!path) return PyErr_Format(PyExc_TypeError, "a directory is a str");
+    ing_err e;
+    ing_err_init(&e);
+    all_notes all = {.list = PyList_New(0)};
+    ing_status s =
+        all.list ? ing_store_open(path, &st->counters, &all.store, &e) : ING_PYTHON;
+    if (s == ING_OK) (void)ing_store_each(all.store, ING_ENTRY_NOTES, see_notes, &all);
+    if (s == ING_OK) ing_store_close(all.store);
+    if (s == ING_OK && !all.failed) return all.list;
+    Py_XDECREF(all.list);
+    if (s == ING_DECLINED) {
+        PyErr_Format(PyExc_OSError, "%s", e.text ? e.text : "cannot be used");
+        ing_err_fini(&e);
+        return NULL;
+    }
+    return all.failed ? NULL : ing_py_raise(st, &e);
+}
+
+static const PyMethodDef functions[] = {
+    {"_explain", explain_kernel, METH_O,
+     "_explain(kernel) -> [(label, time, pid, why)], the oldest compile first"},
+    {"_explain_all", explain_all, METH_O,
+     "_explain_all(directory) -> the same of all kernels, in no order"},
+    {NULL, NULL, 0, NULL},
+};
+
+int ing_py_explain_add(PyObject *module, ing_py_state *st) {
+    (void)st;
+    return PyModule_AddFunctions(module, (PyMethodDef *)functions);
+}

@@ -1,0 +1,308 @@
+/* Answers and paths in words, for people who ask why a kernel was compiled. Called while
+ * lowering (src/py/gate.c) and when a compile is explained (notes.c). What is printed here is
+ * never compared and never part of a key. */
+#include "trace/notes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- answers ---------------------------------------------------------------------------- */
+
+/* The shortest digits that mean the same number, and always with a sign of being a float; an
+ * exponent only where Python's repr has one. */
+static void put_float(double f, ing_bytes *out) {
+    char text[40];
+    bool exponent = fabs(f) < 1e-4 || fabs(f) >= 1e16;
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, f);
+        if (strtod(text, NULL) == f && (exponent || !strchr(text, 'e'))) break;
+    }
+    ing_bytes_puts(out, text);
+    if (isfinite(f) && !strpbrk(text, ".e")) ing_bytes_puts(out, ".0");
+}
+
+/* Text of others: short, and without what a terminal would obey. */
+static void put_text(const char *s, size_t n, ing_bytes *out) {
+    enum { SHOWN = 40 };
+    size_t shown = n > SHOWN ? SHOWN : n;
+    while (shown < n && shown && ((uint8_t)s[shown] & 0xC0) == 0x80) shown--;
+    ing_bytes_puts(out, "'");
+    for (size_t i = 0; i < shown; i++) {
+        if ((uint8_t)s[i] < 32 || s[i] == 127)
+            ing_bytes_printf(out, "\\x%02x", (unsigned)(uint8_t)s[i]);
+        else
+            ing_bytes_u8(out, (uint8_t)s[i]);
+    }
+    ing_bytes_puts(out, shown < n ? "'..." : "'");
+}
+
+static void put_elements(uint32_t rank, const uint32_t shape[2], ing_bytes *out) {
+    if (rank == 1) ing_bytes_printf(out, "vec%u ", shape[0]);
+    if (rank == 2) ing_bytes_printf(out, "mat%ux%u ", shape[0], shape[1]);
+}
+
+static void put_array(const ing_gate_fact *f, ing_bytes *out) {
+    put_elements(f->elem_rank, f->elem_shape, out);
+    ing_bytes_printf(out, "%s %u-d", ing_dtype_name(f->dtype), f->ndim);
+    if (f->grad) ing_bytes_puts(out, " with gradient");
+    bool plain = true;
+    for (uint32_t i = 0; i < f->ndim; i++) plain = plain && f->layout[i] == i;
+    if (plain) return;
+    ing_bytes_puts(out, " axes in order");
+    for (uint32_t i = 0; i < f->ndim; i++) ing_bytes_printf(out, " %u", f->layout[i]);
+}
+
+/* A number that came with a type of its own, such as one of NumPy. */
+static void put_typed(const ing_gate_fact *f, ing_bytes *out) {
+    if (f->dtype) ing_bytes_printf(out, "%s ", ing_dtype_name(f->dtype));
+    if (f->kind == ING_GATE_BOOL)
+        ing_bytes_puts(out, f->i ? "True" : "False");
+    else if (f->kind == ING_GATE_FLOAT)
+        put_float(f->f, out);
+    else if (f->wide)
+        ing_bytes_printf(out, "%llu", (unsigned long long)f->i);
+    else
+        ing_bytes_printf(out, "%lld", (long long)f->i);
+}
+
+static void put_enum(const ing_gate_fact *f, ing_bytes *out) {
+    ing_bytes_printf(out, "%.30s.%.30s", f->of ? f->of : "?", f->s ? f->s : "?");
+    if (f->len == ING_ENUM_INT) ing_bytes_printf(out, " (%lld)", (long long)f->i);
+}
+
+void ing_words_fact(const ing_gate_fact *f, ing_bytes *out) {
+    switch (f->kind) {
+    case ING_GATE_ABSENT: ing_bytes_puts(out, "nothing"); break;
+    case ING_GATE_NONE: ing_bytes_puts(out, "None"); break;
+    case ING_GATE_BOOL:
+    case ING_GATE_INT:
+    case ING_GATE_FLOAT: put_typed(f, out); break;
+    case ING_GATE_STR: put_text(f->s, f->n, out); break;
+    case ING_GATE_DTYPE: ing_bytes_puts(out, ing_dtype_name(f->dtype)); break;
+    case ING_GATE_ENUM: put_enum(f, out); break;
+    case ING_GATE_TUPLE: ing_bytes_printf(out, "a tuple of length %u", f->len); break;
+    case ING_GATE_LIST: ing_bytes_printf(out, "a list of length %u", f->len); break;
+    case ING_GATE_DICT: ing_bytes_printf(out, "a dict of length %u", f->len); break;
+    case ING_GATE_FUNC: ing_bytes_puts(out, f->bound ? "a method" : "a func"); break;
+    case ING_GATE_KERNEL: ing_bytes_puts(out, "a kernel"); break;
+    case ING_GATE_INTRINSIC: ing_bytes_printf(out, "%.40s of Ingot", f->s); break;
+    case ING_GATE_ARRAY: put_array(f, out); break;
+    case ING_GATE_SCALAR:
+        ing_bytes_printf(out, "%s at run time", ing_dtype_name(f->dtype));
+        break;
+    case ING_GATE_MODULE: ing_bytes_puts(out, "a module"); break;
+    case ING_GATE_CLASS: ing_bytes_puts(out, "a class"); break;
+    case ING_GATE_OBJECT: ing_bytes_puts(out, "an object"); break;
+    case ING_GATE_STRUCT: ing_bytes_puts(out, "a struct"); break;
+    case ING_GATE_STRUCT_TYPE: ing_bytes_puts(out, "a struct (type)"); break;
+    case ING_GATE_TENSOR:
+    case ING_GATE_TENSOR_TYPE:
+        put_elements(f->elem_rank, f->elem_shape, out);
+        ing_bytes_puts(out, f->dtype ? ing_dtype_name(f->dtype) : "of any dtype");
+        if (f->kind == ING_GATE_TENSOR_TYPE) ing_bytes_puts(out, " (type)");
+        break;
+    case ING_GATE_VIEW: ing_bytes_puts(out, "a view"); break;
+    }
+}
+
+static void put_dtype(ing_dtype t, ing_bytes *out) {
+    ing_bytes_puts(out, t ? ing_dtype_name(t) : "any dtype");
+}
+
+void ing_words_param(const ing_gate_param *p, ing_bytes *out) {
+    switch (p->passing) {
+    case ING_PASS_ANY: ing_bytes_puts(out, "none"); break;
+    case ING_PASS_VALUE:
+        put_elements(p->tensor.rank, p->tensor.shape, out);
+        put_dtype(p->dtype, out);
+        break;
+    case ING_PASS_TEMPLATE:
+        ing_bytes_puts(out, p->by_ref ? "a reference to " : "template");
+        if (p->by_ref) put_dtype(p->dtype, out);
+        break;
+    case ING_PASS_ARRAY:
+        ing_bytes_puts(out, "array of ");
+        put_elements(p->tensor.rank, p->tensor.shape, out);
+        put_dtype(p->dtype, out);
+        if (p->ndim >= 0) ing_bytes_printf(out, " %d-d", p->ndim);
+        break;
+    case ING_PASS_VIEW:
+        ing_bytes_puts(out, "view of ");
+        put_dtype(p->dtype, out);
+        break;
+    }
+    if (p->needs_grad) ing_bytes_puts(out, ", with gradient");
+    if (p->optional) ing_bytes_puts(out, ", or None");
+    if (p->clamp) ing_bytes_puts(out, ", clamped");
+    if (p->has_default) ing_bytes_puts(out, ", with a default");
+}
+
+void ing_words_returns(const ing_gate_returns *r, ing_bytes *out) {
+    if (r->n == 0) ing_bytes_puts(out, r->given ? "None" : "none");
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (i) ing_bytes_puts(out, ", ");
+        put_elements(r->tensors[i].rank, r->tensors[i].shape, out);
+        ing_bytes_puts(out, ing_dtype_name(r->dtypes[i]));
+    }
+    if (r->tuple) ing_bytes_puts(out, " as a tuple");
+}
+
+void ing_words_setting(ing_setting k, int64_t value, ing_bytes *out) {
+    char type = ing_setting_type(k);
+    if (type == 'B')
+        ing_bytes_puts(out, value ? "True" : "False");
+    else if (type == 'S')
+        ing_bytes_puts(out, ing_dtype_name((ing_dtype)value));
+    else
+        ing_bytes_printf(out, "%lld", (long long)value);
+}
+
+void ing_answers_init(ing_answers *a) {
+    ing_atoms_init(&a->words);
+    ing_map_init(&a->map);
+}
+
+void ing_answers_fini(ing_answers *a) {
+    ing_atoms_fini(&a->words);
+    ing_map_fini(&a->map);
+}
+
+static ing_hash128 answer_key(ing_hash128 answer, uint32_t of) {
+    return (ing_hash128){answer.lo ^ of, answer.hi};
+}
+
+bool ing_answers_known(const ing_answers *a, ing_hash128 answer, uint32_t of) {
+    return ing_map_get(&a->map, answer_key(answer, of)) != 0;
+}
+
+void ing_answers_add(ing_answers *a, ing_hash128 answer, uint32_t of,
+                     const ing_bytes *words) {
+    size_t n = words->len > ING_NOTES_MAX_WORDS ? ING_NOTES_MAX_WORDS : words->len;
+    if (words->failed || !n) return;
+    uint32_t atom = ing_atoms_add(&a->words, (const char *)words->at, n);
+    if (atom != UINT32_MAX)
+        (void)ing_map_put(&a->map, answer_key(answer, of), atom + 1);
+}
+
+const char *ing_answers_get(const ing_answers *a, const ing_paths *p,
+                            const ing_question *q) {
+    uint32_t of = q->ask == ING_ASK_CONFIG    ? (uint32_t)p->nodes.at[q->path].i + 1
+                  : q->ask == ING_ASK_MEANING ? ING_OF_MEANING
+                                              : 0;
+    uint32_t id = ing_map_get(&a->map, answer_key(q->answer, of));
+    return id ? ing_atoms_text(&a->words, id - 1) : "";
+}
+
+/* ---- paths --------------------------------------------------------------------------------- */
+
+enum { MAX_CHAIN = ING_PATH_MAX_STEPS };
+
+static void put_step(const ing_paths *p, const ing_path_node *n, ing_bytes *out) {
+    const char *name = ing_atoms_text(&p->atoms, n->atom);
+    long long i = (long long)n->i;
+    switch ((ing_step)n->step) {
+    case ING_STEP_ARG:
+    case ING_STEP_GLOBAL:
+    case ING_STEP_CLOSURE:
+    case ING_STEP_BUILTIN:
+    case ING_STEP_CONFIG: ing_bytes_puts(out, name); break;
+    case ING_STEP_PARAM: ing_bytes_printf(out, "annotation of %s", name); break;
+    case ING_STEP_DEFAULT: ing_bytes_printf(out, "default of %s", name); break;
+    case ING_STEP_RETURNS: ing_bytes_puts(out, "return annotation"); break;
+    case ING_STEP_ATTR: ing_bytes_printf(out, ".%s", name); break;
+    case ING_STEP_FIELD_TYPE: ing_bytes_printf(out, ".%s", name); break;
+    case ING_STEP_ITEM_INT: ing_bytes_printf(out, "[%lld]", i); break;
+    case ING_STEP_ITEM_STR: ing_bytes_printf(out, "['%s']", name); break;
+    case ING_STEP_KEY: ing_bytes_printf(out, ", key number %lld", i); break;
+    case ING_STEP_FRAME_PARAM: ing_bytes_printf(out, "parameter %lld", i); break;
+    default: break;
+    }
+}
+
+static void put_call_arg(const ing_path_node *n, const char *name, ing_bytes *out) {
+    double d;
+    switch ((ing_step)n->step) {
+    case ING_STEP_CALL_INT: ing_bytes_printf(out, "%lld", (long long)n->i); break;
+    case ING_STEP_CALL_BOOL: ing_bytes_puts(out, n->i ? "True" : "False"); break;
+    case ING_STEP_CALL_FLOAT:
+        memcpy(&d, &n->i, sizeof d);
+        put_float(d, out);
+        break;
+    case ING_STEP_CALL_STR: put_text(name, strlen(name), out); break;
+    case ING_STEP_CALL_NONE: ing_bytes_puts(out, "None"); break;
+    default: ing_bytes_puts(out, "..."); break; /* another path: its own question */
+    }
+}
+
+static bool is_call_arg(uint8_t step) {
+    return step >= ING_STEP_CALL_PATH && step <= ING_STEP_CALL_NONE;
+}
+
+/* A name in a function's scopes: what stands before it is who reads it. */
+static bool is_scope(uint8_t step) {
+    return step >= ING_STEP_GLOBAL && step <= ING_STEP_RETURNS;
+}
+
+/* Prints the path from its last scope on; returns who reads it, 0 = the kernel or nobody. */
+static ing_path put_from_scope(const ing_paths *p, ing_path of, ing_bytes *out) {
+    ing_path chain[MAX_CHAIN], reader = 0;
+    uint32_t n = 0;
+    for (ing_path at = of; at && n < MAX_CHAIN; at = p->nodes.at[at].parent) {
+        chain[n++] = at;
+        if (!is_scope(p->nodes.at[at].step)) continue;
+        reader = p->nodes.at[at].parent;
+        break;
+    }
+    bool in_call = false;
+    while (n-- > 0) {
+        const ing_path_node *s = &p->nodes.at[chain[n]];
+        if (is_call_arg(s->step)) {
+            ing_bytes_puts(out, in_call ? ", " : "(");
+            put_call_arg(s, ing_atoms_text(&p->atoms, s->atom), out);
+        } else if (s->step == ING_STEP_CALL) {
+            ing_bytes_puts(out, in_call ? ")" : "()");
+        } else {
+            put_step(p, s, out);
+        }
+        in_call = is_call_arg(s->step);
+    }
+    return p->nodes.at[reader].step == ING_STEP_KERNEL ? 0 : reader;
+}
+
+void ing_words_path(const ing_paths *p, ing_path of, ing_bytes *out) {
+    if (p->nodes.at[of].step == ING_STEP_KERNEL) {
+        ing_bytes_puts(out, "the kernel");
+        return;
+    }
+    ing_path reader = put_from_scope(p, of, out);
+    if (!reader) return;
+    uint8_t step = p->nodes.at[of].step;
+    bool of_def = step >= ING_STEP_PARAM && step <= ING_STEP_RETURNS;
+    ing_bytes_puts(out, of_def ? " of " : ", read by ");
+    (void)put_from_scope(p, reader, out);
+}
+
+void ing_words_change(const ing_paths *p, const ing_question *q, const char *old,
+                      const char *now, ing_bytes *out) {
+    const ing_path_node *n = &p->nodes.at[q->path];
+    bool known = *old && *now, differ = known && strcmp(old, now) != 0;
+    if (q->ask == ING_ASK_SOURCE && !differ) {
+        ing_bytes_puts(out, "source of ");
+        if (known)
+            ing_bytes_puts(out, now);
+        else
+            ing_words_path(p, q->path, out);
+        ing_bytes_puts(out, " changed");
+        return;
+    }
+    if (q->ask == ING_ASK_CONFIG) ing_bytes_puts(out, "setting ");
+    if (n->step == ING_STEP_ARG) ing_bytes_puts(out, "argument ");
+    if (n->step == ING_STEP_FIELD_TYPE) ing_bytes_puts(out, "declared type of ");
+    ing_words_path(p, q->path, out);
+    if (differ)
+        ing_bytes_printf(out, ": %s -> %s", old, now);
+    else
+        ing_bytes_puts(out, " changed");
+}
