@@ -240,5 +240,7 @@ ing_status ing_front_tensor_atomic(frame *fr, ing_node at, const value *ref,
                                  ing_front_describe(fr, given));
     if (s.n > TENSOR_UNROLL && ref->kind == V_REF)
         return atomic_loop(fr, at, ref, &s, &v, op, old);
+    /* v.yzx += v: all of it, before an element changes */
+    if (tensor) ING_TRY(ing_front_tensor_load(fr, at, &v, &v));
     return atomic_places(fr, at, ref, &s, &v, op, old);
 }

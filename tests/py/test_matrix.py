@@ -336,6 +336,26 @@ def test_updates_read_their_operand_first():
 
 
 @qd.kernel
+def from_parts(o: qd.types.ndarray(qd.i32, ndim=1)):
+    for _ in range(1):
+        v = qd.Vector([1, 2, 3])
+        v.yzx += v
+        w = qd.Vector([1, 2, 3])
+        w.xyz += w.zyx
+        m = qd.Matrix([[1, 2], [3, 4]])
+        m[:, 0] += m[0, :]
+        for j in qd.static(range(3)):
+            o[j], o[3 + j] = v[j], w[j]
+        o[6], o[7] = m[0, 0], m[1, 0]
+
+
+def test_updates_of_parts_read_the_whole_first():
+    o = qd.ndarray(qd.i32, (8,))
+    from_parts(o)
+    assert list(o.to_numpy()) == [4, 3, 5, 4, 4, 4, 2, 5]
+
+
+@qd.kernel
 def scatter(x: qd.types.ndarray(dtype=vec2, ndim=1), n: qd.i32) -> vec2:
     total = vec2(0)
     for i in range(n):
