@@ -70,15 +70,14 @@ static ing_status assertion(const at *a, const char *message, ing_err *e) {
 /* An access beyond a view, with the numbers of the view and the functions that are known:
  * the kernel, and the one where it happened. A shared func has many callers. */
 static ing_status beyond_view(const at *a, ing_err *e) {
-    static const char *const what[] = {
-        [ING_ABI_VIEW_INDEX] = "BufferView Out Of Range: kernel[%s] tid=?, got index "
-                               "%lld (offset=%lld, size=%lld).",
-        [ING_ABI_VIEW_SUBVIEW] = "BufferView subview Out Of Range: kernel[%s] tid=?, a "
-                                 "view of size %lld has no part (offset=%lld, "
-                                 "size=%lld).",
-        [ING_ABI_VIEW_MAKE] = "BufferView construction out of range: kernel[%s] tid=?, "
-                              "an array of %lld elements has no part (offset=%lld, "
-                              "size=%lld).",
+    static const struct {
+        const char *what, *found, *then; /* around the name, the number, the rest */
+    } texts[] = {
+        [ING_ABI_VIEW_INDEX] = {"BufferView Out Of Range", "got index ", ""},
+        [ING_ABI_VIEW_SUBVIEW] = {"BufferView subview Out Of Range", "a view of size ",
+                                  " has no part"},
+        [ING_ABI_VIEW_MAKE] = {"BufferView construction out of range", "an array of ",
+                               " elements has no part"},
     };
     const uint64_t *d = a->slot->detail;
     const char *kernel = ing_py_def_name(&a->kernel->def);
@@ -87,8 +86,11 @@ static ing_status beyond_view(const at *a, ing_err *e) {
     const char *inner = t && t->name ? t->name : kernel;
     char text[400], stack[200] = "";
     if (strcmp(inner, kernel) != 0) snprintf(stack, sizeof stack, "\n  %.150s", inner);
-    int n = snprintf(text, sizeof text, what[d[0] <= ING_ABI_VIEW_MAKE ? d[0] : 0],
-                     kernel, (long long)d[1], (long long)d[2], (long long)d[3]);
+    uint64_t k = d[0] <= ING_ABI_VIEW_MAKE ? d[0] : 0;
+    int n = snprintf(text, sizeof text,
+                     "%s: kernel[%s] tid=?, %s%lld%s (offset=%lld, size=%lld).",
+                     texts[k].what, kernel, texts[k].found, (long long)d[1],
+                     texts[k].then, (long long)d[2], (long long)d[3]);
     if (n > 0 && (size_t)n < sizeof text)
         snprintf(text + n, sizeof text - (size_t)n, "\nCallstack:\n%.100s%s", kernel,
                  stack);
