@@ -269,7 +269,8 @@ size_t ing_os_page(void);
     X(STORE_BAD_ENTRY, "store_bad_entry") /* damaged: checksum, size, magic */        \
     X(STORE_FOREIGN, "store_foreign")     /* wrong owner or mode */                   \
     X(STORE_IO_ERRORS, "store_io_errors")                                             \
-    X(STORE_HITS, "store_hits") /* values found and decoded */                        \
+    X(STORE_LAYERS_SKIPPED, "store_layers_skipped") /* not to be trusted or read */   \
+    X(STORE_HITS, "store_hits")                     /* values found and decoded */    \
     X(STORE_MISSES, "store_misses")                                                   \
     X(STORE_EVICTED, "store_evicted")                                                 \
     X(STORE_TOO_LARGE, "store_too_large") /* beyond a bound: not stored */            \

@@ -139,12 +139,12 @@ static ing_status read_keys(ing_reader *r, key_list *keys) {
     return r->failed ? ING_DECLINED : ING_OK;
 }
 
-/* Reads an index into a new tree; ING_DECLINED when there is none that can be used. */
-static ing_status index_read(ing_store *store, ing_hash128 address, ing_paths *paths,
-                             ing_tree *tree, key_list *keys) {
+/* Reads a layer's index into a new tree; ING_DECLINED when it has none of use. */
+static ing_status index_of_layer(ing_store *store, uint32_t layer, ing_hash128 address,
+                                 ing_paths *paths, ing_tree *tree, key_list *keys) {
     ing_bytes b;
     ing_bytes_init(&b);
-    ing_status s = ing_store_read(store, ING_ENTRY_INDEX, address, &b);
+    ing_status s = ing_store_read_layer(store, layer, ING_ENTRY_INDEX, address, &b);
     ing_reader r = ing_reader_of(b.at, b.len);
     if (s == ING_OK && ing_reader_u32(&r) != INDEX_VERSION) s = ING_DECLINED;
     if (s == ING_OK) s = read_keys(&r, keys);
@@ -186,6 +186,64 @@ static ing_status trace_get(ing_store *store, ing_hash128 key, ing_paths *paths,
     ing_trace_init(&r.trace);
     ing_record_fini(&r);
     return ING_OK;
+}
+
+static uint32_t key_place(const key_list *keys, ing_hash128 key) {
+    uint32_t i = 0;
+    while (i < keys->len && !ing_hash_eq(keys->at[i], key)) i++;
+    return i;
+}
+
+/* The trees of an address as it is put together from all layers. */
+typedef struct index_parts {
+    ing_store *store;
+    ing_paths *paths;
+    ing_tree *tree;
+    key_list *keys;
+} index_parts;
+
+static ing_status parts_trace(void *self, uint32_t variant, ing_trace *out) {
+    index_parts *x = self;
+    if (variant >= x->keys->len) return ING_DECLINED;
+    return trace_get(x->store, x->keys->at[variant], x->paths, out);
+}
+
+/* A variant that only a lower layer's index has. One that cannot be read or contradicts
+ * what is there is left out. */
+static void parts_add(index_parts *x, ing_hash128 key) {
+    ing_trace trace;
+    ing_trace_init(&trace);
+    uint32_t at = x->keys->len;
+    if (trace_get(x->store, key, x->paths, &trace) == ING_OK &&
+        ing_vec_push(x->keys, key) &&
+        ing_tree_insert(x->tree, &trace, at, parts_trace, x, NULL) != ING_OK)
+        x->keys->len = at;
+    ing_trace_fini(&trace);
+}
+
+/* What the layers know of an address, in one new tree; ING_DECLINED: nothing. Whoever
+ * extends it publishes the whole, so variants are moved over once. */
+static ing_status index_read(ing_store *store, ing_hash128 address, ing_paths *paths,
+                             ing_tree *tree, key_list *keys) {
+    index_parts all = {store, paths, tree, keys};
+    ing_status found = ING_DECLINED;
+    for (uint32_t i = 0; i < ing_store_layers(store); i++) {
+        key_list more = {0};
+        ing_tree *part = ing_tree_new();
+        ing_status s =
+            part ? index_of_layer(store, i, address, paths, part, &more) : ING_DECLINED;
+        if (s == ING_OK && found != ING_OK) {
+            ing_tree_swap(tree, part);
+            *keys = more;
+            memset(&more, 0, sizeof more);
+            found = ING_OK;
+        }
+        for (uint32_t k = 0; s == ING_OK && k < more.len; k++)
+            if (key_place(keys, more.at[k]) == keys->len) parts_add(&all, more.at[k]);
+        ing_tree_free(part);
+        ing_vec_fini(&more);
+    }
+    return found;
 }
 
 ing_status ing_py_disk_trace(ing_py_kernel *k, ing_hash128 key, ing_trace *out) {
@@ -348,18 +406,6 @@ static void index_fini(index_file *x) {
     ing_vec_fini(&x->keys);
 }
 
-static uint32_t key_place(const key_list *keys, ing_hash128 key) {
-    uint32_t i = 0;
-    while (i < keys->len && !ing_hash_eq(keys->at[i], key)) i++;
-    return i;
-}
-
-static ing_status index_trace(void *self, uint32_t variant, ing_trace *out) {
-    index_file *x = self;
-    if (variant >= x->keys.len) return ING_DECLINED;
-    return trace_get(x->store, x->keys.at[variant], &x->paths, out);
-}
-
 /* ING_INTERNAL: the tree asks something else after equal answers. */
 static ing_status index_add(index_file *x, const ing_py_kernel *k,
                             const ing_py_variant *v, ing_hash128 key) {
@@ -369,7 +415,9 @@ static ing_status index_add(index_file *x, const ing_py_kernel *k,
     ing_status s = ing_trace_copy(&v->trace, &k->paths, &x->paths, &trace, NULL);
     if (s == ING_OK && at == x->keys.len && !ing_vec_push(&x->keys, key))
         s = ING_MEMORY;
-    if (s == ING_OK) s = ing_tree_insert(x->tree, &trace, at, index_trace, x, NULL);
+    index_parts parts = {x->store, &x->paths, x->tree, &x->keys};
+    if (s == ING_OK)
+        s = ing_tree_insert(x->tree, &trace, at, parts_trace, &parts, NULL);
     ing_trace_fini(&trace);
     return s;
 }

@@ -245,32 +245,61 @@ int ing_py_host_warn(ing_py_host *h) {
                             why);
 }
 
+/* ---- the layers on disk ----------------------------------------------------------------------- */
+
+/* The layers to open: INGOT_CACHE_PATH, with what qd.init was told in front of it; without
+ * that, one directory. An empty name in it stands for `dir`. */
+static ing_status store_path(const ing_py_host *h, ing_bytes *path, ing_bytes *dir,
+                             ing_err *why) {
+    const char *own = NULL, *list = secure_getenv("INGOT_CACHE_PATH");
+    if (h->st->cache_dir && !(own = PyUnicode_AsUTF8(h->st->cache_dir)))
+        return ING_PYTHON;
+    bool listed = list && list[0];
+    if (own) ing_bytes_puts(path, own);
+    if (own && listed) ing_bytes_puts(path, ":");
+    if (listed) ing_bytes_puts(path, list);
+    ing_bytes_puts(dir, "");
+    ing_status s = own ? ING_OK : ing_store_default_dir(dir, why);
+    if (s == ING_DECLINED && listed) s = ING_OK; /* layers need no home */
+    if (s == ING_OK && (path->failed || dir->failed))
+        s = ing_fail(why, ING_MEMORY, "no memory");
+    return s;
+}
+
+static ing_status warn_of_store(const char *what, const char *why) {
+    int w = PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "%s: %s", what, why);
+    return w < 0 ? ING_PYTHON : ING_OK;
+}
+
 /* Opens the store; what stands in the way costs one warning, never the kernel (R20). */
 static ing_status open_store(ing_py_host *h, ing_store **out, ing_err *e) {
     *out = NULL;
     if (!h->st->settings.at[ING_SET_offline_cache]) return ING_OK;
-    ing_bytes dir;
+    ing_bytes path, dir, skipped;
+    ing_bytes_init(&path);
     ing_bytes_init(&dir);
+    ing_bytes_init(&skipped);
     ing_err why;
     ing_err_init(&why);
-    ing_status s = ING_OK;
-    if (h->st->cache_dir) {
-        const char *text = PyUnicode_AsUTF8(h->st->cache_dir);
-        if (!text) return ING_PYTHON;
-        ing_bytes_puts(&dir, text);
-    } else {
-        s = ing_store_default_dir(&dir, &why);
-    }
-    if (s == ING_OK && dir.failed) s = ing_fail(e, ING_MEMORY, "no memory");
+    ing_status s = store_path(h, &path, &dir, &why);
     if (s == ING_OK)
-        s = ing_store_open((const char *)dir.at, &h->st->counters, out, &why);
-    ing_bytes_fini(&dir);
-    if (s == ING_DECLINED) {
-        int w = PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
-                                 "Ingot keeps compiled code in memory only: %s",
-                                 why.text ? why.text : "no cache directory");
-        s = w < 0 ? ING_PYTHON : ING_OK;
+        s = ing_store_open_path(path.at ? (const char *)path.at : "",
+                                (const char *)dir.at, &h->st->counters, out, &skipped,
+                                &why);
+    if (s == ING_DECLINED)
+        s = warn_of_store("Ingot keeps compiled code in memory only",
+                          why.text ? why.text : "no cache directory");
+    else if (s == ING_OK && skipped.len && !skipped.failed)
+        s = warn_of_store("Ingot leaves out a layer of its cache",
+                          (const char *)skipped.at);
+    if (s == ING_MEMORY) s = ing_fail(e, ING_MEMORY, "no memory for the cache");
+    if (s == ING_PYTHON) {
+        ing_store_close(*out);
+        *out = NULL;
     }
+    ing_bytes_fini(&path);
+    ing_bytes_fini(&dir);
+    ing_bytes_fini(&skipped);
     ing_err_fini(&why);
     return s;
 }

@@ -12,12 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool ing_store_is_ours(int fd, bool directory, size_t *size) {
+/* The rule itself: ours, or in a read-only layer root's, and nobody else may write. */
+static bool is_safe(const ing_store *s, const struct stat *st, mode_t type) {
+    return (st->st_mode & S_IFMT) == type && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+           (st->st_uid == geteuid() || (s->read_only && st->st_uid == 0));
+}
+
+bool ing_store_trusts(const ing_store *s, int fd, bool directory, size_t *size) {
     struct stat st;
     if (fstat(fd, &st) != 0) return false;
-    if (directory ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode)) return false;
     if (size) *size = st.st_size > 0 ? (size_t)st.st_size : 0;
-    return st.st_uid == geteuid() && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return is_safe(s, &st, directory ? S_IFDIR : S_IFREG);
 }
 
 static ing_reach reach_of_errno(void) {
@@ -28,11 +33,11 @@ static ing_reach reach_of_errno(void) {
 
 /* The top directory may be reached through links (a home on another disk): it is named by
  * the user, and what is checked is where the name leads. Below it no link is followed. */
-static ing_reach open_dir(int at, const char *name, int *out) {
+static ing_reach open_dir(const ing_store *s, int at, const char *name, int *out) {
     int nofollow = at == AT_FDCWD ? 0 : O_NOFOLLOW;
     int fd = openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC | nofollow);
     if (fd < 0) return reach_of_errno();
-    if (!ing_store_is_ours(fd, true, NULL)) {
+    if (!ing_store_trusts(s, fd, true, NULL)) {
         close(fd);
         return ING_REACH_FOREIGN;
     }
@@ -64,17 +69,18 @@ static bool make_dirs(const char *path) {
     return ok;
 }
 
-static ing_reach open_top(const char *dir, bool create, int *fd) {
-    ing_reach r = open_dir(AT_FDCWD, dir, fd);
+static ing_reach open_top(const ing_store *s, bool create, int *fd) {
+    ing_reach r = open_dir(s, AT_FDCWD, s->dir, fd);
     if (r != ING_REACH_MISSING || !create) return r;
-    return make_dirs(dir) ? open_dir(AT_FDCWD, dir, fd) : ING_REACH_FAILED;
+    return make_dirs(s->dir) ? open_dir(s, AT_FDCWD, s->dir, fd) : ING_REACH_FAILED;
 }
 
-static ing_reach open_below(int at, const char *name, bool create, int *fd) {
-    ing_reach r = open_dir(at, name, fd);
+static ing_reach open_below(const ing_store *s, int at, const char *name, bool create,
+                            int *fd) {
+    ing_reach r = open_dir(s, at, name, fd);
     if (r != ING_REACH_MISSING || !create) return r;
     if (mkdirat(at, name, 0700) != 0 && errno != EEXIST) return ING_REACH_FAILED;
-    return open_dir(at, name, fd);
+    return open_dir(s, at, name, fd);
 }
 
 /* Opened anew each time (openat of each level, about 1 us each): a cache that is deleted
@@ -82,10 +88,10 @@ static ing_reach open_below(int at, const char *name, bool create, int *fd) {
 static ing_reach open_levels(const ing_store *s, const char (*part)[3], int levels,
                              bool create, int *fd) {
     int at = -1;
-    ing_reach r = open_top(s->dir, create, &at);
+    ing_reach r = open_top(s, create, &at);
     for (int i = 0; i < levels && r == ING_REACH_OK; i++) {
         int next = -1;
-        r = open_below(at, part[i], create, &next);
+        r = open_below(s, at, part[i], create, &next);
         int saved = errno;
         close(at);
         errno = saved;
@@ -108,24 +114,20 @@ ing_reach ing_store_open_kind(const ing_store *s, char letter, bool create, int 
 
 /* ---- reading: the levels above an entry stay open --------------------------------------- */
 
-static bool is_safe(const struct stat *st, mode_t type, uid_t user) {
-    return (st->st_mode & S_IFMT) == type && st->st_uid == user &&
-           (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 /* The directories above were checked when they were opened, and nobody else can write below
- * them: a fan-out directory is only what this user made it, and is checked by name. MISSING:
+ * them: a fan-out directory is only what their owner made it, and is checked by name. MISSING:
  * not there, or these directories are not the cache any more. */
-static ing_reach open_through(int kind, const char hex[33], int *fd, size_t *size) {
+static ing_reach open_through(const ing_store *s, int kind, const char hex[33], int *fd,
+                              size_t *size) {
     struct stat fan;
     const char part[3] = {hex[0], hex[1], 0};
     char name[40];
     if (fstatat(kind, part, &fan, AT_SYMLINK_NOFOLLOW) != 0) return reach_of_errno();
-    if (!is_safe(&fan, S_IFDIR, geteuid())) return ING_REACH_FOREIGN;
+    if (!is_safe(s, &fan, S_IFDIR)) return ING_REACH_FOREIGN;
     memcpy(name, part, 2);
     name[2] = '/';
     memcpy(name + 3, hex, 33);
-    return ing_store_open_file(kind, name, fd, size);
+    return ing_store_open_file(s, kind, name, fd, size);
 }
 
 /* Remembers a kind's directory for the next reader. */
@@ -146,10 +148,10 @@ static ing_reach open_afresh(const ing_store *s, ing_entry_kind kind,
                              const char hex[33], int *fd, size_t *size) {
     const char part[3] = {hex[0], hex[1], 0}, letter[2] = {ing_store_letter(kind), 0};
     int top = -1, dir = -1, fan = -1;
-    ing_reach r = open_top(s->dir, false, &top);
-    if (r == ING_REACH_OK) r = open_below(top, letter, false, &dir);
-    if (r == ING_REACH_OK) r = open_below(dir, part, false, &fan);
-    if (r == ING_REACH_OK) r = ing_store_open_file(fan, hex, fd, size);
+    ing_reach r = open_top(s, false, &top);
+    if (r == ING_REACH_OK) r = open_below(s, top, letter, false, &dir);
+    if (r == ING_REACH_OK) r = open_below(s, dir, part, false, &fan);
+    if (r == ING_REACH_OK) r = ing_store_open_file(s, fan, hex, fd, size);
     int saved = errno;
     if (r == ING_REACH_OK) {
         (void)dup3(top, s->fds->top, O_CLOEXEC);
@@ -169,20 +171,21 @@ ing_reach ing_store_open_entry(const ing_store *s, ing_entry_kind kind,
                                const char hex[33], int *fd, size_t *size) {
     int dir = __atomic_load_n(&s->fds->kind[kind], __ATOMIC_ACQUIRE);
     if (dir >= 0) {
-        ing_reach r = open_through(dir, hex, fd, size);
+        ing_reach r = open_through(s, dir, hex, fd, size);
         if (r != ING_REACH_MISSING) return r;
     }
     return open_afresh(s, kind, hex, fd, size);
 }
 
 /* Says which rule of R20 the directory breaks. Looks again, for the text only. */
-static ing_status refuse(const char *dir, ing_err *e) {
+static ing_status refuse(const ing_store *s, ing_err *e) {
+    const char *dir = s->dir;
     struct stat st;
     if (stat(dir, &st) != 0)
         return ing_fail(e, ING_DECLINED, "cache directory %s: %m", dir);
     if (!S_ISDIR(st.st_mode))
         return ing_fail(e, ING_DECLINED, "cache directory %s: not a directory", dir);
-    if (st.st_uid != geteuid())
+    if (st.st_uid != geteuid() && !(s->read_only && st.st_uid == 0))
         return ing_fail(
             e, ING_DECLINED,
             "cache directory %s: it belongs to user %u and this process "
@@ -208,48 +211,57 @@ static char *absolute(const char *dir) {
     return ing_bytes_take(&b);
 }
 
-ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **out,
-                          ing_err *e) {
-    *out = NULL;
-    if (!dir || !dir[0])
-        return ing_fail(e, ING_DECLINED, "cache directory: the name is empty");
-    ing_store *s = ing_malloc(sizeof *s);
-    ing_store_fds *fds = ing_malloc(sizeof *fds);
-    char *path = absolute(dir);
-    int fd = -1;
-    ing_status status = ING_OK;
-    if (!s || !fds || !path) {
-        status = ing_fail(e, ING_MEMORY, "out of memory opening the cache directory");
-    } else {
-        ing_reach r = open_top(path, true, &fd);
-        if (r == ING_REACH_FOREIGN) {
-            status = refuse(path, e);
-        } else if (r != ING_REACH_OK) {
-            status = ing_fail(e, ING_DECLINED, "cache directory %s: %m", path);
-        }
-    }
-    if (status != ING_OK) {
-        if (fd >= 0) close(fd);
-        ing_free(path);
-        ing_free(fds);
-        ing_free(s);
-        return status;
-    }
-    fds->top = fd;
-    for (int i = 0; i <= ING_ENTRY_NOTES; i++) fds->kind[i] = -1;
-    *s = (ing_store){.dir = path, .counters = counters, .fds = fds};
-    *out = s;
-    return ING_OK;
-}
-
-void ing_store_close(ing_store *s) {
-    if (!s) return;
-    close(s->fds->top);
-    for (int i = 0; i <= ING_ENTRY_NOTES; i++)
+static void free_layer(ing_store *s) {
+    for (int i = 0; s->fds && i < ING_ENTRY_KINDS; i++)
         if (s->fds->kind[i] >= 0) close(s->fds->kind[i]);
+    if (s->fds && s->fds->top >= 0) close(s->fds->top);
     ing_free(s->fds);
     ing_free(s->dir);
     ing_free(s);
+}
+
+static ing_status open_layer(ing_store *s, bool create, ing_err *e) {
+    if (!s->fds || !s->dir)
+        return ing_fail(e, ING_MEMORY, "out of memory opening the cache directory");
+    s->fds->top = -1;
+    for (int i = 0; i < ING_ENTRY_KINDS; i++) s->fds->kind[i] = -1;
+    ing_reach r = open_top(s, create, &s->fds->top);
+    if (r == ING_REACH_OK) return ING_OK;
+    if (r == ING_REACH_FOREIGN) return refuse(s, e);
+    return ing_fail(e, ING_DECLINED, "cache directory %s: %m", s->dir);
+}
+
+ing_status ing_store_open_layer(const ing_layer_want *want, ing_counters *counters,
+                                ing_store **out, ing_err *e) {
+    *out = NULL;
+    if (!want->dir || !want->dir[0])
+        return ing_fail(e, ING_DECLINED, "cache directory: the name is empty");
+    ing_store *s = ing_calloc(1, sizeof *s);
+    if (!s) return ing_fail(e, ING_MEMORY, "out of memory opening the cache directory");
+    s->counters = counters;
+    s->read_only = want->read_only;
+    s->dir = absolute(want->dir);
+    s->fds = ing_malloc(sizeof *s->fds);
+    ing_status status = open_layer(s, want->create, e);
+    if (status == ING_OK)
+        *out = s;
+    else
+        free_layer(s);
+    return status;
+}
+
+ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **out,
+                          ing_err *e) {
+    ing_layer_want want = {.dir = dir, .create = true};
+    return ing_store_open_layer(&want, counters, out, e);
+}
+
+void ing_store_close(ing_store *s) {
+    while (s) {
+        ing_store *below = s->below;
+        free_layer(s);
+        s = below;
+    }
 }
 
 const char *ing_store_dir(const ing_store *s) {

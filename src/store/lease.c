@@ -169,11 +169,12 @@ static bool is_named(int dir, const char *name, int fd) {
 typedef enum look { GONE, ALIVE, DEAD, FOREIGN } look;
 
 /* The descriptor is open after ALIVE and DEAD. */
-static look look_at(int dir, const char *name, const place *here, int *fd) {
+static look look_at(const ing_store *s, int dir, const char *name, const place *here,
+                    int *fd) {
     struct stat st;
     *fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) return errno == ENOENT ? GONE : FOREIGN;
-    if (!ing_store_is_ours(*fd, false, NULL) || fstat(*fd, &st) != 0) {
+    if (!ing_store_trusts(s, *fd, false, NULL) || fstat(*fd, &st) != 0) {
         close(*fd);
         *fd = -1;
         return FOREIGN;
@@ -185,7 +186,7 @@ static look look_at(int dir, const char *name, const place *here, int *fd) {
 static bool heal(const ing_store *s, int dir, const char *name, const place *here,
                  look *was) {
     int fd = -1;
-    look l = *was = look_at(dir, name, here, &fd);
+    look l = *was = look_at(s, dir, name, here, &fd);
     bool gone = l == GONE;
     /* A file system without flock: two may heal at once, and two may compute. */
     if (l == DEAD && (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)) {
@@ -256,6 +257,7 @@ static ing_lease_state make_file(const ing_store *s, ing_lease *l, uint64_t ns) 
 ing_lease_state ing_lease_take(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                                uint64_t ns, ing_lease *out) {
     *out = (ing_lease){.dir = -1, .fd = -1, .owner = getpid()};
+    if (s->read_only) return ING_LEASE_IMPOSSIBLE;
     ing_reach r = open_place(s, kind, key, true, out->name, &out->dir);
     if (r == ING_REACH_MISSING) r = ING_REACH_FAILED;
     if (r != ING_REACH_OK) {
@@ -303,7 +305,7 @@ static bool is_free(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
     look l = GONE;
     if (open_place(s, kind, key, false, name, &dir) == ING_REACH_OK) {
         if (here)
-            l = look_at(dir, name, here, &fd);
+            l = look_at(s, dir, name, here, &fd);
         else if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
             l = ALIVE;
     }

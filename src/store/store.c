@@ -20,6 +20,7 @@ char ing_store_letter(ing_entry_kind kind) {
     case ING_ENTRY_VALUE: return 'd';
     case ING_ENTRY_ALIAS: return 'a';
     case ING_ENTRY_NOTES: return 'n';
+    case ING_ENTRY_KINDS: break;
     }
     return 0;
 }
@@ -41,10 +42,12 @@ void ing_store_set_remote(ing_store *s, ing_store_remote remote) {
     s->remote = remote;
 }
 
-/* Values are the user's own data and stay here. */
+/* Values are the user's own data and stay here. Without a layer that is written there is
+ * no place for what is fetched, and so nothing is shared. */
 static bool is_shared(const ing_store *s, ing_entry_kind kind) {
-    return s->remote.self && (kind == ING_ENTRY_IMAGE || kind == ING_ENTRY_VARIANT ||
-                              kind == ING_ENTRY_INDEX || kind == ING_ENTRY_ALIAS);
+    return s->remote.self && !s->read_only &&
+           (kind == ING_ENTRY_IMAGE || kind == ING_ENTRY_VARIANT ||
+            kind == ING_ENTRY_INDEX || kind == ING_ENTRY_ALIAS);
 }
 
 static ing_status put_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
@@ -65,11 +68,12 @@ static bool pull(ing_store *s, ing_entry_kind kind, ing_hash128 key) {
 /* ---- get ------------------------------------------------------------------------- */
 
 /* O_NONBLOCK: a FIFO in place of an entry must not stop the program. */
-ing_reach ing_store_open_file(int dir, const char *name, int *fd, size_t *size) {
+ing_reach ing_store_open_file(const ing_store *s, int dir, const char *name, int *fd,
+                              size_t *size) {
     *fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0 && errno == ENOENT) return ING_REACH_MISSING;
     if (*fd < 0) return errno == ELOOP ? ING_REACH_FOREIGN : ING_REACH_FAILED;
-    return ing_store_is_ours(*fd, false, size) ? ING_REACH_OK : ING_REACH_FOREIGN;
+    return ing_store_trusts(s, *fd, false, size) ? ING_REACH_OK : ING_REACH_FOREIGN;
 }
 
 /* Takes over fd when the entry is good. */
@@ -100,7 +104,7 @@ static ing_reach open_key(const ing_store *s, ing_entry_kind kind, ing_hash128 k
     return ing_store_open_entry(s, kind, hex, fd, size);
 }
 
-static ing_status get_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+static ing_status get_here(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
                            ing_entry *out) {
     int fd = -1;
     size_t size = 0;
@@ -114,7 +118,9 @@ static ing_status get_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
 
 ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                          ing_entry *out) {
-    ing_status status = get_here(s, kind, key, out);
+    ing_status status = ING_DECLINED;
+    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
+        status = get_here(l, kind, key, out);
     if (status == ING_DECLINED && pull(s, kind, key))
         status = get_here(s, kind, key, out);
     return status;
@@ -143,7 +149,7 @@ static ing_status read_entry(const ing_store *s, int fd, size_t size,
     return ING_OK;
 }
 
-static ing_status read_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+static ing_status read_here(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
                             ing_bytes *out) {
     int fd = -1;
     size_t size = 0;
@@ -158,8 +164,20 @@ static ing_status read_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
 
 ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                           ing_bytes *out) {
-    ing_status status = read_here(s, kind, key, out);
+    ing_status status = ING_DECLINED;
+    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
+        status = read_here(l, kind, key, out);
     if (status == ING_DECLINED && pull(s, kind, key))
+        status = read_here(s, kind, key, out);
+    return status;
+}
+
+ing_status ing_store_read_layer(ing_store *s, uint32_t n, ing_entry_kind kind,
+                                ing_hash128 key, ing_bytes *out) {
+    const ing_store *l = s;
+    for (uint32_t i = 0; l && i < n; i++) l = l->below;
+    ing_status status = l ? read_here(l, kind, key, out) : ING_DECLINED;
+    if (status == ING_DECLINED && n == 0 && pull(s, kind, key))
         status = read_here(s, kind, key, out);
     return status;
 }
@@ -212,7 +230,7 @@ static ing_status put_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
     char hex[33], letter = ing_store_letter(kind);
     uint8_t trailer[ING_STORE_TRAILER];
     int dir = -1;
-    if (!letter) return ING_DECLINED;
+    if (!letter || s->read_only) return ING_DECLINED;
     if (n > ING_STORE_MAX_ENTRY) return ing_store_declined(s, ING_REACH_FAILED);
     ing_hash_hex(key, hex);
     ing_reach r = ing_store_open_fan(s, letter, hex, true, &dir);

@@ -1,5 +1,5 @@
-/* store: immutable, checksummed entries on disk (R17, R20, R21). One layer for now: the
- * user's own directory, read-write. docs/internals/store.md tells the whole.
+/* store: immutable, checksummed entries on disk (R17, R20, R21), in layers: one directory
+ * that is written, and others that are only read. docs/internals/store.md tells the whole.
  *
  * An entry is its payload, then a 64-byte trailer (little-endian):
  *   0  8  magic "INGOTENT"      8  4  kind      12  4  format version
@@ -19,8 +19,8 @@ typedef enum ing_entry_kind {
     ING_ENTRY_INDEX = 3,
     ING_ENTRY_VALUE = 4, /* any value that src/py/codec.c writes */
     ING_ENTRY_ALIAS = 5, /* text of a function -> digest of its tree (R9) */
-    ING_ENTRY_NOTES =
-        6, /* why a kernel was compiled: never exported, sealed or sent (R20) */
+    ING_ENTRY_NOTES = 6, /* why a kernel was compiled: never exported or sent (R20) */
+    ING_ENTRY_KINDS
 } ing_entry_kind;
 enum {
     ING_STORE_TRAILER = 64,
@@ -34,8 +34,18 @@ typedef struct ing_store ing_store;
  * in e when it cannot be used (owner, mode, not a directory, no permission): run on memory. */
 ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **out,
                           ing_err *e);
+/* The layers of INGOT_CACHE_PATH (layers.c): directories separated by ':', an empty one
+ * standing for `dir`. The first is made when it is missing; the first that belongs to the
+ * user and can be written is written, and is asked first; all others are only read, and
+ * may be root's. What cannot be used is left out and counted; `skipped` says why, "" for
+ * none (a missing one is no fault). ING_DECLINED: there is none at all. */
+ing_status ing_store_open_path(const char *path, const char *dir,
+                               ing_counters *counters, ing_store **out,
+                               ing_bytes *skipped, ing_err *e);
 void ing_store_close(ing_store *s);
-const char *ing_store_dir(const ing_store *s);
+const char *ing_store_dir(const ing_store *s); /* of the first layer */
+bool ing_store_writable(const ing_store *s);
+uint32_t ing_store_layers(const ing_store *s);
 
 /* Default directory into out: INGOT_CACHE_DIR, else $XDG_CACHE_HOME/ingot, else
  * $HOME/.cache/ingot (home of the effective user when HOME is unset). ING_DECLINED: none. */
@@ -63,6 +73,10 @@ ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
  * alone after ING_OK. For values, which are copied out anyway. */
 ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                           ing_bytes *out);
+/* As that, from the n-th layer alone: for indexes, which layers have each for themselves.
+ * What the first layer lacks is asked of the remote. */
+ing_status ing_store_read_layer(ing_store *s, uint32_t n, ing_entry_kind kind,
+                                ing_hash128 key, ing_bytes *out);
 
 /* ---- what lies beyond the directory -------------------------------------------------- */
 
@@ -74,7 +88,7 @@ typedef struct ing_store_remote {
     bool (*fetch)(void *self, char letter, ing_hash128 key, ing_bytes *out);
     void (*push)(void *self, char letter, ing_hash128 key, const void *p, size_t n);
 } ing_store_remote;
-/* Before the store is shared; `remote` outlives it. */
+/* Before the store is shared; `remote` outlives it. Of no effect when no layer is written. */
 void ing_store_set_remote(ing_store *s, ing_store_remote remote);
 
 /* ---- all entries of a kind (scan.c) ----------------------------------------------- */

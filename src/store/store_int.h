@@ -9,15 +9,25 @@
  * open them again. Set once; what a number stands for is exchanged atomically (dup3). */
 typedef struct ing_store_fds {
     int top;
-    int kind[ING_ENTRY_NOTES + 1]; /* -1: not opened yet */
+    int kind[ING_ENTRY_KINDS]; /* -1: not opened yet */
 } ing_store_fds;
 
 struct ing_store {
     char *dir; /* absolute unless the working directory was unreadable */
     ing_counters *counters;
     ing_store_fds *fds;
-    ing_store_remote remote; /* all NULL: none */
+    bool read_only;          /* root's or ours, and never written (R20) */
+    ing_store *below;        /* the next layer, owned; only readers go there */
+    ing_store_remote remote; /* of the first layer; all NULL: none */
 };
+
+typedef struct ing_layer_want {
+    const char *dir;
+    bool read_only; /* else of the effective user */
+    bool create;    /* when it is missing */
+} ing_layer_want;
+ing_status ing_store_open_layer(const ing_layer_want *want, ing_counters *counters,
+                                ing_store **out, ing_err *e);
 
 /* How a look at the disk ended. The last two are counted; MISSING is an ordinary miss. */
 typedef enum ing_reach {
@@ -34,8 +44,8 @@ ing_reach ing_store_open_fan(const ing_store *s, char letter, const char hex[33]
 /* The entry's file, open and checked (R20), and its size. */
 ing_reach ing_store_open_entry(const ing_store *s, ing_entry_kind kind,
                                const char hex[33], int *fd, size_t *size);
-/* Owner and mode of an open file or directory (R20). */
-bool ing_store_is_ours(int fd, bool directory, size_t *size);
+/* Owner and mode of an open file or directory of this layer (R20). */
+bool ing_store_trusts(const ing_store *s, int fd, bool directory, size_t *size);
 
 void ing_store_trailer(uint8_t out[ING_STORE_TRAILER], ing_entry_kind kind,
                        ing_hash128 key, const void *p, size_t n);
@@ -46,7 +56,8 @@ bool ing_store_check(const uint8_t *p, size_t size, ing_entry_kind kind,
 /* The directory of a kind; 0 for a kind that there is not. */
 char ing_store_letter(ing_entry_kind kind);
 /* Opens `name` for reading, without following links, and checks it (R20). */
-ing_reach ing_store_open_file(int dir, const char *name, int *fd, size_t *size);
+ing_reach ing_store_open_file(const ing_store *s, int dir, const char *name, int *fd,
+                              size_t *size);
 /* The top directory of a kind and below it one fan-out directory, made if asked for. */
 ing_reach ing_store_open_kind(const ing_store *s, char letter, bool create, int *fd);
 /* The one way out that is neither a hit nor a publication: counts, ING_DECLINED. */

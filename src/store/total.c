@@ -21,11 +21,12 @@ enum { SIZE = 64, SUMMED = 48 };
 int ing_total_open(const ing_store *s, ing_entry_kind kind, bool create) {
     int dir = -1, flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     char letter = ing_store_letter(kind);
-    if (!letter || ing_store_open_kind(s, letter, create, &dir) != ING_REACH_OK)
+    if (!letter || s->read_only ||
+        ing_store_open_kind(s, letter, create, &dir) != ING_REACH_OK)
         return -1;
     int fd = openat(dir, "total", create ? flags | O_CREAT : flags, 0600);
     close(dir);
-    if (fd >= 0 && !ing_store_is_ours(fd, false, NULL)) {
+    if (fd >= 0 && !ing_store_trusts(s, fd, false, NULL)) {
         ing_store_declined(s, ING_REACH_FOREIGN);
         close(fd);
         fd = -1;

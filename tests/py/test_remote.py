@@ -3,6 +3,7 @@ directories that have nothing but the server in common."""
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -123,6 +124,28 @@ def test_a_second_machine_compiles_nothing(server, program, tmp_path):
     counters, warned = run(program, tmp_path / "second", server.url, "rw")
     assert counters["lowerings"] == counters["remote_hits"] == counters["remote_misses"] == 0 and not warned
     assert server.info("stats")["total_connections_received"] == before
+
+
+@a_server
+def test_layers_are_asked_before_the_server(server, program, tmp_path):
+    fill(server, program, tmp_path)
+    below = {"INGOT_CACHE_PATH": f"{tmp_path / 'second'}:{tmp_path / 'first'}"}
+    counters, warned = run(program, tmp_path / "second", server.url, **below)
+    assert (counters["image_compiles"], counters["lowerings"]) == (0, 0) and not warned
+    # Of indexes each layer has its own, and so has the server.
+    came = [p for p in (tmp_path / "second").rglob("?" * 32) if p.is_file()]
+    assert counters["remote_hits"] == len(came) and {p.parents[1].name for p in came} == {"x"}
+
+
+@a_server
+def test_what_all_layers_lack_becomes_an_entry_of_the_one_written(server, program, tmp_path):
+    fill(server, program, tmp_path)
+    shutil.rmtree(tmp_path / "first" / "i")
+    below = {"INGOT_CACHE_PATH": f"{tmp_path / 'second'}:{tmp_path / 'first'}"}
+    counters, warned = run(program, tmp_path / "second", server.url, **below)
+    assert (counters["image_compiles"], counters["lowerings"]) == (0, 0) and not warned
+    assert len(list((tmp_path / "second" / "i").rglob("?" * 32))) == 2
+    assert not (tmp_path / "first" / "i").exists()
 
 
 @a_server
