@@ -85,13 +85,19 @@ static ing_hash128 notes_key(const ing_bytes *label) {
     return ing_hasher_done(&h);
 }
 
+/* Notes are of the kernel level: without it they live in memory. */
+static bool on_disk(const ing_py_kernel *k, const ing_store *store) {
+    return store && k->st->settings.at[ING_SET_src_ll_cache];
+}
+
 static ing_status notes_get(const ing_py_kernel *k, const ing_bytes *label,
                             ing_notes *out) {
     ing_bytes b;
     ing_bytes_init(&b);
     ing_store *store = ing_engine_begin(k->host->engine);
-    ing_status s = store ? ing_store_read(store, ING_ENTRY_NOTES, notes_key(label), &b)
-                         : ING_DECLINED;
+    ing_status s = on_disk(k, store)
+                       ? ing_store_read(store, ING_ENTRY_NOTES, notes_key(label), &b)
+                       : ING_DECLINED;
     ing_engine_end(k->host->engine);
     s = s == ING_OK ? ing_notes_read(b.at, b.len, out)
                     : ing_notes_read(k->notes.at, k->notes.len, out);
@@ -105,7 +111,7 @@ static void notes_put(ing_py_kernel *k, const ing_bytes *label,
     ing_bytes_init(&b);
     if (ing_notes_write(notes, &b) == ING_OK) {
         ing_store *store = ing_engine_begin(k->host->engine);
-        if (store)
+        if (on_disk(k, store))
             (void)ing_store_put(store, ING_ENTRY_NOTES, notes_key(label), b.at, b.len);
         ing_engine_end(k->host->engine);
         ing_bytes_fini(&k->notes);
