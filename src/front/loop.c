@@ -90,8 +90,10 @@ static void split_index(frame *fr, const run *r, const uint32_t *width, uint32_t
             }
             x = ing_front_emit_cast(fr, x, ING_I64, ING_I32);
         }
-        if (r->at[p].begin)
+        if (r->at[p].begin) { /* stays below the end, as a counter does (R22) */
             x = ing_ir_emit(b, ING_OP_ADD, ING_I32, x, r->at[p].begin, 0);
+            if (x) b->func->insts.at[x].flags |= ING_IR_NSW;
+        }
         index[r->at[p].target] = ing_front_rt(x, ING_I32);
     }
 }

@@ -114,10 +114,10 @@ typedef struct ing_type_info {
 
 /* inst.flags */
 enum {
-    ING_IR_PARALLEL = 1,  /* LOOP: iterations may run in any order and at once */
-    ING_IR_SERIAL = 2,    /* LOOP at top level that the user serialised */
-    ING_IR_NSW = 4,       /* ADD/SUB/MUL: used only by a subscript (R22) */
-    ING_IR_PRIVATE = 8,   /* ATOMIC: private target or serial code: a plain update */
+    ING_IR_PARALLEL = 1, /* LOOP: iterations may run in any order and at once */
+    ING_IR_SERIAL = 2,   /* LOOP at top level that the user serialised */
+    ING_IR_NSW = 4,      /* ADD/SUB/MUL: a counter, or used only by a subscript (R22) */
+    ING_IR_PRIVATE = 8,  /* ATOMIC: private target or serial code: a plain update */
     ING_IR_VOLATILE = 16, /* LOAD: made each time, whatever was read before */
 };
 
