@@ -161,6 +161,8 @@ def _known():
 
 def _apply(given, arch):
     settings = {name: value for name, value in given.items() if name not in _options.ACCEPTED}
+    if given.get("offline_cache_cleaning_policy") == "never":
+        settings |= {"offline_cache_max_size_of_files": 0, "offline_cache_max_entries": 0}
     if arch is _arch.interp:
         settings["interp"] = True
     if arch is _arch.python:

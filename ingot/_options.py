@@ -16,10 +16,9 @@ ACCEPTED = {
     "ad_stack_experimental_enabled": True,
     "ad_stack_size": 0,
     "ad_stack_sparse_threshold_bytes": 100 << 20,
-    # Every kernel is cached; the cache bounds itself.
+    # The cache keeps within its bounds by itself; the policy "never" takes them away.
     "offline_cache_cleaning_factor": 0.25,
     "offline_cache_cleaning_policy": "lru",
-    "offline_cache_max_size_of_files": 100 << 20,
     # Passes that the reference can switch; here LLVM decides.
     "advanced_optimization": True,
     "cache_loop_invariant_global_vars": True,

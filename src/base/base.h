@@ -274,6 +274,7 @@ size_t ing_os_page(void);
     X(STORE_MISSES, "store_misses")                                                   \
     X(STORE_EVICTED, "store_evicted")                                                 \
     X(STORE_TOO_LARGE, "store_too_large") /* beyond a bound: not stored */            \
+    X(STORE_WALKS, "store_walks")         /* over all entries of a kind */            \
     X(REMOTE_HITS, "remote_hits")         /* entries that the remote layer had */     \
     X(REMOTE_MISSES, "remote_misses")                                                 \
     X(REMOTE_PUSHES, "remote_pushes") /* handed over */                               \
@@ -361,7 +362,11 @@ uint16_t ing_f64_to_f16(double d);
     X(raise_on_templated_floats, B, 0, 1, "refuse to compile a captured float in")     \
     X(random_seed, I, 0, 0, "seed of qd.random")                                       \
     X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")                           \
-    X(frozen, B, 0, 0, "raise where a kernel would have to be compiled")
+    X(frozen, B, 0, 0, "raise where a kernel would have to be compiled")               \
+    X(offline_cache_max_size_of_files, I, INT64_C(2) << 30, 0,                         \
+      "bytes that the cache on disk may take; 0 = no bound")                           \
+    X(offline_cache_max_entries, I, 100000, 0,                                         \
+      "files that the cache on disk may have; 0 = no bound")
 
 typedef enum ing_setting {
 #define X(name, type, def, code, help) ING_SET_##name,

@@ -312,6 +312,13 @@ ing_status ing_py_host_store(ing_py_host *h, ing_err *e) {
     ING_TRY(make_remote(h, e));
     ING_TRY(open_store(h, &store, e));
     if (store && h->remote) ing_store_set_remote(store, ing_remote_face(h->remote));
+    const int64_t *set = h->st->settings.at;
+    if (store)
+        ing_store_set_bounds(
+            store,
+            (ing_store_totals){
+                .entries = (uint64_t)set[ING_SET_offline_cache_max_entries],
+                .bytes = (uint64_t)set[ING_SET_offline_cache_max_size_of_files]});
     Py_BEGIN_ALLOW_THREADS ing_engine_set_store(h->engine, store);
     Py_END_ALLOW_THREADS h->store_epoch = epoch;
     return ING_OK;

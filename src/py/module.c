@@ -90,8 +90,10 @@ static int one_setting(ing_py_state *st, ing_setting k, PyObject *value, int64_t
         return bad_setting(k, type == 'B' ? "True or False" : "an integer", value);
     long long v = PyLong_AsLongLong(value);
     if (v == -1 && PyErr_Occurred()) return -1;
-    if (k != ING_SET_random_seed && (v < 0 || v > INT32_MAX))
-        return bad_setting(k, "an integer from 0 to 2147483647", value);
+    bool large = k == ING_SET_offline_cache_max_size_of_files;
+    if (k != ING_SET_random_seed && (v < 0 || (!large && v > INT32_MAX)))
+        return bad_setting(
+            k, large ? "a number of bytes" : "an integer from 0 to 2147483647", value);
     *out = type == 'B' ? v != 0 : v;
     return 0;
 }

@@ -109,7 +109,7 @@ ing_reach ing_store_open_fan(const ing_store *s, char letter, const char hex[33]
 
 ing_reach ing_store_open_kind(const ing_store *s, char letter, bool create, int *fd) {
     const char part[1][3] = {{letter, 0, 0}};
-    return open_levels(s, part, 1, create, fd);
+    return open_levels(s, part, letter ? 1 : 0, create, fd);
 }
 
 /* ---- reading: the levels above an entry stay open --------------------------------------- */

@@ -1,10 +1,11 @@
-/* Keeps a kind within bounds. Called by the writer that went past them, so that a hit
- * never pays. The order is that of last use as far as the mount tells it: the later of
+/* Keeps what kernels keep, or the values, within bounds. Called by the writer that went past
+ * them, so that a hit never pays. The order is that of last use as far as the mount tells it: the later of
  * st_atime and st_mtime, which on a mount without access times is the time of publishing
  * and under relatime is a day's coarse. We never write a time ourselves (R21).
  *
  * One process sweeps at a time; the others go on, above the bounds for a moment. It goes
- * down to nine tenths, so that one walk over n entries serves the next n/10 puts. */
+ * down to nine tenths, so that one walk over n entries serves the next n/10 puts. Below the
+ * bounds one writer a day walks all the same, for what killed ones left behind. */
 #include "store/store_int.h"
 
 #include <fcntl.h>
@@ -14,10 +15,17 @@
 
 /* Longer than any writer holds a temporary file: the largest entry at 100 kB/s. */
 static const uint64_t TEMP_AGE = 3600u * 1000000000ull;
+static const uint64_t SWEEP_EVERY = 24u * 3600u * 1000000000ull;
+
+typedef struct swept_item {
+    ing_store_item item;
+    ing_entry_kind kind;
+} swept_item;
 
 typedef struct sweep {
     const ing_store *s;
-    ing_vec(ing_store_item) items;
+    ing_entry_kind kind; /* that is being walked */
+    ing_vec(swept_item) items;
     ing_store_totals found;
     uint64_t now;
     bool lost; /* no memory for an item */
@@ -26,7 +34,7 @@ typedef struct sweep {
 static void collect(sweep *w, const ing_store_item *item) {
     w->found.entries++;
     w->found.bytes += item->bytes;
-    if (!ing_vec_push(&w->items, *item)) w->lost = true;
+    if (!ing_vec_push(&w->items, ((swept_item){*item, w->kind}))) w->lost = true;
 }
 
 static bool is_old(const sweep *w, const ing_store_item *item) {
@@ -50,7 +58,8 @@ static bool sweep_one(void *ctx, int dir, const char *name, ing_found what,
 /* Least recently used first; the key decides among equals, for the same result on every
  * machine. */
 static int by_use(const void *a, const void *b) {
-    const ing_store_item *x = a, *y = b;
+    const ing_store_item *x = &((const swept_item *)a)->item,
+                         *y = &((const swept_item *)b)->item;
     if (x->used != y->used) return x->used < y->used ? -1 : 1;
     if (x->key.hi != y->key.hi) return x->key.hi < y->key.hi ? -1 : 1;
     return x->key.lo < y->key.lo ? -1 : x->key.lo > y->key.lo;
@@ -77,14 +86,15 @@ static bool drop(const ing_store *s, ing_entry_kind kind, ing_hash128 key) {
     return gone;
 }
 
-static ing_store_totals evict(sweep *w, ing_entry_kind kind, ing_store_totals bounds) {
+static ing_store_totals evict(sweep *w, ing_store_totals bounds) {
     ing_store_totals left = w->found, goal = nine_tenths(bounds);
     if (!above(left, bounds)) return left;
     qsort(w->items.at, w->items.len, sizeof *w->items.at, by_use);
     for (uint32_t i = 0; i < w->items.len && above(left, goal); i++) {
-        if (!drop(w->s, kind, w->items.at[i].key)) continue;
+        const swept_item *x = &w->items.at[i];
+        if (!drop(w->s, x->kind, x->item.key)) continue;
         left.entries--;
-        left.bytes -= w->items.at[i].bytes;
+        left.bytes -= x->item.bytes;
     }
     return left;
 }
@@ -94,22 +104,31 @@ static uint64_t with_news(uint64_t left, uint64_t before, uint64_t after) {
     return after > before ? left + (after - before) : left;
 }
 
-static void write_back(int fd, ing_entry_kind kind, ing_store_totals left, bool known,
+static void write_back(int fd, const sweep *w, ing_store_totals left, bool known,
                        ing_store_totals before) {
-    ing_store_totals after = {0, 0};
+    ing_total after = {0}, fresh = {left, w->now};
     if (!ing_total_take(fd, ING_TOTAL_NUMBERS, 100)) return;
-    if (known && ing_total_read(fd, kind, &after)) {
-        left.entries = with_news(left.entries, before.entries, after.entries);
-        left.bytes = with_news(left.bytes, before.bytes, after.bytes);
+    if (known && ing_total_read(fd, w->kind, &after)) {
+        fresh.now.entries = with_news(left.entries, before.entries, after.now.entries);
+        fresh.now.bytes = with_news(left.bytes, before.bytes, after.now.bytes);
     }
-    ing_total_write(fd, kind, &left);
+    ing_total_write(fd, w->kind, &fresh);
+}
+
+static void walk(sweep *w, ing_entry_kind group) {
+    for (ing_entry_kind k = ING_ENTRY_IMAGE; k < ING_ENTRY_KINDS; k++) {
+        if (ing_store_group(k) != group) continue;
+        w->kind = k;
+        ing_store_scan(w->s, k, sweep_one, w);
+    }
+    w->kind = group;
 }
 
 ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals bounds,
                            ing_store_totals *removed) {
     sweep w = {.s = s, .now = ing_store_wall_ns()};
-    ing_store_totals before = {0, 0};
-    if (removed) *removed = before;
+    ing_total before = {0};
+    if (removed) *removed = before.now;
     int fd = ing_total_open(s, kind, true);
     if (fd < 0) return ING_DECLINED;
     if (!ing_total_take(fd, ING_TOTAL_SWEEP, 0)) {
@@ -117,9 +136,9 @@ ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals b
         return ING_DECLINED;
     }
     bool known = ing_total_read(fd, kind, &before);
-    ing_store_scan(s, kind, sweep_one, &w);
-    ing_store_totals left = evict(&w, kind, bounds);
-    write_back(fd, kind, left, known, before);
+    walk(&w, ing_store_group(kind));
+    ing_store_totals left = evict(&w, bounds);
+    write_back(fd, &w, left, known, before.now);
     close(fd); /* and with it both locks */
     if (removed)
         *removed = (ing_store_totals){.entries = w.found.entries - left.entries,
@@ -128,24 +147,34 @@ ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals b
     return w.lost ? ING_MEMORY : ING_OK;
 }
 
+/* A clock that was wrong by more than a day may not put it off for ever. */
+static bool is_due(uint64_t swept) {
+    uint64_t now = ing_store_wall_ns();
+    return (now > swept ? now - swept : swept - now) > SWEEP_EVERY;
+}
+
+void ing_store_set_bounds(ing_store *s, ing_store_totals bounds) {
+    s->bounds = bounds;
+}
+
 ing_status ing_store_put_within(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                                 const void *p, size_t n, ing_store_totals bounds) {
     uint64_t old = 0, size = (uint64_t)n + ING_STORE_TRAILER;
-    ing_store_totals now = {0, 0};
+    ing_total now = {0};
     if (n > ING_STORE_MAX_ENTRY || (bounds.bytes && size > bounds.bytes)) {
         ing_store_count(s, ING_COUNT_STORE_TOO_LARGE);
         return ING_DECLINED;
     }
     int total = ing_total_begin(s, kind);
     bool replaced = ing_store_size(s, kind, key, &old);
-    ing_status put = ing_store_put(s, kind, key, p, n);
+    ing_status put = ing_store_publish(s, kind, key, p, n);
     if (put != ING_OK) {
         if (total >= 0) close(total);
         return put;
     }
     int64_t more = (int64_t)size - (int64_t)(old < INT64_MAX ? old : 0);
     if (ing_total_end(s, kind, total, replaced ? 0 : 1, more, &now) &&
-        above(now, bounds))
+        (above(now.now, bounds) || is_due(now.swept)))
         ing_store_sweep(s, kind, bounds, NULL);
     return ING_OK;
 }

@@ -45,7 +45,7 @@ static bool classify(const char *name, ing_found *what, ing_hash128 *key) {
     return true;
 }
 
-static bool scan_fan(int fan, ing_scan_see *see, void *ctx) {
+static bool scan_fan(const ing_store *s, int fan, ing_scan_see *see, void *ctx) {
     int fd = openat(fan, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     struct dirent *d;
@@ -60,7 +60,8 @@ static bool scan_fan(int fan, ing_scan_see *see, void *ctx) {
         struct stat st;
         if (!classify(d->d_name, &what, &key)) continue;
         if (fstatat(fan, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        if (S_ISREG(st.st_mode) && st.st_uid == geteuid())
+        bool ours = st.st_uid == geteuid() || (s->read_only && st.st_uid == 0);
+        if (S_ISREG(st.st_mode) && ours)
             more = see(ctx, fan, d->d_name, what, &st, key);
     }
     closedir(dir);
@@ -72,12 +73,13 @@ ing_status ing_store_scan(const ing_store *s, ing_entry_kind kind, ing_scan_see 
     static const char digit[] = "0123456789abcdef";
     char letter = ing_store_letter(kind), hex[33] = {0};
     bool more = letter != 0;
+    ing_store_count(s, ING_COUNT_STORE_WALKS);
     for (int i = 0; i < 256 && more; i++) {
         int fan = -1;
         hex[0] = digit[i >> 4];
         hex[1] = digit[i & 15];
         ing_reach r = ing_store_open_fan(s, letter, hex, false, &fan);
-        if (r == ING_REACH_OK) more = scan_fan(fan, see, ctx);
+        if (r == ING_REACH_OK) more = scan_fan(s, fan, see, ctx);
         if (r == ING_REACH_FOREIGN || r == ING_REACH_FAILED) ing_store_declined(s, r);
         if (fan >= 0) close(fan);
     }
@@ -143,6 +145,7 @@ static bool remove_entry(ing_store *s, ing_entry_kind kind, ing_hash128 key,
     char hex[33];
     struct stat st = {0};
     int dir = -1;
+    if (s->read_only) return false;
     ing_hash_hex(key, hex);
     bool found = stat_entry(s, kind, key, &st, &dir) &&
                  (!seen || (st.st_ino == seen->st_ino && st.st_dev == seen->st_dev));
@@ -162,8 +165,10 @@ bool ing_store_remove(ing_store *s, ing_entry_kind kind, ing_hash128 key) {
 ing_store_health ing_store_verify(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                                   bool heal) {
     ing_counters n = {{0}};
-    ing_store probe = {
-        .dir = s->dir, .counters = &n, .fds = s->fds}; /* why it was a miss */
+    ing_store probe = {.dir = s->dir, /* why it was a miss */
+                       .counters = &n,
+                       .fds = s->fds,
+                       .read_only = s->read_only};
     ing_bytes payload;
     struct stat seen = {0};
     int dir = -1;

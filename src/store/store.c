@@ -50,9 +50,6 @@ static bool is_shared(const ing_store *s, ing_entry_kind kind) {
             kind == ING_ENTRY_INDEX || kind == ING_ENTRY_ALIAS);
 }
 
-static ing_status put_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                           const void *p, size_t n);
-
 /* After a miss: true when the remote had it and it is now an entry of the directory. */
 static bool pull(ing_store *s, ing_entry_kind kind, ing_hash128 key) {
     if (!is_shared(s, kind)) return false;
@@ -60,7 +57,7 @@ static bool pull(ing_store *s, ing_entry_kind kind, ing_hash128 key) {
     ing_bytes_init(&b);
     bool ok =
         s->remote.fetch(s->remote.self, ing_store_letter(kind), key, &b) && !b.failed;
-    ok = ok && put_here(s, kind, key, b.at, b.len) == ING_OK;
+    ok = ok && ing_store_put_within(s, kind, key, b.at, b.len, s->bounds) == ING_OK;
     ing_bytes_fini(&b);
     return ok;
 }
@@ -225,8 +222,8 @@ static bool publish(int dir, const char *hex, const void *p, size_t n,
     return ok;
 }
 
-static ing_status put_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                           const void *p, size_t n) {
+ing_status ing_store_publish(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                             const void *p, size_t n) {
     char hex[33], letter = ing_store_letter(kind);
     uint8_t trailer[ING_STORE_TRAILER];
     int dir = -1;
@@ -246,7 +243,7 @@ static ing_status put_here(ing_store *s, ing_entry_kind kind, ing_hash128 key,
 
 ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                          const void *p, size_t n) {
-    ing_status status = put_here(s, kind, key, p, n);
+    ing_status status = ing_store_put_within(s, kind, key, p, n, s->bounds);
     if (is_shared(s, kind))
         s->remote.push(s->remote.self, ing_store_letter(kind), key, p, n);
     return status;

@@ -64,7 +64,8 @@ typedef struct ing_entry { /* a mapped, checked entry */
 ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                          ing_entry *out);
 void ing_entry_fini(ing_entry *e);
-/* Publishes; ING_DECLINED (and a counter) when the disk says no. */
+/* Publishes within the bounds of the store; ING_DECLINED (and a counter) when the disk or a
+ * bound says no. */
 ing_status ing_store_put(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                          const void *p, size_t n);
 
@@ -124,6 +125,11 @@ typedef struct ing_store_totals {
     uint64_t entries, bytes;
 } ing_store_totals;
 
+/* Kinds are counted in two groups: all that kernels keep, and values. Where a function below
+ * takes a kind, its group is meant. */
+
+/* Of what ing_store_put publishes (0 = no bound); before the store is shared. */
+void ing_store_set_bounds(ing_store *s, ing_store_totals bounds);
 /* From the counters file, O(1); counted anew when that is lost. */
 ing_status ing_store_totals_get(ing_store *s, ing_entry_kind kind,
                                 ing_store_totals *out);

@@ -19,6 +19,7 @@ struct ing_store {
     bool read_only;          /* root's or ours, and never written (R20) */
     ing_store *below;        /* the next layer, owned; only readers go there */
     ing_store_remote remote; /* of the first layer; all NULL: none */
+    ing_store_totals bounds; /* of what is put; 0 = no bound */
 };
 
 typedef struct ing_layer_want {
@@ -58,7 +59,7 @@ char ing_store_letter(ing_entry_kind kind);
 /* Opens `name` for reading, without following links, and checks it (R20). */
 ing_reach ing_store_open_file(const ing_store *s, int dir, const char *name, int *fd,
                               size_t *size);
-/* The top directory of a kind and below it one fan-out directory, made if asked for. */
+/* The top directory of a kind, made if asked for; of letter 0 the one above all kinds. */
 ing_reach ing_store_open_kind(const ing_store *s, char letter, bool create, int *fd);
 /* The one way out that is neither a hit nor a publication: counts, ING_DECLINED. */
 ing_status ing_store_declined(const ing_store *s, ing_reach r);
@@ -77,6 +78,16 @@ static inline uint64_t ing_store_get64(const uint8_t *p) {
 }
 uint64_t ing_store_wall_ns(void); /* as file times are: since 1970 */
 
+/* Writes the entry into this layer and nothing else: no totals, no remote. */
+ing_status ing_store_publish(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                             const void *p, size_t n);
+
+/* Kinds that are counted and bounded together, by the first of them: what kernels keep, or
+ * values. */
+static inline ing_entry_kind ing_store_group(ing_entry_kind kind) {
+    return kind == ING_ENTRY_VALUE ? ING_ENTRY_VALUE : ING_ENTRY_IMAGE;
+}
+
 /* ---- scan.c -------------------------------------------------------------------------- */
 
 /* What lies in a fan-out directory beside entries. */
@@ -90,23 +101,28 @@ ing_store_item ing_store_item_of(const struct stat *st, ing_hash128 key);
 bool ing_store_size(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
                     uint64_t *bytes);
 
-/* ---- total.c: the counters file and its two locks ---------------------------------------- */
+/* ---- total.c: the counters file of a group of kinds and its two locks ----------------------- */
+
+typedef struct ing_total {
+    ing_store_totals now;
+    uint64_t swept; /* when a sweep ended last, nanoseconds since 1970 */
+} ing_total;
 
 typedef enum ing_total_lock { ING_TOTAL_NUMBERS, ING_TOTAL_SWEEP } ing_total_lock;
 /* Open, or -1. Closing it gives back its locks. */
 int ing_total_open(const ing_store *s, ing_entry_kind kind, bool create);
 /* Tries for `ms` milliseconds: a stopped process must not stop the others. */
 bool ing_total_take(int fd, ing_total_lock which, int ms);
-bool ing_total_read(int fd, ing_entry_kind kind, ing_store_totals *out);
-bool ing_total_write(int fd, ing_entry_kind kind, const ing_store_totals *t);
+bool ing_total_read(int fd, ing_entry_kind kind, ing_total *out);
+bool ing_total_write(int fd, ing_entry_kind kind, const ing_total *t);
 /* Around every change. `begin` makes sure that the numbers are there before anything is
  * published, so that nobody counts what another is about to add: -1, or a descriptor for
  * `end`, which adds what changed and closes it. *now are the totals after; false: they are
  * not known. */
 int ing_total_begin(const ing_store *s, ing_entry_kind kind);
 bool ing_total_end(const ing_store *s, ing_entry_kind kind, int fd, int64_t entries,
-                   int64_t bytes, ing_store_totals *now);
-bool ing_total_count(const ing_store *s, ing_entry_kind kind, ing_store_totals *out);
+                   int64_t bytes, ing_total *now);
+bool ing_total_count(const ing_store *s, ing_entry_kind kind, ing_total *out);
 
 /* ---- lease.c --------------------------------------------------------------------------- */
 

@@ -1,11 +1,13 @@
-/* How much a kind takes on disk, kept in one small file so that a put need not walk the
- * directories. Called by put, remove and sweep. The numbers are a help, never the truth:
- * a crash between a rename and its addition makes them drift, every sweep counts anew,
- * and when the file is lost or damaged the next one who asks counts.
+/* How much a group of kinds takes on disk, kept in one small file so that a put need not
+ * walk the directories. Called by put, remove and sweep. The numbers are a help, never the
+ * truth: a crash between a rename and its addition makes them drift, every sweep counts
+ * anew, and when the file is lost or damaged the next one who asks counts.
  *
- * File <dir>/<kind letter>/total, 64 bytes, little-endian:
- *   0  8  magic "INGOTTOT"     8  8  kind    16  8  entries    24  8  bytes
- *  32 16  zero                48 16  XXH3-128 of [0, 48)
+ * File <dir>/total for what kernels keep, <dir>/d/total for values; 64 bytes, little-endian:
+ *   0  8  magic "INGOTTOT"     8  8  kind, the first of its group
+ *  16  8  entries             24  8  bytes
+ *  32  8  time of the last sweep, nanoseconds since 1970
+ *  40  8  zero                48 16  XXH3-128 of [0, 48)
  * Byte 0 is locked to change the numbers, byte 1 by the one process that sweeps. */
 #include "store/store_int.h"
 
@@ -20,9 +22,10 @@ enum { SIZE = 64, SUMMED = 48 };
 
 int ing_total_open(const ing_store *s, ing_entry_kind kind, bool create) {
     int dir = -1, flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    char letter = ing_store_letter(kind);
-    if (!letter || s->read_only ||
-        ing_store_open_kind(s, letter, create, &dir) != ING_REACH_OK)
+    bool values = kind == ING_ENTRY_VALUE;
+    if (!ing_store_letter(kind) || s->read_only ||
+        ing_store_open_kind(s, values ? ing_store_letter(kind) : 0, create, &dir) !=
+            ING_REACH_OK)
         return -1;
     int fd = openat(dir, "total", create ? flags | O_CREAT : flags, 0600);
     close(dir);
@@ -49,29 +52,31 @@ static void give_back(int fd, ing_total_lock which) {
     fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-static void fill(uint8_t out[SIZE], ing_entry_kind kind, const ing_store_totals *t) {
+static void fill(uint8_t out[SIZE], ing_entry_kind kind, const ing_total *t) {
     memset(out, 0, SIZE);
     memcpy(out, "INGOTTOT", 8);
-    ing_store_put64(out + 8, (uint64_t)kind);
-    ing_store_put64(out + 16, t->entries);
-    ing_store_put64(out + 24, t->bytes);
+    ing_store_put64(out + 8, (uint64_t)ing_store_group(kind));
+    ing_store_put64(out + 16, t->now.entries);
+    ing_store_put64(out + 24, t->now.bytes);
+    ing_store_put64(out + 32, t->swept);
     ing_hash128 sum = ing_hash(out, SUMMED);
     ing_store_put64(out + SUMMED, sum.lo);
     ing_store_put64(out + SUMMED + 8, sum.hi);
 }
 
-bool ing_total_read(int fd, ing_entry_kind kind, ing_store_totals *out) {
+bool ing_total_read(int fd, ing_entry_kind kind, ing_total *out) {
     uint8_t got[SIZE], want[SIZE];
     if (pread(fd, got, SIZE, 0) != SIZE) return false;
-    ing_store_totals t = {.entries = ing_store_get64(got + 16),
-                          .bytes = ing_store_get64(got + 24)};
+    ing_total t = {.now = {.entries = ing_store_get64(got + 16),
+                           .bytes = ing_store_get64(got + 24)},
+                   .swept = ing_store_get64(got + 32)};
     fill(want, kind, &t);
     if (memcmp(got, want, SIZE) != 0) return false;
     *out = t;
     return true;
 }
 
-bool ing_total_write(int fd, ing_entry_kind kind, const ing_store_totals *t) {
+bool ing_total_write(int fd, ing_entry_kind kind, const ing_total *t) {
     uint8_t bytes[SIZE];
     fill(bytes, kind, t);
     return pwrite(fd, bytes, SIZE, 0) == SIZE;
@@ -86,10 +91,14 @@ static bool count_one(void *ctx, const ing_store_item *item) {
     return true;
 }
 
-bool ing_total_count(const ing_store *s, ing_entry_kind kind, ing_store_totals *out) {
+bool ing_total_count(const ing_store *s, ing_entry_kind kind, ing_total *out) {
     ing_store look = *s;
-    *out = (ing_store_totals){0, 0};
-    return ing_store_each(&look, kind, count_one, out) == ING_OK;
+    bool ok = true;
+    *out = (ing_total){.swept = ing_store_wall_ns()};
+    for (ing_entry_kind k = ING_ENTRY_IMAGE; k < ING_ENTRY_KINDS; k++)
+        if (ing_store_group(k) == ing_store_group(kind))
+            ok = ing_store_each(&look, k, count_one, &out->now) == ING_OK && ok;
+    return ok;
 }
 
 static uint64_t moved(uint64_t v, int64_t by) {
@@ -98,14 +107,14 @@ static uint64_t moved(uint64_t v, int64_t by) {
 }
 
 /* With the lock on the numbers: what the file says, or what there is. */
-static bool read_or_count(const ing_store *s, ing_entry_kind kind, int fd,
-                          ing_store_totals *t, bool *counted) {
+static bool read_or_count(const ing_store *s, ing_entry_kind kind, int fd, ing_total *t,
+                          bool *counted) {
     *counted = !ing_total_read(fd, kind, t);
     return !*counted || ing_total_count(s, kind, t);
 }
 
 int ing_total_begin(const ing_store *s, ing_entry_kind kind) {
-    ing_store_totals t;
+    ing_total t;
     bool counted;
     int fd = ing_total_open(s, kind, true);
     if (fd < 0 || ing_total_read(fd, kind, &t)) return fd;
@@ -118,13 +127,14 @@ int ing_total_begin(const ing_store *s, ing_entry_kind kind) {
 }
 
 bool ing_total_end(const ing_store *s, ing_entry_kind kind, int fd, int64_t entries,
-                   int64_t bytes, ing_store_totals *now) {
-    ing_store_totals t = {0, 0};
+                   int64_t bytes, ing_total *now) {
+    ing_total t = {0};
     bool counted = false;
     bool ok = fd >= 0 && ing_total_take(fd, ING_TOTAL_NUMBERS, 100);
     ok = ok && read_or_count(s, kind, fd, &t, &counted);
     if (ok && !counted) /* else it is there to be seen */
-        t = (ing_store_totals){moved(t.entries, entries), moved(t.bytes, bytes)};
+        t.now = (ing_store_totals){moved(t.now.entries, entries),
+                                   moved(t.now.bytes, bytes)};
     ok = ok && ing_total_write(fd, kind, &t);
     if (fd >= 0) close(fd); /* and with it the lock */
     if (ok && now) *now = t;
@@ -133,9 +143,11 @@ bool ing_total_end(const ing_store *s, ing_entry_kind kind, int fd, int64_t entr
 
 ing_status ing_store_totals_get(ing_store *s, ing_entry_kind kind,
                                 ing_store_totals *out) {
+    ing_total t = {0};
     int fd = ing_total_open(s, kind, false);
-    bool ok = fd >= 0 && ing_total_read(fd, kind, out);
+    bool ok = fd >= 0 && ing_total_read(fd, kind, &t);
     if (fd >= 0) close(fd);
-    if (!ok) ok = ing_total_count(s, kind, out);
+    if (!ok) ok = ing_total_count(s, kind, &t);
+    *out = t.now;
     return ok ? ING_OK : ING_DECLINED;
 }

@@ -224,6 +224,109 @@ static void test_no_memory(void) {
     end(&f);
 }
 
+/* ---- what kernels keep: one group of kinds ------------------------------------------------ */
+
+static const ing_entry_kind KERNEL_KINDS[] = {ING_ENTRY_IMAGE, ING_ENTRY_VARIANT,
+                                              ING_ENTRY_INDEX, ING_ENTRY_ALIAS,
+                                              ING_ENTRY_NOTES};
+enum { N_KERNEL_KINDS = sizeof KERNEL_KINDS / sizeof *KERNEL_KINDS };
+
+static bool put_kind(fixture *f, uint32_t k, size_t n) {
+    static uint8_t payload[8192];
+    return ing_store_put(f->s, KERNEL_KINDS[k % N_KERNEL_KINDS], key_of(k), payload,
+                         n) == ING_OK;
+}
+
+static bool has_kind(fixture *f, uint32_t k) {
+    ing_entry got;
+    ing_status s =
+        ing_store_get(f->s, KERNEL_KINDS[k % N_KERNEL_KINDS], key_of(k), &got);
+    if (s == ING_OK) ing_entry_fini(&got);
+    return s == ING_OK;
+}
+
+static uint64_t walks(const fixture *f) {
+    return f->n.at[ING_COUNT_STORE_WALKS];
+}
+
+/* All kinds share one bound; values are counted for themselves. */
+static void test_kernel_bounds(void) {
+    fixture f;
+    ing_store_totals t = {0, 0};
+    begin(&f, "kernels");
+    ing_store_set_bounds(f.s, (ing_store_totals){.entries = 50, .bytes = 0});
+    for (uint32_t k = 0; k < 40; k++) CHECK(put(&f, k, 100, NO_BOUNDS));
+    for (uint32_t k = 0; k < 300; k++) {
+        CHECK(put_kind(&f, k, 100) && has_kind(&f, k));
+        CHECK(ing_store_totals_get(f.s, ING_ENTRY_INDEX, &t) == ING_OK);
+        CHECK(t.entries <= 50 && t.bytes == t.entries * 164);
+    }
+    CHECK(f.n.at[ING_COUNT_STORE_EVICTED] >= 250);
+    CHECK(totals_are(&f, 40, 40 * 164));
+    ing_store_set_bounds(f.s, (ing_store_totals){.bytes = 5000});
+    CHECK(put_kind(&f, 1000, 100));
+    CHECK(ing_store_totals_get(f.s, ING_ENTRY_IMAGE, &t) == ING_OK && t.bytes <= 5000);
+    CHECK(!put_kind(&f, 1001, 5000) && f.n.at[ING_COUNT_STORE_TOO_LARGE] == 1);
+    CHECK(totals_are(&f, 40, 40 * 164));
+    end(&f);
+}
+
+/* However many entries there are, a put below the bounds and a get walk nothing; past the
+ * bounds one sweep serves a tenth of them. */
+static void test_flat(uint32_t n) {
+    fixture f;
+    char name[32];
+    snprintf(name, sizeof name, "flat%u", (unsigned)n);
+    begin(&f, name);
+    ing_store_set_bounds(f.s, (ing_store_totals){.entries = n, .bytes = 0});
+    CHECK(put_kind(&f, 0, 8));
+    uint64_t first = walks(&f); /* there was no total yet */
+    CHECK(first == N_KERNEL_KINDS);
+    for (uint32_t k = 1; k < n; k++) CHECK(put_kind(&f, k, 8));
+    for (uint32_t k = 0; k < n; k += n / 10) CHECK(has_kind(&f, k));
+    CHECK(walks(&f) == first);
+    uint32_t more = n / 5 + 2; /* room for a tenth after each sweep */
+    for (uint32_t k = n; k < n + more; k++) CHECK(put_kind(&f, k, 8));
+    CHECK(walks(&f) > first && walks(&f) <= first + 3 * N_KERNEL_KINDS);
+    end(&f);
+}
+
+/* Nothing is above the bounds, and yet what a killed writer left goes within a day. */
+static void test_daily(void) {
+    fixture f;
+    char path[256], temp[256], hex[33];
+    begin(&f, "daily");
+    CHECK(put_kind(&f, 0, 8));
+    ing_hash_hex(key_of(0), hex);
+    snprintf(temp, sizeof temp, "%s/i/%.2s/%s.0123456789abcdef.tmp", f.dir, hex, hex);
+    write_file(temp, "x", 1);
+    time_t now = time(NULL);
+    set_times(temp, now - 7200, now - 7200);
+    CHECK(put_kind(&f, 5, 8) && exists(temp));
+    snprintf(path, sizeof path, "%s/total", f.dir);
+    uint8_t bytes[64];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && read(fd, bytes, 64) == 64);
+    if (fd >= 0) close(fd);
+    static const int64_t days[] = {-2, 2}; /* a clock may have been ahead */
+    for (int i = 0; i < 2; i++) {
+        uint64_t swept = (uint64_t)(now + days[i] * 86400) * 1000000000u;
+        for (int b = 0; b < 8; b++) bytes[32 + b] = (uint8_t)(swept >> 8 * b);
+        ing_hash128 sum = ing_hash(bytes, 48);
+        for (int b = 0; b < 8; b++) {
+            bytes[48 + b] = (uint8_t)(sum.lo >> 8 * b);
+            bytes[56 + b] = (uint8_t)(sum.hi >> 8 * b);
+        }
+        write_file(path, bytes, 64);
+        write_file(temp, "x", 1);
+        set_times(temp, now - 7200, now - 7200);
+        CHECK(put_kind(&f, 5, 8) && !exists(temp));
+        uint64_t before = walks(&f);
+        CHECK(put_kind(&f, 5, 8) && walks(&f) == before);
+    }
+    end(&f);
+}
+
 /* ---- verification -------------------------------------------------------------------------- */
 
 typedef struct seen {
@@ -324,6 +427,11 @@ int main(void) {
     test_hits_do_nothing();
     test_left_overs();
     test_no_memory();
+    test_kernel_bounds();
+    test_flat(10);
+    test_flat(1000);
+    if (getenv("INGOT_STRESS")) test_flat(100000);
+    test_daily();
     test_verify();
     test_processes();
     CHECK(open_descriptors() == descriptors);
