@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-enum { INDEX_VERSION = 2, MAX_VARIANTS = 1 << 20 };
 enum {
     TAG_REVISION = 1,
     TAG_PYTHON,
@@ -126,43 +125,16 @@ static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
     return ING_OK;
 }
 
-typedef ing_vec(ing_hash128) key_list;
-
-static ing_status read_keys(ing_reader *r, key_list *keys) {
-    uint32_t n = ing_reader_count(r, 16);
-    if (n > MAX_VARIANTS || !ing_vec_reserve(keys, n)) return ING_DECLINED;
-    for (uint32_t i = 0; i < n; i++) {
-        ing_hash128 key = {ing_reader_u64(r), 0};
-        key.hi = ing_reader_u64(r);
-        keys->at[keys->len++] = key;
-    }
-    return r->failed ? ING_DECLINED : ING_OK;
-}
-
 /* Reads a layer's index into a new tree; ING_DECLINED when it has none of use. */
 static ing_status index_of_layer(ing_store *store, uint32_t layer, ing_hash128 address,
-                                 ing_paths *paths, ing_tree *tree, key_list *keys) {
+                                 ing_paths *paths, ing_tree *tree,
+                                 ing_index_keys *keys) {
     ing_bytes b;
     ing_bytes_init(&b);
     ing_status s = ing_store_read_layer(store, layer, ING_ENTRY_INDEX, address, &b);
-    ing_reader r = ing_reader_of(b.at, b.len);
-    if (s == ING_OK && ing_reader_u32(&r) != INDEX_VERSION) s = ING_DECLINED;
-    if (s == ING_OK) s = read_keys(&r, keys);
-    if (s == ING_OK) s = ing_tree_read(&r, paths, keys->len, tree);
-    if (s == ING_OK && r.at != r.end) s = ING_DECLINED;
+    if (s == ING_OK) s = ing_index_read(b.at, b.len, paths, tree, keys);
     ing_bytes_fini(&b);
     return s;
-}
-
-static void index_write(const ing_paths *paths, const ing_tree *tree,
-                        const key_list *keys, ing_bytes *out) {
-    ing_bytes_u32(out, INDEX_VERSION);
-    ing_bytes_u32(out, keys->len);
-    for (uint32_t i = 0; i < keys->len; i++) {
-        ing_bytes_u64(out, keys->at[i].lo);
-        ing_bytes_u64(out, keys->at[i].hi);
-    }
-    ing_tree_write(tree, paths, out);
 }
 
 /* A variant's entry. */
@@ -188,7 +160,7 @@ static ing_status trace_get(ing_store *store, ing_hash128 key, ing_paths *paths,
     return ING_OK;
 }
 
-static uint32_t key_place(const key_list *keys, ing_hash128 key) {
+static uint32_t key_place(const ing_index_keys *keys, ing_hash128 key) {
     uint32_t i = 0;
     while (i < keys->len && !ing_hash_eq(keys->at[i], key)) i++;
     return i;
@@ -199,7 +171,7 @@ typedef struct index_parts {
     ing_store *store;
     ing_paths *paths;
     ing_tree *tree;
-    key_list *keys;
+    ing_index_keys *keys;
 } index_parts;
 
 static ing_status parts_trace(void *self, uint32_t variant, ing_trace *out) {
@@ -224,11 +196,11 @@ static void parts_add(index_parts *x, ing_hash128 key) {
 /* What the layers know of an address, in one new tree; ING_DECLINED: nothing. Whoever
  * extends it publishes the whole, so variants are moved over once. */
 static ing_status index_read(ing_store *store, ing_hash128 address, ing_paths *paths,
-                             ing_tree *tree, key_list *keys) {
+                             ing_tree *tree, ing_index_keys *keys) {
     index_parts all = {store, paths, tree, keys};
     ing_status found = ING_DECLINED;
     for (uint32_t i = 0; i < ing_store_layers(store); i++) {
-        key_list more = {0};
+        ing_index_keys more = {0};
         ing_tree *part = ing_tree_new();
         ing_status s =
             part ? index_of_layer(store, i, address, paths, part, &more) : ING_DECLINED;
@@ -257,7 +229,7 @@ ing_status ing_py_disk_trace(ing_py_kernel *k, ing_hash128 key, ing_trace *out) 
 /* The kernel's tree becomes the one on disk, its leaves not loaded yet. */
 static ing_status adopt_index(ing_py_kernel *k, ing_store *store, ing_hash128 address,
                               ing_err *e) {
-    key_list keys = {0};
+    ing_index_keys keys = {0};
     ing_tree *tree = ing_tree_new();
     if (!tree)
         return ing_fail(e, ING_MEMORY, "no memory for the kernel's decision tree");
@@ -389,7 +361,7 @@ typedef struct index_file {
     ing_store *store;
     ing_paths paths;
     ing_tree *tree;
-    key_list keys;
+    ing_index_keys keys;
 } index_file;
 
 static bool index_init(index_file *x, ing_store *store) {
@@ -439,7 +411,7 @@ static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address
         index_fini(&x);
         ok = index_init(&x, store) && index_add(&x, k, v, key) == ING_OK;
     }
-    if (ok) index_write(&x.paths, x.tree, &x.keys, &out);
+    if (ok) ing_index_write(x.tree, &x.paths, &x.keys, &out);
     ok = ok && !out.failed &&
          ing_store_put(store, ING_ENTRY_INDEX, address, out.at, out.len) == ING_OK;
     ing_bytes_fini(&out);

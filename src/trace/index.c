@@ -7,12 +7,13 @@
  *   trace   u32 questions, each u32 path, u32 ask, u64 lo, u64 hi of the answer
  *   tree    paths; u32 nodes, each u32 path (0: a leaf), u32 ask, u32 variant; u32 edges
  *           sorted by (from, answer), each u32 from, u32 to (above from), u64 lo, u64 hi;
- *           numbers from 1 */
+ *           numbers from 1
+ *   index   u32 version, u32 variants, each u64 lo, u64 hi of its key; tree */
 #include "trace/trace_int.h"
 
 #include <string.h>
 
-enum { MAX_ATOM = 1 << 16 };
+enum { MAX_ATOM = 1 << 16, INDEX_VERSION = 2, MAX_VARIANTS = 1 << 20 };
 
 /* ---- paths ------------------------------------------------------------------------------ */
 
@@ -243,4 +244,37 @@ ing_status ing_tree_read(ing_reader *r, ing_paths *paths, uint32_t n_variants,
     if (s == ING_OK) s = read_edges(r, t);
     ing_vec_fini(&map);
     return s;
+}
+
+/* ---- indexes -------------------------------------------------------------------------------- */
+
+void ing_index_write(const ing_tree *t, const ing_paths *paths,
+                     const ing_index_keys *keys, ing_bytes *out) {
+    ing_bytes_u32(out, INDEX_VERSION);
+    ing_bytes_u32(out, keys->len);
+    for (uint32_t i = 0; i < keys->len; i++) {
+        ing_bytes_u64(out, keys->at[i].lo);
+        ing_bytes_u64(out, keys->at[i].hi);
+    }
+    ing_tree_write(t, paths, out);
+}
+
+static ing_status read_keys(ing_reader *r, ing_index_keys *keys) {
+    uint32_t n = ing_reader_count(r, 16);
+    if (n > MAX_VARIANTS || !ing_vec_reserve(keys, n)) return ING_DECLINED;
+    for (uint32_t i = 0; i < n; i++) {
+        ing_hash128 key = {ing_reader_u64(r), 0};
+        key.hi = ing_reader_u64(r);
+        keys->at[keys->len++] = key;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
+ing_status ing_index_read(const uint8_t *p, size_t n, ing_paths *paths, ing_tree *t,
+                          ing_index_keys *keys) {
+    ing_reader r = ing_reader_of(p, n);
+    if (ing_reader_u32(&r) != INDEX_VERSION) return ING_DECLINED;
+    ING_TRY(read_keys(&r, keys));
+    ING_TRY(ing_tree_read(&r, paths, keys->len, t));
+    return r.at == r.end ? ING_OK : ING_DECLINED;
 }
