@@ -3,29 +3,18 @@
  * LLVM can end the process it runs in; here nothing of LLVM is loaded. Must never block
  * while the lock is held, raise SIGPIPE, or wait for a process that is not its child.
  *
- * Wire format, version 1. One socket per helper, its descriptor 3. Each message is a header
- * of 16 bytes, little-endian, then `options` and `body`:
- *
- *   0  4  magic "INGH"
- *   4  2  version, 1
- *   6  2  kind: 1 compile (parent), 2 object, 3 error (helper)
- *   8  4  bytes of options: a text line for kind 1, else 0
- *  12  4  bytes of body: IR text, object, or the text of the error
- *
- * One answer per request, in order; both parts together are at most 64 MiB. Closing the
- * socket is the only way in which the parent says that it has finished: the helper ends
- * even in the middle of a compile. A helper without work ends by itself after a minute;
- * one that has not answered within the time limit is killed.
+ * Closing the socket is the only way in which the parent says that it has finished: the
+ * helper ends even in the middle of a compile. A helper without work ends by itself after a
+ * minute; one that has not answered within the time limit is killed.
  *
  *  H1 A slot is touched without the lock only by the thread that made it BUSY.
  *  H2 A child is waited for by its pid only, and killed only while waitpid says that it is
  *     still ours: the host program may have reaped it, and the number be reused.
  *  H3 Every descriptor is close-on-exec; a helper gets its own socket and output file. */
-#include "compile/compile.h"
+#include "compile/compile_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -40,13 +29,7 @@
 extern char **environ;
 
 enum {
-    HEADER_BYTES = 16,
-    VERSION = 1,
-    KIND_COMPILE = 1,
-    KIND_OBJECT = 2,
-    KIND_ERROR = 3,
     CHANNEL_FD = 3, /* in the helper */
-    MAX_BYTES = 64 << 20,
     MAX_HELPERS = 256,
     OUTPUT_SHOWN = 600, /* bytes of what a dead helper printed that reach the user */
 };
@@ -55,11 +38,9 @@ typedef enum slot_state { EMPTY, IDLE, BUSY } slot_state;
 
 typedef struct slot {
     slot_state state;
-    pid_t pid;    /* 0 = no process */
-    int fd;       /* our end of the socket */
-    int output;   /* file that its stdout and stderr go to, -1 = none */
-    uint64_t end; /* when the request under way must be answered, 0 = whenever */
-    bool late;    /* it was not */
+    pid_t pid;     /* 0 = no process */
+    ing_wire wire; /* our end of the socket */
+    int output;    /* file that its stdout and stderr go to, -1 = none */
 } slot;
 
 struct ing_helpers {
@@ -98,7 +79,7 @@ static void init_slots(ing_helpers *h) {
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->freed, NULL);
     for (uint32_t i = 0; i < h->n; i++)
-        h->slots[i] = (slot){.state = EMPTY, .fd = -1, .output = -1};
+        h->slots[i] = (slot){.state = EMPTY, .wire = {.fd = -1}, .output = -1};
 }
 
 ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters) {
@@ -122,9 +103,9 @@ ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters
 }
 
 static void close_fds(slot *s) {
-    if (s->fd >= 0) close(s->fd);
+    if (s->wire.fd >= 0) close(s->wire.fd);
     if (s->output >= 0) close(s->output);
-    s->fd = s->output = -1;
+    s->wire.fd = s->output = -1;
 }
 
 /* Ends the process and collects it (H2). Returns the wait status, or -1 when somebody
@@ -237,7 +218,7 @@ static ing_status start(ing_helpers *h, slot *s, ing_err *e) {
         return ing_fail(e, ING_COMPILE, "cannot start the compiler (%s): %s",
                         h->argv[0], strerror(rc));
     }
-    s->fd = pair[0];
+    s->wire.fd = pair[0];
     s->output = output;
     pthread_mutex_lock(&h->lock);
     s->pid = pid;
@@ -250,7 +231,7 @@ static ing_status start(ing_helpers *h, slot *s, ing_err *e) {
 
 /* An idle helper says nothing; anything readable is the end of it. */
 static bool still_there(const slot *s) {
-    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    struct pollfd p = {.fd = s->wire.fd, .events = POLLIN};
     return poll(&p, 1, 0) == 0;
 }
 
@@ -287,101 +268,6 @@ static void give_back(ing_helpers *h, slot *s) {
     s->state = s->pid > 0 ? IDLE : EMPTY;
     pthread_cond_signal(&h->freed);
     pthread_mutex_unlock(&h->lock);
-}
-
-/* ---- talking ---------------------------------------------------------------------------------- */
-
-/* Waits until the helper can be read from or written to; false when its time is over. */
-static bool ready(slot *s, short events) {
-    struct pollfd p = {.fd = s->fd, .events = events};
-    for (;;) {
-        uint64_t now = s->end ? ing_os_now_ns() : 0;
-        s->late = s->end && now >= s->end;
-        if (s->late) return false;
-        uint64_t left = s->end ? (s->end - now) / 1000000 + 1 : 0;
-        int ms = !s->end ? -1 : left > INT_MAX ? INT_MAX : (int)left;
-        int n = poll(&p, 1, ms);
-        if (n > 0) return true;
-        if (n < 0 && errno != EINTR) return false;
-    }
-}
-
-static bool send_all(slot *s, const void *p, size_t n) {
-    const uint8_t *at = p;
-    while (n > 0) {
-        if (!ready(s, POLLOUT)) return false;
-        ssize_t k = send(s->fd, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (k < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (k <= 0) return false;
-        at += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
-static bool recv_all(slot *s, void *p, size_t n) {
-    uint8_t *at = p;
-    while (n > 0) {
-        if (!ready(s, POLLIN)) return false;
-        ssize_t k = recv(s->fd, at, n, MSG_DONTWAIT);
-        if (k < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (k <= 0) return false;
-        at += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
-static void put_le(uint8_t *p, uint32_t v, int bytes) {
-    for (int i = 0; i < bytes; i++) p[i] = (uint8_t)(v >> 8 * i);
-}
-
-static uint32_t get_le(const uint8_t *p, int bytes) {
-    uint32_t v = 0;
-    for (int i = 0; i < bytes; i++) v |= (uint32_t)p[i] << 8 * i;
-    return v;
-}
-
-static bool send_request(slot *s, const char *options, const uint8_t *ir, size_t n) {
-    uint8_t head[HEADER_BYTES] = "INGH";
-    size_t n_options = strlen(options);
-    put_le(head + 4, VERSION, 2);
-    put_le(head + 6, KIND_COMPILE, 2);
-    put_le(head + 8, (uint32_t)n_options, 4);
-    put_le(head + 12, (uint32_t)n, 4);
-    return send_all(s, head, sizeof head) && send_all(s, options, n_options) &&
-           send_all(s, ir, n);
-}
-
-/* One request and its answer. ING_DECLINED: the helper is gone, or late, or talks nonsense;
- * the slot still holds what is left of it. */
-static ing_status exchange(slot *s, const char *options, const uint8_t *ir, size_t n,
-                           ing_bytes *object, ing_err *e) {
-    uint8_t head[HEADER_BYTES];
-    if (!send_request(s, options, ir, n) || !recv_all(s, head, sizeof head))
-        return ING_DECLINED;
-    uint32_t kind = get_le(head + 6, 2), size = get_le(head + 12, 4);
-    bool known = kind == KIND_OBJECT || kind == KIND_ERROR;
-    if (memcmp(head, "INGH", 4) != 0 || get_le(head + 4, 2) != VERSION || !known ||
-        get_le(head + 8, 4) != 0 || size > MAX_BYTES)
-        return ING_DECLINED;
-    ing_bytes answer;
-    ing_bytes_init(&answer);
-    ing_bytes *to = kind == KIND_OBJECT ? object : &answer;
-    ing_status r = ING_OK;
-    if (!ing_bytes_reserve(to, size + (size_t)1)) {
-        to->failed = true;
-        r = ING_DECLINED; /* the answer stays unread: this helper is of no more use */
-    } else if (!recv_all(s, to->at + to->len, size)) {
-        r = ING_DECLINED;
-    } else {
-        to->len += size;
-        to->at[to->len] = 0;
-        if (kind == KIND_ERROR)
-            r = ing_fail(e, ING_COMPILE, "%s", (const char *)answer.at);
-    }
-    ing_bytes_fini(&answer);
-    return r;
 }
 
 /* ---- what the user reads about a helper that died ----------------------------------------------- */
@@ -434,7 +320,7 @@ static ing_status report_late(ing_helpers *h, slot *s, ing_err *e) {
 
 static ing_status report_death(ing_helpers *h, slot *s, ing_err *e) {
     char how[96], printed[OUTPUT_SHOWN + 1];
-    if (s->late) return report_late(h, s, e);
+    if (s->wire.late) return report_late(h, s, e);
     let_it_end(s);
     read_output(s->output, printed);
     describe(drop(h, s), how, sizeof how);
@@ -448,20 +334,21 @@ static ing_status report_death(ing_helpers *h, slot *s, ing_err *e) {
 static ing_status attempt(ing_helpers *h, slot *s, const char *options,
                           const uint8_t *ir, size_t n, ing_bytes *object, ing_err *e) {
     if (s->pid <= 0) ING_TRY(start(h, s, e));
-    s->late = false;
-    s->end = h->seconds ? ing_os_now_ns() + h->seconds * (uint64_t)1000000000 : 0;
-    return exchange(s, options, ir, n, object, e);
+    s->wire.late = false;
+    s->wire.end = h->seconds ? ing_os_now_ns() + h->seconds * (uint64_t)1000000000 : 0;
+    if (!ing_wire_ask(&s->wire, options, ir, n)) return ING_DECLINED;
+    return ing_wire_answer(&s->wire, object, e);
 }
 
 ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir,
                                size_t n, ing_bytes *object, ing_err *e) {
     size_t keep = object->len;
-    if (n > MAX_BYTES || strlen(options) > MAX_BYTES - n)
+    if (n > ING_WIRE_MAX || strlen(options) > ING_WIRE_MAX - n)
         return ing_fail(e, ING_COMPILE,
                         "kernel too large: %zu bytes of code to compile", n);
     slot *s = take(h);
     ing_status r = attempt(h, s, options, ir, n, object, e);
-    if (r == ING_DECLINED && !object->failed && !s->late && !h->lingers) {
+    if (r == ING_DECLINED && !object->failed && !s->wire.late && !h->lingers) {
         if (h->counters) ing_count(h->counters, ING_COUNT_HELPER_RETRIES);
         drop(h, s);
         object->len = keep;

@@ -1,0 +1,21 @@
+/* compile, for itself: the wire between this process and its helpers (wire.c). */
+#ifndef ING_COMPILE_INT_H
+#define ING_COMPILE_INT_H
+
+#include "compile/compile.h"
+
+enum { ING_WIRE_MAX = 64 << 20 }; /* bytes of a message */
+
+typedef struct ing_wire {
+    int fd;       /* a socket; -1 = none */
+    uint64_t end; /* when the request under way must be answered, 0 = whenever */
+    bool late;    /* it was not */
+} ing_wire;
+
+/* False: the other end is gone, or late. */
+bool ing_wire_ask(ing_wire *w, const char *options, const uint8_t *body, size_t n);
+/* Appends what was answered. ING_COMPILE: the other end's error. ING_DECLINED: it is gone, or
+ * late, or talks nonsense; or there is no memory (`object` has failed). */
+ing_status ing_wire_answer(ing_wire *w, ing_bytes *object, ing_err *e);
+
+#endif
