@@ -24,14 +24,14 @@ SOURCES := $(shell find src ingot tools/revision.py tools/exports.map -type f \
 	-o -name meson.build -o -name '*.map' -o -name py.typed \) 2>/dev/null)
 SAY := @printf '%s\n'
 
-.PHONY: demo test stress bench asan tsan tidy inplace machine setup clean help
+.PHONY: demo test stress bench asan tsan tidy fuzz inplace machine setup clean help
 .DEFAULT_GOAL := help
 
 help:
 	$(SAY) 'make demo    set up a local venv, run a simulation, write out/demo.png and .gif' \
 	       'make test    set up a local venv, run every test' \
 	       '' \
-	       'for developers: stress bench asan tsan tidy inplace clean (CONTRIBUTING.md)'
+	       'for developers: stress fuzz bench asan tsan tidy inplace clean (CONTRIBUTING.md)'
 
 demo: $(INSTALLED)
 	@$(PY) examples/demo.py
@@ -46,6 +46,10 @@ bench: $(INSTALLED)
 	@$(PY) bench/compute.py
 	@$(PY) bench/launch.py
 	@$(PY) bench/start.py
+
+# FUZZ_SECONDS of each reader of foreign bytes, 600 unless told otherwise. Needs clang.
+fuzz: $(INSTALLED)
+	@$(PY) tools/run_fuzz.py --jobs $(JOBS)
 
 asan tsan: $(READY)
 	@$(PY) tools/run_tests.py --jobs $(JOBS) --only $@

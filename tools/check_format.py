@@ -23,7 +23,7 @@ def find_clang_format():
 
 
 def c_files(root):
-    for folder in ("src", "tests/c"):
+    for folder in ("src", "tests/c", "tests/fuzz"):
         for path in sorted((root / folder).rglob("*.[ch]")):
             yield path
 

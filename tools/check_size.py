@@ -18,7 +18,7 @@ MAX_FILE = 1000
 # Path, or path:function -> why it may be longer.
 EXEMPT = {}
 
-FOLDERS = ("src", "tests/c", "ingot", "tools", "bench", "examples", "tests/py")
+FOLDERS = ("src", "tests/c", "tests/fuzz", "ingot", "tools", "bench", "examples", "tests/py")
 NOT_FUNCTION = re.compile(r"^(typedef\b|struct\b[^()]*\{|enum\b[^()]*\{|union\b[^()]*\{|.*=\s*\{)")
 NAME = re.compile(r"(\w+)\s*\(")
 
