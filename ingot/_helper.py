@@ -17,6 +17,7 @@ HEADER = "<4sHHII"
 HEADER_BYTES = 16
 CHANNEL = 3
 MAX_BYTES = 64 << 20
+LONG_TEXT = 300_000
 IDLE_SECONDS = 60.0
 
 MISSING = "compiling needs llvmlite: pip install llvmlite"
@@ -72,6 +73,7 @@ class Compiler:
         # gives no faster code on x86-64.
         llvm.set_option("ingot", "-disable-lsr")
         self.machines = {}
+        self.sinking = True
 
     def machine(self, cpu, level):
         key = cpu, level
@@ -82,7 +84,16 @@ class Compiler:
             )
         return self.machines[key]
 
+    def sink(self, on):
+        """Whether instructions move down to the only block that uses them. One of a long row
+        of blocks does so a block at a time, which takes time with the square of their number:
+        5 of 6 s for 100 calls of functions that can stop."""
+        if on != self.sinking:
+            self.llvm.set_option("ingot", f"-instcombine-code-sinking={int(on)}")
+            self.sinking = on
+
     def compile(self, options, text):
+        self.sink(len(text) < LONG_TEXT)
         level = min(max(int(options.get("level", "2")), 0), 3)
         machine = self.machine(options.get("cpu", "x86-64-v2"), level)
         module = self.llvm.parse_assembly(text)

@@ -130,10 +130,10 @@ def _svd(A):
     B = A * down
     V = Matrix.identity(A.dtype, n)
     turned = 1
-    sweep = 0
-    while turned > 0 and sweep < _SWEEPS:
+    for _ in range(_SWEEPS):
+        if turned == 0:
+            break
         turned = 0
-        sweep += 1
         for p in static(range(n - 1)):
             for q in static(range(p + 1, n)):
                 turned += _turn_columns(B, V, p, q)
@@ -232,10 +232,10 @@ def _sym_eig(A):
     V = Matrix.identity(A.dtype, n)
     e = Vector.zero(A.dtype, n)
     turned = 1
-    sweep = 0
-    while turned > 0 and sweep < _SWEEPS:
+    for _ in range(_SWEEPS):
+        if turned == 0:
+            break
         turned = 0
-        sweep += 1
         if static(n <= 3):
             for p in static(range(n - 1)):
                 for q in static(range(p + 1, n)):

@@ -304,8 +304,7 @@ ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes
     if (m->tasks.len != 1)
         return ing_fail(e, ING_INTERNAL, "gen: %u tasks in the module, not one",
                         m->tasks.len);
-    ing_gen g = {.m = m, .o = o, .out = out, .e = e};
-    g.fmf = o->fast_math ? "reassoc nsz contract " : "";
+    ing_gen g = {.m = m, .o = o, .out = out, .e = e, .fmf = ""};
     ing_bytes_init(&g.entry);
     ing_bytes_init(&g.body);
     ing_arena_init(&g.arena);

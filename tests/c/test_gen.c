@@ -149,6 +149,30 @@ static void test_long_loops(void) {
     expect_scalar(90, 70, 1);
 }
 
+/* saxpy with `n` more sums in its block; to be freed with ing_free. */
+static char *long_sum(int n) {
+    const char *end = strstr(saxpy, "    store");
+    ing_bytes ir;
+    ing_bytes_init(&ir);
+    ing_bytes_put(&ir, saxpy, (size_t)(end - saxpy));
+    ing_bytes_puts(&ir, "%s0 = add %s, %v\n");
+    for (int k = 1; k < n; k++)
+        ing_bytes_printf(&ir, "%%s%d = add %%s%d, %%v\n", k, k - 1);
+    ing_bytes_printf(&ir, "store %%q, %%s%d\n  }\n", n - 1);
+    ing_bytes_puts(&ir, strstr(saxpy, "}\nrun"));
+    return ing_bytes_take(&ir);
+}
+
+/* Sums of long blocks keep their order (F4), those of others need not. */
+static void test_long_blocks(void) {
+    char *some = long_sum(4000), *many = long_sum(4200);
+    expect(some, true, "fadd reassoc nsz contract", 4001, NULL);
+    expect(many, true, "fadd nsz contract", 4201, "reassoc", 0, NULL);
+    expect(many, false, "fadd float", 4201, NULL);
+    ing_free(some);
+    ing_free(many);
+}
+
 /* Only what can run long polls, and only what can stop returns a status. */
 static void test_polls(void) {
 #define LOOPS(n, inner)                                                              \
@@ -272,11 +296,18 @@ static void test_vectorised(void) {
     ing_err e;
     ing_bytes_init(&object);
     ing_err_init(&e);
-    char *text = text_of(saxpy, true);
-    CHECK(ing_helpers_compile(h, "level=2 cpu=x86-64-v3 fast=1", (const uint8_t *)text,
-                              strlen(text), &object, &e) == ING_OK);
-    CHECK(count_ymm_fma(object.at, object.len) >= 4);
-    ing_free(text);
+    char *ir =
+        long_sum(5000); /* a long text before and after, which other options are for */
+    char *text[] = {text_of(ir, true), text_of(saxpy, true), text_of(ir, true)};
+    for (int i = 0; i < 3; i++) {
+        object.len = 0;
+        CHECK(ing_helpers_compile(h, "level=2 cpu=x86-64-v3 fast=1",
+                                  (const uint8_t *)text[i], strlen(text[i]), &object,
+                                  &e) == ING_OK);
+        if (i == 1) CHECK(count_ymm_fma(object.at, object.len) >= 4);
+        ing_free(text[i]);
+    }
+    ing_free(ir);
     ing_err_fini(&e);
     ing_bytes_fini(&object);
     ing_helpers_free(h);
@@ -288,6 +319,7 @@ int main(void) {
     test_vector_math();
     test_metadata();
     test_long_loops();
+    test_long_blocks();
     test_polls();
     test_division();
     test_errors();
