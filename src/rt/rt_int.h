@@ -25,8 +25,9 @@
  * alone, 26 to 104 us a time when another thread computes in Python (CPython 3.11). */
 #define RELEASE_UNITS     (20u * UNITS_PER_US)
 #define RELEASE_NS        20000u
-/* Work handed out at once: taking a piece costs 18 to 76 ns, so 40 us keeps that under
- * 0.2 %, and under 4 % when vectorised code beats the estimate twenty times over. */
+/* The least work handed out at once, as long as there is plenty: taking a piece costs 18 to
+ * 76 ns, and calling the task for it some 50 ns, so 40 us keeps that under 0.3 %, and under
+ * 6 % when vectorised code beats the estimate twenty times over. */
 #define PIECE_UNITS       (40u * UNITS_PER_US)
 #define PIECE_NS          40000u
 /* Pieces per thread wanted for balance, as long as each has PIECE_MIN_UNITS of work; and
@@ -34,6 +35,12 @@
 #define PIECES_PER_THREAD 8u
 #define PIECES_MOST       256u
 #define PIECE_MIN_UNITS   (2u * UNITS_PER_US)
+/* A thread takes this part of its share of what is left, at most so many pieces: then those
+ * 6 % are paid at the end of the loop only, and a thread that comes late, or meets heavier
+ * iterations, finds work left. Also bounds how long code without polls goes on after a
+ * cancel. */
+#define SHARES_PER_THREAD 4u
+#define PIECES_AT_ONCE    32u
 /* Pieces of at least so many iterations begin at multiples of it. */
 #define EDGE_ITERS        64u
 /* Partial results of so many words are kept on the stack: those of small launches. */

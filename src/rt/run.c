@@ -141,18 +141,33 @@ static int64_t at_offset(int64_t base, uint64_t iters) {
 
 static void run_section(job *j, seat *s, uint64_t k);
 
+/* Hands out the next pieces: a share of what is left, so that there are few hand-outs and
+ * the last ones are small. Returns how many, 0 = none is left. */
+static uint64_t take(job *j, uint64_t *first) {
+    uint64_t n, t = atomic_load_explicit(&j->taken, memory_order_relaxed);
+    do {
+        if (t >= j->pieces) return 0;
+        n = (j->pieces - t) / ((uint64_t)j->threads * SHARES_PER_THREAD);
+        if (n > PIECES_AT_ONCE) n = PIECES_AT_ONCE;
+        if (n < 1 || j->fork) n = 1;
+    } while (!atomic_compare_exchange_weak_explicit(
+        &j->taken, &t, t + n, memory_order_relaxed, memory_order_relaxed));
+    *first = t;
+    return n;
+}
+
 void ing_rt_job_work(job *j, seat *s) {
     for (;;) {
         if (s->launcher) ing_rt_tick(j->run, ing_os_now_ns());
         if (stopped(j->run)) return;
-        uint64_t piece = atomic_fetch_add_explicit(&j->taken, 1, memory_order_relaxed);
-        if (piece >= j->pieces) return;
+        uint64_t piece, n = take(j, &piece);
+        if (!n) return;
         if (j->fork) {
             run_section(j, s, piece);
             continue;
         }
-        uint64_t b = (j->skip + piece) * j->grain;
-        uint64_t e = j->trips - b <= j->grain ? j->trips : b + j->grain;
+        uint64_t b = (j->skip + piece) * j->grain, most = n * j->grain;
+        uint64_t e = j->trips - b <= most ? j->trips : b + most;
         if (b < j->first) b = j->first;
         if (!ing_rt_seat_call(s, j->task, at_offset(j->base, b), at_offset(j->base, e),
                               j->base)) {
