@@ -108,7 +108,12 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
         *out = (value){.kind = V_DTYPE, .dtype = elem->dtype};
         return ING_OK;
     }
-    /* The array of gradients is an argument of its own, reached by way of the array. */
+    /* The array of gradients is an argument of its own, reached by way of the array; one
+     * without has None there, as in Python. */
+    if (strcmp(name, "grad") == 0 && !t->grad) {
+        *out = ing_front_none();
+        return ING_OK;
+    }
     if (strcmp(name, "grad") == 0 && a->gref)
         return ing_front_thing_attr(fr, n, a->gref, name, out);
     return ing_front_fail_at(fr, n, ING_ATTRIBUTE,

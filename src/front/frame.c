@@ -7,11 +7,41 @@
 
 /* ---- errors ---------------------------------------------------------------------------- */
 
+/* The name that an expression such as p.w[i] starts with; 0 = another kind. */
+static ing_node root_name(const ing_front_tree *t, ing_node n) {
+    for (;;) {
+        uint8_t kind = n && n < t->nodes.len ? t->nodes.at[n].kind : 0;
+        if (kind == ING_NODE_NAME) return n;
+        if (kind == ING_NODE_SUBSCRIPT)
+            n = NF(t, n, SUBSCRIPT)->value;
+        else if (kind == ING_NODE_ATTRIBUTE)
+            n = NF(t, n, ATTRIBUTE)->value;
+        else
+            return 0;
+    }
+}
+
+/* Inside a func a parameter hides where the caller found it: "where p is s.part". */
+static void put_where(frame *fr, ing_node at, ing_bytes *out) {
+    const ing_gate *gate = fr->lo->gate;
+    ing_node n = root_name(fr->t, at);
+    const value *v =
+        n && fr->slot_of ? ing_front_scope_find(fr, NF(fr->t, n, NAME)->id - 1) : NULL;
+    ing_gref of = !v ? 0 : v->gref ? v->gref : v->origin;
+    if (!of || !gate->ops->where) return;
+    char where[200];
+    const char *name = ing_front_atom_text(fr, NF(fr->t, n, NAME)->id);
+    gate->ops->where(gate->self, of, where, sizeof where);
+    if (*where && strcmp(where, name) != 0)
+        ing_bytes_printf(out, "where %s is %s\n", name, where);
+}
+
 static ing_status fail_text(frame *fr, ing_node at, ing_status s, const char *remedy,
                             const char *text) {
     ing_bytes out;
     ing_bytes_init(&out);
     ing_front_diag_put(fr->t, at, text, remedy, &out);
+    put_where(fr, at, &out);
     for (frame *f = fr; f->caller; f = f->caller)
         ing_front_diag_chain(f->caller->t, f->call_node, f->name, &out);
     return ing_front_diag_done(fr->t, at, s, &out, fr->lo->e);

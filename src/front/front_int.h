@@ -136,6 +136,7 @@ typedef struct value {
     uint32_t inst;
     uint32_t n;
     ing_gref gref;
+    ing_gref origin; /* static scalars: what they were read from, for messages */
     const struct_info *info; /* V_STRUCT, V_STRUCT_TYPE */
     union {
         int64_t i;

@@ -18,9 +18,9 @@ struct func_info { /* of one func object: what its annotations say */
     const ing_front_tree *t;
     param_list list;
     ing_gate_param *params;
-    bool early;     /* returns from within a branch or loop, as far as its text tells */
-    bool can_open;  /* worth it and possible */
-    bool gradients; /* its text has the word grad */
+    bool early;    /* returns from within a branch or loop, as far as its text tells */
+    bool can_open; /* worth it and possible */
+    bool *gradients; /* per parameter: its gradient may be asked for */
 };
 
 struct spec {
@@ -151,6 +151,25 @@ static bool returns_early(const ing_front_tree *t, uint32_t list, bool inside) {
     return false;
 }
 
+/* May the func, or one that it hands the parameter to, ask for the gradient? As far as the
+ * text tells: the word grad, or a use of the name that takes neither element nor attribute. */
+static bool wants_gradient(const ing_front_tree *t, ing_node param) {
+    uint32_t name = NF(t, param, ARGUMENT)->arg, bare = 0;
+    for (uint32_t i = 0; i < t->atoms.text.len; i++)
+        if (strcmp(t->atoms.text.at[i], "grad") == 0) return true;
+    for (ing_node n = 1; n < t->nodes.len; n++) {
+        uint8_t kind = t->nodes.at[n].kind;
+        if (kind == ING_NODE_NAME && NF(t, n, NAME)->id == name) bare++;
+        ing_node base = kind == ING_NODE_SUBSCRIPT   ? NF(t, n, SUBSCRIPT)->value
+                        : kind == ING_NODE_ATTRIBUTE ? NF(t, n, ATTRIBUTE)->value
+                                                     : 0;
+        if (base && t->nodes.at[base].kind == ING_NODE_NAME &&
+            NF(t, base, NAME)->id == name)
+            bare--;
+    }
+    return bare > 0;
+}
+
 /* The meaning of the annotations is asked inside a frame of the func; this first one is
  * only to know how to pass the arguments, its trace is dropped. */
 static ing_status info_make(call *c, const ing_front_tree *t) {
@@ -161,13 +180,14 @@ static ing_status info_make(call *c, const ing_front_tree *t) {
     info->t = t;
     info->early = returns_early(t, body_of(t), false);
     info->can_open = body_has_phases(t) && !info->early;
-    for (uint32_t i = 0; i < t->atoms.text.len; i++)
-        info->gradients |= strcmp(t->atoms.text.at[i], "grad") == 0;
     ING_TRY(ing_front_params_read(&speak, &info->list));
     uint32_t n = info->list.n, dropped = 0;
     info->params = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_gate_param);
+    info->gradients = ING_NEW_ARRAY(&fr->lo->arena, n + 1, bool);
     ing_gref *none = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_gref);
-    if (!info->params || !none) return no_memory(fr);
+    if (!info->params || !info->gradients || !none) return no_memory(fr);
+    for (uint32_t i = 0; i < n; i++)
+        info->gradients[i] = wants_gradient(t, info->list.node[i]);
     GATE(fr, c->node, enter, c->fn->gref, none, n, fr->lo->e);
     ING_TRY(ask_params(&speak, info));
     GATE(fr, c->node, leave, &dropped, fr->lo->e);
@@ -330,7 +350,7 @@ static ing_status check_ref(frame *fr, ing_node at, const ing_gate_param *p,
  * it is specialised for this one. */
 static void pass_gradient(call *c, uint32_t i) {
     value *v = &c->args[i];
-    if (!c->info->gradients || v->kind != V_ARRAY || !v->gref || v->clamp ||
+    if (!c->info->gradients[i] || v->kind != V_ARRAY || !v->gref || v->clamp ||
         !ing_ir_type(c->fr->lo->mod, v->type)->grad)
         return;
     *v = (value){.kind = V_SEEN, .seen = ING_GATE_ARRAY, .gref = v->gref};

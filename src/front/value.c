@@ -267,7 +267,9 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
     if (f.kind == ING_GATE_ABSENT)
         return ing_front_fail_at(fr, at, ING_NAME, "assign it before the kernel runs",
                                  "there is nothing here");
+    ing_gref origin = v->gref;
     force_static(&f, v);
+    v->origin = origin;
     return ING_OK;
 }
 

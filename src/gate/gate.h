@@ -197,6 +197,8 @@ typedef struct ing_gate_ops {
     ing_status (*memo_key)(void *self, ing_gref of, ing_hash128 *out, ing_err *e);
     /* Short text of a thing for messages, e.g. "list of 3 items"; into buf, never fails. */
     void (*describe)(void *self, ing_gref of, char *buf, size_t size);
+    /* Where a thing is found, for messages: "s.part"; "" if nowhere. NULL: nobody knows. */
+    void (*where)(void *self, ing_gref of, char *buf, size_t size);
     /* The name in scope (of == 0) or attribute that was probably meant, for a message; "" if
        none. Not recorded. NULL: nobody knows. */
     void (*near)(void *self, ing_gref of, const char *name, char *buf, size_t size);

@@ -6,6 +6,7 @@
 #include "py/kernel.h"
 #include "py/struct.h"
 #include "py/tensor.h"
+#include "trace/notes.h"
 
 #include <string.h>
 
@@ -33,21 +34,52 @@ static bool same_spec(const ing_py_spec *a, const ing_py_spec *b) {
            memcmp(a->layout, b->layout, sizeof a->layout) == 0;
 }
 
+static ing_status unfit(ing_py_kernel *k, const ing_py_bind *b, ing_status s,
+                        const char *remedy, ing_err *e, const char *fmt, ...)
+    __attribute__((format(printf, 6, 7)));
+
+/* An error about what is to be bound. What is no argument itself is named by its path:
+ * `s.part.k`. */
+static ing_status unfit(ing_py_kernel *k, const ing_py_bind *b, ing_status s,
+                        const char *remedy, ing_err *e, const char *fmt, ...) {
+    char text[600];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    bool behind = b->kind == ING_BIND_CAPTURED || b->kind == ING_BIND_NUMBER;
+    ing_path root = b->path;
+    while (behind && k->paths.nodes.at[root].parent)
+        root = k->paths.nodes.at[root].parent;
+    bool of_arg = !behind || k->paths.nodes.at[root].step == ING_STEP_ARG;
+    ing_bytes path;
+    ing_bytes_init(&path);
+    if (behind) ing_words_path(&k->paths, b->path, &path);
+    s = ing_py_def_fail(k->st, &k->def, of_arg ? b->arg : UINT32_MAX, s, remedy, e,
+                        "%s%s%s", path.at ? (const char *)path.at : "",
+                        path.at ? ": " : "", text);
+    ing_bytes_fini(&path);
+    return s;
+}
+
 /* What cannot be read is declined too: the search for another variant checks the arguments
  * first, and that check knows the parameter's name. */
 static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                                uint64_t *words, ing_py_views *views, ing_err *e) {
     ing_py_foreign a;
+    if (views->n == ING_PY_MAX_PARAMS)
+        return unfit(k, b, ING_ARGUMENT, "use qd.ndarray", e,
+                     "a kernel takes at most %d arrays of other libraries",
+                     ING_PY_MAX_PARAMS);
     ing_status s = ing_py_foreign_read(k->st, obj, true, &a, &views->at[views->n++], e);
     if (s == ING_ARGUMENT) ing_err_fini(e);
     uint32_t rank = b->spec->elem_rank;
     if (s == ING_OK && rank && !ing_py_foreign_elements(&a, rank)) return ING_DECLINED;
     if (s != ING_OK || !same_spec(&a.spec, b->spec)) return ING_DECLINED;
     if (a.read_only && b->written)
-        return ing_py_def_fail(
-            k->st, &k->def, b->arg, ING_ARGUMENT,
-            "pass a writable copy (numpy.array(x))", e,
-            "the kernel writes this argument, but the array is read-only");
+        return unfit(k, b, ING_ARGUMENT, "pass a writable copy (numpy.array(x))", e,
+                     "the kernel writes this %s, but the array is read-only",
+                     b->kind == ING_BIND_ARRAY ? "argument" : "array");
     uint32_t n = a.spec.ndim;
     words[b->word] = (uint64_t)(uintptr_t)a.data;
     for (uint32_t i = 0; i < n; i++) words[b->word + 1 + i] = (uint64_t)a.shape[i];
@@ -64,27 +96,11 @@ static ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b, PyObject *o
     return ING_OK;
 }
 
-ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e) {
-    return ing_fail(
-        e, ING_TYPE,
-        "%s uses an array of another library that is not an argument\nhelp: pass "
-        "it as an argument, or copy it into a qd.ndarray",
-        ing_py_def_name(&k->def));
-}
-
-/* What stands where an array of another spec stood, or none. */
-static ing_status captured_unfit(ing_py_kernel *k, PyObject *obj, ing_err *e) {
-    bool foreign =
-        obj && !ing_py_is_array(k->st, obj) && ing_py_is_foreign_array(k->st, obj);
-    return foreign ? ing_py_captured_foreign(k, e) : ING_DECLINED;
-}
-
 static inline ing_status bind_captured(ing_py_kernel *k, const ing_py_bind *b,
-                                       PyObject *obj, uint64_t *words, ing_err *e) {
-    if (!obj || !ing_py_is_array(k->st, obj) || ((ing_py_array *)obj)->spec != b->spec)
-        return captured_unfit(k, obj, e);
-    bind_ndarray(k->st, b, obj, words);
-    return ING_OK;
+                                       PyObject *obj, uint64_t *words,
+                                       ing_py_views *views, ing_err *e) {
+    if (!obj) return ING_DECLINED;
+    return bind_array(k, b, obj, words, views, e);
 }
 
 /* ---- scalars ------------------------------------------------------------------------------ */
@@ -92,20 +108,26 @@ static inline ing_status bind_captured(ing_py_kernel *k, const ing_py_bind *b,
 static ing_status bad_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                              ing_err *e) {
     bool real = ing_dtype_is_float((ing_dtype)b->dtype);
-    return ing_py_def_fail(
-        k->st, &k->def, b->arg, ING_ARGUMENT,
-        real ? "pass a number" : "pass an int, or convert with int(...)", e,
-        "Argument (%u,) (type=<class '%.100s'>) cannot be converted into required type "
-        "%s: it must be %s",
-        b->arg, Py_TYPE(obj)->tp_name, ing_dtype_name((ing_dtype)b->dtype),
-        real ? "a number" : "an integer");
+    const char *want = ing_dtype_name((ing_dtype)b->dtype);
+    const char *must = real ? "a number" : "an integer";
+    if (b->kind == ING_BIND_NUMBER)
+        return unfit(k, b, ING_TYPE, "convert it, or declare it with another type", e,
+                     "it must be %s (%s), it is %.100s", must, want,
+                     Py_TYPE(obj)->tp_name);
+    return unfit(k, b, ING_ARGUMENT,
+                 real ? "pass a number" : "pass an int, or convert with int(...)", e,
+                 "Argument (%u,) (type=<class '%.100s'>) cannot be converted into "
+                 "required type %s: it must be %s",
+                 b->arg, Py_TYPE(obj)->tp_name, want, must);
 }
 
 static ing_status out_of_range(ing_py_kernel *k, const ing_py_bind *b, ing_err *e) {
-    return ing_py_def_fail(k->st, &k->def, b->arg, ING_ARGUMENT,
-                           "annotate the parameter with a wider type", e,
-                           "the value does not fit in %s",
-                           ing_dtype_name((ing_dtype)b->dtype));
+    bool member = b->kind == ING_BIND_NUMBER;
+    return unfit(k, b, ING_ARGUMENT,
+                 member ? "declare it with a wider type, or have it compiled in"
+                        : "annotate the parameter with a wider type",
+                 e, "the value does not fit in %s",
+                 ing_dtype_name((ing_dtype)b->dtype));
 }
 
 /* numpy.bool has no __index__. Any integer type can take it. */
@@ -273,15 +295,12 @@ static ing_status bind_number(ing_py_kernel *k, const ing_py_bind *b, PyObject *
     if (obj && (PyLong_Check(obj) || PyFloat_Check(obj) || PyIndex_Check(obj) ||
                 ing_py_foreign_kind_of(k->st, obj) == ING_FOREIGN_NUMBER))
         return bind_scalar(k, b, obj, w, e);
-    ing_bytes path;
-    ing_bytes_init(&path);
-    ing_path_print(&k->paths, b->path, &path);
-    ing_status s = ing_py_def_fail(
-        k->st, &k->def, b->arg, obj ? ING_TYPE : ING_ATTRIBUTE, NULL, e,
-        "%s must be a number (%s), it is %.100s", path.at ? (const char *)path.at : "?",
-        ing_dtype_name((ing_dtype)b->dtype), obj ? Py_TYPE(obj)->tp_name : "missing");
-    ing_bytes_fini(&path);
-    return s;
+    if (!obj)
+        return unfit(k, b, ING_ATTRIBUTE,
+                     "set it before the kernel is called, or correct the name", e,
+                     "there is no such attribute; it must be a number (%s)",
+                     ing_dtype_name((ing_dtype)b->dtype));
+    return bad_scalar(k, b, obj, e);
 }
 
 ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
@@ -312,7 +331,7 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
             ING_TRY(bind_number(k, b, held[b->fetch - 1], &words[b->word], e));
             break;
         case ING_BIND_CAPTURED:
-            ING_TRY(bind_captured(k, b, held[b->fetch - 1], words, e));
+            ING_TRY(bind_captured(k, b, held[b->fetch - 1], words, views, e));
             break;
         }
     }
@@ -485,7 +504,8 @@ ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e
     for (uint32_t i = 0; i < k->def.n_params; i++) {
         const ing_gate_param *p = &k->def.params[i];
         uint64_t word;
-        ing_py_bind b = {.dtype = (uint8_t)p->dtype, .arg = (uint16_t)i};
+        ing_py_bind b = {
+            .kind = ING_BIND_SCALAR, .dtype = (uint8_t)p->dtype, .arg = (uint16_t)i};
         if (p->optional && args[i] == Py_None) continue;
         if (p->passing == ING_PASS_ARRAY) ING_TRY(check_array(k, i, p, args[i], e));
         if (p->passing == ING_PASS_VIEW && !ing_py_is_view(k->st, args[i]))

@@ -452,6 +452,15 @@ static bool is_any(PyObject *annotation) {
     return yes;
 }
 
+/* Was it defined in the body of a class? Then its first parameter is self or cls. */
+static bool is_method(const ing_py_def *d) {
+    PyObject *name = ((PyFunctionObject *)d->fn)->func_qualname;
+    const char *text = PyUnicode_AsUTF8(name);
+    if (!text) PyErr_Clear();
+    const char *dot = text ? strrchr(text, '.') : NULL;
+    return dot && dot > text && dot[-1] != '>'; /* f.<locals>.g is no method of f */
+}
+
 static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,
                               bool optional, bool kernel, ing_gate_param *out,
                               ing_err *e) {
@@ -464,7 +473,7 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
     if (!kernel && a && is_any(a)) return ING_OK;
     if (!a) {
         /* `self` of a method has no annotation and is a template. */
-        if (kernel && i == 0 && strcmp(text, "self") == 0)
+        if (kernel && i == 0 && (strcmp(text, "self") == 0 || is_method(d)))
             out->passing = ING_PASS_TEMPLATE;
         else if (kernel)
             return ing_py_def_fail(st, d, i, ING_SYNTAX,

@@ -273,7 +273,7 @@ static ing_status check_declared(ing_py_gate *g, const thing *t, const ing_gate_
         return ING_OK;
     ing_bytes path;
     ing_bytes_init(&path);
-    ing_path_print(&g->kernel->paths, t->root, &path);
+    ing_words_path(&g->kernel->paths, t->root, &path);
     const char *at = path.at ? (const char *)path.at : "?";
     ing_status s;
     if (!array)
@@ -328,7 +328,9 @@ static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err
             (ing_gate_fact){.kind = ING_GATE_SCALAR, .dtype = t.field.dtype, .s = ""};
         return ING_OK;
     }
-    ING_TRY(ing_py_see_arg(st, ing_py_param_at(g->kernel, t.root), t.obj, out, e));
+    ing_status s =
+        ing_py_see_arg(st, ing_py_param_at(g->kernel, t.root), t.obj, out, e);
+    if (s != ING_OK) return ing_py_at_path(g->kernel, t.root, s, e);
     if (t.at_launch) ing_py_as_number(st, t.obj, out);
     ING_TRY(check_declared(g, &t, out, e));
     ING_TRY(record_fact(g, t.path, out, e));
@@ -692,6 +694,16 @@ static ing_status gate_memo_key(void *self, ing_gref of, ing_hash128 *out, ing_e
     return ING_OK;
 }
 
+static void gate_where(void *self, ing_gref of, char *buf, size_t size) {
+    ing_py_gate *g = self;
+    ing_path root = thing_get(g, of)->root;
+    ing_bytes words;
+    ing_bytes_init(&words);
+    if (root) ing_words_path(&g->kernel->paths, root, &words);
+    snprintf(buf, size, "%s", words.at && !words.failed ? (const char *)words.at : "");
+    ing_bytes_fini(&words);
+}
+
 static void gate_near(void *self, ing_gref of, const char *name, char *buf,
                       size_t size) {
     ing_py_gate *g = self;
@@ -741,6 +753,7 @@ static const ing_gate_ops gate_ops = {
     .carry = gate_carry,
     .memo_key = gate_memo_key,
     .describe = gate_describe,
+    .where = gate_where,
     .near = gate_near,
     .warn = gate_warn,
     .say = gate_say,

@@ -411,9 +411,10 @@ static ing_status fetch_one(ing_py_kernel *k, ing_py_fetch *f, PyObject *const *
 }
 
 /* Follows every place once. While the dictionaries are unchanged, what stands in them is
- * known, and only what is live is wanted. */
+ * known, and only what is live is wanted. *known: all is of classes that the guards held
+ * for before. */
 static ing_status fetch_all(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
-                            bool clean, PyObject **held, ing_err *e) {
+                            bool clean, PyObject **held, bool *known, ing_err *e) {
     uint32_t n = clean ? v->n_live_members : v->members.len;
     for (uint32_t j = 0; j < n; j++) {
         ing_py_members *m = &v->members.at[j];
@@ -421,7 +422,9 @@ static ing_status fetch_all(ing_py_kernel *k, ing_py_variant *v, PyObject *const
         PyObject *from = m->parent ? held[m->parent - 1] : NULL;
         PyObject **out = &held[m->first];
         if (m->plain) {
-            if (from) ING_TRY(ing_py_members_get(m, f, from, out));
+            if (!from) continue;
+            ING_TRY(ing_py_members_get(m, f, from, out));
+            *known &= m->checked;
             continue;
         }
         for (uint32_t i = 0; i < m->n; i++) {
@@ -448,17 +451,20 @@ static ing_status calls_hold(ing_py_kernel *k, const ing_py_variant *v,
 }
 
 static ing_status guard_holds(ing_py_kernel *k, ing_py_variant *v, uint32_t at,
-                              PyObject *const *args, PyObject *const *held,
+                              PyObject *const *args, PyObject *const *held, bool known,
                               ing_err *e) {
     const ing_py_guard *g = &v->guards.at[at];
     PyObject *obj = held[g->fetch - 1];
+    /* Whether a number is compiled in or read at launch is its owner's class's to say. */
+    bool number = !known && is_number(obj) && at_launch(v, held, g->fetch);
     if (g->code && obj && PyFunction_Check(obj)) {
         if (same_function(g, obj)) return ING_OK;
-    } else if (obj && (obj == g->expect || Py_TYPE(obj) == g->number)) {
+    } else if (obj && (obj == g->expect || Py_TYPE(obj) == g->number) &&
+               (known || number == (g->number != NULL))) {
         return ING_OK;
     }
     ing_hash128 answer;
-    bool number = is_number(obj) && at_launch(v, held, g->fetch);
+    if (known) number = is_number(obj) && at_launch(v, held, g->fetch);
     ING_TRY(ing_py_answer_of(k, obj, number, g->path, (ing_ask)g->ask, &answer, e));
     if (!ing_hash_eq(answer, g->answer)) return ING_DECLINED;
     if (!g->code || !obj || !PyFunction_Check(obj)) return ING_OK;
@@ -469,10 +475,16 @@ static ing_status guard_holds(ing_py_kernel *k, ing_py_variant *v, uint32_t at,
 
 static ing_status all_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                            bool clean, PyObject **held, ing_err *e) {
-    ING_TRY(fetch_all(k, v, args, clean, held, e));
+    bool known = true;
+    ING_TRY(fetch_all(k, v, args, clean, held, &known, e));
     uint32_t n_guards = clean ? v->n_always : v->guards.len;
-    for (uint32_t i = 0; i < n_guards; i++) {
-        ING_TRY(guard_holds(k, v, i, args, held, e));
+    for (uint32_t i = 0; i < n_guards; i++)
+        ING_TRY(guard_holds(k, v, i, args, held, known, e));
+    for (uint32_t j = 0; !known && j < (clean ? v->n_live_members : v->members.len);
+         j++) {
+        ing_py_members *m = &v->members.at[j];
+        if (m->plain && held[m->parent - 1])
+            ing_py_members_held(m, held[m->parent - 1]);
     }
     return ING_OK;
 }

@@ -183,6 +183,7 @@ typedef struct ing_py_members {
     uint32_t parent;    /* fetch from 1; 0 = roots */
     uint32_t first, n;  /* of the variant's fetches */
     bool plain;         /* attributes, read together: member.c; else one by one */
+    bool checked;       /* guards of numbers held for an object of that class */
     uint32_t version;   /* of the class that the places are for; 0: none */
     PyTypeObject *type; /* compared, never used */
 } ing_py_members;
@@ -204,7 +205,7 @@ typedef struct ing_py_guard {
 typedef enum ing_py_bind_kind {
     ING_BIND_SCALAR, /* argument -> word, converted to dtype */
     ING_BIND_ARRAY,  /* argument: an array of this spec, ours or foreign (NumPy ...) */
-    ING_BIND_CAPTURED, /* an Ndarray behind a path */
+    ING_BIND_CAPTURED, /* the same behind a path */
     ING_BIND_NUMBER,   /* a number behind a path -> word, converted to dtype */
 } ing_py_bind_kind;
 
@@ -212,11 +213,11 @@ typedef struct ing_py_bind {
     uint8_t kind;    /* ing_py_bind_kind */
     uint8_t dtype;   /* SCALAR */
     uint8_t written; /* arrays: the kernel may write it */
-    uint16_t arg;
+    uint16_t arg; /* the parameter; of what is behind a path: where that starts, or 0 */
     uint32_t word;
     const ing_py_spec *spec;
-    ing_path path;  /* CAPTURED */
-    uint32_t fetch; /* CAPTURED: from 1 */
+    ing_path path;  /* CAPTURED, NUMBER */
+    uint32_t fetch; /* CAPTURED, NUMBER: from 1 */
 } ing_py_bind;
 
 typedef struct
@@ -429,11 +430,13 @@ int ing_py_explain_add(PyObject *module, ing_py_state *st);
 ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, PyObject **held, uint32_t *n_held,
                               ing_err *e);
+/* Puts the path of what an error is about before its text; returns s. */
+ing_status ing_py_at_path(ing_py_kernel *k, ing_path path, ing_status s, ing_err *e);
 /* The m->n attributes `f` of one object, as new references; NULL = absent (member.c). */
 ing_status ing_py_members_get(ing_py_members *m, ing_py_fetch *f, PyObject *of,
                               PyObject **out);
-/* Foreign arrays can only be arguments: the error that says so. */
-ing_status ing_py_captured_foreign(ing_py_kernel *k, ing_err *e);
+/* All guards held for what was read of this object. */
+void ing_py_members_held(ing_py_members *m, PyObject *of);
 /* Fills guards and dictionary marks of a new variant. */
 ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, ing_err *e);

@@ -33,6 +33,22 @@ static ing_status get(PyObject *from, PyObject *name, PyObject **out) {
     return ING_OK;
 }
 
+static bool is_known(const ing_py_members *m, PyObject *of) {
+    return Py_TYPE(of) == m->type && m->version &&
+           Py_TYPE(of)->tp_version_tag == m->version;
+}
+
+static void forget(ing_py_members *m, PyObject *of, ing_py_fetch *f) {
+    m->type = Py_TYPE(of);
+    m->version = m->type->tp_version_tag;
+    m->checked = false;
+    for (uint32_t i = 0; i < m->n; i++) f[i].place = ING_MEMBER_UNKNOWN;
+}
+
+void ing_py_members_held(ing_py_members *m, PyObject *of) {
+    if (is_known(m, of)) m->checked = true; /* else Python ran, and launched it too */
+}
+
 #if HAS_TABLES
 
 /* CPython's own structures, as they are in the versions above; its headers show them only
@@ -114,17 +130,6 @@ static PyObject *at_hint(const table *t, const ing_py_fetch *f) {
     return t->values ? t->values[f->at] : t->entries[f->at].value;
 }
 
-static bool is_known(const ing_py_members *m, PyObject *of) {
-    return Py_TYPE(of) == m->type && m->version &&
-           Py_TYPE(of)->tp_version_tag == m->version;
-}
-
-static void forget(ing_py_members *m, PyObject *of, ing_py_fetch *f) {
-    m->type = Py_TYPE(of);
-    m->version = m->type->tp_version_tag;
-    for (uint32_t i = 0; i < m->n; i++) f[i].place = ING_MEMBER_UNKNOWN;
-}
-
 static void search(const table *t, ing_py_fetch *f) {
     f->at = UINT32_MAX;
     for (uint32_t i = 0; i < t->n && f->at == UINT32_MAX; i++)
@@ -186,6 +191,7 @@ ing_status ing_py_members_get(ing_py_members *m, ing_py_fetch *f, PyObject *of,
 ing_status ing_py_members_get(ing_py_members *m, ing_py_fetch *f, PyObject *of,
                               PyObject **out) {
     for (uint32_t i = 0; i < m->n; i++) ING_TRY(get(of, f[i].name, &out[i]));
+    if (!is_known(m, of)) forget(m, of, f);
     return ING_OK;
 }
 

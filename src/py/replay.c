@@ -3,6 +3,7 @@
  * while compiling. Attribute access is Python's own, so properties run; nothing else of
  * the user's does. */
 #include "py/kernel.h"
+#include "trace/notes.h"
 
 PyObject *ing_py_atom_name(ing_py_kernel *k, uint32_t atom) {
     while (k->names.len <= atom)
@@ -270,10 +271,23 @@ const ing_gate_param *ing_py_param_at(const ing_py_kernel *k, ing_path path) {
     return is_arg && k->def.params ? &k->def.params[n->i] : NULL;
 }
 
+ing_status ing_py_at_path(ing_py_kernel *k, ing_path path, ing_status s, ing_err *e) {
+    if (s == ING_OK || s == ING_PYTHON || s == ING_MEMORY || !e->text || !path)
+        return s;
+    ing_bytes text;
+    ing_bytes_init(&text);
+    ing_words_path(&k->paths, path, &text);
+    ing_bytes_printf(&text, ": %s", e->text);
+    if (!text.failed) s = ing_fail(e, s, "%s", (const char *)text.at);
+    ing_bytes_fini(&text);
+    return s;
+}
+
 static ing_status answer_look(ing_py_kernel *k, PyObject *obj, bool number,
                               ing_path path, ing_hash128 *out, ing_err *e) {
     ing_gate_fact f;
-    ING_TRY(ing_py_see_arg(k->st, ing_py_param_at(k, path), obj, &f, e));
+    ing_status s = ing_py_see_arg(k->st, ing_py_param_at(k, path), obj, &f, e);
+    if (s != ING_OK) return ing_py_at_path(k, path, s, e);
     if (number) ing_py_as_number(k->st, obj, &f);
     *out = ing_py_fact_digest(&f);
     return ING_OK;

@@ -59,6 +59,12 @@ static const ing_py_spec *spec_of_fact(ing_py_state *st, const ing_gate_fact *f)
     return ing_py_spec_intern(st, &s);
 }
 
+/* Is it an argument itself? */
+static bool is_direct(const ing_py_kernel *k, ing_path path) {
+    const ing_path_node *n = &k->paths.nodes.at[path];
+    return n->step == ING_STEP_ARG && n->parent == 0;
+}
+
 static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_gref ref,
                              ing_py_bind *b, ing_err *e) {
     PyObject *obj = ing_py_gate_object(g, ref);
@@ -66,14 +72,7 @@ static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_gref ref,
     ING_TRY(ing_py_see_arg(k->st, ing_py_param_at(k, b->path), obj, &f, e));
     b->spec = spec_of_fact(k->st, &f);
     if (!b->spec) return ING_PYTHON;
-    ing_path_node n = k->paths.nodes.at[b->path];
-    if (n.step == ING_STEP_ARG && n.parent == 0) {
-        b->kind = ING_BIND_ARRAY;
-        b->arg = (uint16_t)n.i;
-        return ING_OK;
-    }
-    if (!ing_py_is_array(k->st, obj)) return ing_py_captured_foreign(k, e);
-    b->kind = ING_BIND_CAPTURED;
+    b->kind = is_direct(k, b->path) ? ING_BIND_ARRAY : ING_BIND_CAPTURED;
     return ING_OK;
 }
 
@@ -90,15 +89,13 @@ static ing_status make_binds(ing_py_kernel *k, ing_py_gate *g,
                          .written = written[i],
                          .path = ing_py_gate_path(g, a->ref),
                          .dtype = (uint8_t)a->dtype};
-        if (a->dtype == ING_VOID) {
+        ing_path_node n = k->paths.nodes.at[b.path];
+        while (n.parent) n = k->paths.nodes.at[n.parent];
+        b.arg = n.step == ING_STEP_ARG ? (uint16_t)n.i : 0;
+        if (a->dtype == ING_VOID)
             s = bind_array(k, g, a->ref, &b, e);
-        } else {
-            ing_path_node n = k->paths.nodes.at[b.path];
-            bool direct = n.step == ING_STEP_ARG && n.parent == 0;
-            b.kind = direct ? ING_BIND_SCALAR : ING_BIND_NUMBER;
-            while (n.parent) n = k->paths.nodes.at[n.parent];
-            b.arg = n.step == ING_STEP_ARG ? (uint16_t)n.i : 0; /* for messages */
-        }
+        else
+            b.kind = is_direct(k, b.path) ? ING_BIND_SCALAR : ING_BIND_NUMBER;
         if (s == ING_OK && !ing_vec_push(&v->binds, b)) s = no_memory(e);
     }
     ing_free(written);

@@ -231,14 +231,14 @@ class Solver:
 
 s = Solver()
 """, run="s.run(a)", chain=["in the call of Solver.step at FILE:12:20"])
-row("method without self", "S", "has no type annotation", """
+row("method with a bare parameter", "S", "has no type annotation", """
 class Solver:
     @qd.kernel
-    def run(«this», a: qd.types.ndarray()):
+    def run(this, «b», a: qd.types.ndarray()):
         a[0] = 1
 
 s = Solver()
-""", run="s.run(a)", help="annotate")
+""", run="s.run(1, a)", help="annotate")
 row("closure that is empty", "N", 'Name "later" is not defined', """
 def make():
     @qd.kernel
