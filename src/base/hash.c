@@ -65,7 +65,10 @@ static uint32_t read32(const uint8_t *p) {
 }
 
 static void write64(uint8_t *p, uint64_t v) {
-    for (int i = 0; i < 8; i++) p[i] = (uint8_t)(v >> 8 * i);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
+    memcpy(p, &v, sizeof v);
 }
 
 static uint64_t mul128(uint64_t a, uint64_t b, uint64_t *high) {
@@ -314,9 +317,11 @@ ing_hash128 ing_hash(const void *data, size_t n) {
 
 /* ---- streaming -------------------------------------------------------------- */
 
+/* What buf holds is known by `fill` and `total`: it need not be cleared. */
 void ing_hasher_init(ing_hasher *h) {
-    memset(h, 0, sizeof *h);
     init_acc(h->acc);
+    h->total = 0;
+    h->fill = 0;
 }
 
 void ing_hasher_raw(ing_hasher *h, const void *data, size_t n) {
@@ -359,9 +364,19 @@ ing_hash128 ing_hasher_done(const ing_hasher *h) {
 
 /* ---- the hash writer -------------------------------------------------------- */
 
+/* Keys are made of many small items: where one fits the block in progress, it is put there
+ * at once. */
 void ing_hasher_item(ing_hasher *h, uint8_t tag, const void *p, size_t n) {
     uint8_t head[9] = {tag};
     write64(head + 1, n);
+    if (n <= BLOCK - sizeof head && h->fill <= BLOCK - sizeof head - n) {
+        uint8_t *to = h->buf + h->fill;
+        memcpy(to, head, sizeof head);
+        if (n) memcpy(to + sizeof head, p, n);
+        h->fill += (uint32_t)(sizeof head + n);
+        h->total += sizeof head + n;
+        return;
+    }
     ing_hasher_raw(h, head, sizeof head);
     ing_hasher_raw(h, p, n);
 }
