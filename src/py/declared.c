@@ -40,10 +40,12 @@ static PyObject *evaluate(PyObject *cls, PyObject *text) {
     return v;
 }
 
+/* By the name of its type first: asking what has no `__origin__` makes an exception. */
 static bool is_union(PyObject *type) {
     const char *kind = Py_TYPE(type)->tp_name;
     if (strcmp(kind, "types.UnionType") == 0 || strcmp(kind, "typing.Union") == 0)
         return true;
+    if (strcmp(kind, "_UnionGenericAlias") != 0) return false;
     PyObject *origin = ing_py_attr(type, "__origin__");
     PyObject *name = origin ? ing_py_attr(origin, "_name") : NULL;
     bool yes = name && PyUnicode_Check(name) &&

@@ -54,8 +54,9 @@ static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
 
 /* A function of this package, whose files do not change while it runs: its text is read when
  * a kernel uses it, so that importing the package reads none of its files. */
-static bool is_ours(PyObject *fn) {
-    PyObject *name = PyDict_GetItemString(PyFunction_GET_GLOBALS(fn), "__name__");
+static bool is_ours(ing_py_state *st, PyObject *fn) {
+    PyObject *name = PyDict_GetItemWithError(PyFunction_GET_GLOBALS(fn),
+                                             st->names[ING_PY_NAME___name__]);
     const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     if (!s) PyErr_Clear();
     return s && strncmp(s, "ingot.", 6) == 0;
@@ -73,11 +74,15 @@ static int take_names(ing_py_def *d) {
     d->n_posonly = (uint32_t)code->co_posonlyargcount;
     d->n_kwonly = (uint32_t)code->co_kwonlyargcount;
     d->n_params = (uint32_t)(code->co_argcount + code->co_kwonlyargcount);
-    PyObject *all = ing_py_attr((PyObject *)code, "co_varnames");
-    if (!all) return -1;
-    d->names = PyTuple_GetSlice(all, 0, (Py_ssize_t)d->n_params);
-    Py_DECREF(all);
-    d->free_names = ing_py_attr((PyObject *)code, "co_freevars");
+#if PY_VERSION_HEX >= 0x030B0000
+    PyObject *all = PyCode_GetVarnames(code);
+    d->free_names = PyCode_GetFreevars(code);
+#else
+    PyObject *all = Py_NewRef(code->co_varnames);
+    d->free_names = Py_NewRef(code->co_freevars);
+#endif
+    d->names = all ? PyTuple_GetSlice(all, 0, (Py_ssize_t)d->n_params) : NULL;
+    Py_XDECREF(all);
     return d->names && d->free_names ? 0 : -1;
 }
 
@@ -110,7 +115,7 @@ int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *sou
         return -1;
     }
     d->fn = Py_NewRef(fn);
-    d->text_later = !source && is_ours(fn);
+    d->text_later = !source && is_ours(st, fn);
     d->first_line = (uint32_t)code_of(d->fn)->co_firstlineno;
     if (take_names(d) < 0 || take_defaults(d) < 0 ||
         (!d->text_later && take_text(st, d, source) < 0)) {
@@ -367,8 +372,8 @@ static PyObject *annotation_of(const ing_py_def *d, PyObject *annotations,
 }
 
 /* boundary="clamp" */
-static bool is_clamped(PyObject *annotation) {
-    PyObject *b = ing_py_attr(annotation, "boundary");
+static bool is_clamped(ing_py_state *st, PyObject *annotation) {
+    PyObject *b = ing_py_attr_of(st, annotation, ING_PY_NAME_boundary);
     bool yes =
         b && PyUnicode_Check(b) && PyUnicode_CompareWithASCIIString(b, "clamp") == 0;
     PyErr_Clear();
@@ -378,7 +383,7 @@ static bool is_clamped(PyObject *annotation) {
 
 /* The type that an annotation names in its attribute `dtype`, if it has one. */
 static void read_dtype(ing_py_state *st, PyObject *a, ing_gate_param *out) {
-    PyObject *t = ing_py_attr(a, "dtype");
+    PyObject *t = ing_py_attr_of(st, a, ING_PY_NAME_dtype);
     if (t && ing_py_is_tensor_type(st, t)) {
         out->dtype = (ing_dtype)((ing_py_tensor_type *)t)->id;
         out->tensor = ((ing_py_tensor_type *)t)->shape;
@@ -390,12 +395,12 @@ static void read_dtype(ing_py_state *st, PyObject *a, ing_gate_param *out) {
 }
 
 /* ndim, needs_grad and boundary of an array annotation. */
-static void read_array(PyObject *a, ing_gate_param *out) {
-    PyObject *n = ing_py_attr(a, "ndim");
-    PyObject *g = n ? ing_py_attr(a, "needs_grad") : NULL;
+static void read_array(ing_py_state *st, PyObject *a, ing_gate_param *out) {
+    PyObject *n = ing_py_attr_of(st, a, ING_PY_NAME_ndim);
+    PyObject *g = n ? ing_py_attr_of(st, a, ING_PY_NAME_needs_grad) : NULL;
     if (n && PyLong_Check(n)) out->ndim = (int32_t)PyLong_AsLong(n);
     out->needs_grad = g == Py_True;
-    out->clamp = is_clamped(a);
+    out->clamp = is_clamped(st, a);
     Py_XDECREF(n);
     Py_XDECREF(g);
     PyErr_Clear();
@@ -407,7 +412,7 @@ static bool says(PyObject *text, const char *what) {
 
 /* Annotations other than dtypes say what they are in the attribute `_ingot_passing`. */
 ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out) {
-    PyObject *p = ing_py_attr(a, "_ingot_passing");
+    PyObject *p = ing_py_attr_of(st, a, ING_PY_NAME__ingot_passing);
     ing_status s = ING_OK;
     if (!p) {
         PyErr_Clear();
@@ -431,7 +436,7 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         out->passing = ING_PASS_ARRAY;
         out->ndim = -1;
         read_dtype(st, a, out);
-        read_array(a, out);
+        read_array(st, a, out);
     } else {
         s = ING_DECLINED;
     }
@@ -612,10 +617,10 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
                         ing_py_def_name(d), d->n_params, ING_PY_MAX_PARAMS);
     ing_gate_param *p = ing_calloc(d->n_params + 1, sizeof *p);
     ing_gate_returns returns = {0};
-    PyObject *annotations = ing_py_attr(d->fn, "__annotations__");
-    PyObject *ret_name = PyUnicode_InternFromString("return");
+    PyObject *annotations = ing_py_attr_of(st, d->fn, ING_PY_NAME___annotations__);
+    PyObject *ret_name = st->names[ING_PY_NAME_return];
     PyObject *types = PyTuple_New((Py_ssize_t)d->n_params), *results = NULL;
-    ing_status s = p && ret_name && annotations && types ? ING_OK : ING_PYTHON;
+    ing_status s = p && annotations && types ? ING_OK : ING_PYTHON;
     if (s != ING_OK && !PyErr_Occurred()) PyErr_NoMemory();
     for (uint32_t i = 0; s == ING_OK && i <= d->n_params; i++) {
         bool is_ret = i == d->n_params;
@@ -633,7 +638,6 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
             PyTuple_SET_ITEM(types, i, Py_NewRef(a ? a : Py_None));
         Py_XDECREF(a);
     }
-    Py_XDECREF(ret_name);
     Py_XDECREF(annotations);
     /* Annotations are Python: another thread may have resolved them meanwhile. */
     if (s == ING_OK && !d->params) {

@@ -49,6 +49,23 @@ PyObject *ing_py_attr(PyObject *of, const char *name) {
     return found;
 }
 
+PyObject *ing_py_attr_of(const ing_py_state *st, PyObject *of, ing_py_name name) {
+    return PyObject_GetAttr(of, st->names[name]);
+}
+
+static int names_add(ing_py_state *st) {
+    static const char *const text[ING_PY_NAME_N] = {
+#define X(name) #name,
+        ING_PY_NAME_LIST(X)
+#undef X
+    };
+    for (int i = 0; i < ING_PY_NAME_N; i++) {
+        st->names[i] = PyUnicode_InternFromString(text[i]);
+        if (!st->names[i]) return -1;
+    }
+    return 0;
+}
+
 PyObject *ing_py_import(const char *from, const char *name) {
     PyObject *module = PyImport_ImportModule(from);
     PyObject *found = module ? ing_py_attr(module, name) : NULL;
@@ -228,6 +245,7 @@ static const PyMethodDef functions[] = {
 
 static int module_add(PyObject *module, ing_py_state *st) {
     ing_settings_init(&st->settings);
+    if (names_add(st) < 0) return -1;
     return PyModule_AddFunctions(module, (PyMethodDef *)functions);
 }
 
@@ -237,6 +255,7 @@ static int module_traverse(ing_py_state *st, visitproc visit, void *arg) {
 }
 
 static void module_clear(ing_py_state *st) {
+    for (int i = 0; i < ING_PY_NAME_N; i++) Py_CLEAR(st->names[i]);
     Py_CLEAR(st->cache_dir);
 }
 

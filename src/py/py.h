@@ -52,12 +52,34 @@ typedef struct ing_py_spec {
     uint32_t id;                  /* from 1, in order of first use */
 } ing_py_spec;
 
+/* ---- names (module.c) -----------------------------------------------------------------
+ * Attributes that are read of every kernel, made once: to intern a name costs more than to
+ * look it up. */
+#define ING_PY_NAME_LIST(X) \
+    X(__annotations__)      \
+    X(__file__)             \
+    X(__name__)             \
+    X(_ingot_passing)       \
+    X(boundary)             \
+    X(dtype)                \
+    X(ndim)                 \
+    X(needs_grad)           \
+    X(return)
+
+typedef enum ing_py_name {
+#define X(name) ING_PY_NAME_##name,
+    ING_PY_NAME_LIST(X)
+#undef X
+        ING_PY_NAME_N
+} ing_py_name;
+
 /* ---- module state -------------------------------------------------------------------- */
 
 typedef struct ing_py_state {
     /* module.c */
     ing_settings settings;
     ing_counters counters;
+    PyObject *names[ING_PY_NAME_N];
     PyObject *cache_dir; /* str, or NULL: the default place */
     /* Called by _core.configure after the settings changed, with the GIL; -1 = raised.
      * Set by the engine's part. */
@@ -121,6 +143,8 @@ PyTypeObject *ing_py_add_type(PyObject *module, const PyType_Spec *spec);
 /* An attribute by a name that is interned, so that CPython's cache of attributes, which
  * keeps the names it has seen, does not fill with copies of it. NULL = raised. */
 PyObject *ing_py_attr(PyObject *of, const char *name);
+/* The same for a name of the table above. */
+PyObject *ing_py_attr_of(const ing_py_state *st, PyObject *of, ing_py_name name);
 /* `name` of the module `from`, which is imported if need be; a new reference or NULL. */
 PyObject *ing_py_import(const char *from, const char *name);
 

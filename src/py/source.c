@@ -38,9 +38,20 @@ static void skip_string(scan *s) {
     }
 }
 
+/* What a logical line can end in, or must be looked at before. */
+static bool is_plain(char c) {
+    static const uint8_t special[128] = {
+        ['\n'] = 1, ['"'] = 1, ['\''] = 1, ['#'] = 1, ['\\'] = 1, ['('] = 1,
+        [')'] = 1,  ['['] = 1, [']'] = 1,  ['{'] = 1, ['}'] = 1,
+    };
+    return (c & 0x80) || !special[(uint8_t)c];
+}
+
 /* Moves past the end of the current logical line (brackets and strings included). */
 static void skip_logical_line(scan *s) {
     while (s->p < s->end) {
+        while (s->p < s->end && is_plain(*s->p)) s->p++;
+        if (s->p == s->end) return;
         char c = *s->p;
         if (c == '"' || c == '\'') {
             skip_string(s);
@@ -327,11 +338,13 @@ PyObject *ing_py_source_unknown(ing_py_state *st, PyObject *file) {
 }
 
 /* A relative name is that of the module's file: the directory may have changed since. */
-static const char *real_path(PyObject *fn, const char *path) {
-    PyObject *f = PyDict_GetItemString(PyFunction_GET_GLOBALS(fn), "__file__");
+static const char *real_path(ing_py_state *st, PyObject *fn, const char *path) {
+    if (!path || path[0] == '/') return path;
+    PyObject *f = PyDict_GetItemWithError(PyFunction_GET_GLOBALS(fn),
+                                          st->names[ING_PY_NAME___file__]);
     const char *full = f && PyUnicode_Check(f) ? PyUnicode_AsUTF8(f) : NULL;
     if (!full) PyErr_Clear();
-    if (!path || path[0] == '/' || !full || full[0] != '/') return path;
+    if (!full || full[0] != '/') return path;
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
     return strcmp(strrchr(full, '/') + 1, name) == 0 ? full : path;
@@ -345,7 +358,7 @@ PyObject *ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file,
     PyObject *text = NULL;
     bool changed = false;
     if (path && path[0] != '<')
-        text = regular_file(st, fn, file, real_path(fn, path), &changed);
+        text = regular_file(st, fn, file, real_path(st, fn, path), &changed);
     if (changed) {
         *why = PyUnicode_FromFormat("%U changed since it was imported", file);
         if (!*why) PyErr_Clear();
