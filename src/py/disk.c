@@ -1,7 +1,8 @@
 /* The kernel level of the cache: finished variants in the store, found again by replaying
  * what their compile read (DESIGN sections 1 and 2). Three kinds of entries:
  *   alias    (revision, Python, lines, code) -> digest of the syntax tree (R9)
- *   index    address of a kernel -> its decision tree, leaves naming variants (R17)
+ *   index    address of a kernel -> its decision tree, leaves naming variants (R17), and
+ *            a copy of the variant's entry while there is but one
  *   variant  everything a launch needs but the images, which have entries of their own
  * Nothing here fails a launch: what is missing, damaged or cannot be written is a miss.
  *
@@ -127,12 +128,12 @@ static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
 
 /* Reads a layer's index into a new tree; ING_DECLINED when it has none of use. */
 static ing_status index_of_layer(ing_store *store, uint32_t layer, ing_hash128 address,
-                                 ing_paths *paths, ing_tree *tree,
-                                 ing_index_keys *keys) {
+                                 ing_paths *paths, ing_tree *tree, ing_index_keys *keys,
+                                 ing_bytes *only) {
     ing_bytes b;
     ing_bytes_init(&b);
     ing_status s = ing_store_read_layer(store, layer, ING_ENTRY_INDEX, address, &b);
-    if (s == ING_OK) s = ing_index_read(b.at, b.len, paths, tree, keys);
+    if (s == ING_OK) s = ing_index_read(b.at, b.len, paths, tree, keys, only);
     ing_bytes_fini(&b);
     return s;
 }
@@ -194,26 +195,33 @@ static void parts_add(index_parts *x, ing_hash128 key) {
 }
 
 /* What the layers know of an address, in one new tree; ING_DECLINED: nothing. Whoever
- * extends it publishes the whole, so variants are moved over once. */
+ * extends it publishes the whole, so variants are moved over once. `only`: the
+ * copy in the first layer that has an index, so of the first variant. */
 static ing_status index_read(ing_store *store, ing_hash128 address, ing_paths *paths,
-                             ing_tree *tree, ing_index_keys *keys) {
+                             ing_tree *tree, ing_index_keys *keys, ing_bytes *only) {
     index_parts all = {store, paths, tree, keys};
     ing_status found = ING_DECLINED;
     for (uint32_t i = 0; i < ing_store_layers(store); i++) {
         ing_index_keys more = {0};
+        ing_bytes one;
+        ing_bytes_init(&one);
         ing_tree *part = ing_tree_new();
-        ing_status s =
-            part ? index_of_layer(store, i, address, paths, part, &more) : ING_DECLINED;
+        ing_status s = part
+                           ? index_of_layer(store, i, address, paths, part, &more, &one)
+                           : ING_DECLINED;
         if (s == ING_OK && found != ING_OK) {
             ing_tree_swap(tree, part);
             *keys = more;
             memset(&more, 0, sizeof more);
+            *only = one;
+            ing_bytes_init(&one);
             found = ING_OK;
         }
         for (uint32_t k = 0; s == ING_OK && k < more.len; k++)
             if (key_place(keys, more.at[k]) == keys->len) parts_add(&all, more.at[k]);
         ing_tree_free(part);
         ing_vec_fini(&more);
+        ing_bytes_fini(&one);
     }
     return found;
 }
@@ -230,17 +238,23 @@ ing_status ing_py_disk_trace(ing_py_kernel *k, ing_hash128 key, ing_trace *out) 
 static ing_status adopt_index(ing_py_kernel *k, ing_store *store, ing_hash128 address,
                               ing_err *e) {
     ing_index_keys keys = {0};
+    ing_bytes only;
+    ing_bytes_init(&only);
     ing_tree *tree = ing_tree_new();
     if (!tree)
         return ing_fail(e, ING_MEMORY, "no memory for the kernel's decision tree");
-    ing_status s = index_read(store, address, &k->paths, tree, &keys);
+    ing_status s = index_read(store, address, &k->paths, tree, &keys, &only);
     if (s == ING_OK && ing_vec_reserve(&k->slots, keys.len)) {
         for (uint32_t i = 0; i < keys.len; i++)
             k->slots.at[k->slots.len++] = (ing_py_slot){keys.at[i], NULL};
         ing_tree_swap(k->tree, tree); /* the object stays: it may be walked right now */
+        ing_bytes_fini(&k->only);
+        k->only = only;
+        ing_bytes_init(&only);
     }
     ing_tree_free(tree);
     ing_vec_fini(&keys);
+    ing_bytes_fini(&only);
     return ING_OK;
 }
 
@@ -397,12 +411,16 @@ static ing_status index_add(index_file *x, const ing_py_kernel *k,
 /* Reads what is there now, adds this trace, and puts the result in its place. What cannot
  * be read or contradicts this trace is replaced: an index is derived. */
 static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address,
-                         const ing_py_variant *v, ing_hash128 key) {
+                         const ing_py_variant *v, ing_hash128 key,
+                         const ing_bytes *entry) {
     index_file x;
-    ing_bytes out;
+    ing_bytes out, only;
     ing_bytes_init(&out);
+    ing_bytes_init(&only);
     bool ok = index_init(&x, store);
-    ing_status s = ok ? index_read(store, address, &x.paths, x.tree, &x.keys) : ING_OK;
+    ing_status s =
+        ok ? index_read(store, address, &x.paths, x.tree, &x.keys, &only) : ING_OK;
+    ing_bytes_fini(&only);
     if (ok && s == ING_OK) {
         s = index_add(&x, k, v, key);
         if (s == ING_INTERNAL) ing_count(&k->st->counters, ING_COUNT_TRACE_CONFLICTS);
@@ -411,7 +429,7 @@ static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address
         index_fini(&x);
         ok = index_init(&x, store) && index_add(&x, k, v, key) == ING_OK;
     }
-    if (ok) ing_index_write(x.tree, &x.paths, &x.keys, &out);
+    if (ok) ing_index_write(x.tree, &x.paths, &x.keys, entry, &out);
     ok = ok && !out.failed &&
          ing_store_put(store, ING_ENTRY_INDEX, address, out.at, out.len) == ING_OK;
     ing_bytes_fini(&out);
@@ -440,7 +458,7 @@ static ing_status publish(ing_py_kernel *k, ing_store *store, const ing_record *
     if (s == ING_OK) {
         *key = variant_key(address, &trace);
         if (ing_store_put(store, ING_ENTRY_VARIANT, *key, b.at, b.len) == ING_OK) {
-            k->observed.stored = index_extend(k, store, address, v, *key);
+            k->observed.stored = index_extend(k, store, address, v, *key, &b);
             if (k->observed.stored)
                 ing_count(&k->st->counters, ING_COUNT_KERNEL_STORED);
         }
@@ -585,18 +603,29 @@ static ing_status load(ing_py_kernel *k, ing_record *r, const ing_py_asker *a,
     return ing_py_guards_make(k, v, a->args, e);
 }
 
+/* The entry of a slot's variant: what the index brought along, which is of the first and
+ * is used once, or else what the store has. */
+static ing_status slot_record(ing_py_kernel *k, uint32_t slot, ing_record *out) {
+    ing_hash128 key = k->slots.at[slot].key;
+    if (slot == 0 && k->only.len) {
+        ing_status s = ing_record_read(k->only.at, k->only.len, &k->paths, out);
+        ing_bytes_fini(&k->only);
+        if (s == ING_OK) return ING_OK;
+    }
+    ing_store *store = disk_begin(k->st);
+    if (!store) return ING_DECLINED;
+    ing_status s = record_get(store, key, &k->paths, out);
+    disk_end(k->st);
+    return s;
+}
+
 ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
                             ing_py_variant **out, ing_err *e) {
     ing_py_kernel *k = a->kernel;
-    ing_hash128 key = k->slots.at[slot].key; /* slots may change when Python runs */
-    ing_store *store = disk_begin(k->st);
-    if (!store) return ING_DECLINED;
     ing_record r;
-    ing_status s = record_get(store, key, &k->paths, &r);
-    disk_end(k->st);
-    if (s != ING_OK) return s;
+    ING_TRY(slot_record(k, slot, &r));
     ing_py_variant *v = ing_py_variant_new();
-    s = v ? load(k, &r, a, asked, v, e) : ING_DECLINED;
+    ing_status s = v ? load(k, &r, a, asked, v, e) : ING_DECLINED;
     ing_record_fini(&r);
     if (s != ING_OK) {
         ing_py_variant_unref(v);

@@ -13,6 +13,7 @@ static void drop_variants(ing_py_kernel *k) {
     k->last = NULL;
     uint32_t n = k->slots.len;
     k->slots.len = 0;
+    ing_bytes_fini(&k->only);
     for (uint32_t i = 0; i < n; i++) ing_py_variant_unref(k->slots.at[i].variant);
 }
 

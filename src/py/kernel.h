@@ -281,6 +281,7 @@ typedef struct ing_py_kernel {
     ing_vec(ing_py_slot) slots;
     uint64_t disk_epoch; /* when the index on disk was read */
     uint64_t looked;     /* the same as a time of day */
+    ing_bytes only;      /* entry of slot 0's variant, as the index brought it */
     ing_bytes notes;     /* of its compiles, where there is no disk: explain.c */
     ing_py_observed observed;
     uint64_t uses;        /* of variants by way of the tree */

@@ -17,8 +17,7 @@ void ing_trace_fini(ing_trace *t) {
 
 bool ing_trace_add(ing_trace *t, ing_path path, ing_ask ask, ing_hash128 answer) {
     if (path == 0) return false;
-    uint64_t key[2] = {path, ask};
-    ing_hash128 h = ing_hash(key, sizeof key);
+    ing_hash128 h = {path, ask};
     if (ing_map_get(&t->seen, h)) return true;
     ing_question q = {path, (uint8_t)ask, answer};
     return ing_vec_push(&t->list, q) && ing_map_put(&t->seen, h, t->list.len);

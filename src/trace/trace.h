@@ -139,13 +139,15 @@ void ing_tree_write(const ing_tree *t, const ing_paths *paths, ing_bytes *out);
 ing_status ing_tree_read(ing_reader *r, ing_paths *paths, uint32_t n_variants,
                          ing_tree *t);
 
-/* The index of an address: a tree, and the keys of the variants that its leaves number. */
+/* The index of an address: a tree, the keys of the variants that its leaves number, and a
+ * copy of the variant's entry while there is but one and it is small: most kernels have
+ * one, and need not read another file for it. */
 typedef ing_vec(ing_hash128) ing_index_keys;
 
 void ing_index_write(const ing_tree *t, const ing_paths *paths,
-                     const ing_index_keys *keys, ing_bytes *out);
+                     const ing_index_keys *keys, const ing_bytes *only, ing_bytes *out);
 /* As ing_tree_read, and into empty keys; of no use unless ING_OK. */
 ing_status ing_index_read(const uint8_t *p, size_t n, ing_paths *paths, ing_tree *t,
-                          ing_index_keys *keys);
+                          ing_index_keys *keys, ing_bytes *only);
 
 #endif

@@ -33,13 +33,16 @@ static void walk(const ing_tree *tree, const ing_paths *paths, uint32_t n_keys) 
 static bool read_index(const uint8_t *p, size_t n, ing_bytes *again) {
     ing_paths paths;
     ing_index_keys keys = {0};
+    ing_bytes only;
+    ing_bytes_init(&only);
     ing_paths_init(&paths);
     ing_tree *tree = ing_tree_new();
     FUZZ_CHECK(tree);
-    bool ok = ing_index_read(p, n, &paths, tree, &keys) == ING_OK;
+    bool ok = ing_index_read(p, n, &paths, tree, &keys, &only) == ING_OK;
     if (ok) walk(tree, &paths, keys.len);
-    if (ok && again) ing_index_write(tree, &paths, &keys, again);
+    if (ok && again) ing_index_write(tree, &paths, &keys, &only, again);
     ing_vec_fini(&keys);
+    ing_bytes_fini(&only);
     ing_tree_free(tree);
     ing_paths_fini(&paths);
     return ok;
