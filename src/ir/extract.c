@@ -43,33 +43,33 @@ static void calls_fini(calls *c) {
 
 ing_status ing_ir_task_funcs(const ing_ir_mod *m, uint32_t k, uint32_t **funcs,
                              uint32_t *n, ing_err *e) {
-    calls c;
-    ing_status s = calls_init(&c, m, e);
+    calls c = {0}; /* of one function at a time: others may have thousands of tasks */
     uint32_t *order = ing_calloc((size_t)m->funcs.len + 1, sizeof *order);
     uint8_t *seen = ing_calloc((size_t)m->funcs.len + 1, 1);
     uint32_t len = 0;
+    bool ok = order && seen, known = k < m->tasks.len;
     *funcs = NULL;
     *n = 0;
-    if (s == ING_OK && (!order || !seen)) s = ing_fail(e, ING_MEMORY, "no memory");
-    if (s == ING_OK && k >= m->tasks.len)
-        s = ing_fail(e, ING_INTERNAL, "no task %u", k);
-    if (s == ING_OK) {
+    if (ok && known) {
         order[len++] = m->tasks.at[k].func;
         seen[order[0]] = 1;
     }
-    for (uint32_t at = 0; at < len; at++) { /* breadth first: a queue is enough */
-        for (uint32_t j = c.start[order[at]]; j < c.start[order[at] + 1]; j++) {
+    for (uint32_t at = 0; at < len && ok; at++) { /* breadth first: a queue is enough */
+        const ing_ir_func *f = m->funcs.at[order[at]];
+        c.callee.len = 0;
+        ok = scan_block(f, f->body, &c);
+        for (uint32_t j = 0; j < c.callee.len && ok; j++) {
             uint32_t callee = c.callee.at[j];
-            if (seen[callee]) continue;
+            if (!seen[callee]) order[len++] = callee;
             seen[callee] = 1;
-            order[len++] = callee;
         }
     }
     calls_fini(&c);
     ing_free(seen);
-    if (s != ING_OK) {
+    if (!ok || !known) {
         ing_free(order);
-        return s;
+        return ok ? ing_fail(e, ING_INTERNAL, "no task %u", k)
+                  : ing_fail(e, ING_MEMORY, "no memory for the call graph");
     }
     *funcs = order;
     *n = len;

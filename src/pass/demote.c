@@ -10,26 +10,29 @@
  *  D4 no call is given the array, and no func names it. */
 #include "pass/pass_int.h"
 
+typedef struct writes { /* to one array argument, in the parallel loop of one task */
+    uint32_t task;      /* its number + 1; others: nothing known yet */
+    uint32_t elem;      /* the subscript of the first one */
+    bool differ; /* some other subscript is written, or a call is given the array */
+} writes;
+
 typedef struct demoter {
     ing_ir_mod *m;
     ing_ir_func *f;
-    uint32_t loop;
-    uint8_t *inside; /* per instruction: in the parallel loop, at any depth */
+    uint32_t task;         /* number + 1 */
+    const uint8_t *inside; /* per instruction: in the parallel loop, at any depth */
+    const ing_pass_funcs *funcs;
+    writes *arrays;  /* per argument */
+    uint32_t atomic; /* argument + 1 of the array that is updated atomically */
+    bool shared;     /* atomics on several arrays or on something else (D3) */
     bool calls;
+    /* whole[0] is the loop's index, whole[k + 1] the quotient and rem[k] the remainder
+     * into which the body cuts whole[k]. */
+    uint32_t n_parts, whole[ING_MAX_NDIM + 1], rem[ING_MAX_NDIM];
 } demoter;
 
 static ing_ir_inst *at(const demoter *d, uint32_t id) {
     return &d->f->insts.at[id];
-}
-
-static void note_inside(demoter *d, uint32_t block) {
-    for (uint32_t k = 0; k < ing_ir_block_len(d->f, block); k++) {
-        uint32_t id = ing_ir_block_ids(d->f, block)[k], blocks[2];
-        uint32_t n = ing_ir_inst_blocks(at(d, id), blocks);
-        d->inside[id] = 1;
-        d->calls |= at(d, id)->op == ING_OP_CALL;
-        for (uint32_t j = 0; j < n; j++) note_inside(d, blocks[j]);
-    }
 }
 
 /* ---- subscripts --------------------------------------------------------------------------- */
@@ -63,7 +66,7 @@ static bool among(const demoter *d, const ing_ir_inst *elem, uint32_t id) {
 
 /* The part of `whole` that the operation makes of it with some width, 0 = none. */
 static uint32_t part_of(const demoter *d, uint32_t whole, ing_op op, uint32_t width) {
-    uint32_t body = at(d, d->loop)->c;
+    uint32_t body = at(d, d->whole[0])->c;
     for (uint32_t k = 0; k < ing_ir_block_len(d->f, body); k++) {
         uint32_t id = ing_ir_block_ids(d->f, body)[k];
         const ing_ir_inst *i = at(d, id);
@@ -72,15 +75,20 @@ static uint32_t part_of(const demoter *d, uint32_t whole, ing_op op, uint32_t wi
     return 0;
 }
 
+static void find_parts(demoter *d) {
+    for (d->n_parts = 0; d->n_parts < ING_MAX_NDIM; d->n_parts++) {
+        uint32_t k = d->n_parts, rem = part_of(d, d->whole[k], ING_OP_REM, 0);
+        if (!rem || !same_everywhere(d, at(d, rem)->b)) return;
+        d->rem[k] = rem;
+        d->whole[k + 1] = part_of(d, d->whole[k], ING_OP_DIV, at(d, rem)->b);
+        if (!d->whole[k + 1]) return;
+    }
+}
+
 static bool tells_iteration(const demoter *d, const ing_ir_inst *elem) {
-    uint32_t whole = d->loop;
-    for (uint32_t axes = 0; axes < ING_MAX_NDIM; axes++) {
-        if (among(d, elem, whole)) return true;
-        uint32_t rem = part_of(d, whole, ING_OP_REM, 0);
-        if (!rem || !among(d, elem, rem) || !same_everywhere(d, at(d, rem)->b))
-            return false;
-        whole = part_of(d, whole, ING_OP_DIV, at(d, rem)->b);
-        if (!whole) return false;
+    for (uint32_t k = 0; k <= d->n_parts; k++) {
+        if (among(d, elem, d->whole[k])) return true;
+        if (k == d->n_parts || !among(d, elem, d->rem[k])) return false;
     }
     return false;
 }
@@ -99,11 +107,12 @@ static bool same_subscript(const demoter *d, const ing_ir_inst *a,
 
 /* ---- targets -------------------------------------------------------------------------------- */
 
-/* The ELEM that an address comes from, or NULL. */
-static const ing_ir_inst *elem_of(const demoter *d, uint32_t ref) {
+/* The ELEM that an address comes from, or 0. */
+static uint32_t elem_of(const demoter *d, uint32_t ref) {
+    while (at(d, ref)->op == ING_OP_MEMBER || at(d, ref)->op == ING_OP_MEMBER_DYN)
+        ref = at(d, ref)->a;
     const ing_ir_inst *i = at(d, ref);
-    while (i->op == ING_OP_MEMBER || i->op == ING_OP_MEMBER_DYN) i = at(d, i->a);
-    return i->op == ING_OP_ELEM && at(d, i->a)->op == ING_OP_ARRAY ? i : NULL;
+    return i->op == ING_OP_ELEM && at(d, i->a)->op == ING_OP_ARRAY ? ref : 0;
 }
 
 static bool is_local(const demoter *d, uint32_t ref) {
@@ -112,82 +121,104 @@ static bool is_local(const demoter *d, uint32_t ref) {
     return i->op == ING_OP_ALLOCA;
 }
 
-/* Whether instruction `id` of the loop lets the updates at `elem` be plain (D2 to D4). */
-static bool allows(const demoter *d, uint32_t id, const ing_ir_inst *elem) {
-    const ing_ir_inst *i = at(d, id);
-    uint32_t array = at(d, elem->a)->a;
-    if (i->op == ING_OP_CALL) {
-        for (uint32_t k = 0; k < i->c; k++) {
-            uint32_t arg = d->f->extra.at[i->b + k];
-            const ing_ir_inst *from = elem_of(d, arg);
-            uint32_t root = from ? from->a : arg;
-            if (at(d, root)->op == ING_OP_ARRAY && at(d, root)->a == array)
-                return false;
-        }
-        return true;
-    }
-    bool atomic = i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
-    if (!atomic && i->op != ING_OP_STORE) return true;
-    const ing_ir_inst *to = elem_of(d, i->a);
-    if (to && at(d, to->a)->a == array) return same_subscript(d, to, elem);
-    return !atomic || is_local(d, i->a);
-}
-
-static bool named_by_func(const demoter *d, uint32_t array) {
-    for (uint32_t k = 0; k < d->m->funcs.len && d->calls; k++) {
-        const ing_ir_func *f = d->m->funcs.at[k];
-        for (uint32_t j = 1; j < f->insts.len && f->kind == ING_IR_FUNC; j++) {
-            const ing_ir_inst *i = ing_ir_at(f, j);
-            if (i->op == ING_OP_ARRAY && i->a == array) return true;
-            if (i->op == ING_OP_ATOMIC) return true; /* D3, by way of a parameter */
-        }
-    }
-    return false;
-}
-
-static bool is_private(const demoter *d, uint32_t id) {
-    const ing_ir_inst *elem = elem_of(d, at(d, id)->a);
-    if (!elem || !d->inside[id] || !tells_iteration(d, elem)) return false;
-    for (uint32_t j = 1; j < d->f->insts.len; j++)
-        if (d->inside[j] && !allows(d, j, elem)) return false;
-    return !named_by_func(d, at(d, elem->a)->a);
-}
-
-/* ---- the pass --------------------------------------------------------------------------------- */
-
 static bool is_atomic(const ing_ir_inst *i) {
     return i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
 }
+
+static writes *writes_to(const demoter *d, uint32_t array) {
+    writes *w = &d->arrays[at(d, array)->a];
+    if (w->task != d->task) *w = (writes){.task = d->task};
+    return w;
+}
+
+static void note_write(demoter *d, const ing_ir_inst *i) {
+    uint32_t elem = elem_of(d, i->a);
+    if (elem) {
+        uint32_t array = at(d, at(d, elem)->a)->a;
+        writes *w = writes_to(d, at(d, elem)->a);
+        if (!w->elem) w->elem = elem;
+        w->differ |= !same_subscript(d, at(d, w->elem), at(d, elem));
+        if (!is_atomic(i)) return;
+        d->shared |= d->atomic && d->atomic != array + 1;
+        d->atomic = array + 1;
+    } else if (is_atomic(i) && !is_local(d, i->a)) {
+        d->shared = true;
+    }
+}
+
+static void note_call(demoter *d, const ing_ir_inst *i) {
+    d->calls = true;
+    for (uint32_t k = 0; k < i->c; k++) {
+        uint32_t arg = d->f->extra.at[i->b + k], elem = elem_of(d, arg);
+        uint32_t root = elem ? at(d, elem)->a : arg;
+        if (at(d, root)->op == ING_OP_ARRAY) writes_to(d, root)->differ = true;
+    }
+}
+
+/* One walk over the loop tells what every array meets in it. */
+static void note_block(demoter *d, uint8_t *inside, uint32_t block) {
+    for (uint32_t k = 0; k < ing_ir_block_len(d->f, block); k++) {
+        uint32_t id = ing_ir_block_ids(d->f, block)[k], blocks[2];
+        const ing_ir_inst *i = at(d, id);
+        uint32_t n = ing_ir_inst_blocks(i, blocks);
+        inside[id] = 1;
+        if (i->op == ING_OP_CALL) note_call(d, i);
+        if (i->op == ING_OP_STORE || is_atomic(i)) note_write(d, i);
+        for (uint32_t j = 0; j < n; j++) note_block(d, inside, blocks[j]);
+    }
+}
+
+static bool is_private(const demoter *d, uint32_t id) { /* D2 to D4 */
+    uint32_t elem = elem_of(d, at(d, id)->a);
+    if (!elem || !d->inside[id] || d->shared) return false;
+    if (writes_to(d, at(d, elem)->a)->differ) return false;
+    if (d->calls && (d->funcs->atomic || d->funcs->named[at(d, at(d, elem)->a)->a]))
+        return false;
+    return tells_iteration(d, at(d, elem));
+}
+
+/* ---- the pass --------------------------------------------------------------------------------- */
 
 static void run_serial(ing_ir_func *f) { /* D1 */
     for (uint32_t id = 1; id < f->insts.len; id++)
         if (is_atomic(&f->insts.at[id])) f->insts.at[id].flags |= ING_IR_PRIVATE;
 }
 
-static bool run_range(ing_ir_mod *m, ing_ir_func *f) {
-    demoter d = {.m = m, .f = f, .inside = ing_calloc(f->insts.len, 1)};
-    if (!d.inside) return false;
-    for (uint32_t k = 0; k < ing_ir_block_len(f, f->body); k++) {
-        uint32_t id = ing_ir_block_ids(f, f->body)[k];
-        if (at(&d, id)->op == ING_OP_LOOP && (at(&d, id)->flags & ING_IR_PARALLEL))
-            d.loop = id;
+static bool run_range(demoter *d) {
+    uint32_t n = d->f->insts.len;
+    uint8_t *inside = ing_calloc(n, 1);
+    if (!inside) return false;
+    d->inside = inside;
+    for (uint32_t k = 0; k < ing_ir_block_len(d->f, d->f->body); k++) {
+        uint32_t id = ing_ir_block_ids(d->f, d->f->body)[k];
+        if (at(d, id)->op == ING_OP_LOOP && (at(d, id)->flags & ING_IR_PARALLEL))
+            d->whole[0] = id;
     }
-    if (d.loop) note_inside(&d, at(&d, d.loop)->c);
-    for (uint32_t id = 1; d.loop && id < f->insts.len; id++)
-        if (is_atomic(at(&d, id)) && is_private(&d, id))
-            at(&d, id)->flags |= ING_IR_PRIVATE;
-    ing_free(d.inside);
+    if (d->whole[0]) {
+        note_block(d, inside, at(d, d->whole[0])->c);
+        find_parts(d);
+    }
+    for (uint32_t id = 1; d->atomic && id < n; id++)
+        if (is_atomic(at(d, id)) && is_private(d, id))
+            at(d, id)->flags |= ING_IR_PRIVATE;
+    ing_free(inside);
     return true;
 }
 
 ing_status ing_pass_demote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
     (void)o;
-    for (uint32_t k = 0; k < m->tasks.len; k++) {
-        ing_ir_func *f = m->funcs.at[m->tasks.at[k].func];
+    ing_pass_funcs funcs;
+    writes *arrays = ing_calloc((size_t)m->args.len + 1, sizeof *arrays);
+    bool ok = ing_pass_funcs_init(&funcs, m) && arrays;
+    for (uint32_t k = 0; k < m->tasks.len && ok; k++) {
+        demoter d = {.m = m, .task = k + 1, .funcs = &funcs, .arrays = arrays};
+        d.f = m->funcs.at[m->tasks.at[k].func];
         if (m->tasks.at[k].kind == ING_IR_TASK_SERIAL)
-            run_serial(f);
-        else if (!run_range(m, f))
-            return ing_fail(e, ING_MEMORY, "no memory for a pass");
+            run_serial(d.f);
+        else
+            ok = run_range(&d);
     }
-    return ing_pass_done(m, e);
+    ing_pass_funcs_fini(&funcs);
+    ing_free(arrays);
+    return ok ? ing_pass_done(m, e) : ing_fail(e, ING_MEMORY, "no memory for a pass");
 }

@@ -13,6 +13,13 @@ ing_status ing_pass_cost(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_rows(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 
+typedef struct ing_pass_funcs { /* funcs.c: what the funcs of a module do, together */
+    uint8_t *named;             /* per argument: some func names this array by itself */
+    bool atomic, random;        /* some func updates atomically, draws random numbers */
+} ing_pass_funcs;
+bool ing_pass_funcs_init(ing_pass_funcs *s, const ing_ir_mod *m); /* false: no memory */
+void ing_pass_funcs_fini(ing_pass_funcs *s);
+
 static inline ing_status ing_pass_done(const ing_ir_mod *m, ing_err *e) {
     return ing_ir_ok(m) ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for a pass");
 }

@@ -17,11 +17,19 @@ typedef struct target { /* what an address points into */
     uint32_t a;
 } target;
 
+typedef struct fate { /* of one target in the loop */
+    uint8_t kind;     /* of its first update, as lanes have it, + 1 */
+    bool spoiled;     /* R2: something else touches it */
+} fate;
+
 typedef struct finder {
     ing_reduce r;
+    const ing_pass_funcs *funcs;
     uint8_t *inside; /* per instruction: in the parallel loop */
     uint8_t *used;   /* per instruction: its value is an operand of another */
-    bool calls;
+    ing_map numbers; /* target -> its number in fates + 1 */
+    ing_vec(fate) fates;
+    bool calls, failed;
 } finder;
 
 static const ing_ir_inst *at(const finder *x, uint32_t id) {
@@ -34,10 +42,6 @@ static target target_of(const finder *x, uint32_t ref) {
         i = at(x, i->a);
     bool known = i->op == ING_OP_ARRAY || i->op == ING_OP_BUFFER;
     return known ? (target){i->op, i->a} : (target){0, 0};
-}
-
-static bool same(target a, target b) {
-    return a.op == b.op && a.a == b.a;
 }
 
 /* ---- the loop ----------------------------------------------------------------------------- */
@@ -93,41 +97,57 @@ static uint8_t lane_kind(uint32_t kind) {
     return kind == ING_IR_ATOMIC_SUB ? ING_IR_ATOMIC_ADD : (uint8_t)kind;
 }
 
-/* Whether instruction j of the loop leaves target t alone, or updates it in that way. */
-static bool agrees(const finder *x, uint32_t j, target t, uint8_t kind) {
-    const ing_ir_inst *i = at(x, j);
+static fate *fate_of(finder *x, target t) {
+    ing_hash128 key = {t.op, t.a};
+    uint32_t number = ing_map_get(&x->numbers, key);
+    if (!number) {
+        fate fresh = {0};
+        number = x->fates.len + 1;
+        bool ok = ing_vec_push(&x->fates, fresh);
+        x->failed |= !ok || !ing_map_put(&x->numbers, key, number);
+        if (!ok) return NULL;
+    }
+    return &x->fates.at[number - 1];
+}
+
+static void spoil(finder *x, uint32_t ref) {
+    target t = target_of(x, ref);
+    fate *f = t.op ? fate_of(x, t) : NULL;
+    if (f) f->spoiled = true;
+}
+
+static void note_update(finder *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    uint8_t kind = lane_kind(i->c);
+    fate *f = qualifies(x, id) ? fate_of(x, target_of(x, i->a)) : NULL;
+    if (!f) {
+        spoil(x, i->a);
+        return;
+    }
+    f->spoiled |= f->kind && f->kind != kind + 1;
+    f->kind = (uint8_t)(kind + 1);
+}
+
+/* What instruction `id` of the loop does to targets. */
+static void note_inst(finder *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
     switch (i->op) {
     case ING_OP_LOAD:
     case ING_OP_STORE:
-    case ING_OP_CAS: return !same(target_of(x, i->a), t);
-    case ING_OP_ATOMIC:
-        if (!same(target_of(x, i->a), t)) return true;
-        return qualifies(x, j) && lane_kind(i->c) == kind;
+    case ING_OP_CAS: spoil(x, i->a); break;
+    case ING_OP_ATOMIC: note_update(x, id); break;
     case ING_OP_CALL:
-        for (uint32_t k = 0; k < i->c; k++)
-            if (same(target_of(x, x->r.f->extra.at[i->b + k]), t)) return false;
-        return true;
-    default: return true;
+        for (uint32_t k = 0; k < i->c; k++) spoil(x, x->r.f->extra.at[i->b + k]);
+        break;
+    default: break;
     }
 }
 
-/* A func may name an array by itself. */
-static bool named_by_func(const finder *x, target t) {
-    for (uint32_t k = 0; k < x->r.m->funcs.len && x->calls; k++) {
-        const ing_ir_func *f = x->r.m->funcs.at[k];
-        for (uint32_t j = 1; j < f->insts.len && f->kind == ING_IR_FUNC; j++)
-            if (f->insts.at[j].op == ING_OP_ARRAY && f->insts.at[j].a == t.a)
-                return true;
-    }
-    return false;
-}
-
-static bool alone(const finder *x, uint32_t id) {
-    const ing_ir_inst *i = at(x, id);
-    target t = target_of(x, i->a);
-    for (uint32_t j = 1; j < x->r.f->insts.len; j++)
-        if (x->inside[j] && !agrees(x, j, t, lane_kind(i->c))) return false;
-    return t.op == ING_OP_BUFFER || !named_by_func(x, t);
+static bool alone(finder *x, uint32_t id) {
+    target t = target_of(x, at(x, id)->a);
+    const fate *f = fate_of(x, t);
+    bool named = x->calls && t.op == ING_OP_ARRAY && x->funcs->named[t.a];
+    return f && !f->spoiled && !named;
 }
 
 static void take(finder *x, uint32_t id) {
@@ -151,26 +171,34 @@ static uint8_t chunk_shift(const ing_ir_task *t) {
     return shift;
 }
 
-static bool run_task(ing_ir_mod *m, uint32_t k) {
+static bool find(finder *x) {
+    uint32_t n = x->r.f->insts.len;
+    walk(x, x->r.f->body, false);
+    for (uint32_t id = 1; id < n; id++)
+        if (x->inside[id]) note_inst(x, id);
+    for (uint32_t id = 1; id < n && x->r.n < ING_IR_MAX_PARTIALS; id++)
+        if (qualifies(x, id) && alone(x, id)) take(x, id);
+    return !x->failed;
+}
+
+static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_funcs *funcs) {
     ing_ir_task *t = &m->tasks.at[k];
     ing_ir_func *f = m->funcs.at[t->func];
     size_t n = f->insts.len;
-    finder x = {.r = {.m = m, .task = t, .f = f}};
+    finder x = {.r = {.m = m, .task = t, .f = f}, .funcs = funcs};
     x.r.invariant = ing_calloc(n, 1);
     x.inside = ing_calloc(n, 1);
     x.used = ing_calloc(n, 1);
-    bool ok = x.r.invariant && x.inside && x.used;
-    if (ok) walk(&x, f->body, false);
-    for (uint32_t id = 1; ok && id < n && x.r.n < ING_IR_MAX_PARTIALS; id++)
-        if (qualifies(&x, id) && alone(&x, id)) take(&x, id);
-    if (x.r.n) {
-        for (uint32_t j = 0; j < m->funcs.len && x.calls; j++)
-            for (uint32_t i = 1; i < m->funcs.at[j]->insts.len; i++)
-                x.r.random |= m->funcs.at[j]->insts.at[i].op == ING_OP_RANDOM;
+    ing_map_init(&x.numbers);
+    bool ok = x.r.invariant && x.inside && x.used && find(&x);
+    if (ok && x.r.n) {
+        x.r.random |= x.calls && funcs->random;
         t->chunk_shift = chunk_shift(t);
         t->partials = x.r.n;
         ok = ing_reduce_emit(&x.r);
     }
+    ing_map_fini(&x.numbers);
+    ing_vec_fini(&x.fates);
     ing_free(x.r.invariant);
     ing_free(x.inside);
     ing_free(x.used);
@@ -179,9 +207,11 @@ static bool run_task(ing_ir_mod *m, uint32_t k) {
 
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
     (void)o;
-    for (uint32_t k = 0; k < m->tasks.len && ing_ir_ok(m); k++) {
-        if (m->tasks.at[k].kind == ING_IR_TASK_RANGE && !run_task(m, k))
-            return ing_fail(e, ING_MEMORY, "no memory for a pass");
+    ing_pass_funcs funcs;
+    bool ok = ing_pass_funcs_init(&funcs, m);
+    for (uint32_t k = 0; k < m->tasks.len && ok && ing_ir_ok(m); k++) {
+        if (m->tasks.at[k].kind == ING_IR_TASK_RANGE) ok = run_task(m, k, &funcs);
     }
-    return ing_pass_done(m, e);
+    ing_pass_funcs_fini(&funcs);
+    return ok ? ing_pass_done(m, e) : ing_fail(e, ING_MEMORY, "no memory for a pass");
 }
