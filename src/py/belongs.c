@@ -10,46 +10,59 @@
 
 enum { MAX_DEPTH = 100 }; /* of functions in functions; the compiler's own limit */
 
-typedef struct wanted {
-    PyCodeObject *code;
-    ing_hash128 digest;
-} wanted;
-
-static bool is_wanted(const wanted *w, PyObject *o) {
-    PyCodeObject *c = (PyCodeObject *)o;
-    ing_hash128 digest;
-    return c->co_firstlineno == w->code->co_firstlineno &&
-           PyUnicode_Compare(c->co_name, w->code->co_name) == 0 &&
-           ing_py_code_digest(o, &digest) && ing_hash_eq(digest, w->digest);
+/* Appends the code to those of its first line. False: an exception is set. */
+static bool index_one(PyObject *index, PyCodeObject *code) {
+    PyObject *line = PyLong_FromLong(code->co_firstlineno), *list = NULL;
+    bool ok = line != NULL;
+    if (ok) list = Py_XNewRef(PyDict_GetItemWithError(index, line));
+    if (ok && !list) {
+        list = PyErr_Occurred() ? NULL : PyList_New(0);
+        ok = list && PyDict_SetItem(index, line, list) == 0;
+    }
+    ok = ok && PyList_Append(list, (PyObject *)code) == 0;
+    Py_XDECREF(list);
+    Py_XDECREF(line);
+    return ok;
 }
 
-static bool holds(const wanted *w, PyObject *code, int depth) {
-    if (is_wanted(w, code)) return true;
+static bool index_all(PyObject *index, PyObject *code, int depth) {
+    if (!index_one(index, (PyCodeObject *)code)) return false;
     PyObject *consts = depth < MAX_DEPTH ? ing_py_attr(code, "co_consts") : NULL;
-    bool found = false;
-    for (Py_ssize_t i = 0; consts && !found && i < PyTuple_GET_SIZE(consts); i++) {
+    bool ok = consts || depth == MAX_DEPTH;
+    for (Py_ssize_t i = 0; consts && ok && i < PyTuple_GET_SIZE(consts); i++) {
         PyObject *c = PyTuple_GET_ITEM(consts, i);
-        if (PyCode_Check(c)) found = holds(w, c, depth + 1);
+        if (PyCode_Check(c)) ok = index_all(index, c, depth + 1);
     }
     Py_XDECREF(consts);
-    return found;
+    return ok;
 }
 
-PyObject *ing_py_text_compile(PyObject *text, PyObject *file) {
+PyObject *ing_py_text_codes(PyObject *text, PyObject *file) {
     PyCompilerFlags flags = {.cf_flags = PyCF_IGNORE_COOKIE,
                              .cf_feature_version = PY_MINOR_VERSION};
     PyObject *code = Py_CompileStringObject(PyBytes_AS_STRING(text), file,
                                             Py_file_input, &flags, -1);
-    if (!code) PyErr_Clear();
-    return code;
+    PyObject *index = code && PyCode_Check(code) ? PyDict_New() : NULL;
+    if (index && !index_all(index, code, 0)) Py_CLEAR(index);
+    Py_XDECREF(code);
+    PyErr_Clear();
+    return index;
 }
 
-bool ing_py_code_holds(PyObject *module_code, PyObject *fn) {
-    wanted w = {.code = (PyCodeObject *)PyFunction_GET_CODE(fn)};
-    if (!PyCode_Check(module_code) ||
-        !ing_py_code_digest((PyObject *)w.code, &w.digest))
-        return false;
-    bool found = holds(&w, module_code, 0);
+bool ing_py_codes_hold(PyObject *codes, PyObject *fn) {
+    PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(fn);
+    ing_hash128 wanted, digest;
+    if (!ing_py_code_digest((PyObject *)code, &wanted)) return false;
+    PyObject *line = PyLong_FromLong(code->co_firstlineno);
+    PyObject *list = line ? PyDict_GetItemWithError(codes, line) : NULL;
+    bool found = false;
+    for (Py_ssize_t i = 0; list && !found && i < PyList_GET_SIZE(list); i++) {
+        PyCodeObject *c = (PyCodeObject *)PyList_GET_ITEM(list, i);
+        found = PyUnicode_Compare(c->co_name, code->co_name) == 0 &&
+                ing_py_code_digest((PyObject *)c, &digest) &&
+                ing_hash_eq(digest, wanted);
+    }
+    Py_XDECREF(line);
     PyErr_Clear();
     return found;
 }

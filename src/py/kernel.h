@@ -130,9 +130,9 @@ bool ing_py_source_def(ing_py_host *h, PyObject *whole, uint32_t first_line,
                        size_t *start, size_t *len);
 /* Whether a text belongs to a running function (belongs.c). */
 struct stat;
-PyObject *ing_py_text_compile(PyObject *text,
-                              PyObject *file); /* NULL, nothing raised */
-bool ing_py_code_holds(PyObject *module_code, PyObject *fn);
+/* All code that a text compiles to: a dict from first line to a list. NULL, nothing raised. */
+PyObject *ing_py_text_codes(PyObject *text, PyObject *file);
+bool ing_py_codes_hold(PyObject *codes, PyObject *fn);
 typedef enum ing_py_trust {
     ING_PY_TRUSTED, /* the file is what was imported; or a hook gave the code, and who knows */
     ING_PY_UNKNOWN, /* nothing tells: compare when the text is parsed */

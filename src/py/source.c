@@ -244,7 +244,7 @@ static PyObject *from_disk(const char *path) {
 
 /* What is held of a file, in host->sources: a list of these. When the file may not be what
  * its module was imported from, each function is compared with what the text compiles to. */
-enum { HELD_STATE, HELD_TEXT, HELD_TRUST, HELD_CODE, HELD_BEFORE, HELD_N };
+enum { HELD_STATE, HELD_TEXT, HELD_TRUST, HELD_CODES, HELD_BEFORE, HELD_N };
 enum { MAX_STATES = 8 }; /* of one file, edited while the program runs */
 
 /* (size, time of change, inode) as a key: the same file state, the same text. */
@@ -272,7 +272,7 @@ static PyObject *hold(PyObject *fn, const char *path, const struct stat *now,
         PyList_SET_ITEM(held, HELD_STATE, Py_NewRef(state));
         PyList_SET_ITEM(held, HELD_TEXT, Py_NewRef(text));
         PyList_SET_ITEM(held, HELD_TRUST, PyLong_FromLong(trust)); /* a small int */
-        PyList_SET_ITEM(held, HELD_CODE, Py_NewRef(Py_None));
+        PyList_SET_ITEM(held, HELD_CODES, Py_NewRef(Py_None));
         PyList_SET_ITEM(held, HELD_BEFORE, Py_NewRef(before ? before : Py_None));
         forget(held);
     }
@@ -286,13 +286,13 @@ static long trust_of(PyObject *held) {
 }
 
 bool ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file) {
-    PyObject *code = PyList_GET_ITEM(held, HELD_CODE);
-    if (code == Py_None) {
-        code = ing_py_text_compile(PyList_GET_ITEM(held, HELD_TEXT), file);
-        if (!code) return false;
-        PyList_SetItem(held, HELD_CODE, code); /* steals */
+    PyObject *codes = PyList_GET_ITEM(held, HELD_CODES);
+    if (codes == Py_None) {
+        codes = ing_py_text_codes(PyList_GET_ITEM(held, HELD_TEXT), file);
+        if (!codes) return false;
+        PyList_SetItem(held, HELD_CODES, codes); /* steals */
     }
-    return ing_py_code_holds(code, fn);
+    return ing_py_codes_hold(codes, fn);
 }
 
 /* The text that the function was compiled from: today's, or one seen before. New
