@@ -2,7 +2,11 @@
 the length of a kernel, and a kernel that calls 200 funcs 4,000 times.
 
     compile.py [--json FILE] [--repeat N] [--python PEER=INTERPRETER ...] [--lines N,N,...]
-               [--limit SECONDS]
+               [--limit SECONDS] [--growth NAME,...|all [--whole]]
+
+With --growth only this: kernels of one shape each (bench/_shapes.py) and of all lengths; CPU
+time of the first call on the interpreter, which is Python's parser, front end and passes, best
+of several texts; with --whole also the time of the first call as native code.
 
 Each compile is of a text that no cache has seen, in a process with an empty cache folder. The
 phases are Ingot's own report (INGOT_LOG=compile); a slope is that of a line through the
@@ -19,6 +23,7 @@ import sys
 import tempfile
 
 import _peers
+from _shapes import HEAD, SHAPES, branches
 
 RUNNER = """
 import importlib, json, os, sys, time
@@ -35,7 +40,22 @@ for module in sys.argv[3:]:
     getattr(qd, "sync")()
     print(json.dumps([module, time.perf_counter() - before]), flush=True)
 """
-HEAD = "import qd\nArray = qd.types.ndarray(qd.f32, 1)\n"
+GROWTH = """
+import gc, importlib, json, sys, time
+folder, arch = sys.argv[1:3]
+sys.path.insert(0, folder)
+qd = sys.modules["qd"] = importlib.import_module("ingot")
+qd.init(arch=getattr(qd, arch), **({"offline_cache": False} if arch == "interp" else {}))
+clock = time.process_time if arch == "interp" else time.perf_counter
+x = qd.ndarray(qd.f32, 0)
+gc.disable()
+for module in sys.argv[3:]:
+    k = importlib.import_module(module).k
+    gc.collect()
+    before = clock()
+    k(x)
+    print(json.dumps(clock() - before), flush=True)
+"""
 PHASES = re.compile(
     r"compile k: (\d+) nodes, (\d+) funcs for (\d+) calls, (\d+) IR instructions, (\d+) LLVM lines"
     r".*front ([\d.]+) passes ([\d.]+) text ([\d.]+) llvm ([\d.]+) link ([\d.]+)")
@@ -51,19 +71,6 @@ def k(x: Array):
             y = qd.sqrt(y) - x[i]
         x[i] = y + {seed}.25
 """
-
-
-def long(lines, seed):
-    """One loop with `lines` statements, in branches of eight."""
-    body = []
-    for n in range(lines):
-        if n % 8 == 0:
-            body.append(f"        if a > {n}.5:")
-        body.append(f"            a = a * 0.{n % 7 + 1} + b - {n + seed}.0" if n % 2
-                    else f"            b = b + a * {n % 5 + 1}.5")
-    return HEAD + ("@qd.kernel\ndef k(x: Array):\n    for i in range(x.shape[0]):\n"
-                   "        a = x[i]\n        b = a + 1.0\n" + "\n".join(body)
-                   + "\n        x[i] = a + b\n")
 
 
 def many_calls(funcs, calls, seed):
@@ -113,6 +120,46 @@ def slope(lines, times):
     return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / sum((x - mx) ** 2 for x in xs)
 
 
+def growth(shape, lengths, arch, repeat, limit):
+    """Shortest time of a first call by length; None: it did not end well."""
+    with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
+        names = []
+        for n in lengths:
+            for k in range(repeat):
+                names.append(f"program{n}_{k}")
+                text = f"# {k}\n" + SHAPES[shape](n)
+                pathlib.Path(folder, names[-1] + ".py").write_text(text)
+        runner = pathlib.Path(folder, "runner.py")
+        runner.write_text(GROWTH)
+        env = dict(os.environ, INGOT_CACHE_DIR=str(pathlib.Path(folder, "cache")))
+        command = [sys.executable, "-W", "ignore", str(runner), folder, arch, *names]
+        try:
+            run = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
+        except subprocess.TimeoutExpired:
+            return None
+        times = [json.loads(x) for x in run.stdout.splitlines()]
+        if len(times) != len(names):
+            print(f"not run: {shape} ({run.stderr.strip()[-300:]})", file=sys.stderr)
+            return None
+        return [min(times[k:k + repeat]) for k in range(0, len(times), repeat)]
+
+
+def show_growth(args, lengths):
+    rows = []
+    for shape in SHAPES if args.growth == "all" else args.growth.split(","):
+        row = {"what": shape, "lines": lengths[-1]}
+        for arch, key in [("interp", "front"), ("cpu", "whole")][:1 + args.whole]:
+            times = growth(shape, lengths, arch, args.repeat if arch == "interp" else 1, args.limit)
+            if times:
+                row |= {f"{key}_ms": times[-1] * 1e3, f"{key}_slope": slope(lengths, times)}
+        rows.append(row)
+    columns = [("what", "kernel", ""), ("lines", "lines", ","),
+               ("front_ms", "front+passes ms", ".1f"), ("front_slope", "slope", ".2f"),
+               ("whole_ms", "whole ms", ".1f"), ("whole_slope", "slope", ".2f")]
+    _peers.show(f"growth over {args.lines} lines", columns, rows)
+    _peers.write(args.json, "growth", rows)
+
+
 def compare(pythons, programs, limit):
     return {p: compile_times(p, python, programs, limit) for p, python in pythons.items() if python}
 
@@ -120,7 +167,12 @@ def compare(pythons, programs, limit):
 def main():
     args = _peers.arguments(
         __doc__, python={"action": "append", "default": []},
-        limit={"type": float, "default": 600.0}, lines={"default": "100,300,1000,3000,5000"})
+        limit={"type": float, "default": 600.0}, lines={"default": "100,300,1000,3000,5000"},
+        growth={"default": ""}, whole={"action": "store_true"})
+    lengths = [int(n) for n in args.lines.split(",")]
+    if args.growth:
+        show_growth(args, lengths)
+        return
     pythons = {"ingot": sys.executable} | dict(pair.split("=", 1) for pair in args.python)
     if "quadrants" not in pythons:
         pythons["quadrants"] = _peers.venv("quadrants")
@@ -129,13 +181,12 @@ def main():
     got = compare(pythons, [small(n) for n in range(args.repeat)], args.limit)
     rows.append({"what": "small kernel", "lines": 7} | {
         f"{p}_ms": min(t for t in times if t) * 1e3 for p, (times, _) in got.items() if times[0]})
-    lengths = [int(n) for n in args.lines.split(",")]
-    ours, phases = compile_times("ingot", pythons["ingot"], [long(n, 7) for n in lengths],
+    ours, phases = compile_times("ingot", pythons["ingot"], [branches(n) for n in lengths],
                                  args.limit)
     for n, t, p in zip(lengths, ours, phases):
         rows.append({"what": "one loop", "lines": n, "ingot_ms": t * 1e3,
                      "front_ms": float(p[5]) + float(p[6]), "llvm_ms": float(p[8])})
-    theirs = compile_times("quadrants", pythons["quadrants"], [long(lengths[2], 7)],
+    theirs = compile_times("quadrants", pythons["quadrants"], [branches(lengths[2])],
                            args.limit)[0] \
         if pythons["quadrants"] else [None]
     if theirs[0] and len(rows) > 3:
