@@ -112,6 +112,10 @@ ing_reach ing_store_open_kind(const ing_store *s, char letter, bool create, int 
     return open_levels(s, part, letter ? 1 : 0, create, fd);
 }
 
+ing_reach ing_store_open_below(const ing_store *s, int at, const char *name, int *fd) {
+    return open_below(s, at, name, false, fd);
+}
+
 /* ---- reading: the levels above an entry stay open --------------------------------------- */
 
 /* The directories above were checked when they were opened, and nobody else can write below

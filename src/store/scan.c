@@ -68,22 +68,32 @@ static bool scan_fan(const ing_store *s, int fan, ing_scan_see *see, void *ctx) 
     return more;
 }
 
-ing_status ing_store_scan(const ing_store *s, ing_entry_kind kind, ing_scan_see *see,
-                          void *ctx) {
+/* The fan-out directories are asked for by name: what else lies there is not looked at. */
+static void scan_kind(const ing_store *s, int kind, ing_scan_see *see, void *ctx) {
     static const char digit[] = "0123456789abcdef";
-    char letter = ing_store_letter(kind), hex[33] = {0};
-    bool more = letter != 0;
-    ing_store_count(s, ING_COUNT_STORE_WALKS);
+    bool more = true;
     for (int i = 0; i < 256 && more; i++) {
+        const char name[3] = {digit[i >> 4], digit[i & 15], 0};
         int fan = -1;
-        hex[0] = digit[i >> 4];
-        hex[1] = digit[i & 15];
-        ing_reach r = ing_store_open_fan(s, letter, hex, false, &fan);
+        ing_reach r = ing_store_open_below(s, kind, name, &fan);
         if (r == ING_REACH_OK) more = scan_fan(s, fan, see, ctx);
-        if (r == ING_REACH_FOREIGN || r == ING_REACH_FAILED) ing_store_declined(s, r);
+        if (r != ING_REACH_OK) ing_store_declined(s, r);
         if (fan >= 0) close(fan);
     }
-    return letter ? ING_OK : ING_DECLINED;
+}
+
+ing_status ing_store_scan(const ing_store *s, ing_entry_kind kind, ing_scan_see *see,
+                          void *ctx) {
+    char letter = ing_store_letter(kind);
+    int dir = -1;
+    if (!letter) return ING_DECLINED;
+    ing_store_count(s, ING_COUNT_STORE_WALKS);
+    ing_reach r = ing_store_open_kind(s, letter, false, &dir);
+    if (r == ING_REACH_MISSING) return ING_OK;
+    if (r != ING_REACH_OK) return ing_store_declined(s, r); /* not the same as empty */
+    scan_kind(s, dir, see, ctx);
+    close(dir);
+    return ING_OK;
 }
 
 /* ---- listing --------------------------------------------------------------------------- */

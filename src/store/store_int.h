@@ -61,6 +61,8 @@ ing_reach ing_store_open_file(const ing_store *s, int dir, const char *name, int
                               size_t *size);
 /* The top directory of a kind, made if asked for; of letter 0 the one above all kinds. */
 ing_reach ing_store_open_kind(const ing_store *s, char letter, bool create, int *fd);
+/* A directory below one that is open, checked in the same way. */
+ing_reach ing_store_open_below(const ing_store *s, int at, const char *name, int *fd);
 /* The one way out that is neither a hit nor a publication: counts, ING_DECLINED. */
 ing_status ing_store_declined(const ing_store *s, ing_reach r);
 static inline void ing_store_count(const ing_store *s, ing_counter which) {
