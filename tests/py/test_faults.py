@@ -1,0 +1,201 @@
+"""Every system call that touches the cache fails once, in every way that a disk can: the kernel
+runs, its result is right, and the next process finds or makes what is missing. Also disks that are
+full, read-only or without execution, homes that are not there, and clocks that jump."""
+
+import errno
+import itertools
+import os
+import random
+import subprocess
+
+import pytest
+from conftest import SEED, STRESS
+from fault_tools import IMAGES, caches, fresh, is_warm, server, shim, with_shim  # noqa: F401
+
+ERRORS = [errno.EIO, errno.ESTALE, errno.ENOENT, errno.EBUSY, errno.EMFILE, errno.ENOSPC, errno.EACCES]
+WRITERS = "create write pwrite mkdir mkdirat renameat linkat ftruncate"  # what a full disk refuses
+CHANGES = WRITERS + " unlinkat"  # and a read-only one
+STRANGER = 65534  # no user that these tests run as
+as_root = (lambda test: test) if os.geteuid() == 0 else pytest.mark.not_run(reason="root (to mount, to give away)")
+
+
+def forget(cache):
+    """Indexes and images are gone; leases stay."""
+    for kind in "xi":
+        for path in (cache / kind).rglob("?" * 32):
+            path.unlink()
+
+
+def sampled(calls, wanted, all_errors=False):
+    """(number of a call, error): each call in stress, else some; with the errors in turns, or all."""
+    some = list(range(1, calls + 1))
+    if not STRESS:
+        some = sorted(random.Random(SEED).sample(some, min(wanted, calls)))
+    elif all_errors:
+        return list(itertools.product(some, ERRORS))
+    return [(k, ERRORS[k % len(ERRORS)]) for k in some]
+
+
+# ---- one call fails ---------------------------------------------------------------------------
+
+
+@with_shim
+def test_the_shim_sees_what_the_cache_does(server, caches):
+    """Else the tests below would say nothing."""
+    cold = server(fresh(caches, None))
+    assert not is_warm(cold) and cold["seen"] > 100
+    assert {"open", "create", "fstat", "fstatat", "write", "pread", "pwrite", "mmap", "mkdir", "mkdirat",
+            "renameat", "unlinkat", "flock", "fcntl", "close"} <= set(cold["calls"])
+    warm = server(fresh(caches, "warm"))
+    assert 30 < warm["seen"] < cold["seen"] and {"open", "read", "mmap"} <= set(warm["calls"])
+    assert not {"create", "write", "pwrite", "mkdirat", "renameat", "unlinkat", "flock"} & set(warm["calls"])
+
+
+@with_shim
+def test_a_call_of_a_warm_start_fails(server, caches):
+    calls = server(fresh(caches, "warm"))["seen"]
+    cache = fresh(caches, "warm")
+    for k, error in sampled(calls, 50, all_errors=True):
+        got = server(cache, k=k, error=error)
+        assert got["what"], "no call failed"
+        if not is_warm(got):
+            assert is_warm(server(cache)), (k, got["what"])  # what was missed is there again
+            cache = fresh(caches, "warm")
+
+
+@with_shim
+@pytest.mark.parametrize("which", ["empty", None])
+def test_a_call_of_a_cold_start_fails(server, caches, which):
+    calls = server(fresh(caches, which))["seen"]
+    for k, error in sampled(calls, 5):
+        cache = fresh(caches, which)
+        got = server(cache, k=k, error=error)
+        after = server(cache)
+        assert after["counters"]["image_waits"] == 0, (k, got["what"])  # no lease is left to wait for
+        assert is_warm(server(cache)), (k, error, got["what"])
+        if list(cache.rglob("*.lease")):  # its process is gone: nobody waits for it, and it is removed
+            forget(cache)
+            again = server(cache)
+            assert again["counters"]["image_waits"] == 0 and again["counters"]["leases_healed"]
+            assert not list(cache.rglob("*.lease")), (k, error, got["what"])
+
+
+@with_shim
+@pytest.mark.parametrize("which", ["warm", "empty", None])
+def test_from_some_call_on_nothing_works(server, caches, which):
+    """A disk that goes away in the middle and does not come back."""
+    calls = server(fresh(caches, which))["seen"]
+    for k, error in sampled(calls, 3):
+        cache = fresh(caches, which)
+        server(cache, k=k, error=error, sticky=1)
+        server(cache)
+        assert is_warm(server(cache))
+
+
+# ---- the disk as a whole ------------------------------------------------------------------------
+
+
+@with_shim
+@pytest.mark.parametrize("which", ["warm", "empty", None])
+@pytest.mark.parametrize("calls, error", [(WRITERS, errno.ENOSPC), (WRITERS, errno.EDQUOT), (CHANGES, errno.EROFS)])
+def test_nothing_can_be_written(server, caches, which, calls, error):
+    cache = fresh(caches, which)
+    got = server(cache, k=1, error=error, sticky=1, only=calls)
+    assert is_warm(got) == (which == "warm")
+    assert not got["calls"] if which == "warm" else got["what"]  # a hit does not even try
+    assert len(got["warnings"]) == (which is None)  # no directory at all is worth one
+    if which:
+        assert not [p for p in cache.rglob("*") if p.suffix in (".tmp", ".lease")]
+
+
+@with_shim
+@as_root
+@pytest.mark.parametrize("kilobytes", [4, 16, 40])
+def test_a_disk_that_is_full(server, tmp_path, kilobytes):
+    """Full from the start, after some entries, in the middle of one."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=700", "tmpfs", tmp_path], check=True)
+    try:
+        assert server(tmp_path)["counters"]["image_compiles"] == IMAGES
+        server(tmp_path)
+        assert not [p for p in tmp_path.rglob("*.tmp")]
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+@with_shim
+@as_root
+def test_a_mount_without_execution(server, tmp_path):
+    """Images are copied to memory, and count as hits."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=700,noexec", "tmpfs", tmp_path], check=True)
+    try:
+        server(tmp_path)
+        warm = server(tmp_path)
+        assert is_warm(warm) and warm["counters"]["image_disk_hits"] == IMAGES
+        assert warm["counters"]["store_bad_entry"] == 0 and not warm["warnings"]
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+@with_shim
+def test_no_file_may_be_executed(server, caches):
+    """The same as a security policy would have it, for users who cannot mount."""
+    warm = server(fresh(caches, "warm"), no_exec=True)
+    assert is_warm(warm) and warm["counters"]["image_disk_hits"] == IMAGES
+    cold = server(fresh(caches, None), no_exec=True)
+    assert cold["counters"]["image_compiles"] == IMAGES and cold["counters"]["store_bad_entry"] == 0
+
+
+# ---- whose it is, and where -----------------------------------------------------------------------
+
+
+@with_shim
+def test_a_user_without_a_home(server, tmp_path):
+    got = server(tmp_path / "none", no_home=True)
+    assert len(got["warnings"]) == 1 and "no home" in got["warnings"][0]
+    assert got["counters"]["store_published"] == 0 and not any(tmp_path.iterdir())
+
+
+@with_shim
+@pytest.mark.parametrize("place", ["/proc/nobody/ingot", "/dev/null/ingot", "/dev/null"])
+def test_a_place_where_no_directory_can_be(server, place):
+    got = server(place)
+    assert len(got["warnings"]) == 1 and place in got["warnings"][0]
+
+
+@with_shim
+@as_root
+@pytest.mark.parametrize("what", ["top", "entries"])
+def test_a_cache_of_somebody_else(server, caches, what):
+    cache = fresh(caches, "warm")
+    for path in [cache] if what == "top" else [p for p in cache.rglob("*") if p.is_file()]:
+        os.chown(path, STRANGER, STRANGER)
+    got = server(cache)
+    assert got["counters"]["image_compiles"] == IMAGES and got["counters"]["kernel_disk_hits"] == 0
+    if what == "top":
+        assert len(got["warnings"]) == 1 and f"belongs to user {STRANGER}" in got["warnings"][0]
+    else:
+        assert got["counters"]["store_foreign"] > 0 and is_warm(server(cache))  # replaced by ours
+
+
+# ---- clocks ------------------------------------------------------------------------------------------
+
+
+@with_shim
+@pytest.mark.parametrize("seconds", [-(10**9), -3600, 3600, 10**9])
+def test_a_clock_that_is_wrong(server, caches, seconds):
+    """An hour or thirty years off, in the process that writes or in the one that reads."""
+    assert is_warm(server(fresh(caches, "warm"), clock=seconds))
+    cache = fresh(caches, None)
+    server(cache, clock=seconds)
+    assert is_warm(server(cache)) and not list(cache.rglob("*.lease"))
+
+
+@with_shim
+@pytest.mark.parametrize("when", [0, 2**33])
+def test_files_of_another_time(server, caches, when):
+    cache = fresh(caches, "warm")
+    for path in [*cache.rglob("*"), cache]:
+        os.utime(path, (when, when))
+    before = sorted((str(p), p.stat().st_mtime) for p in cache.rglob("*"))
+    assert is_warm(server(cache))
+    assert sorted((str(p), p.stat().st_mtime) for p in cache.rglob("*")) == before
