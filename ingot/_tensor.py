@@ -71,12 +71,15 @@ def _backend(backend):
 
 
 def _refuse(name, others, known):
+    elsewhere = name.replace("tensor()", "ndarray(..., layout=...)")  # as in the reference
     if "order" in others:
-        remedy = "pass layout=(...) instead" if "layout" in known else "it has no layout= either"
+        remedy = "pass layout=(...) instead" if "layout" in known else f"{elsewhere} orders the axes"
         raise TypeError(f"{name} does not accept order=; {remedy}")
     if others:
+        remedy = f"; {elsewhere} orders the axes" if "layout" in others else ""
         raise TypeError(
-            f"{name} got unexpected keyword arguments {sorted(others)}; it knows {', '.join(known)}"
+            f"{name} got unexpected keyword arguments {sorted(others)}; "
+            f"it knows {', '.join(known)}{remedy}"
         )
 
 
@@ -101,7 +104,10 @@ def tensor(dtype, shape, *, backend=Backend.NDARRAY, layout=None, needs_grad=Fal
     if isinstance(dtype, Tensor):
         raise TypeError("qd.tensor() makes a new tensor; an array is one already, see qd.wrap()")
     if layout is not None and not isinstance(dtype, DType) and dtype not in (int, float, bool):
-        raise TypeError("layout= is not supported with compound dtypes (vectors, matrices)")
+        raise TypeError(
+            "layout= is not supported with compound dtypes (vectors, matrices); "
+            "qd.ndarray(dtype, shape, layout=...) orders the axes of an array of them"
+        )
     if layout is not None:
         layout = _layout(layout, shape)
     _backend(backend)

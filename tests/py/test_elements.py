@@ -2,6 +2,9 @@
 annotation, without a copy, and what the annotations refuse. Kernels run natively and on the
 interpreter."""
 
+import itertools
+import pickle
+
 import numpy as np
 import pytest
 from conftest import needs
@@ -220,3 +223,64 @@ def test_elements_from_python():
     m.fill([[1, 2], [3, 4]])
     m.from_numpy(m.to_numpy() * 2)
     assert m[2].to_list() == [[2, 4], [6, 8]]
+
+
+# ---- layouts ----------------------------------------------------------------------------------
+
+
+@qd.kernel
+def count(a: qd.types.ndarray()):
+    for I in qd.grouped(a):
+        a[I] = qd.Vector([0, 1000, 2000]) + I[0] * 100 + I[1] * 10 + I[2]
+
+
+@qd.kernel
+def reverse(a: qd.types.ndarray(), b: qd.types.ndarray()):
+    for i, j, k in a:
+        b[i, j, k] = a[i, j, k].zyx * 2
+        b[i, j, k][1] += 1
+
+
+@pytest.mark.parametrize("layout", list(itertools.permutations(range(3))), ids=str)
+def test_layout_of_vectors(layout):
+    """The axes of the array are ordered, the elements of a vector stay together."""
+    a, b = (qd.Vector.ndarray(3, qd.i32, (2, 3, 4), layout=x) for x in (layout, layout[::-1]))
+    assert a.shape == (2, 3, 4) and (a.layout or (0, 1, 2)) == layout
+    i, j, k = np.indices((2, 3, 4))
+    want = np.stack([i * 100 + j * 10 + k + x for x in (0, 1000, 2000)], -1)
+    count(a)
+    assert (a.to_numpy() == want).all() and a[1, 2, 3].to_list() == [123, 1123, 2123]
+    view = a.to_numpy(copy=False)
+    in_memory = sorted(range(3), key=lambda axis: -view.strides[axis])
+    assert tuple(in_memory) == layout and view.strides[3] == 4
+    reverse(a, b)
+    twice = want[..., ::-1] * 2 + [0, 1, 0]
+    assert (b.to_numpy() == twice).all()
+    a[0, 1, 2] = [7, 8, 9]
+    assert view[0, 1, 2].tolist() == [7, 8, 9]
+    b.from_numpy(want)
+    assert b[1, 0, 3].to_list() == [103, 1103, 2103]
+    a.copy_from(b)
+    back = pickle.loads(pickle.dumps(a))
+    assert (a.to_numpy() == want).all()
+    assert back.layout == a.layout and (back.to_numpy() == want).all()
+
+
+def test_layout_of_matrices():
+    a = qd.Matrix.ndarray(2, 2, qd.f32, (3, 4), layout=(1, 0), needs_grad=True)
+    z = np.random.default_rng(2).random((3, 4, 2, 2), np.float32)
+    a.from_numpy(z)
+    squared(a)
+    assert np.allclose(a.to_numpy(), z @ z)
+    assert a.layout == a.grad.layout == (1, 0) and a.to_numpy(copy=False).strides == (16, 48, 8, 4)
+
+
+@needs("torch")
+def test_layout_seen_by_torch():
+    import torch
+
+    a = qd.Vector.ndarray(3, qd.i32, (2, 3, 4), layout=(2, 0, 1))
+    count(a)
+    assert (a.to_torch().numpy() == a.to_numpy()).all()
+    shared = torch.utils.dlpack.from_dlpack(a)
+    assert shared.stride() == (9, 3, 18, 1) and (shared.numpy() == a.to_numpy()).all()

@@ -38,6 +38,19 @@ def test_layout_is_that_of_the_memory():
     assert back.layout == (1, 0) and back[1, 2] == 12
 
 
+@pytest.mark.parametrize("make, text", [
+    (lambda **o: qd.Vector.tensor(3, qd.f32, (2, 4), **o), "qd.Vector.ndarray"),
+    (lambda **o: qd.Matrix.tensor(3, 2, qd.f32, (2, 4), **o), "qd.Matrix.ndarray"),
+    (lambda **o: qd.tensor(qd.math.vec3, (2, 4), **o), "qd.ndarray")])
+def test_elements_without_layout(make, text):
+    """As in the reference; the message tells what does have one."""
+    with pytest.raises(TypeError, match=f"layout.*{text}.*orders the axes"):
+        make(layout=(1, 0))
+    with pytest.raises(TypeError, match="does not accept order=.*layout="):
+        make(order="ji")
+    assert make().layout is None
+
+
 def test_relabelled_memory():
     t = qd.tensor(qd.f32, (2, 3), needs_grad=True)
     t[0, 2] = 5
