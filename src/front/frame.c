@@ -129,10 +129,20 @@ static void count_targets(frame *fr, ing_node n) {
         count_targets(fr, list_at(t, elts, i));
 }
 
+/* The callee may change it, or the part of it that it is given: f(v), f(v.m), f(v[i]). */
 static void mark_address(frame *fr, ing_node n) {
     const ing_front_tree *t = fr->t;
     if (t->nodes.at[n].kind == ING_NODE_STARRED) n = NF(t, n, STARRED)->value;
     if (t->nodes.at[n].kind == ING_NODE_KEYWORD) n = NF(t, n, KEYWORD)->value;
+    for (;;) {
+        uint8_t kind = t->nodes.at[n].kind;
+        if (kind == ING_NODE_SUBSCRIPT)
+            n = NF(t, n, SUBSCRIPT)->value;
+        else if (kind == ING_NODE_ATTRIBUTE)
+            n = NF(t, n, ATTRIBUTE)->value;
+        else
+            break;
+    }
     if (t->nodes.at[n].kind == ING_NODE_NAME)
         fr->uses[NF(t, n, NAME)->id - 1] |= NAME_ADDRESS;
 }

@@ -4,7 +4,8 @@ tests/py/random_vectors.py should compute, for tests/py/test_random_vectors.py.
 `run(text)` rewrites a program so that Python runs it with the language's rules: assigning copies
 and converts to the type of the variable, parameters are copies unless they are templates. `qd` is
 then this module's `Model`, and every value a `T`: a NumPy array of rank 0 to 2 with its dtype.
-Results that another formula may give as well (inverse, determinant, sin) are as good as NumPy's.
+Sums, determinants and inverses are computed in the order that the language states, so that
+every digit agrees.
 """
 
 import ast
@@ -220,11 +221,53 @@ class T:
     def fill(self, x):
         self.set(x)
 
+    def normalized(self):
+        return T(self.dtype, self.a * (NUMPY[self.dtype](1) / self.norm().a))
+
     def determinant(self):
-        return T(self.dtype, np.array(np.linalg.det(self.a.astype(np.float64)), self.a.dtype))
+        return T(self.dtype, np.array(expanded(self.a)))
 
     def inverse(self):
-        return T(self.dtype, np.linalg.inv(self.a.astype(np.float64)).astype(self.a.dtype))
+        return T(self.dtype, by_cofactors(self.a) if len(self.a) <= 4 else eliminated(self.a))
+
+
+def expanded(a):
+    """The determinant along the first row."""
+    if len(a) <= 1:
+        return a[0, 0]
+    if len(a) == 2:
+        return a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
+    terms = [x * expanded(np.delete(a[1:], j, 1)) for j, x in enumerate(a[0])]
+    return total([-t if j % 2 else t for j, t in enumerate(terms)])
+
+
+def by_cofactors(a):
+    scale, n = a.dtype.type(1) / expanded(a), len(a)
+    got = np.empty_like(a)
+    for i in range(n):
+        for j in range(n):
+            minor = expanded(np.delete(np.delete(a, i, 0), j, 1)) if n > 1 else a.dtype.type(1)
+            got[j, i] = scale * (-minor if (i + j) % 2 else minor)
+    return got
+
+
+def eliminated(a):
+    """Gauss-Jordan elimination with partial pivoting."""
+    a, got, n = a.copy(), np.eye(len(a), dtype=a.dtype), len(a)
+    for k in range(n):
+        best, pivot = -1, k
+        for i in range(k, n):
+            if abs(a[i, k]) > best:
+                best, pivot = abs(a[i, k]), i
+        p = a[pivot, k]
+        for m in (a, got):
+            m[pivot], m[k] = m[k].copy(), m[pivot] / p
+        for i in range(n):
+            if i != k:
+                factor = a[i, k]
+                for m in (a, got):
+                    m[i] = m[i] - factor * m[k]
+    return got
 
 
 def total_product(items):
@@ -303,6 +346,14 @@ def convert_to(old, x):
     return x
 
 
+def assign(old, x):
+    """Stores in the variable that a template parameter stands for."""
+    if isinstance(old, Struct):
+        old.__dict__["members"] = x.copy().members
+    else:
+        old.set(x)
+
+
 def dataclass(cls):
     kinds = dict(cls.__annotations__)
 
@@ -371,10 +422,13 @@ class Rewrite(ast.NodeTransformer):
     """Assignments copy and convert; so do parameters and results."""
 
     def visit_FunctionDef(self, node):
-        self.known, first = set(), []
+        self.known, self.templates, first = set(), set(), []
         for a in node.args.args:
             text = ast.unparse(a.annotation) if a.annotation else ""
             self.known.add(a.arg)
+            if "template" in text:
+                self.templates.add(a.arg)
+                a.annotation = None
             if "template" in text or "ndarray" in text or a.arg == "self":
                 continue
             how = f"take_({text}, {a.arg})" if text else f"copied_({a.arg})"
@@ -399,6 +453,8 @@ class Rewrite(ast.NodeTransformer):
         target = node.targets[0]
         node.value = _call("copied_", node.value)
         if isinstance(target, ast.Name):
+            if target.id in self.templates:  # the caller's variable
+                return ast.Expr(_call("assign_", ast.Name(target.id, ast.Load()), node.value))
             if target.id in self.known:
                 node.value = _call("convert_to_", ast.Name(target.id, ast.Load()), node.value)
             self.known.add(target.id)
@@ -413,6 +469,7 @@ def run(text):
     """The names that a program defines."""
     tree = ast.fix_missing_locations(Rewrite().visit(ast.parse(text)))
     scope = {"qd": Model, "copied_": copied, "convert_to_": convert_to, "take_": take,
+             "assign_": assign,
              "abs": Model.abs, "min": Model.min, "max": Model.max}
     exec(compile(tree, "<model>", "exec"), scope)
     return scope

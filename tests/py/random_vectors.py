@@ -1,8 +1,8 @@
 """Random programs over vectors, matrices and structs for tests/py/test_random_vectors.py: the
 same seed, the same program.
 
-A program is a text: structs with methods, funcs, and a kernel that takes arrays, vectors and
-structs, stores what it computes in arrays `o0, o1, ...` and returns values. Every expression is
+A program is a text: structs with methods, funcs (some change what a template parameter stands
+for), and a kernel that takes arrays, vectors and structs, stores what it computes in arrays `o0, o1, ...` and returns values. Every expression is
 known by its shape and dtype, so `outs` and `results` list the exact types that it must have.
 """
 
@@ -30,12 +30,15 @@ class Program:
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.lines, self.funcs, self.structs = [], [], {}
+        self.changers = []  # funcs with a template parameter: (name, params, result)
         self.outs, self.accs, self.count = [], [], 0
         self.shapes = self.r.sample(SHAPES, 5) + ([self.r.choice(LARGE)] if self.chance(0.2) else [])
         for k in range(self.r.randrange(1, 3)):
             self.struct(f"S{k}")
         for k in range(self.r.randrange(1, 4)):
             self.func(f"f{k}")
+        if self.chance(0.6):
+            self.func("g0", template=True)
         self.kernel()
         self.text = "\n".join(self.lines) + "\n"
 
@@ -166,12 +169,20 @@ class Program:
             s = self.r.choice([s for s in self.shapes if s] or [(3,)])
             a, t = sub(s)
             if len(s) == 2 and s[0] == s[1] and self.chance(0.4):
-                return f"({a}).trace()", t
+                whole = s[0] <= 4 and self.chance(0.6)
+                return f"({a}).{'determinant' if whole else 'trace'}()", t
             if len(s) == 1 and self.chance(0.5):
                 b, u = sub(s)
                 return f"({a}).dot({b})", promote(t, u)
             names = ["sum", "min", "max"] + (["norm", "norm_sqr"] if kind == "f" else [])
             return f"({a}).{self.r.choice(names)}()", t
+        if kind == "f" and self.chance(0.25):
+            if len(shape) == 1:
+                a, s = sub(shape)
+                return f"({a}).normalized()", s
+            if shape[0] == shape[1]:
+                a, s = sub(shape)
+                return f"({a}).inverse()", s
         if shape[0] > 5:
             return None
         if len(shape) == 1:
@@ -218,11 +229,13 @@ class Program:
         own = [p for p in self.places([v for v in scope if v[0][0] in "vp"])]
         if choice < 0.4 or not own:
             return self.declare(scope, indent)
+        if choice < 0.48 and self.change(scope, indent):
+            return None
         text, dtype, shape = self.r.choice(own)
         kind = "f" if dtype in FLOATS else "i"
-        if choice < 0.5:
+        if choice < 0.55:
             return self.add(indent, f"{text} = {self.expr(scope, shape, self.r.choice(['i', kind]))[0]}")
-        if choice < 0.6:
+        if choice < 0.62:
             value = self.expr(scope, self.r.choice([shape, ()]), kind)[0]
             return self.add(indent, f"{text} {self.r.choice('+-*')}= {value}")
         if choice < 0.75 and shape:
@@ -243,6 +256,20 @@ class Program:
             text, dtype = self.r.choice(bodies)
             return self.add(indent, f"{text}.put({self.argument(scope, 'i32', (), 2)})")
         return self.declare(scope, indent)
+
+    def change(self, scope, indent):
+        """Calls a func that changes its first argument: a statement of its own."""
+        own = [v for v in scope if v[0][0] in "vp"]
+        own += self.places(own)
+        fits = [(f, text) for f in self.changers for text, d, s in own if (d, s) == f[1][0]]
+        if not fits:
+            return False
+        (func, params, (dtype, shape)), text = self.r.choice(fits)
+        values = [self.argument(scope, d, s, 1) for d, s in params[1:]]
+        name = self.fresh()
+        self.add(indent, f"{name} = {func}({', '.join([text, *values])})")
+        scope.append((name, dtype, shape))
+        return True
 
     def part(self, scope, indent, text, shape, kind):
         """Writes an element, a swizzle or a slice."""
@@ -301,16 +328,24 @@ class Program:
             self.add(2, f"{text} {self.r.choice(['=', '+=', '-='])} {value}")
         self.structs[name] = members
 
-    def func(self, name):
+    def func(self, name, template=False):
         params = [(self.dtype(), self.r.choice(self.shapes)) for _ in range(self.r.randrange(1, 3))]
         if self.chance(0.5):
             params.append((self.r.choice(list(self.structs)), None))
         shown = [f"p{k}" + (f": {d if d in self.structs else type_text(d, s)}" if self.chance(0.4) else "")
                  for k, (d, s) in enumerate(params)]
+        if template:
+            if self.chance(0.3):
+                params[0] = (self.r.choice(list(self.structs)), None)
+            shown[0] = "p0: qd.template()"
         self.lines += ["", "@qd.func", f"def {name}({', '.join(shown)}):"]
         scope = [(f"p{k}", d, s) for k, (d, s) in enumerate(params)]
         for _ in range(self.r.randrange(3)):
             self.statement(scope, 1)
+        if template:
+            text, dtype, shape = self.r.choice(self.places(scope[:1]))
+            value = self.expr(scope, shape, "f" if dtype in FLOATS else "i", 2)[0]
+            self.add(1, f"{text} {self.r.choice(['=', '+=', '*='])} {value}")
         shape, kind = self.r.choice(self.shapes), self.r.choice("if")
         text, dtype = self.expr(scope, shape, kind, 2)
         if self.chance(0.3):
@@ -318,7 +353,7 @@ class Program:
             self.add(1, f"if {self.condition(scope)}:")
             self.add(2, f"return {other if got == dtype else f'qd.cast({other}, qd.{dtype})'}")
         self.add(1, f"return {text}")
-        self.funcs.append((name, params, (dtype, shape)))
+        (self.changers if template else self.funcs).append((name, params, (dtype, shape)))
 
     def kernel(self):
         self.ins = [(self.dtype(), self.r.choice(self.shapes)) for _ in range(4)]
@@ -350,6 +385,10 @@ class Program:
         params += [f"a{k}: {self.name(*t)}" for k, t in enumerate(self.args)]
         returns = ", ".join(self.name(*t) for t in self.results)
         self.lines[at:at] = ["", "@qd.kernel", f"def k({', '.join(params)}) -> ({returns}):"]
+
+    def kinds(self):
+        """(dtype, shape) of all arrays in the order of the parameters."""
+        return [*self.ins, *self.outs, *self.accs]
 
     def name(self, dtype, shape):
         return dtype if dtype in self.structs else type_text(dtype, shape)

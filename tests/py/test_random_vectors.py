@@ -43,6 +43,7 @@ class Case:
         p, rng = self.program, np.random.default_rng(seed)
         self.ins = [numbers(rng, d, (N, *s)) for d, s in p.ins]
         self.args = [self.draw(rng, d, s) for d, s in p.args]
+        self.own = rng.random(len(p.ins) + len(p.outs) + len(p.accs)) < 0.4  # not NumPy's
 
     def draw(self, rng, dtype, shape):
         if dtype in self.program.structs:
@@ -62,12 +63,14 @@ class Case:
                 return scope[x[0]](*(give(y) for y in x[1]))
             return x.tolist()
 
-        got = scope["k"](*arrays, *(give(x) for x in self.args))
+        passed = [own_array(a, k) if own else a
+                  for a, own, k in zip(arrays, self.own, self.program.kinds())]
+        got = scope["k"](*passed, *(give(x) for x in self.args))
+        arrays = [x.to_numpy() if isinstance(x, qd.Ndarray) else x for x in passed]
         return arrays + [y for x in got for y in flat(x)]
 
     def model(self):
         p, scope, arrays = self.program, run(self.program.text), self.arrays()
-        kinds = [*p.ins, *p.outs, *p.accs]
 
         def give(x, dtype):
             if isinstance(x, tuple):
@@ -76,9 +79,20 @@ class Case:
             return T(dtype, x)
 
         with np.errstate(all="ignore"):
-            got = scope["k"](*(T(d, a) for a, (d, _) in zip(arrays, kinds)),
+            got = scope["k"](*(T(d, a) for a, (d, _) in zip(arrays, p.kinds())),
                              *(give(x, d) for x, (d, _) in zip(self.args, p.args)))
         return arrays + [y for x in got for y in flat(x)]
+
+
+def own_array(a, kind):
+    dtype, shape = getattr(qd, kind[0]), kind[1]
+    if len(shape) == 2:
+        dtype = qd.types.matrix(*shape, dtype)
+    elif shape:
+        dtype = qd.types.vector(*shape, dtype)
+    made = qd.ndarray(dtype, len(a))
+    made.from_numpy(a)
+    return made
 
 
 def flat(x):

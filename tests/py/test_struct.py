@@ -356,6 +356,30 @@ def early(n):
     return Pair(0, n)
 
 
+@qd.func
+def replace(x: qd.template(), by):
+    x = by
+
+
+@qd.kernel
+def parts(s: Outer, m: mat2) -> (Outer, mat2, Outer):
+    t = s  # assigned once, and only a part of it is handed on
+    replace(t.pair.v, [7, 8])
+    replace(x=t.k, by=9)
+    n = m
+    replace(n[1, 0], 5)
+    u = s
+    by_reference(u.pair)
+    return t, n, u
+
+
+def test_parts_by_reference():
+    t, n, u = parts(Outer(PAIR, 2), [[1, 2], [3, 4]])
+    assert (t.pair.v.to_list(), t.pair.a, t.k) == ([7, 8], 3, 9)
+    assert n.to_list() == [[1, 2], [5, 4]]
+    assert (u.pair.a, u.pair.v.to_list(), u.k) == (6, [16, 5], 2)
+
+
 @qd.kernel
 def funcs(out: qd.types.ndarray()):
     for i in range(1):
