@@ -1,7 +1,7 @@
 /* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
  * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
- * writes control, llvm_mem.c memory and aggregates, llvm_op.c arithmetic, llvm_math.c calls
- * of the vector library, llvm_service.c random numbers and prints. */
+ * writes control, llvm_mem.c memory and aggregates, llvm_op.c arithmetic, llvm_fuse.c sums
+ * of products, llvm_math.c calls of the vector library, llvm_service.c random numbers and prints. */
 #ifndef ING_GEN_INT_H
 #define ING_GEN_INT_H
 
@@ -68,6 +68,7 @@ typedef struct ing_gen_frame { /* an open block */
     uint32_t inst;             /* IF, LOOP or WHILE; 0 = the body */
     uint32_t block, pos;
     bool in_else;
+    uint32_t loop;   /* LOOP, WHILE: the one around it */
     ing_gen_txt end; /* LOOP: bound in the index type */
 } ing_gen_frame;
 
@@ -96,6 +97,9 @@ typedef struct ing_gen {
     const ing_gen_fplan *plan;
     ing_gen_txt *vals; /* by instruction id */
     uint8_t *roots;    /* by instruction id: ing_gen_root */
+    uint32_t *uses;    /* by instruction id: how often it is an operand */
+    uint32_t *homes;   /* by instruction id: the innermost loop around it, 0 = none */
+    uint32_t loop;     /* the innermost open loop */
     uint32_t n_tmp, n_label;
     uint32_t printed_words; /* size of the record that PRINTs fill, 0 = none */
     bool has_args, has_rets, has_status, stop_label, ended;
@@ -152,6 +156,10 @@ bool ing_gen_has_vector(const ing_gen *g, ing_op op);
 ing_gen_txt ing_gen_vector_call(ing_gen *g, ing_op op, ing_dtype t, ing_gen_txt a,
                                 ing_gen_txt b);
 void ing_gen_vector_functions(ing_gen *g); /* those that were wanted, to out */
+
+/* ---- llvm_fuse.c ------------------------------------------------------------------ */
+/* Writes a sum as fused operations if it is one of products; else false. */
+bool ing_gen_fused(ing_gen *g, uint32_t id, ing_gen_txt *out);
 
 /* ---- llvm_op.c --------------------------------------------------------------------- */
 bool ing_gen_value_op(ing_gen *g, uint32_t id);

@@ -169,19 +169,32 @@ const char *ing_gen_args(ing_gen *g) {
     return "%args";
 }
 
+static void count_uses(ing_gen *g) {
+    for (uint32_t id = 1; id < g->f->insts.len; id++) {
+        ing_ir_uses u;
+        ing_ir_inst_uses(g->f, ing_gen_inst(g, id), &u);
+        for (uint32_t k = 0; k < u.n_fixed; k++) g->uses[u.fixed[k]]++;
+        for (uint32_t k = 0; k < u.n_list; k++) g->uses[u.list[k]]++;
+    }
+}
+
 static void open_function(ing_gen *g, uint32_t fi) {
     g->fi = fi;
     g->f = g->m->funcs.at[fi];
     g->plan = &g->plans[fi];
     g->n_tmp = g->n_label = g->printed_words = 0;
     g->has_args = g->has_rets = g->has_status = g->stop_label = g->ended = false;
-    g->parallel = 0;
+    g->parallel = g->loop = 0;
     ing_bytes_clear(&g->entry);
     ing_bytes_clear(&g->body);
     g->vals = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, ing_gen_txt);
     g->roots = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint8_t);
-    if (!g->vals || !g->roots)
+    g->uses = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint32_t);
+    g->homes = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint32_t);
+    if (!g->vals || !g->roots || !g->uses || !g->homes)
         g->status = ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
+    else
+        count_uses(g);
 }
 
 /* Fuel lives in a register while a function runs: a counter in memory would put a

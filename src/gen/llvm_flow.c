@@ -156,8 +156,14 @@ static void put_call(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
 
 /* ---- blocks ---------------------------------------------------------------------------- */
 
+static bool is_loop(const ing_gen *g, uint32_t inst) {
+    ing_op op = (ing_op)ing_gen_inst(g, inst)->op;
+    return op == ING_OP_LOOP || op == ING_OP_WHILE;
+}
+
 static void push(ing_gen *g, uint32_t inst, uint32_t block) {
-    ing_gen_frame f = {.inst = inst, .block = block};
+    ing_gen_frame f = {.inst = inst, .block = block, .loop = g->loop};
+    if (is_loop(g, inst)) g->loop = inst;
     if (!ing_vec_push(&g->frames, f)) g->arena.failed = true;
     g->ended = false;
 }
@@ -229,6 +235,7 @@ static void close_block(ing_gen *g) {
     if (g->ended && f.inst) ing_gen_put(g, "dead%u.%d:\n", f.inst, f.in_else);
     bool ended = g->ended;
     g->ended = false;
+    if (is_loop(g, f.inst)) g->loop = f.loop;
     if (f.inst == 0) {
         if (!ended) put_return(g, ing_gen_text("zeroinitializer"));
     } else if (i->op == ING_OP_LOOP) {
@@ -260,6 +267,7 @@ static void put_jump(ing_gen *g, const char *label) {
 
 static void put_inst(ing_gen *g, uint32_t id) {
     const ing_ir_inst *i = ing_gen_inst(g, id);
+    g->homes[id] = g->loop;
     switch (i->op) {
     case ING_OP_IF: open_if(g, id, i); return;
     case ING_OP_LOOP: open_loop(g, id, i); return;

@@ -513,7 +513,7 @@ bool ing_gen_value_op(ing_gen *g, uint32_t id) {
         v[id] = compare(g, (ing_op)i->op, t, v[i->a], b);
     else if (nsw)
         v[id] = subscript_arith(g, i, t, v[i->a], b);
-    else
+    else if (!ing_gen_fused(g, id, &v[id]))
         v[id] = ing_gen_arith(g, (ing_op)i->op, t, v[i->a], b, bi);
     return true;
 }
