@@ -6,7 +6,8 @@
  * What is remembered is only ever a hint:
  *  - a class counts as known while its version tag is the one seen. Tags are never given
  *    out twice, and any change of the class or of its bases takes the tag away;
- *  - an index into an instance's table counts only if the name stands there now.
+ *  - an index into an instance's table counts only if the name stands there now; else the
+ *    table is searched, by the name's hash.
  * So a hint is never stale, and no object is recognised by its address (R13). Everything
  * else goes to PyObject_GetAttr: properties, __getattr__, metaclass tricks, class
  * attributes, versions of Python whose tables are not known here. */
@@ -20,10 +21,6 @@
 #else
 #define HAS_TABLES 0
 #endif
-
-enum {
-    RELEARN = 128
-}; /* tables up to this size are searched again after a wrong hint */
 
 static ing_status get(PyObject *from, PyObject *name, PyObject **out) {
     *out = PyObject_GetAttr(from, name);
@@ -76,6 +73,7 @@ enum { KEYS_GENERAL = 0, MANAGED_DICT = -3 };
 
 /* An instance's attributes: names in order of insertion, values beside them or apart. */
 typedef struct table {
+    const keys *keys;
     const entry *entries;
     PyObject *const *values; /* NULL: in the entries */
     uint32_t n;
@@ -85,6 +83,7 @@ static void table_of(const void *of, const void *apart, table *t) {
     const keys *k = of;
     const values *v = apart;
     if (!k || k->kind == KEYS_GENERAL) return;
+    t->keys = k;
     t->entries = (const entry *)&k->indices[(size_t)1 << k->log2_index_bytes];
     t->values = v ? v->at : NULL;
     t->n = (uint32_t)k->n;
@@ -114,7 +113,7 @@ static void locate(PyObject *of, table *t) {
     PyTypeObject *type = Py_TYPE(of);
     PyObject *dict = NULL;
     const void *apart = NULL;
-    *t = (table){NULL, NULL, 0};
+    *t = (table){0};
     if (type->tp_flags & Py_TPFLAGS_MANAGED_DICT)
         dict = managed(of, &apart);
     else if (type->tp_dictoffset > 0)
@@ -130,17 +129,41 @@ static PyObject *at_hint(const table *t, const ing_py_fetch *f) {
     return t->values ? t->values[f->at] : t->entries[f->at].value;
 }
 
+/* Number i of the keys' indices: 1, 2, 4 or 8 bytes each; negative: no entry. */
+static int64_t index_at(const keys *k, size_t i) {
+    switch (k->log2_index_bytes - k->log2_size) {
+    case 0: return ((const int8_t *)k->indices)[i];
+    case 1: return ((const int16_t *)k->indices)[i];
+    case 2: return ((const int32_t *)k->indices)[i];
+    default: return ((const int64_t *)k->indices)[i];
+    }
+}
+
+/* Finds the name as CPython's own look-up does: along the sequence of its hash, up to an
+ * index that was never used. */
 static void search(const table *t, ing_py_fetch *f) {
+    enum { NEVER_USED = -1, SHIFT = 5 };
     f->at = UINT32_MAX;
-    for (uint32_t i = 0; i < t->n && f->at == UINT32_MAX; i++)
-        if (t->entries[i].key == f->name) f->at = i;
+    if (!t->keys) return;
+    size_t hash = (size_t)PyObject_Hash(f->name); /* of a str: known, never fails */
+    size_t mask = ((size_t)1 << t->keys->log2_size) - 1;
+    size_t i = hash & mask, rest = hash;
+    for (size_t steps = 0; steps <= mask + sizeof hash * 8; steps++) {
+        int64_t at = index_at(t->keys, i);
+        if (at == NEVER_USED) return;
+        if (at >= 0 && at < t->n && t->entries[at].key == f->name) {
+            f->at = (uint32_t)at;
+            return;
+        }
+        rest >>= SHIFT;
+        i = (i * 5 + rest + 1) & mask;
+    }
 }
 
 /* Where `value`, the attribute just read, is found in instances of this class. */
 static void learn(PyObject *of, const table *t, PyObject *value, ing_py_fetch *f) {
     PyTypeObject *type = Py_TYPE(of);
-    bool first = f->place == ING_MEMBER_UNKNOWN;
-    if (!first && (f->place != ING_MEMBER_TABLE || t->n > RELEARN)) return;
+    if (f->place != ING_MEMBER_UNKNOWN) return;
     f->place = ING_MEMBER_ANY;
     if (type->tp_getattro != PyObject_GenericGetAttr || !value) return;
     PyObject *in_class = _PyType_Lookup(type, f->name); /* borrowed */
@@ -169,9 +192,13 @@ ing_status ing_py_members_get(ing_py_members *m, ing_py_fetch *f, PyObject *of,
     locate(of, &t);
     for (uint32_t i = 0; i < m->n; i++) {
         PyObject *o = NULL;
-        if (f[i].place == ING_MEMBER_TABLE)
+        if (f[i].place == ING_MEMBER_TABLE) {
             o = at_hint(&t, &f[i]);
-        else if (f[i].place == ING_MEMBER_SLOT)
+            if (!o) {
+                search(&t, &f[i]);
+                o = at_hint(&t, &f[i]);
+            }
+        } else if (f[i].place == ING_MEMBER_SLOT)
             o = *(PyObject **)((char *)of + f[i].at);
         if (o) {
             out[i] = Py_NewRef(o);

@@ -578,6 +578,35 @@ def marked_numbers(dtype):
 
 
 @case
+def what_is_declared_counts(dtype):
+    """Kernels of one text whose dataclasses declare the field differently."""
+
+    def make(declared):
+        @dataclasses.dataclass
+        class Own:
+            x: qd.types.ndarray()
+            n: declared
+
+        @qd.kernel
+        def k(s: Own):
+            for i in range(N):
+                s.x[i] = s.n / 2
+
+        return Own, k
+
+    for declared, values, variants in [
+        (int, (1, 2, 3), 1), (float, (1, 2.5), 1), (Final[int], (1, 2), 2), (qd.f64, (1, 0.25), 1),
+        ("Final[int]", (4, 5), 2), (object, (1, 2.5), 2), (qd.f32, (1.5, 2), 1),
+    ]:
+        own, k = make(declared)
+        for n in values:
+            s = own(full(dtype, 0), n)
+            k(s)
+            assert s.x[0] == n / 2, (declared, n)
+        assert k._variants == variants, declared
+
+
+@case
 def numbers_of_a_field_without_a_known_type_are_never_stale(dtype):
     @dataclasses.dataclass
     class Own:

@@ -527,6 +527,11 @@ def enums(dtype):
         k(out, Config(mode, style), m)
         assert out[0] == mode + 10 * (style is Style.FANCY) + 100 * (m is Mode.FAST)
     assert k._variants == 3
+    for value in (1, 7, 1):  # the same name, another value
+        mode = enum.IntEnum("Mode", {"SLOW": value}).SLOW
+        k(out, Config(mode, Style.PLAIN), Mode.SLOW)
+        assert out[0] == value
+    assert k._variants == 4
 
 
 @qd.func
