@@ -44,6 +44,13 @@ def explain(args):
     return 0
 
 
+def seal(args):
+    """Writes a cache as a layer that is only read."""
+    from ingot import _seal
+
+    return _seal.run(args, _directory(args))
+
+
 def parser():
     top = argparse.ArgumentParser(prog="ingot", description="Looks at Ingot's caches.")
     top.set_defaults(run=None)
@@ -58,6 +65,10 @@ def parser():
     one = command("explain", explain, "why kernels were compiled")
     one.add_argument("kernel", nargs="?", help="a part of the name: module.function")
     one.add_argument("-n", "--last", type=int, default=50, help="at most so many compiles")
+    group = commands.add_parser("cache", help="looks after caches", description="Looks after caches.")
+    cache = group.add_subparsers(metavar="command", required=True)
+    one = command("seal", seal, "writes the kernels of a cache as a layer that is only read", cache)
+    one.add_argument("target", metavar="DIR", help="the layer, for INGOT_CACHE_PATH")
     return top
 
 

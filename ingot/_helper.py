@@ -92,11 +92,20 @@ class Compiler:
             self.llvm.set_option("ingot", f"-instcombine-code-sinking={int(on)}")
             self.sinking = on
 
+    def ident(self, options, level):
+        """Who makes the code and for which machine: kept in the image, part of no key."""
+        import llvmlite
+
+        version = ".".join(map(str, self.llvm.llvm_version_info))
+        text = (f"{options.get('cpu')} O{level} fast_math={options.get('fast')} "
+                f"llvmlite {llvmlite.__version__} LLVM {version}")
+        return f'\n!llvm.ident = !{{!4000000000}}\n!4000000000 = !{{!"{text}"}}\n'
+
     def compile(self, options, text):
         self.sink(len(text) < LONG_TEXT)
         level = min(max(int(options.get("level", "2")), 0), 3)
         machine = self.machine(options.get("cpu", "x86-64-v2"), level)
-        module = self.llvm.parse_assembly(text)
+        module = self.llvm.parse_assembly(text + self.ident(options, level))
         module.verify()
         tuning = self.llvm.create_pipeline_tuning_options(speed_level=level)
         tuning.loop_vectorization = level > 0

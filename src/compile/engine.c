@@ -165,10 +165,7 @@ static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **o
         return ING_DECLINED;
     ing_err ignored;
     ing_err_init(&ignored);
-    ing_status s =
-        ing_image_take(entry.fd, entry.map, entry.map_len, entry.len, out, &ignored);
-    entry.map = NULL;
-    ing_entry_fini(&entry);
+    ing_status s = ing_image_of_entry(&entry, out, &ignored);
     ing_err_fini(&ignored);
     if (s != ING_OK) {
         ing_count(g->counters, ING_COUNT_STORE_BAD_ENTRY);
@@ -220,13 +217,9 @@ static ing_status image_publish(ing_engine *g, ing_hash128 key, const ing_bytes 
     if (g->store && ing_store_put(g->store, ING_ENTRY_IMAGE, key, image->at,
                                   image->len) == ING_OK) {
         ing_entry entry;
-        if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) == ING_OK) {
-            ing_status s = ing_image_take(entry.fd, entry.map, entry.map_len, entry.len,
-                                          out, NULL);
-            entry.map = NULL;
-            ing_entry_fini(&entry);
-            if (s == ING_OK) return ING_OK;
-        }
+        if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) == ING_OK &&
+            ing_image_of_entry(&entry, out, NULL) == ING_OK)
+            return ING_OK;
     }
     return ing_image_load(-1, image->at, image->len, out, e);
 }

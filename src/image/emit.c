@@ -391,9 +391,9 @@ static void emit_contents(ing_link *l) {
     for (uint32_t i = 1; i < l->obj.n_sections; i++) {
         const ing_in_section *in = &l->sec[i];
         Elf64_Shdr s = ing_elf_section(&l->obj, i);
-        if (in->out == ING_OUT_NULL || s.sh_type == SHT_NOBITS || !s.sh_size) continue;
-        memcpy(l->image + l->out[in->out].off + in->at, l->obj.at + s.sh_offset,
-               s.sh_size);
+        uint8_t out = i == l->comment ? ING_OUT_COMMENT : in->out;
+        if (out == ING_OUT_NULL || s.sh_type == SHT_NOBITS || !s.sh_size) continue;
+        memcpy(l->image + l->out[out].off + in->at, l->obj.at + s.sh_offset, s.sh_size);
     }
 }
 

@@ -14,10 +14,10 @@ static int prot_bits(ing_exec_prot p) {
     return PROT_NONE;
 }
 
-bool ing_exec_reserve(ing_exec *x, size_t len, int fd) {
+bool ing_exec_reserve(ing_exec *x, size_t len, int fd, uint64_t at) {
     int prot = fd < 0 ? PROT_READ | PROT_WRITE : PROT_READ;
     int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE;
-    void *p = mmap(NULL, len, prot, flags, fd, 0);
+    void *p = mmap(NULL, len, prot, flags, fd, (off_t)at);
     if (p == MAP_FAILED) return false;
     x->base = p;
     x->len = len;

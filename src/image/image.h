@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "gen/abi.h"
+#include "store/store.h"
 
 /* Links one ET_REL object (x86-64 or AArch64). `symbol_label` (may be NULL) names the entry
  * for people in the symbol table beside ING_ABI_ENTRY. ING_COMPILE when an undefined symbol
@@ -31,6 +32,10 @@ ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **o
  * mapping less. */
 ing_status ing_image_take(int fd, void *map, size_t map_len, size_t len,
                           ing_image **out, ing_err *e);
+/* From an entry of the store, which is used up, also on failure. An image that lies in a
+ * pack runs where it lies, and keeps the pack; it gets a mapping of its own when it has
+ * something to be filled. */
+ing_status ing_image_of_entry(ing_entry *entry, ing_image **out, ing_err *e);
 ing_image *ing_image_ref(ing_image *i);
 void ing_image_unref(ing_image *i);
 ing_task_fn ing_image_entry(const ing_image *i);
@@ -38,6 +43,25 @@ ing_task_fn ing_image_entry(const ing_image *i);
  * host pass through its frames; taken back by the last unref. Off unless asked for, and only
  * for images that our linker made: libgcc trusts the table. False: the image has none. */
 bool ing_image_register_debug(ing_image *i);
+
+/* ---- packs (pack.c; format and reader: store/pack.h) -------------------------------- */
+
+enum { ING_PACK_MAKERS = 16 };
+typedef struct ing_pack_report {
+    uint64_t entries[ING_ENTRY_KINDS]; /* written, by kind */
+    uint64_t left_out;                 /* damaged or unreadable */
+    uint64_t bytes, symbols;
+    ing_hash128 sum;
+    struct { /* levels, options and compilers of the images, as far as they are known */
+        char text[120];
+        uint64_t images;
+    } makers[ING_PACK_MAKERS];
+    uint32_t n_makers;
+} ing_pack_report;
+/* Writes the images, variants, indexes and aliases of the first layer to an empty file.
+ * `fans` (NULL in a sealed layer): times of the directories of indexes, ING_PACK_FANS. */
+ing_status ing_pack_write(ing_store *from, int fd, const uint64_t *fans,
+                          ing_pack_report *report, ing_err *e);
 
 /* Importable symbols: name -> address; NULL when not importable. libc/libm/compiler-runtime
  * functions that LLVM may call, libmvec where present, and the f16 helpers (ours). */

@@ -8,7 +8,8 @@
  *   segment RX   .text, .plt (one stub per imported function that is called)
  *   segment W1   .data.rel.ro, .got           made read-only once filled (GNU_RELRO)
  *   segment W2   .data, .bss                  LLVM makes none for our kernels
- *   not mapped   .symtab .strtab .shstrtab, section headers
+ *   not mapped   .comment (who made it, for which level: recorded, not keyed) .symtab
+ *                .strtab .shstrtab, section headers
  *
  * An empty segment has no program header; .bss takes no bytes in the file. On x86-64
  * address and file offset are the same up to .bss, so that one mapping of the file and a
@@ -159,9 +160,9 @@ typedef struct ing_exec {
 
 typedef enum ing_exec_prot { ING_EXEC_R, ING_EXEC_RW, ING_EXEC_RX } ing_exec_prot;
 
-/* Reserves `len` bytes of addresses, showing the file from its start read-only; fd = -1:
+/* Reserves `len` bytes of addresses, showing the file from `at` on read-only; fd = -1:
  * zeroed anonymous memory, writable. False: errno. */
-bool ing_exec_reserve(ing_exec *x, size_t len, int fd);
+bool ing_exec_reserve(ing_exec *x, size_t len, int fd, uint64_t at);
 /* Commits [at, at + len) to the file from `off` (fd = -1: to zeros). All page-aligned. */
 bool ing_exec_commit(ing_exec *x, size_t at, size_t len, int fd, uint64_t off,
                      ing_exec_prot prot);

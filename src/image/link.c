@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+enum { MAX_COMMENT = 1024 };
+
 /* ---- collect ------------------------------------------------------------------------ */
 
 static bool starts_with(const char *s, const char *prefix) {
@@ -64,11 +66,23 @@ static ing_status append(ing_link *l, uint8_t out, uint64_t size, uint64_t align
     return ING_OK;
 }
 
+/* Who made the object, and for which machine: recorded, not keyed (R18). Copied, but no
+ * section of the image: nothing may refer to it. */
+static bool is_comment(const ing_link *l, const Elf64_Shdr *s) {
+    return s->sh_type == SHT_PROGBITS && !(s->sh_flags & SHF_ALLOC) &&
+           s->sh_size <= MAX_COMMENT &&
+           strcmp(ing_elf_section_name(&l->obj, s), ".comment") == 0;
+}
+
 static ing_status collect(ing_link *l) {
     for (uint32_t i = 1; i < l->obj.n_sections; i++) {
         Elf64_Shdr s = ing_elf_section(&l->obj, i);
-        if (!(s.sh_flags & SHF_ALLOC) || s.sh_type == SHT_NULL) continue;
         ing_in_section *in = &l->sec[i];
+        if (is_comment(l, &s)) {
+            l->comment = i;
+            l->out[ING_OUT_COMMENT].size = s.sh_size;
+        }
+        if (!(s.sh_flags & SHF_ALLOC) || s.sh_type == SHT_NULL) continue;
         ING_TRY(classify(l, &s, &in->out));
         if (in->out == ING_OUT_NULL) continue;
         /* Padding between two would read as the end of the list. */

@@ -22,6 +22,7 @@
     X(GOT, ".got", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, W1, 8, 8, NULL)           \
     X(DATA, ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, W2, 8, 0, NULL)         \
     X(BSS, ".bss", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, W2, 8, 0, NULL)             \
+    X(COMMENT, ".comment", SHT_PROGBITS, 0, NONE, 1, 0, NULL)                     \
     X(SYMTAB, ".symtab", SHT_SYMTAB, 0, NONE, 8, 24, STRTAB)                      \
     X(STRTAB, ".strtab", SHT_STRTAB, 0, NONE, 1, 0, NULL)                         \
     X(SHSTRTAB, ".shstrtab", SHT_STRTAB, 0, NONE, 1, 0, NULL)
@@ -66,6 +67,7 @@ typedef struct ing_link {
     ing_in_symbol *sym;
     ing_vec(uint32_t) imports, stubs, locals; /* symbols, in order of first use */
     uint32_t entry;                           /* symbol */
+    uint32_t comment;                         /* section, 0 = none */
     uint32_t n_abs;                           /* absolute addresses in data */
     uint32_t n_relative;                      /* written so far */
     uint32_t n_kept_syms, n_kept_locals;      /* of the object, in .symtab */

@@ -8,17 +8,19 @@
  * A file is checked through the mapping that becomes the image, so that what was checked
  * is what runs; map and fill then use every number of the plan as it stands. */
 #include "image/image_int.h"
+#include "store/pack.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
 struct ing_image {
-    uint32_t refs; /* changed with __atomic builtins only */
-    bool frames;   /* .eh_frame is registered */
-    ing_exec mem;
+    uint32_t refs;  /* changed with __atomic builtins only */
+    bool frames;    /* .eh_frame is registered */
+    ing_exec mem;   /* owned, or none: then the code is in the pack */
+    ing_pack *pack; /* referenced; NULL: none */
     ing_task_fn entry;
-    uint8_t *eh; /* NULL: none */
+    const uint8_t *eh; /* NULL: none */
 };
 
 /* ---- check -------------------------------------------------------------------------- */
@@ -158,37 +160,45 @@ static uint64_t page_down(uint64_t v, size_t page) {
     return v - v % page;
 }
 
+typedef struct source { /* where the image's bytes are in a file */
+    int fd;
+    uint64_t at; /* a multiple of the page size */
+} source;
+
 /* Shows the file's bytes of a segment at its address. They are there already when
  * address and offset agree: changing the protection then takes 4 us, where mapping over
  * what is mapped takes 6 (Linux 6.18, Zen 3; docs/internals/images.md). */
 static bool map_part(ing_exec *x, const ing_image_seg *s, uint64_t start, uint64_t end,
-                     int fd, size_t page, ing_exec_prot prot) {
+                     const source *f, size_t page, ing_exec_prot prot) {
     if (s->off == s->vaddr) return ing_exec_protect(x, start, end - start, prot);
-    return ing_exec_commit(x, start, end - start, fd, page_down(s->off, page), prot);
+    return ing_exec_commit(x, start, end - start, f->fd,
+                           f->at + page_down(s->off, page), prot);
 }
 
 /* A writable segment: file bytes first, then zeros. The file goes on after the segment
  * (symbols, the store's trailer), so the rest of its last page is cleared. */
-static bool map_writable(ing_exec *x, const ing_image_seg *s, int fd, size_t page) {
+static bool map_writable(ing_exec *x, const ing_image_seg *s, const source *f,
+                         size_t page) {
     uint64_t start = page_down(s->vaddr, page);
     uint64_t end = ing_align_up(s->vaddr + s->memsz, page);
     uint64_t split = s->filesz ? ing_align_up(s->vaddr + s->filesz, page) : start;
     if (split > start) {
-        if (!map_part(x, s, start, split, fd, page, ING_EXEC_RW)) return false;
+        if (!map_part(x, s, start, split, f, page, ING_EXEC_RW)) return false;
         uint64_t tail = s->vaddr + s->filesz;
         memset(x->base + tail, 0, split - tail);
     }
     return end == split || ing_exec_commit(x, split, end - split, -1, 0, ING_EXEC_RW);
 }
 
-/* `x` shows the file from its start, read-only: the first segment is in place. */
-static bool map_file(ing_exec *x, const ing_image_plan *plan, int fd, size_t page) {
+/* `x` shows the image from its start, read-only: the first segment is in place. */
+static bool map_file(ing_exec *x, const ing_image_plan *plan, const source *f,
+                     size_t page) {
     for (uint32_t k = 1; k < plan->n_segs; k++) {
         const ing_image_seg *s = &plan->seg[k];
         uint64_t start = page_down(s->vaddr, page);
         uint64_t end = ing_align_up(s->vaddr + s->memsz, page);
-        if (!(s->write ? map_writable(x, s, fd, page)
-                       : map_part(x, s, start, end, fd, page,
+        if (!(s->write ? map_writable(x, s, f, page)
+                       : map_part(x, s, start, end, f, page,
                                   s->exec ? ING_EXEC_RX : ING_EXEC_R)))
             return false;
     }
@@ -198,7 +208,7 @@ static bool map_file(ing_exec *x, const ing_image_plan *plan, int fd, size_t pag
 /* Into anonymous memory: for images that are in no file, and for noexec mounts. */
 static bool map_copy(ing_exec *x, const ing_image_plan *plan, const uint8_t *p,
                      size_t page) {
-    if (!ing_exec_reserve(x, plan->span, -1)) return false;
+    if (!ing_exec_reserve(x, plan->span, -1, 0)) return false;
     for (uint32_t k = 0; k < plan->n_segs; k++) {
         const ing_image_seg *s = &plan->seg[k];
         if (s->filesz) memcpy(x->base + s->vaddr, p + s->off, s->filesz);
@@ -250,12 +260,12 @@ static ing_status fill(ing_exec *x, const ing_image_plan *plan, size_t page,
     return ING_OK;
 }
 
-/* ---- the interface ------------------------------------------------------------------- */
+/* ---- one image -------------------------------------------------------------------------- */
 
-static void finish(ing_image *i, const ing_image_plan *plan) {
-    uint8_t *entry = i->mem.base + plan->entry;
+static void finish(ing_image *i, const ing_image_plan *plan, const uint8_t *base) {
+    const uint8_t *entry = base + plan->entry;
     memcpy(&i->entry, &entry, sizeof entry); /* data pointer to function pointer */
-    if (plan->eh_size) i->eh = i->mem.base + plan->eh;
+    if (plan->eh_size) i->eh = base + plan->eh;
 }
 
 /* From bytes that are not, or may not be, mapped as code. */
@@ -265,7 +275,7 @@ static ing_status load_copy(ing_image *i, const uint8_t *p, size_t len, ing_err 
     ING_TRY(ing_image_check(p, len, ING_IMAGE_HOST, page, &plan, e));
     if (!map_copy(&i->mem, &plan, p, page)) return os_error(e, errno, "copy");
     ING_TRY(fill(&i->mem, &plan, page, e));
-    finish(i, &plan);
+    finish(i, &plan, i->mem.base);
     return ING_OK;
 }
 
@@ -279,16 +289,16 @@ static ing_status check_file(int fd, size_t len, ing_err *e) {
 }
 
 /* The file is mapped read-only and checked through that very mapping, which becomes the
- * image: `x` may have the file from its start already. A .bss may need more addresses than
- * the file has bytes: then once again. */
-static ing_status reserve_file(ing_exec *x, int fd, size_t len, size_t page,
+ * image: `x` may show it from its start already. A .bss may need more addresses than the
+ * file has bytes: then once again. */
+static ing_status reserve_file(ing_exec *x, const source *f, size_t len, size_t page,
                                ing_image_plan *plan, ing_err *e) {
     uint64_t want = ing_align_up(len, page);
     bool there = x->base && x->len >= want;
     for (int round = 0; round < 2; round++) {
         if (!there) {
             ing_exec_free(x);
-            if (!ing_exec_reserve(x, want, fd)) return ING_DECLINED;
+            if (!ing_exec_reserve(x, want, f->fd, f->at)) return ING_DECLINED;
         }
         there = false;
         ING_TRY(ing_image_check(x->base, len, ING_IMAGE_HOST, page, plan, e));
@@ -304,50 +314,91 @@ static bool only_here(int why) {
     return why == EPERM || why == EACCES || why == ENODEV;
 }
 
-static ing_status load_file(ing_image *i, int fd, const uint8_t *data, size_t len,
-                            ing_err *e) {
+static ing_status load_file(ing_image *i, const source *f, const uint8_t *data,
+                            size_t len, ing_err *e) {
     ing_image_plan plan;
     size_t page = ing_os_page();
     if (len > ING_IMAGE_MAX) return bad(e, "too large");
-    if (!i->mem.base) ING_TRY(check_file(fd, len, e));
-    ing_status s = reserve_file(&i->mem, fd, len, page, &plan, e);
+    ing_status s = reserve_file(&i->mem, f, len, page, &plan, e);
     if (s == ING_DECLINED) /* not mappable at all */
         return data && only_here(errno) ? load_copy(i, data, len, e)
                                         : os_error(e, errno, "map");
     if (s != ING_OK) return s;
-    if (!map_file(&i->mem, &plan, fd, page)) {
+    if (!map_file(&i->mem, &plan, f, page)) {
         int why = errno;
         if (!only_here(why)) return os_error(e, why, "map");
         ing_exec view = {0}; /* afresh: the first may have parts of the image over it */
         ing_exec_free(&i->mem);
-        if (!ing_exec_reserve(&view, len, fd)) return os_error(e, errno, "map");
+        if (!ing_exec_reserve(&view, len, f->fd, f->at))
+            return os_error(e, errno, "map");
         s = load_copy(i, view.base, len, e);
         ing_exec_free(&view);
         return s;
     }
     ING_TRY(fill(&i->mem, &plan, page, e));
-    finish(i, &plan);
+    finish(i, &plan, i->mem.base);
     return ING_OK;
 }
 
-/* `mem`: what is mapped of the file already, or nothing; taken over. */
-static ing_status load(ing_exec mem, int fd, const uint8_t *data, size_t len,
-                       ing_image **out, ing_err *e) {
-    *out = NULL;
+/* ---- from a pack ------------------------------------------------------------------------- */
+
+enum { EXEC_UNKNOWN, EXEC_ALLOWED, EXEC_REFUSED };
+
+/* The first image of a pack makes all of them executable, and whoever comes second does the
+ * same again at worst. */
+static bool may_run(ing_pack_code *code) {
+    uint32_t state = __atomic_load_n(&code->exec, __ATOMIC_ACQUIRE);
+    if (state == EXEC_UNKNOWN) {
+        ing_exec all = {code->base, code->size};
+        bool ok = ing_exec_protect(&all, 0, all.len, ING_EXEC_RX);
+        state = ok ? EXEC_ALLOWED : EXEC_REFUSED;
+        __atomic_store_n(&code->exec, state, __ATOMIC_RELEASE);
+    }
+    return state == EXEC_ALLOWED;
+}
+
+/* Nothing to fill, and every byte at the distance that the code expects. */
+static bool runs_in_place(const ing_image_plan *plan, const uint8_t *p, size_t len,
+                          size_t page) {
+    for (uint32_t k = 0; k < plan->n_segs; k++)
+        if (plan->seg[k].write || plan->seg[k].off != plan->seg[k].vaddr) return false;
+    return (uintptr_t)p % page == 0 && plan->span <= ing_align_up(len, page) &&
+           plan->n_imports == 0 && plan->n_relative == 0;
+}
+
+static ing_status load_packed(ing_image *i, ing_pack *pack, const uint8_t *p,
+                              size_t len, ing_err *e) {
+    ing_pack_code *code = ing_pack_code_of(pack);
+    ing_image_plan plan;
+    size_t page = ing_os_page();
+    ING_TRY(ing_image_check(p, len, ING_IMAGE_HOST, page, &plan, e));
+    if (!may_run(code)) return load_copy(i, p, len, e);
+    if (runs_in_place(&plan, p, len, page)) {
+        finish(i, &plan, p);
+        i->pack = ing_pack_ref(pack);
+        return ING_OK;
+    }
+    source f = {code->fd, code->at + (uint64_t)(p - code->base)};
+    return f.at % page ? load_copy(i, p, len, e) : load_file(i, &f, p, len, e);
+}
+
+/* ---- the interface ----------------------------------------------------------------------- */
+
+static ing_image *image_new(ing_err *e) {
     ing_image *i = ing_calloc(1, sizeof *i);
-    if (!i) {
-        ing_exec_free(&mem);
-        return ing_fail(e, ING_MEMORY, "out of memory while loading an image");
-    }
-    i->mem = mem;
-    ing_status s = fd < 0 ? load_copy(i, data, len, e) : load_file(i, fd, data, len, e);
-    if (s == ING_OK) {
+    if (!i)
+        ing_fail(e, ING_MEMORY, "out of memory while loading an image");
+    else
         i->refs = 1;
+    return i;
+}
+
+/* Hands out what was loaded, or frees it. */
+static ing_status ended(ing_image *i, ing_status s, ing_image **out) {
+    if (s == ING_OK)
         *out = i;
-    } else {
-        ing_exec_free(&i->mem);
-        ing_free(i);
-    }
+    else
+        ing_image_unref(i);
     return s;
 }
 
@@ -355,13 +406,47 @@ ing_status ing_image_load(int fd, const uint8_t *data, size_t len, ing_image **o
                           ing_err *e) {
     *out = NULL;
     if (len == 0 || (fd < 0 && !data)) return bad(e, "empty");
-    return load((ing_exec){0}, fd, data, len, out, e);
+    if (fd >= 0) ING_TRY(check_file(fd, len, e));
+    ing_image *i = image_new(e);
+    if (!i) return ING_MEMORY;
+    return ended(i,
+                 fd < 0 ? load_copy(i, data, len, e)
+                        : load_file(i, &(source){fd, 0}, data, len, e),
+                 out);
 }
 
 ing_status ing_image_take(int fd, void *map, size_t map_len, size_t len,
                           ing_image **out, ing_err *e) {
     ing_exec mem = {map, ing_align_up(map_len, ing_os_page())};
-    return load(mem, fd, NULL, len, out, e);
+    *out = NULL;
+    ing_image *i = image_new(e);
+    if (!i) {
+        ing_exec_free(&mem);
+        return ING_MEMORY;
+    }
+    i->mem = mem;
+    return ended(i, load_file(i, &(source){fd, 0}, NULL, len, e), out);
+}
+
+static ing_status take_packed(ing_entry *entry, ing_image **out, ing_err *e) {
+    *out = NULL;
+    ing_image *i = image_new(e);
+    if (!i) return ING_MEMORY;
+    return ended(i, load_packed(i, entry->pack, entry->data, entry->len, e), out);
+}
+
+ing_status ing_image_of_entry(ing_entry *entry, ing_image **out, ing_err *e) {
+    ing_status s;
+    if (entry->pack) {
+        s = take_packed(entry, out, e);
+    } else if (entry->map) {
+        s = ing_image_take(entry->fd, entry->map, entry->map_len, entry->len, out, e);
+        entry->map = NULL;
+    } else {
+        s = ing_image_load(-1, entry->data, entry->len, out, e);
+    }
+    ing_entry_fini(entry);
+    return s;
 }
 
 /* libgcc's registry of unwind tables, which backtrace() and C++ exceptions consult. */
@@ -371,7 +456,7 @@ void __deregister_frame(void *begin);
 bool ing_image_register_debug(ing_image *i) {
     if (!i->eh) return false;
     if (__atomic_exchange_n(&i->frames, true, __ATOMIC_ACQ_REL)) return true;
-    __register_frame(i->eh);
+    __register_frame((void *)i->eh);
     return true;
 }
 
@@ -382,8 +467,9 @@ ing_image *ing_image_ref(ing_image *i) {
 
 void ing_image_unref(ing_image *i) {
     if (!i || __atomic_fetch_sub(&i->refs, 1, __ATOMIC_ACQ_REL) != 1) return;
-    if (i->frames) __deregister_frame(i->eh);
+    if (i->frames) __deregister_frame((void *)i->eh);
     ing_exec_free(&i->mem);
+    ing_pack_unref(i->pack);
     ing_free(i);
 }
 

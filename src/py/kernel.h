@@ -422,6 +422,7 @@ uint64_t ing_py_wall_ns(void); /* since 1970 */
 void ing_py_source_words(ing_py_state *st, PyObject *fn, ing_bytes *out);
 void ing_py_field_words(const ing_py_field *f, ing_bytes *out);
 int ing_py_explain_add(PyObject *module, ing_py_state *st);
+int ing_py_packs_add(PyObject *module, ing_py_state *st); /* packs.c */
 
 /* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
 

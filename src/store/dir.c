@@ -2,6 +2,7 @@
  * run code found in it. Called by get, put and at start-up. Trust is decided on open
  * descriptors only, so that nothing can be exchanged between check and use. Nothing here
  * is fatal: a directory that cannot be used means running on memory. */
+#include "store/pack.h"
 #include "store/store_int.h"
 
 #include <errno.h>
@@ -219,6 +220,7 @@ static void free_layer(ing_store *s) {
     for (int i = 0; s->fds && i < ING_ENTRY_KINDS; i++)
         if (s->fds->kind[i] >= 0) close(s->fds->kind[i]);
     if (s->fds && s->fds->top >= 0) close(s->fds->top);
+    ing_pack_unref(s->pack);
     ing_free(s->fds);
     ing_free(s->dir);
     ing_free(s);
@@ -230,7 +232,11 @@ static ing_status open_layer(ing_store *s, bool create, ing_err *e) {
     s->fds->top = -1;
     for (int i = 0; i < ING_ENTRY_KINDS; i++) s->fds->kind[i] = -1;
     ing_reach r = open_top(s, create, &s->fds->top);
-    if (r == ING_REACH_OK) return ING_OK;
+    if (r == ING_REACH_OK) {
+        s->sealed = faccessat(s->fds->top, ING_PACK_MANIFEST, F_OK, 0) == 0;
+        if (s->sealed) s->read_only = true;
+        return ING_OK;
+    }
     if (r == ING_REACH_FOREIGN) return refuse(s, e);
     return ing_fail(e, ING_DECLINED, "cache directory %s: %m", s->dir);
 }
@@ -257,7 +263,17 @@ ing_status ing_store_open_layer(const ing_layer_want *want, ing_counters *counte
 ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **out,
                           ing_err *e) {
     ing_layer_want want = {.dir = dir, .create = true};
-    return ing_store_open_layer(&want, counters, out, e);
+    ING_TRY(ing_store_open_layer(&want, counters, out, e));
+    ing_packed_open(*out);
+    return ING_OK;
+}
+
+ing_status ing_store_open_to_read(const char *dir, ing_counters *counters,
+                                  ing_store **out, ing_err *e) {
+    ing_layer_want want = {.dir = dir, .read_only = true};
+    ING_TRY(ing_store_open_layer(&want, counters, out, e));
+    ing_packed_open(*out);
+    return ING_OK;
 }
 
 void ing_store_close(ing_store *s) {

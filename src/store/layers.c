@@ -21,9 +21,9 @@ typedef struct opening {
     uint32_t n;
 } opening;
 
-/* A mount or a mode may forbid what the owner could do. */
+/* A seal, a mount or a mode may forbid what the owner could do. */
 static bool can_be_written(const ing_store *s) {
-    return faccessat(s->fds->top, ".", W_OK, AT_EACCESS) == 0;
+    return !s->read_only && faccessat(s->fds->top, ".", W_OK, AT_EACCESS) == 0;
 }
 
 static void append(opening *o, ing_store *s) {
@@ -43,7 +43,10 @@ static bool open_written(opening *o, const char *dir, ing_err *why) {
     if (o->written ||
         ing_store_open_layer(&want, o->counters, &o->written, why) != ING_OK)
         return false;
-    if (can_be_written(o->written)) return true;
+    if (can_be_written(o->written)) {
+        ing_packed_open(o->written);
+        return true;
+    }
     ing_store_close(o->written);
     o->written = NULL;
     return false;
@@ -59,7 +62,10 @@ static ing_status open_read(opening *o, const char *dir, ing_err *why, ing_err *
     ing_err_init(&also);
     ing_layer_want want = {.dir = dir, .read_only = true};
     ing_status status = ing_store_open_layer(&want, o->counters, &s, &also);
-    if (status == ING_OK) append(o, s);
+    if (status == ING_OK) {
+        ing_packed_open(s);
+        append(o, s);
+    }
     if (status == ING_DECLINED && !(o->n > 0 && is_missing(dir)))
         skip(o, why->text ? why : &also);
     ing_err_fini(&also);

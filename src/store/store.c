@@ -3,6 +3,7 @@
  * the entry and renames it, so a reader sees the old entry, the new one or none. There is
  * no fsync: what a crash leaves incomplete fails its checksum. Must never raise an error:
  * whatever goes wrong is a miss plus a counter (R21). */
+#include "store/pack.h"
 #include "store/store_int.h"
 
 #include <errno.h>
@@ -101,11 +102,12 @@ static ing_reach open_key(const ing_store *s, ing_entry_kind kind, ing_hash128 k
     return ing_store_open_entry(s, kind, hex, fd, size);
 }
 
-static ing_status get_here(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+static ing_status get_file(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
                            ing_entry *out) {
     int fd = -1;
     size_t size = 0;
     *out = (ing_entry){.fd = -1};
+    if (s->sealed) return ING_DECLINED;
     ing_reach r = open_key(s, kind, key, &fd, &size);
     ing_status status = r == ING_REACH_OK ? map_entry(s, fd, size, kind, key, out)
                                           : ing_store_declined(s, r);
@@ -113,13 +115,16 @@ static ing_status get_here(const ing_store *s, ing_entry_kind kind, ing_hash128 
     return status;
 }
 
+/* It does not matter which layer answers, so packs are asked first: they cost nothing. */
 ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                          ing_entry *out) {
     ing_status status = ING_DECLINED;
     for (const ing_store *l = s; l && status != ING_OK; l = l->below)
-        status = get_here(l, kind, key, out);
+        status = ing_packed_get(l, kind, key, out);
+    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
+        status = get_file(l, kind, key, out);
     if (status == ING_DECLINED && pull(s, kind, key))
-        status = get_here(s, kind, key, out);
+        status = get_file(s, kind, key, out);
     return status;
 }
 
@@ -146,11 +151,12 @@ static ing_status read_entry(const ing_store *s, int fd, size_t size,
     return ING_OK;
 }
 
-static ing_status read_here(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+static ing_status read_file(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
                             ing_bytes *out) {
     int fd = -1;
     size_t size = 0;
     ing_bytes_clear(out);
+    if (s->sealed) return ING_DECLINED;
     ing_reach r = open_key(s, kind, key, &fd, &size);
     ing_status status = r == ING_REACH_OK ? read_entry(s, fd, size, kind, key, out)
                                           : ing_store_declined(s, r);
@@ -163,9 +169,11 @@ ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                           ing_bytes *out) {
     ing_status status = ING_DECLINED;
     for (const ing_store *l = s; l && status != ING_OK; l = l->below)
-        status = read_here(l, kind, key, out);
+        status = ing_packed_read(l, kind, key, out);
+    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
+        status = read_file(l, kind, key, out);
     if (status == ING_DECLINED && pull(s, kind, key))
-        status = read_here(s, kind, key, out);
+        status = read_file(s, kind, key, out);
     return status;
 }
 
@@ -173,15 +181,18 @@ ing_status ing_store_read_layer(ing_store *s, uint32_t n, ing_entry_kind kind,
                                 ing_hash128 key, ing_bytes *out) {
     const ing_store *l = s;
     for (uint32_t i = 0; l && i < n; i++) l = l->below;
-    ing_status status = l ? read_here(l, kind, key, out) : ING_DECLINED;
+    ing_status status = l ? ing_packed_read(l, kind, key, out) : ING_DECLINED;
+    if (l && status != ING_OK) status = read_file(l, kind, key, out);
     if (status == ING_DECLINED && n == 0 && pull(s, kind, key))
-        status = read_here(s, kind, key, out);
+        status = read_file(s, kind, key, out);
     return status;
 }
 
 void ing_entry_fini(ing_entry *e) {
     if (e->map) munmap(e->map, e->map_len);
     if (e->fd >= 0) close(e->fd);
+    ing_pack_unref(e->pack);
+    ing_bytes_fini(&e->copy);
     *e = (ing_entry){.fd = -1};
 }
 

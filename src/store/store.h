@@ -29,6 +29,7 @@ enum {
 };
 
 typedef struct ing_store ing_store;
+typedef struct ing_pack ing_pack; /* pack.h */
 
 /* Opens (creates with mode 0700 when missing) the directory. ING_DECLINED with the reason
  * in e when it cannot be used (owner, mode, not a directory, no permission): run on memory. */
@@ -36,12 +37,15 @@ ing_status ing_store_open(const char *dir, ing_counters *counters, ing_store **o
                           ing_err *e);
 /* The layers of INGOT_CACHE_PATH (layers.c): directories separated by ':', an empty one
  * standing for `dir`. The first is made when it is missing; the first that belongs to the
- * user and can be written is written, and is asked first; all others are only read, and
- * may be root's. What cannot be used is left out and counted; `skipped` says why, "" for
+ * user, can be written and is not sealed is written, and is asked first; all others are
+ * only read, and may be root's. What cannot be used is left out and counted; `skipped` says why, "" for
  * none (a missing one is no fault). ING_DECLINED: there is none at all. */
 ing_status ing_store_open_path(const char *path, const char *dir,
                                ing_counters *counters, ing_store **out,
                                ing_bytes *skipped, ing_err *e);
+/* One directory that is there, root's or ours, to look at. */
+ing_status ing_store_open_to_read(const char *dir, ing_counters *counters,
+                                  ing_store **out, ing_err *e);
 void ing_store_close(ing_store *s);
 const char *ing_store_dir(const ing_store *s); /* of the first layer */
 bool ing_store_writable(const ing_store *s);
@@ -51,16 +55,18 @@ uint32_t ing_store_layers(const ing_store *s);
  * $HOME/.cache/ingot (home of the effective user when HOME is unset). ING_DECLINED: none. */
 ing_status ing_store_default_dir(ing_bytes *out, ing_err *e);
 
-typedef struct ing_entry { /* a mapped, checked entry */
+typedef struct ing_entry { /* a checked entry: mapped alone, in a pack, or copied */
     const uint8_t *data;
     size_t len; /* payload */
-    void *map;
+    void *map;  /* of this entry alone */
     size_t map_len;
-    int fd; /* open, read-only; -1 once taken */
+    int fd;         /* of `map`: open, read-only; -1 once taken */
+    ing_pack *pack; /* referenced; data lies in its mapping of images */
+    ing_bytes copy; /* of an entry in a pack that cannot be mapped */
 } ing_entry;
 
-/* ING_OK: checked (owner, mode, magic, kind, version, key, length, checksum) and mapped
- * read-only. ING_DECLINED: a miss of any kind. */
+/* ING_OK: checked (owner, mode, magic, kind, version, key, length, checksum). For images,
+ * which are run where they lie. ING_DECLINED: a miss of any kind. */
 ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                          ing_entry *out);
 void ing_entry_fini(ing_entry *e);
@@ -78,6 +84,10 @@ ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
  * What the first layer lacks is asked of the remote. */
 ing_status ing_store_read_layer(ing_store *s, uint32_t n, ing_entry_kind kind,
                                 ing_hash128 key, ing_bytes *out);
+
+/* The trailer of an entry, for who writes entries elsewhere than in a directory. */
+void ing_store_trailer(uint8_t out[ING_STORE_TRAILER], ing_entry_kind kind,
+                       ing_hash128 key, const void *p, size_t n);
 
 /* ---- what lies beyond the directory -------------------------------------------------- */
 

@@ -5,6 +5,9 @@
 
 #include "store/store.h"
 
+#include <endian.h>
+#include <string.h>
+
 /* The directory and those of its kinds as readers reached them last, so that a hit need not
  * open them again. Set once; what a number stands for is exchanged atomically (dup3). */
 typedef struct ing_store_fds {
@@ -16,8 +19,10 @@ struct ing_store {
     char *dir; /* absolute unless the working directory was unreadable */
     ing_counters *counters;
     ing_store_fds *fds;
-    bool read_only;          /* root's or ours, and never written (R20) */
-    ing_store *below;        /* the next layer, owned; only readers go there */
+    bool read_only;   /* root's or ours, and never written (R20) */
+    bool sealed;      /* has a manifest: the pack is all there is, and read-only */
+    ing_pack *pack;   /* NULL: none of use */
+    ing_store *below; /* the next layer, owned; only readers go there */
     ing_store_remote remote; /* of the first layer; all NULL: none */
     ing_store_totals bounds; /* of what is put; 0 = no bound */
 };
@@ -27,6 +32,7 @@ typedef struct ing_layer_want {
     bool read_only; /* else of the effective user */
     bool create;    /* when it is missing */
 } ing_layer_want;
+/* Without its pack. */
 ing_status ing_store_open_layer(const ing_layer_want *want, ing_counters *counters,
                                 ing_store **out, ing_err *e);
 
@@ -48,8 +54,6 @@ ing_reach ing_store_open_entry(const ing_store *s, ing_entry_kind kind,
 /* Owner and mode of an open file or directory of this layer (R20). */
 bool ing_store_trusts(const ing_store *s, int fd, bool directory, size_t *size);
 
-void ing_store_trailer(uint8_t out[ING_STORE_TRAILER], ing_entry_kind kind,
-                       ing_hash128 key, const void *p, size_t n);
 /* Whether the size bytes at p are an entry of this kind and key, whole and undamaged. */
 bool ing_store_check(const uint8_t *p, size_t size, ing_entry_kind kind,
                      ing_hash128 key);
@@ -74,9 +78,9 @@ static inline void ing_store_put64(uint8_t *p, uint64_t v) {
     for (int i = 0; i < 8; i++) p[i] = (uint8_t)(v >> 8 * i);
 }
 static inline uint64_t ing_store_get64(const uint8_t *p) {
-    uint64_t v = 0;
-    for (int i = 0; i < 8; i++) v |= (uint64_t)p[i] << 8 * i;
-    return v;
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return le64toh(v);
 }
 uint64_t ing_store_wall_ns(void); /* as file times are: since 1970 */
 
@@ -102,6 +106,16 @@ ing_status ing_store_scan(const ing_store *s, ing_entry_kind kind, ing_scan_see 
 ing_store_item ing_store_item_of(const struct stat *st, ing_hash128 key);
 bool ing_store_size(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
                     uint64_t *bytes);
+
+/* ---- packed.c: what a layer's pack has ----------------------------------------------------- */
+
+/* Opens the pack of a layer that is going to be used; without one of use it is as before. */
+void ing_packed_open(ing_store *s);
+/* This layer's alone. ING_DECLINED: the pack does not have it, or not as it is now. */
+ing_status ing_packed_get(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                          ing_entry *out);
+ing_status ing_packed_read(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                           ing_bytes *out);
 
 /* ---- total.c: the counters file of a group of kinds and its two locks ----------------------- */
 
