@@ -72,9 +72,24 @@ static bool place_keywords(ing_py_kernel *k, PyObject *const *args, PyObject *kw
     return true;
 }
 
+/* Defaults where no argument is. They are the function's, which may get others while the
+ * kernel runs: *held (a list, or NULL) keeps those that are used. */
+static bool place_defaults(ing_py_kernel *k, PyObject **out, PyObject **held) {
+    const ing_py_def *d = &k->def;
+    for (uint32_t i = 0; i < d->n_params; i++) {
+        if (out[i]) continue;
+        out[i] = ing_py_def_default(d, i);
+        if (!out[i])
+            return name_error(k, "Missing argument", PyTuple_GET_ITEM(d->names, i));
+        if (!*held) *held = PyList_New(0);
+        if (!*held || PyList_Append(*held, out[i]) < 0) return false;
+    }
+    return true;
+}
+
 /* Positional, keyword and default arguments into one slot per parameter (borrowed). */
 static bool arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
-                    PyObject *kwnames, PyObject **out) {
+                    PyObject *kwnames, PyObject **out, PyObject **held) {
     const ing_py_def *d = &k->def;
     Py_ssize_t positional = (Py_ssize_t)(d->n_params - d->n_kwonly);
     if (d->n_params > ING_PY_MAX_PARAMS)
@@ -86,13 +101,7 @@ static bool arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
                           d->n_kwonly ? " positional" : "", n);
     for (uint32_t i = 0; i < d->n_params; i++)
         out[i] = (Py_ssize_t)i < n ? args[i] : NULL;
-    if (!place_keywords(k, args + n, kwnames, out)) return false;
-    for (uint32_t i = 0; i < d->n_params; i++) {
-        if (!out[i]) out[i] = PyTuple_GET_ITEM(d->defaults, i);
-        if (!out[i])
-            return name_error(k, "Missing argument", PyTuple_GET_ITEM(d->names, i));
-    }
-    return true;
+    return place_keywords(k, args + n, kwnames, out) && place_defaults(k, out, held);
 }
 
 /* ---- finding the variant -------------------------------------------------------------------- */
@@ -502,6 +511,8 @@ PyObject *ing_py_kernel_launch(ing_py_kernel *k, PyObject *const *args, size_t n
     if (!kwnames && n == (Py_ssize_t)k->def.n_params && k->def.n_kwonly == 0 &&
         n <= ING_PY_MAX_PARAMS)
         return launch(k, args, label);
-    PyObject *full[ING_PY_MAX_PARAMS];
-    return arrange(k, args, n, kwnames, full) ? launch(k, full, label) : NULL;
+    PyObject *full[ING_PY_MAX_PARAMS], *held = NULL, *result = NULL;
+    if (arrange(k, args, n, kwnames, full, &held)) result = launch(k, full, label);
+    Py_XDECREF(held);
+    return result;
 }

@@ -86,25 +86,18 @@ static int take_names(ing_py_def *d) {
     return d->names && d->free_names ? 0 : -1;
 }
 
-static int take_defaults(ing_py_def *d) {
-    d->defaults = PyTuple_New((Py_ssize_t)d->n_params);
-    if (!d->defaults) return -1;
-    PyObject *pos = PyFunction_GetDefaults(d->fn);
-    PyObject *kw = PyFunction_GetKwDefaults(d->fn);
-    uint32_t n_pos = d->n_params - d->n_kwonly;
-    Py_ssize_t have = pos && PyTuple_Check(pos) ? PyTuple_GET_SIZE(pos) : 0;
-    for (Py_ssize_t i = 0; i < have && i < (Py_ssize_t)n_pos; i++) {
-        PyObject *v = PyTuple_GET_ITEM(pos, have - 1 - i);
-        PyTuple_SET_ITEM(d->defaults, (Py_ssize_t)n_pos - 1 - i, Py_NewRef(v));
-    }
-    for (uint32_t i = n_pos; kw && i < d->n_params; i++) {
-        PyObject *v = PyDict_GetItemWithError(kw, PyTuple_GET_ITEM(d->names, i));
-        if (v)
-            PyTuple_SET_ITEM(d->defaults, i, Py_NewRef(v));
-        else if (PyErr_Occurred())
-            return -1;
-    }
-    return 0;
+/* Read each time: a program may assign __defaults__ and __kwdefaults__. */
+PyObject *ing_py_def_default(const ing_py_def *d, uint32_t i) {
+    PyObject *at_end = PyFunction_GetDefaults(d->fn);
+    PyObject *kw = PyFunction_GetKwDefaults(d->fn), *found = NULL;
+    Py_ssize_t have = at_end && PyTuple_Check(at_end) ? PyTuple_GET_SIZE(at_end) : 0;
+    Py_ssize_t n_pos = (Py_ssize_t)(d->n_params - d->n_kwonly);
+    Py_ssize_t at = (Py_ssize_t)i - (n_pos - have);
+    if ((Py_ssize_t)i < n_pos) return at >= 0 ? PyTuple_GET_ITEM(at_end, at) : NULL;
+    if (kw && PyDict_Check(kw) && i < d->n_params)
+        found = PyDict_GetItemWithError(kw, PyTuple_GET_ITEM(d->names, i));
+    if (!found) PyErr_Clear();
+    return found;
 }
 
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source) {
@@ -117,8 +110,7 @@ int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *sou
     d->fn = Py_NewRef(fn);
     d->text_later = !source && is_ours(st, fn);
     d->first_line = (uint32_t)code_of(d->fn)->co_firstlineno;
-    if (take_names(d) < 0 || take_defaults(d) < 0 ||
-        (!d->text_later && take_text(st, d, source) < 0)) {
+    if (take_names(d) < 0 || (!d->text_later && take_text(st, d, source) < 0)) {
         ing_py_def_fini(d);
         return -1;
     }
@@ -134,7 +126,6 @@ void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->free_names);
     Py_CLEAR(d->types);
     Py_CLEAR(d->result_types);
-    Py_CLEAR(d->defaults);
     ing_front_tree_free(d->tree);
     d->tree = NULL;
     ing_free(d->params);
@@ -146,7 +137,6 @@ int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg) {
     Py_VISIT(d->names);
     Py_VISIT(d->types);
     Py_VISIT(d->result_types);
-    Py_VISIT(d->defaults);
     return 0;
 }
 
@@ -473,7 +463,7 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
     const char *text = PyUnicode_AsUTF8(name);
     *out = (ing_gate_param){.passing = ING_PASS_ANY,
                             .ndim = -1,
-                            .has_default = PyTuple_GET_ITEM(d->defaults, i) != NULL};
+                            .has_default = ing_py_def_default(d, i) != NULL};
     if (!text) return ING_PYTHON;
     if (!kernel && a && is_any(a)) return ING_OK;
     if (!a) {
@@ -611,6 +601,8 @@ static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
 
 ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
                                ing_err *e) {
+    for (uint32_t i = 0; d->params && i < d->n_params; i++)
+        d->params[i].has_default = ing_py_def_default(d, i) != NULL;
     if (d->params) return ING_OK;
     if (d->n_params > ING_PY_MAX_PARAMS)
         return ing_fail(e, ING_SYNTAX, "%s has %u parameters; at most %d are supported",

@@ -129,9 +129,9 @@ static ing_status survey(ing_py_kernel *k, ing_py_variant *v, PyObject *from,
     /* A struct type never changes. */
     if (node->step == ING_STEP_ITEM_STR && from && ing_py_is_struct_type(k->st, from))
         return ING_OK;
-    /* What belongs to the function itself stays with it. */
-    if (node->step != ING_STEP_KERNEL && node->step != ING_STEP_DEFAULT &&
-        node->step != ING_STEP_PARAM && node->step != ING_STEP_FIELD_TYPE)
+    /* What belongs to the function itself stays with it, but for its defaults. */
+    if (node->step != ING_STEP_KERNEL && node->step != ING_STEP_PARAM &&
+        node->step != ING_STEP_FIELD_TYPE)
         *module_only = false;
     return ING_OK;
 }
@@ -202,14 +202,14 @@ static ing_status want(making *m, ing_path path, uint32_t *out, ing_err *e) {
 }
 
 /* Questions that need no guard: settings, what is fixed with the kernel, and results of
- * calls, whose function is guarded instead (R11). Annotations and defaults of a func are
- * not fixed: another func of the same text may stand in its place. */
+ * calls, whose function is guarded instead (R11). Annotations of a func are not fixed:
+ * another func of the same text may stand in its place. Defaults can be assigned. */
 static bool is_fixed(const ing_py_kernel *k, const ing_question *q) {
     ing_path_node n = k->paths.nodes.at[q->path];
     if (q->ask == ING_ASK_CONFIG || n.step == ING_STEP_KERNEL) return true;
     if (behind_call(k, q->path)) return true;
-    bool of_def = q->ask == ING_ASK_MEANING || n.step == ING_STEP_DEFAULT;
-    return of_def && n.parent && k->paths.nodes.at[n.parent].step == ING_STEP_KERNEL;
+    return q->ask == ING_ASK_MEANING && n.parent &&
+           k->paths.nodes.at[n.parent].step == ING_STEP_KERNEL;
 }
 
 /* An array whose spec the binding itself compares. */

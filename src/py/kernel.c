@@ -157,6 +157,19 @@ static PyObject *func_wrapped(PyObject *self, void *unused) {
     return Py_NewRef(((ing_py_func *)self)->def.fn);
 }
 
+/* What is the function's own, to be read and assigned: __defaults__, __kwdefaults__. */
+static ing_py_def *own_def(PyObject *self) {
+    return ing_py_def_of(ing_py_state_of(self), self);
+}
+
+static PyObject *get_own(PyObject *self, void *name) {
+    return ing_py_attr(own_def(self)->fn, name);
+}
+
+static int set_own(PyObject *self, PyObject *value, void *name) {
+    return PyObject_SetAttrString(own_def(self)->fn, name, value);
+}
+
 static PyObject *kernel_variants(PyObject *self, void *unused) {
     (void)unused;
     ing_py_kernel *k = (ing_py_kernel *)self;
@@ -289,6 +302,8 @@ static const PyGetSetDef kernel_getset[] = {
     {"__doc__", kernel_doc, NULL, NULL, NULL},
     {"__module__", kernel_module, NULL, NULL, NULL},
     {"__wrapped__", kernel_wrapped, NULL, "the Python function", NULL},
+    {"__defaults__", get_own, set_own, NULL, "__defaults__"},
+    {"__kwdefaults__", get_own, set_own, NULL, "__kwdefaults__"},
     {"_variants", kernel_variants, NULL, "how many variants are in memory", NULL},
     {"_fastcache", kernel_fastcache, kernel_set_fastcache, "marked fastcache=True",
      NULL},
@@ -345,6 +360,8 @@ static const PyGetSetDef func_getset[] = {
     {"__doc__", func_doc, NULL, NULL, NULL},
     {"__module__", func_module, NULL, NULL, NULL},
     {"__wrapped__", func_wrapped, NULL, "the Python function", NULL},
+    {"__defaults__", get_own, set_own, NULL, "__defaults__"},
+    {"__kwdefaults__", get_own, set_own, NULL, "__kwdefaults__"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

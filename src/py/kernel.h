@@ -81,9 +81,8 @@ typedef struct ing_py_def {
     bool digest_known;
     uint32_t n_params; /* positional ones and keyword-only ones */
     uint32_t n_posonly, n_kwonly;
-    PyObject *names;      /* tuple of parameter names */
-    PyObject *free_names; /* tuple parallel to the cells of the closure */
-    PyObject *defaults;   /* tuple parallel to names, NULL items where there is none */
+    PyObject *names;        /* tuple of parameter names */
+    PyObject *free_names;   /* tuple parallel to the cells of the closure */
     ing_gate_param *params; /* meanings of the annotations; NULL until asked */
     PyObject *types; /* with params: tuple of annotations, None where there is none */
     ing_gate_returns returns; /* valid when params is set */
@@ -93,6 +92,8 @@ typedef struct ing_py_def {
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source);
 void ing_py_def_fini(ing_py_def *d);
 int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg);
+/* The default of parameter i as it is now, borrowed; NULL: none. */
+PyObject *ing_py_def_default(const ing_py_def *d, uint32_t i);
 /* Takes the text if that was put off; without one, `why` says why. */
 void ing_py_def_text(ing_py_state *st, ing_py_def *d);
 /* Parses on first use. */

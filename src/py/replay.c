@@ -92,7 +92,7 @@ static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
         result < PyTuple_GET_SIZE(d->result_types))
         *out = Py_NewRef(PyTuple_GET_ITEM(d->result_types, result));
     if (!d || i < 0 || i >= (int64_t)d->n_params) return ING_OK;
-    if (step == ING_STEP_DEFAULT) *out = Py_XNewRef(PyTuple_GET_ITEM(d->defaults, i));
+    if (step == ING_STEP_DEFAULT) *out = Py_XNewRef(ing_py_def_default(d, (uint32_t)i));
     if (step == ING_STEP_PARAM && d->types)
         *out = Py_NewRef(PyTuple_GET_ITEM(d->types, i));
     return ING_OK;

@@ -244,7 +244,34 @@ h = @@
          (1, 2), live="m.S = @@"),
     # ---- definitions: annotations, defaults, options ---------------------------------------------
     Case("default of a func", body("f()") + "@qd.func\ndef f(x=@@):\n    return x\n", "3", "4",
-         (3, 4)),
+         (3, 4), live="m.f.__defaults__ = (@@,)"),
+    Case("default of a func, of its function", body("f()") + "def g(x=@@):\n    return x\n"
+         "f = qd.func(g)\n", "3", "4", (3, 4), live="m.g.__defaults__ = (@@,)"),
+    Case("keyword default of a func", body("f()") + "@qd.func\ndef f(*, x=@@):\n    return x\n",
+         "3", "4", (3, 4), live="m.f.__kwdefaults__ = {'x': @@}"),
+    Case("keyword default of a func, in place", body("f(i)") +
+         "@qd.func\ndef f(y, *, x=@@):\n    return x + y\n", "3", "4", (3, 4),
+         live="m.f.__kwdefaults__['x'] = @@"),
+    Case("type of a default", body("f() / 2") + "@qd.func\ndef f(x=@@):\n    return x\n", "3",
+         "3.5", (1.5, 1.75), live="m.f.__defaults__ = (@@,)"),
+    Case("default of a method", """
+@qd.data_oriented
+class C:
+    @qd.func
+    def f(self, x=@@):
+        return x
+    @qd.kernel
+    def k(self, a: A):
+        for i in range(1):
+            a[0] = self.f()
+def run():
+    a = qd.ndarray(qd.f32, 1)
+    C().k(a)
+    return a[0]
+""", "3", "4", (3, 4), live="m.C.f.__defaults__ = (@@,)"),
+    Case("default that is taken away", body("f()") + "@qd.func\ndef f(x=3):\n    return x\n"
+         "f.__defaults__ = @@\n", "(3,)", "None", (3, "IngotCallError"),
+         live="m.f.__defaults__ = @@"),
     Case("default of a func by value", """
 def make(n):
     @qd.func
@@ -268,7 +295,19 @@ f = make(@@)
 def k(a: A, n: qd.template() = @@):
     for i in range(1):
         a[0] = n
-""", "3", "4", (3, 4)),
+""", "3", "4", (3, 4), live="m.k.__defaults__ = (@@,)"),
+    Case("default of a kernel, at launch", """
+@qd.kernel
+def k(a: A, n: qd.f32 = @@):
+    for i in range(1):
+        a[0] = n
+""", "3", "4", (3, 4), live="m.k.__wrapped__.__defaults__ = (@@,)"),
+    Case("keyword default of a kernel", """
+@qd.kernel
+def k(a: A, *, n: qd.template() = @@):
+    for i in range(1):
+        a[0] = n
+""", "3", "4", (3, 4), live="m.k.__kwdefaults__['n'] = @@"),
     Case("default of a kernel by value", """
 N = @@
 def make(n):
