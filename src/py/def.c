@@ -53,7 +53,7 @@ static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
 }
 
 /* A function of this package, whose files do not change while it runs: its text is read when
- * a kernel uses it, so that importing the package reads none of its files. */
+ * it is compiled, so that neither importing the package nor a hit reads its files. */
 static bool is_ours(ing_py_state *st, PyObject *fn) {
     PyObject *name = PyDict_GetItemWithError(PyFunction_GET_GLOBALS(fn),
                                              st->names[ING_PY_NAME___name__]);
@@ -108,7 +108,7 @@ int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *sou
         return -1;
     }
     d->fn = Py_NewRef(fn);
-    d->text_later = !source && is_ours(st, fn);
+    d->ours = d->text_later = !source && is_ours(st, fn);
     d->first_line = (uint32_t)code_of(d->fn)->co_firstlineno;
     if (take_names(d) < 0 || (!d->text_later && take_text(st, d, source) < 0)) {
         ing_py_def_fini(d);
@@ -245,27 +245,19 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
             return ING_OK;
         }
         d->tree = t;
-        if (!d->digest_known) ing_py_disk_alias_put(st, d, t->digest);
-        d->digest = t->digest;
-        d->digest_known = true;
+        if (!d->ours) {
+            if (!d->digest_known) ing_py_disk_alias_put(st, d, t->digest);
+            d->digest = t->digest;
+            d->digest_known = true;
+        }
     }
     *out = d->tree;
     return ING_OK;
 }
 
-ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
-                             ing_err *e) {
-    const ing_front_tree *t;
-    if (!d->digest_known && ing_py_disk_alias_get(st, d, &d->digest) == ING_OK)
-        d->digest_known = true;
-    if (!d->digest_known) ING_TRY(ing_py_def_tree(st, d, &t, e));
-    *out = ing_py_def_source(d, d->digest);
-    return ING_OK;
-}
-
 /* Where a name is looked for depends on whether it is free, so kernels of one text, one in
  * a closure and one in a module, are two. */
-ing_hash128 ing_py_def_source(const ing_py_def *d, ing_hash128 tree) {
+static ing_hash128 source_of(const ing_py_def *d, ing_hash128 tree) {
     Py_ssize_t n = PyTuple_GET_SIZE(d->free_names);
     if (n == 0) return tree;
     ing_hasher h;
@@ -277,6 +269,41 @@ ing_hash128 ing_py_def_source(const ing_py_def *d, ing_hash128 tree) {
         ing_hasher_str(&h, 2, name ? name : "");
     }
     return ing_hasher_done(&h);
+}
+
+/* The front-end revision, part of every address, answers for the text of the package's own
+ * functions (R10); here it is which one. The code is for those who edit the package without
+ * building it anew. */
+static bool own_digest(const ing_py_def *d, ing_hash128 *out) {
+    ing_hash128 code;
+    PyObject *module = ((PyFunctionObject *)d->fn)->func_module;
+    const char *name =
+        module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "";
+    if (!name) PyErr_Clear();
+    if (!name || !ing_py_code_digest(PyFunction_GET_CODE(d->fn), &code)) return false;
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_str(&h, 1, name);
+    ing_hasher_str(&h, 2, ing_py_def_name(d));
+    ing_hasher_digest(&h, 3, code);
+    *out = ing_hasher_done(&h);
+    return true;
+}
+
+ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
+                             ing_err *e) {
+    const ing_front_tree *t;
+    if (!d->digest_known && d->ours)
+        d->ours = d->digest_known = own_digest(d, &d->digest);
+    if (!d->digest_known && ing_py_disk_alias_get(st, d, &d->digest) == ING_OK)
+        d->digest_known = true;
+    if (!d->digest_known) {
+        ING_TRY(ing_py_def_tree(st, d, &t, e));
+        d->digest = t->digest;
+        d->digest_known = true;
+    }
+    *out = source_of(d, d->digest);
+    return ING_OK;
 }
 
 /* Its own, not those of whoever happens to call. */

@@ -558,7 +558,9 @@ static ing_status gate_def(void *self, ing_gref fn, const ing_front_tree **out,
     ING_TRY(ing_py_def_tree(g->kernel->st, d, out, e));
     tree_place place = {*out, t.root};
     if (!ing_vec_push(&g->trees, place)) return no_memory(e);
-    return record_source(g, &t, ing_py_def_source(d, (*out)->digest), e);
+    ing_hash128 digest;
+    ING_TRY(ing_py_def_digest(g->kernel->st, d, &digest, e));
+    return record_source(g, &t, digest, e);
 }
 
 /* ---- frames ------------------------------------------------------------------------------------ */

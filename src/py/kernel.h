@@ -75,6 +75,7 @@ typedef struct ing_py_def {
     PyObject *why;
     PyObject *held;  /* set until parsed: what to compare with (source.c) */
     bool text_later; /* not taken yet: ing_py_def_text */
+    bool ours;       /* of this package: the revision answers for its text (R10) */
     uint32_t first_line;
     ing_front_tree *tree; /* NULL until parsed */
     ing_hash128 digest; /* of the tree, once known: parsed, or told by an alias (R9) */
@@ -103,7 +104,6 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
  * free, which the text alone does not tell. No parsing when the store knows this text. */
 ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
                              ing_err *e);
-ing_hash128 ing_py_def_source(const ing_py_def *d, ing_hash128 tree);
 /* Where the function finds builtins; borrowed. */
 PyObject *ing_py_def_builtins(const ing_py_def *d);
 /* What was probably meant, for messages; "" when nothing is near (near.c). */

@@ -71,8 +71,7 @@ bool ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out) {
             PyErr_Clear();
             return false;
         }
-        ing_py_def_text(st, &d);
-        if (d.text)
+        if (d.text) /* not of the package's own, which the revision answers for (R10) */
             ing_hasher_digest(&h, TAG_TEXT,
                               ing_py_source_digest(PyBytes_AS_STRING(d.text),
                                                    (size_t)PyBytes_GET_SIZE(d.text)));

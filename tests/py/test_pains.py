@@ -346,6 +346,71 @@ def test_each_file_is_read_once(tmp_path, cache_dir):
     assert len(ours) == len(set(ours)), ours
 
 
+OWN = """
+    from ingot import math
+    V = qd.types.vector(3, qd.f32)
+    @qd.kernel
+    def k(a: A) -> qd.f32:
+        for i in range(1):
+            v = math.normalize(V(3.0, 0.0, 4.0))
+            a[0] = math.dot(v, v) + math.mix(0.0, 2.0, 0.5) + v.norm()
+        return a[0]
+    assert abs(k(qd.ndarray(qd.f32, 1)) - 3) < 1e-6
+    print("#", *counted("parses", "kernel_disk_hits", "source_alias_hits"))
+    """
+
+
+@needs("strace")
+def test_own_funcs_are_not_read_on_a_hit(tmp_path, cache_dir):
+    """R10: the revision answers for them. Python opens .pyc files, and no .py file of Ingot is
+    opened but by its import, once."""
+    path = write(tmp_path, OWN)
+    assert int(run(path).split()[0]) > 3  # the kernel, and what it calls
+    log = tmp_path / "log"
+    env = {**os.environ, "INGOT_ARCH": "cpu", "PYTHONPYCACHEPREFIX": str(tmp_path / "pyc")}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    for _ in range(2):  # the first one writes the .pyc files
+        done = subprocess.run(["strace", "-f", "-e", "trace=openat,open", "-o", str(log),
+                               sys.executable, str(path)], check=True, capture_output=True,
+                              text=True, env=env)
+        assert done.stdout.split() == ["#", "0", "1", "1"]  # one alias: the kernel's own
+    opened = [x.split('"')[1] for x in log.read_text().splitlines()
+              if "open" in x and "= -1" not in x]
+    assert [x for x in opened if "/ingot/" in x and x.endswith(".py")] == []
+    assert [x for x in opened if "/ingot/" in x and x.endswith(".pyc")] != []
+
+
+def test_an_edited_package_is_not_stale(tmp_path, cache_dir):
+    """Without building anew: the code of the package's own funcs counts, and theirs alone."""
+    import ingot
+
+    home = tmp_path / "site" / "ingot"
+    shutil.copytree(pathlib.Path(ingot.__file__).parent, home,
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    path = write(tmp_path, """
+        from ingot import math
+        @qd.kernel
+        def k(a: A):
+            for i in range(1):
+                a[0] = math.mix(1.0, 2.0, 0.5)
+        a = qd.ndarray(qd.f32, 1)
+        k(a)
+        print(qd.__file__ == sys.argv[1], a[0])
+        print("#", *counted("lowerings"))
+        """)
+    at, site = str(home / "__init__.py"), str(home.parent)
+    assert run(path, at, PYTHONPATH=site).split() == ["True", "1.5", "1"]
+    assert run(path, at, PYTHONPATH=site).split() == ["True", "1.5", "0"]
+    file = home / "math.py"
+    text = file.read_text()
+    start = text.index("def mix(")
+    body = text.index("return ", start)
+    file.write_text(text[:body] + "return 7.0 + " + text[body + len("return "):])
+    assert run(path, at, PYTHONPATH=site).split() == ["True", "8.5", "1"]
+    file.write_text("# a comment\n" + text)
+    assert run(path, at, PYTHONPATH=site).split() == ["True", "1.5", "0"]
+
+
 LIGHT = """
 import sys
 import ingot as qd
