@@ -64,6 +64,30 @@ def test_enums_and_capitals_are_never_stale(tmp_path, cache_dir):
     assert run(path).split() == ["107.0", "True"]
 
 
+def test_moved_files_and_comments_are_hits(tmp_path, cache_dir):
+    """M3: kernels marked fastcache, each of which the reference compiles again."""
+    path = write(tmp_path, """
+        @qd.kernel(fastcache=True)
+        def k(a: A):
+            for i in range(a.shape[0]):
+                a[i] = i * 3
+        a = qd.ndarray(qd.f32, 4)
+        k(a)
+        print(a[3])
+        print("#", *counted("kernel_disk_hits", "lowerings", "parses"))
+        """)
+    assert run(path).split() == ["9.0", "0", "1", "1"]
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    assert run(pathlib.Path(shutil.copy(path, moved / "other.py"))).split() == ["9.0", "1", "0", "0"]
+    text = path.read_text()
+    for edited, parses in ((text.replace("@qd.kernel", "# a line above\n@qd.kernel"), "0"),
+                           (text.replace("        a[i]", "        # inside\n        a[i]"), "1")):
+        path.write_text(edited)
+        assert run(path).split() == ["9.0", "1", "0", parses]
+        assert run(path).split() == ["9.0", "1", "0", "0"]  # its text is known by now
+
+
 def test_killed_right_after_the_launch(tmp_path, cache_dir):
     """M4: what was compiled is there although the process never ended properly."""
     path = write(tmp_path, """
@@ -82,7 +106,8 @@ def test_killed_right_after_the_launch(tmp_path, cache_dir):
 
 @pytest.mark.parametrize("warm", [False, True])
 def test_fork_during_compile_and_replay(tmp_path, cache_dir, warm):
-    """M8: children forked while another thread compiles or loads start afresh."""
+    """M8: children forked while another thread compiles or loads start afresh, and wait for
+    images that the parent compiles: each is compiled once in all."""
     path = write(tmp_path, """
         import linecache
         kernels = []
@@ -101,11 +126,15 @@ def test_fork_during_compile_and_replay(tmp_path, cache_dir, warm):
         thread = threading.Thread(target=work, args=(range(12),))
         thread.start()
         bad = 0
+        told, tell = os.pipe()
         for r in range(6):
             pid = os.fork()
             if pid == 0:
                 try:
+                    before = counted("image_compiles", "lowerings")
                     work([(r * 5 + j) % 12 for j in range(4)])
+                    after = counted("image_compiles", "lowerings")
+                    os.write(tell, bytes(b - a for a, b in zip(before, after)))
                     os._exit(0)
                 except BaseException:
                     import traceback
@@ -115,10 +144,16 @@ def test_fork_during_compile_and_replay(tmp_path, cache_dir, warm):
         thread.join()
         work(range(11, -1, -1))
         print(bad, *counted("trace_conflicts"))
+        images, lowerings = counted("image_compiles", "lowerings")
+        theirs = os.read(told, 64)
+        print("#", len(theirs), images + sum(theirs[::2]), lowerings, sum(theirs[1::2]))
         """)
     if warm:
         run(path)
-    assert run(path).split() == ["0", "0"]
+    bad, conflicts, told, images, lowerings, theirs = map(int, run(path).split())
+    assert (bad, conflicts, told) == (0, 0, 12)
+    assert images == (0 if warm else 12) and lowerings == (0 if warm else 12)
+    assert theirs == 0 if warm else theirs <= 24  # each kernel at most once in each process
 
 
 @pytest.mark.parametrize("warm", [False, True])
@@ -254,6 +289,90 @@ def test_loops_closures_cells_and_subclasses_share(tmp_path, cache_dir):
     assert run(path).split()[0] == "0"
     entries = {p.name: sum(f.is_file() for f in p.rglob("*")) for p in cache_dir.iterdir()}
     assert entries["x"] == 3 and entries["v"] == 5 and entries["i"] == 5, entries
+
+
+WHOLE = """
+    import warnings
+    qd.init(debug=True)
+    extra = qd.ndarray(qd.f32, 1)
+    extra[0] = 100
+    @qd.kernel
+    def k(a: A, t: qd.template()):
+        if qd.static(t == 1):
+            for i in range(1):
+                a[i] = extra[0] + t
+                a[i] -= qd.cast(0.5, qd.f64)
+            for i in range(1):
+                assert a[i] < 0, "it is not below zero"
+        elif qd.static(t == 2):
+            for i in range(1):
+                assert a[i] > 1e6, "it is small"
+        else:
+            for i in range(1):
+                a[i] = t
+    a = qd.ndarray(qd.i32, 1)
+    for t in map(int, sys.argv[1:]):
+        a.fill(7)
+        told = ""
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try:
+                k(a, t)
+            except AssertionError as e:
+                told = [m for m in ("below zero", "it is small") if m in str(e)]
+        print(t, a[0], told, sorted({"lose precision" in str(w.message) for w in seen}))
+    print("#", *counted("lowerings", "kernel_disk_hits"))
+    """
+
+
+def test_nothing_of_another_variant_survives(tmp_path, cache_dir):
+    """Captured arrays, tasks, messages and warnings of variants that are loaded in turn: each
+    launch has its own, and none where it has none."""
+    path = write(tmp_path, WHOLE)
+    each = {t: run(path, t).splitlines()[0] for t in "1230"}
+    assert "below zero" in each["1"] and "[True]" in each["1"] and "small" in each["2"]
+    for order in ("3", "1", "3"), ("1", "2", "3"), ("0", "2", "1", "0"):
+        got = run(path, *order).splitlines()
+        want = [each[t] if order.index(t) == n else each[t].replace("[True]", "[]")
+                for n, t in enumerate(order)]  # a variant's warnings are given once
+        assert got == [*want, f"0 {len(set(order))}"]
+
+
+VARIANTS = """
+    import warnings
+    warnings.simplefilter("ignore")
+    @qd.kernel
+    def k(a: A, t: qd.template()):
+        for i in range(1):
+            if qd.static(t >= 0):
+                a[0] = 1
+    a = qd.ndarray(qd.i32, 1)
+    for t in range(int(sys.argv[1]), int(sys.argv[2])):
+        k(a, t)
+        assert a[0] == 1
+    print("#", *counted("lowerings", "image_compiles", "kernel_disk_hits"))
+    """
+
+
+@needs("strace")
+def test_many_variants_cost_no_more_files(tmp_path, cache_dir):
+    """R17: the index and one entry, however many variants there are. (bench/variants.py has the
+    time.)"""
+    path, log = write(tmp_path, VARIANTS), tmp_path / "log"
+
+    def opened():
+        subprocess.run(["strace", "-f", "-e", "trace=openat", "-o", str(log), sys.executable, "-B",
+                        str(path), "1", "2"], check=True, env={**os.environ, "INGOT_ARCH": "cpu"},
+                       stdout=subprocess.DEVNULL)
+        return sorted(x.split('"')[1][:2] for x in log.read_text().splitlines()
+                      if "O_NOFOLLOW" in x and "= -1" not in x)
+
+    assert run(path, "0", "1").split() == ["1", "1", "0"]
+    assert run(path, "1", "2").split() == ["1", "0", "0"]
+    few = len(opened())
+    assert run(path, "2", "60").split() == ["58", "0", "0"]
+    assert len(opened()) == few
+    assert run(path, "0", "60").split() == ["0", "0", "60"]
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "swap", "chmod"])

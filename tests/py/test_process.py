@@ -149,9 +149,9 @@ def test_first_launch_from_64_threads(tmp_path, cache_dir):
         [t.join() for t in threads]
         c = _core.counters()
         print(len(errors), errors[:1], c["variants"])
-        print("#", c["image_compiles"] <= 8)
+        print("#", c["lowerings"], c["image_compiles"])
         """)
-    assert run(prog).split() == ["0", "[]", "8", "True"]
+    assert run(prog).split() == ["0", "[]", "8", "8", "8"]
 
 
 def test_fork_after_launch(tmp_path, cache_dir):

@@ -206,8 +206,8 @@ def test_what_cannot_be_replayed_stays_in_memory(cache_dir):
             marked(a)
         assert a[0] == 32 and marked._variants == 1
         said = [str(w.message) for w in seen]
-        assert len([m for m in said if "UNKNOWN_TYPE" in m]) == (n == 0), said
-        assert len([m for m in said if "INVALID_FUNC" in m and "kernel" in m]) == 1, said
+        assert len([m for m in said if "[FASTCACHE][UNKNOWN_TYPE]" in m]) == (n == 0), said
+        assert len([m for m in said if "[FASTCACHE][INVALID_FUNC]" in m and "kernel" in m]) == 1, said
         assert not marked._cache_observed["cache_stored"]
         if n == 0:
             assert any("type tuple goes to a call of kernel:global(total)" in m for m in said)

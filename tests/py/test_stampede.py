@@ -50,8 +50,10 @@ def test_each_image_is_compiled_once(tmp_path, cache_dir):
     write(tmp_path / "program.py", kernels)
     counts = stampede(tmp_path / "program.py", processes)
     assert sum(c["image_compiles"] for c in counts) == kernels
+    assert all(c["lowerings"] + c["kernel_disk_hits"] == kernels for c in counts)
     assert not list(cache_dir.rglob("*.lease")) and not list(cache_dir.rglob("*.tmp"))
-    assert sum(c["image_compiles"] for c in stampede(tmp_path / "program.py", 2)) == 0
+    for c in stampede(tmp_path / "program.py", 2):
+        assert (c["image_compiles"], c["lowerings"], c["kernel_disk_hits"]) == (0, 0, kernels)
 
 
 def test_a_lease_of_a_dead_process_is_no_obstacle(tmp_path, cache_dir):
