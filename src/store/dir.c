@@ -226,11 +226,18 @@ static void free_layer(ing_store *s) {
     ing_free(s);
 }
 
+/* Before anything can fail: freeing a layer closes what these are. */
+static ing_store_fds *new_fds(void) {
+    ing_store_fds *f = ing_malloc(sizeof *f);
+    if (!f) return NULL;
+    f->top = -1;
+    for (int i = 0; i < ING_ENTRY_KINDS; i++) f->kind[i] = -1;
+    return f;
+}
+
 static ing_status open_layer(ing_store *s, bool create, ing_err *e) {
     if (!s->fds || !s->dir)
         return ing_fail(e, ING_MEMORY, "out of memory opening the cache directory");
-    s->fds->top = -1;
-    for (int i = 0; i < ING_ENTRY_KINDS; i++) s->fds->kind[i] = -1;
     ing_reach r = open_top(s, create, &s->fds->top);
     if (r == ING_REACH_OK) {
         s->sealed = faccessat(s->fds->top, ING_PACK_MANIFEST, F_OK, 0) == 0;
@@ -251,7 +258,7 @@ ing_status ing_store_open_layer(const ing_layer_want *want, ing_counters *counte
     s->counters = counters;
     s->read_only = want->read_only;
     s->dir = absolute(want->dir);
-    s->fds = ing_malloc(sizeof *s->fds);
+    s->fds = new_fds();
     ing_status status = open_layer(s, want->create, e);
     if (status == ING_OK)
         *out = s;
