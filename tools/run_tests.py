@@ -240,7 +240,7 @@ def note_optional(report, scratch):
     others = ", ".join(v for v in PYTHONS if v != here)
     report.not_run.append(f"Python {others} (this run is {here}; make test PYTHON=... picks one)")
     if not STRESS:
-        report.not_run.append("valgrind, full-size randomised suites (make stress)")
+        report.not_run.append("TSan, valgrind, full-size randomised suites (make stress)")
 
 
 SUITES = {
@@ -260,7 +260,7 @@ def main():
     args = ap.parse_args()
     suites = args.only or ["checkers", "asan", "python"]
     if STRESS and not args.only:
-        suites.insert(2, "valgrind")
+        suites[2:2] = ["tsan", "valgrind"]
     report = Report()
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ingot-test-") as folder:
