@@ -1,7 +1,7 @@
 """The command `ingot`: looks at caches and tells what happened in them.
 
-Each command is a function of the parsed arguments that prints and returns the exit status. It
-reads a cache as a program would, with the same checks of owner and mode; it compiles nothing.
+Each command is a function of the parsed arguments and the directory that prints and returns the exit
+status. It reads a cache as a program would, with the same checks of owner and mode; it compiles nothing.
 """
 
 import argparse
@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-from ingot import _core
+from ingot import _cachetool, _core
 
 
 def default_directory():
@@ -25,14 +25,14 @@ def _directory(args):
     where = args.dir or default_directory()
     if where is None:
         sys.exit("ingot: there is no cache directory: neither INGOT_CACHE_DIR nor a home is set")
-    if not os.path.isdir(where):
+    if not os.path.isdir(where) and not args.missing_ok:
         sys.exit(f"ingot: {where}: no such directory")
     return where
 
 
-def explain(args):
+def explain(args, where):
     """Prints why kernels were compiled, the last compile last."""
-    rows = sorted(_core._explain_all(_directory(args)), key=lambda row: row[1])
+    rows = sorted(_core._explain_all(where), key=lambda row: row[1])
     if args.kernel:
         rows = [row for row in rows if args.kernel in row[0]]
     if not rows:
@@ -44,11 +44,11 @@ def explain(args):
     return 0
 
 
-def seal(args):
+def seal(args, where):
     """Writes a cache as a layer that is only read."""
     from ingot import _seal
 
-    return _seal.run(args, _directory(args))
+    return _seal.run(args, where)
 
 
 def parser():
@@ -56,17 +56,16 @@ def parser():
     top.set_defaults(run=None)
     commands = top.add_subparsers(metavar="command")
 
-    def command(name, run, text, within=commands):
-        one = within.add_parser(name, help=text, description=text)
-        one.set_defaults(run=run)
+    def command(name, run, text, within=commands, missing_ok=False):
+        one = within.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        one.set_defaults(run=run, missing_ok=missing_ok)
         one.add_argument("--dir", help="the cache directory (default: the one in use)")
         return one
 
     one = command("explain", explain, "why kernels were compiled")
     one.add_argument("kernel", nargs="?", help="a part of the name: module.function")
     one.add_argument("-n", "--last", type=int, default=50, help="at most so many compiles")
-    group = commands.add_parser("cache", help="looks after caches", description="Looks after caches.")
-    cache = group.add_subparsers(metavar="command", required=True)
+    cache = _cachetool.add(commands, command)
     one = command("seal", seal, "writes the kernels of a cache as a layer that is only read", cache)
     one.add_argument("target", metavar="DIR", help="the layer, for INGOT_CACHE_PATH")
     return top
@@ -79,7 +78,7 @@ def main(argv=None):
         top.print_help()
         return 2
     try:
-        return args.run(args)
+        return args.run(args, _directory(args))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -94,6 +94,16 @@ void ing_engine_after_fork(ing_engine *g); /* in the child */
  * from memory or the store; ING_DECLINED: it must be compiled. */
 ing_status ing_engine_image(ing_engine *g, ing_hash128 ir, const ing_settings *settings,
                             ing_image **out, ing_err *e);
+/* The n-th name that the image of a task may have been given by this back end, whatever the
+ * options and the machine were; false: there are no more. For tools, which look for files. */
+typedef struct ing_image_name {
+    ing_hash128 key;
+    const char *isa_level;
+    uint32_t opt_level;
+    bool fast_math;
+} ing_image_name;
+bool ing_engine_image_name(const ing_engine *g, ing_hash128 ir, uint32_t n,
+                           ing_image_name *out);
 /* The store in use, borrowed for as long as the caller is between begin and end; NULL: no
  * disk. While somebody is, ing_engine_set_store waits. */
 ing_store *ing_engine_begin(ing_engine *g);

@@ -157,6 +157,21 @@ static ing_hash128 image_key(const ing_engine *g, ing_hash128 ir,
     return ing_hasher_done(&h);
 }
 
+bool ing_engine_image_name(const ing_engine *g, ing_hash128 ir, uint32_t n,
+                           ing_image_name *out) {
+    enum { MATHS = 3, LEVELS = 4 }; /* of vector_math, of opt_level */
+    ing_gen_options gen = {.vector_math = (uint8_t)(n % MATHS),
+                           .fast_math = n / MATHS % 2 != 0,
+                           .opt_level = n / MATHS / 2 % LEVELS,
+                           .isa_level = ing_image_isa_rung(n / MATHS / 2 / LEVELS)};
+    if (!gen.isa_level) return false;
+    *out = (ing_image_name){.key = image_key(g, ir, &gen),
+                            .isa_level = gen.isa_level,
+                            .opt_level = gen.opt_level,
+                            .fast_math = gen.fast_math};
+    return true;
+}
+
 /* ING_DECLINED: not on disk, or what is there cannot be used. */
 static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **out) {
     if (!g->store) return ING_DECLINED;

@@ -75,5 +75,20 @@ bool ing_image_vector_math_present(void);
 const char *ing_image_isa_level(void);
 /* Can this machine run code of that level (INGOT_CPU_LEVEL aside)? False for unknown names. */
 bool ing_image_isa_runs(const char *level);
+/* The levels there are on this architecture, the lowest first; NULL past the last. */
+const char *ing_image_isa_rung(uint32_t i);
+
+/* ---- for tools (about.c) ------------------------------------------------------------- */
+
+/* Checks an image as loading would, for any machine that images are linked for, and calls
+ * `see` for each function in its symbol table. ING_FORMAT: it is no image. */
+typedef struct ing_image_about {
+    void *self;
+    void (*see)(void *self, const char *name, uint64_t at, uint64_t size);
+    const char *machine; /* out */
+    char made[120];      /* out: by what and for which level, "" = not recorded */
+} ing_image_about;
+ing_status ing_image_describe(const uint8_t *p, size_t n, ing_image_about *about,
+                              ing_err *e);
 
 #endif

@@ -86,6 +86,10 @@ const char *ing_image_isa_level(void) {
     return ladder[lower < have ? lower : have];
 }
 
+const char *ing_image_isa_rung(uint32_t i) {
+    return i < RUNGS ? ladder[i] : NULL;
+}
+
 bool ing_image_isa_runs(const char *level) {
     return rung_of(level) <= machine_rung();
 }

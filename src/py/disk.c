@@ -636,3 +636,56 @@ ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions 
     *out = v;
     return ING_OK;
 }
+
+/* ---- for tools (cachetool.c) --------------------------------------------------------------------- */
+
+void ing_py_disk_address(ing_py_kernel *k, ing_hash128 *out) {
+    ing_err ignored;
+    ing_err_init(&ignored);
+    ing_status s = address_of(k, out, &ignored);
+    if (s == ING_PYTHON) PyErr_Clear();
+    if (s != ING_OK) *out = (ing_hash128){0, 0};
+    ing_err_fini(&ignored);
+}
+
+ing_status ing_py_index_keys(const uint8_t *p, size_t n, ing_index_keys *out) {
+    ing_paths paths;
+    ing_bytes only;
+    ing_tree *tree = ing_tree_new();
+    ing_paths_init(&paths);
+    ing_bytes_init(&only);
+    ing_status s = tree ? ing_index_read(p, n, &paths, tree, out, &only) : ING_MEMORY;
+    ing_bytes_fini(&only);
+    ing_tree_free(tree);
+    ing_paths_fini(&paths);
+    return s;
+}
+
+/* What another index of the same kernel names is added to the one that is here. */
+ing_status ing_py_index_merge(ing_store *store, ing_hash128 address, const uint8_t *p,
+                              size_t n) {
+    index_file x;
+    ing_index_keys more = {0};
+    ing_bytes out, only;
+    ing_bytes_init(&out);
+    ing_bytes_init(&only);
+    ing_status s = index_init(&x, store) ? ing_py_index_keys(p, n, &more) : ING_MEMORY;
+    if (s == ING_OK &&
+        index_read(store, address, &x.paths, x.tree, &x.keys, &only) != ING_OK) {
+        s = ing_store_put(store, ING_ENTRY_INDEX, address, p, n);
+    } else if (s == ING_OK) {
+        index_parts here = {store, &x.paths, x.tree, &x.keys};
+        for (uint32_t i = 0; i < more.len; i++)
+            if (key_place(&x.keys, more.at[i]) == x.keys.len)
+                parts_add(&here, more.at[i]);
+        ing_index_write(x.tree, &x.paths, &x.keys, &only, &out);
+        s = out.failed
+                ? ING_MEMORY
+                : ing_store_put(store, ING_ENTRY_INDEX, address, out.at, out.len);
+    }
+    ing_bytes_fini(&out);
+    ing_bytes_fini(&only);
+    ing_vec_fini(&more);
+    index_fini(&x);
+    return s;
+}

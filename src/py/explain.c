@@ -125,6 +125,7 @@ static void notes_put(ing_py_kernel *k, const ing_bytes *label,
 
 struct ing_py_story {
     ing_bytes label, why;
+    ing_hash128 address;
     ing_notes notes;
 };
 
@@ -164,6 +165,7 @@ static ing_notes_compile compile_of(const ing_py_kernel *k, const ing_py_gate *g
                                .when = ing_py_wall_ns(),
                                .since = k->looked,
                                .pid = (uint32_t)getpid(),
+                               .address = story->address,
                                .missing = missing(k, v)};
 }
 
@@ -184,6 +186,7 @@ ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
     ing_bytes_init(&story->label);
     ing_bytes_init(&story->why);
     label_of(k, &story->label);
+    ing_py_disk_address(k, &story->address);
     (void)notes_get(k, &story->label, &story->notes);
     ing_notes_compile c = compile_of(k, g, v, story);
     ing_notes_why(&story->notes, &c, &story->why);

@@ -423,7 +423,9 @@ uint64_t ing_py_wall_ns(void); /* since 1970 */
 void ing_py_source_words(ing_py_state *st, PyObject *fn, ing_bytes *out);
 void ing_py_field_words(const ing_py_field *f, ing_bytes *out);
 int ing_py_explain_add(PyObject *module, ing_py_state *st);
-int ing_py_packs_add(PyObject *module, ing_py_state *st); /* packs.c */
+int ing_py_packs_add(PyObject *module, ing_py_state *st);     /* packs.c */
+int ing_py_cachetool_add(PyObject *module, ing_py_state *st); /* cachetool.c */
+int ing_py_cachework_add(PyObject *module);                   /* cachework.c */
 
 /* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
 
@@ -458,6 +460,12 @@ ing_status ing_py_disk_trace(ing_py_kernel *k, ing_hash128 key, ing_trace *out);
 ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
                                ing_hash128 *key, ing_err *e);
 /* Alias of a text (R9): the digest of its tree, and telling it to the next process. */
+/* For tools: where the kernel's index is (0: unknown); the variants that an index names;
+ * those of another index added to it. */
+void ing_py_disk_address(ing_py_kernel *k, ing_hash128 *out);
+ing_status ing_py_index_keys(const uint8_t *p, size_t n, ing_index_keys *out);
+ing_status ing_py_index_merge(ing_store *store, ing_hash128 address, const uint8_t *p,
+                              size_t n);
 ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *tree);
 void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree);
 /* Digest of a code object without positions (codehash.c); false: it holds a constant that

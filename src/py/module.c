@@ -29,6 +29,7 @@ static const ing_py_part parts[] = {
     {ing_py_kernel_add, NULL, NULL, NULL},
     {ing_py_explain_add, NULL, NULL, NULL},
     {ing_py_packs_add, NULL, NULL, NULL},
+    {ing_py_cachetool_add, NULL, NULL, NULL},
     {ing_py_fingerprint_add, ing_py_fingerprint_traverse, ing_py_fingerprint_clear,
      ing_py_fingerprint_fini},
     {ing_py_filecache_add, NULL, NULL, NULL},

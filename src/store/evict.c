@@ -6,6 +6,7 @@
  * One process sweeps at a time; the others go on, above the bounds for a moment. It goes
  * down to nine tenths, so that one walk over n entries serves the next n/10 puts. Below the
  * bounds one writer a day walks all the same, for what killed ones left behind. */
+#include "store/pack.h"
 #include "store/store_int.h"
 
 #include <fcntl.h>
@@ -146,6 +147,53 @@ ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals b
     ing_vec_fini(&w.items);
     return w.lost ? ING_MEMORY : ING_OK;
 }
+
+/* ---- all of it -------------------------------------------------------------------------- */
+
+static bool clear_one(void *ctx, int dir, const char *name, ing_found what,
+                      const struct stat *st, ing_hash128 key) {
+    sweep *w = ctx;
+    ing_store_item item = ing_store_item_of(st, key);
+    if (unlinkat(dir, name, 0) == 0 && what == ING_FOUND_ENTRY) collect(w, &item);
+    return true;
+}
+
+/* Directories go only when they are empty. */
+static void clear_dirs(const ing_store *s, ing_entry_kind kind) {
+    static const char digit[] = "0123456789abcdef";
+    int dir = -1, top = -1;
+    const char letter[2] = {ing_store_letter(kind), 0};
+    if (ing_store_open_kind(s, letter[0], false, &dir) != ING_REACH_OK) return;
+    for (int i = 0; i < 256; i++) {
+        const char fan[3] = {digit[i >> 4], digit[i & 15], 0};
+        (void)unlinkat(dir, fan, AT_REMOVEDIR);
+    }
+    if (kind == ING_ENTRY_VALUE) (void)unlinkat(dir, "total", 0);
+    close(dir);
+    if (ing_store_open_kind(s, 0, false, &top) != ING_REACH_OK) return;
+    if (kind != ING_ENTRY_VALUE) {
+        (void)unlinkat(top, "total", 0);
+        (void)unlinkat(top, ING_PACK_NAME, 0);
+    }
+    (void)unlinkat(top, letter, AT_REMOVEDIR);
+    close(top);
+}
+
+ing_status ing_store_clear(ing_store *s, ing_entry_kind kind,
+                           ing_store_totals *removed) {
+    sweep w = {.s = s};
+    if (s->read_only) return ING_DECLINED;
+    for (ing_entry_kind k = ING_ENTRY_IMAGE; k < ING_ENTRY_KINDS; k++) {
+        if (ing_store_group(k) != ing_store_group(kind)) continue;
+        ing_store_scan(s, k, clear_one, &w);
+        clear_dirs(s, k);
+    }
+    ing_vec_fini(&w.items);
+    *removed = w.found;
+    return ING_OK;
+}
+
+/* ---- putting ------------------------------------------------------------------------------ */
 
 /* A clock that was wrong by more than a day may not put it off for ever. */
 static bool is_due(uint64_t swept) {

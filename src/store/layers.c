@@ -125,6 +125,22 @@ ing_status ing_store_open_path(const char *path, const char *dir,
     return s;
 }
 
+ing_status ing_store_open_there(const char *dir, ing_counters *counters,
+                                ing_store **out, ing_err *e) {
+    ing_bytes skipped;
+    ing_bytes_init(&skipped);
+    opening o = {.counters = counters, .skipped = &skipped, .n = 1}; /* makes nothing */
+    o.last = &o.first;
+    ing_status s = open_one(&o, dir, e);
+    *out = o.written ? o.written : o.first;
+    if (*out) (*out)->quiet = true;
+    if (s == ING_OK && !*out)
+        s = ing_fail(e, ING_DECLINED, "%s",
+                     skipped.len ? (const char *)skipped.at : "no such directory");
+    ing_bytes_fini(&skipped);
+    return s;
+}
+
 bool ing_store_writable(const ing_store *s) {
     return !s->read_only;
 }

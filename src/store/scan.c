@@ -178,7 +178,8 @@ ing_store_health ing_store_verify(ing_store *s, ing_entry_kind kind, ing_hash128
     ing_store probe = {.dir = s->dir, /* why it was a miss */
                        .counters = &n,
                        .fds = s->fds,
-                       .read_only = s->read_only};
+                       .read_only = s->read_only,
+                       .quiet = s->quiet};
     ing_bytes payload;
     struct stat seen = {0};
     int dir = -1;

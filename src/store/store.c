@@ -68,7 +68,9 @@ static bool pull(ing_store *s, ing_entry_kind kind, ing_hash128 key) {
 /* O_NONBLOCK: a FIFO in place of an entry must not stop the program. */
 ing_reach ing_store_open_file(const ing_store *s, int dir, const char *name, int *fd,
                               size_t *size) {
-    *fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    *fd = openat(dir, name, s->quiet ? flags | O_NOATIME : flags);
+    if (*fd < 0 && s->quiet && errno == EPERM) *fd = openat(dir, name, flags);
     if (*fd < 0 && errno == ENOENT) return ING_REACH_MISSING;
     if (*fd < 0) return errno == ELOOP ? ING_REACH_FOREIGN : ING_REACH_FAILED;
     return ing_store_trusts(s, *fd, false, size) ? ING_REACH_OK : ING_REACH_FOREIGN;

@@ -46,6 +46,10 @@ ing_status ing_store_open_path(const char *path, const char *dir,
 /* One directory that is there, root's or ours, to look at. */
 ing_status ing_store_open_to_read(const char *dir, ing_counters *counters,
                                   ing_store **out, ing_err *e);
+/* One directory that is there, for tools: written if it is ours, else only read. Reading
+ * leaves the times of last use alone. */
+ing_status ing_store_open_there(const char *dir, ing_counters *counters,
+                                ing_store **out, ing_err *e);
 void ing_store_close(ing_store *s);
 const char *ing_store_dir(const ing_store *s); /* of the first layer */
 bool ing_store_writable(const ing_store *s);
@@ -102,6 +106,9 @@ typedef struct ing_store_remote {
 /* Before the store is shared; `remote` outlives it. Of no effect when no layer is written. */
 void ing_store_set_remote(ing_store *s, ing_store_remote remote);
 
+/* The directory of a kind, and its name for people; 0 for a kind that there is not. */
+char ing_store_letter(ing_entry_kind kind);
+
 /* ---- all entries of a kind (scan.c) ----------------------------------------------- */
 
 typedef struct ing_store_item {
@@ -151,6 +158,34 @@ ing_status ing_store_put_within(ing_store *s, ing_entry_kind kind, ing_hash128 k
  * writers left, and counts anew. ING_DECLINED: another process is at it. */
 ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals bounds,
                            ing_store_totals *removed);
+
+/* Removes all entries, temporary files and leases of the kind's group, the total, and the
+ * directories that are empty then; nothing that this folder did not make. */
+ing_status ing_store_clear(ing_store *s, ing_entry_kind kind,
+                           ing_store_totals *removed);
+
+/* ---- a cache in one file (archive.c) ---------------------------------------------------- */
+
+typedef struct ing_archive_report {
+    uint64_t entries, bytes; /* payloads */
+    uint64_t left_out;       /* could not be read, or not be put */
+} ing_archive_report;
+
+/* What an import asks its caller about each entry, which is checked by then: `look` whether
+ * the payload means anything to this version, else it is left out; `take` to publish it. */
+typedef struct ing_archive_taker {
+    void *self;
+    ing_status (*look)(void *self, ing_entry_kind kind, const uint8_t *p, size_t n);
+    ing_status (*take)(void *self, ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                       const uint8_t *p, size_t n);
+} ing_archive_taker;
+
+/* Images, variants, indexes and aliases of the first layer to an empty file. */
+ing_status ing_store_export(ing_store *s, int fd, ing_archive_report *report,
+                            ing_err *e);
+/* ING_FORMAT with nothing published: the archive is not whole. It is read twice. */
+ing_status ing_store_import(ing_store *s, int fd, const ing_archive_taker *t,
+                            ing_archive_report *report, ing_err *e);
 
 /* ---- leases (lease.c): one of many computes, the others wait -------------------------- */
 

@@ -21,6 +21,7 @@ struct ing_store {
     ing_store_fds *fds;
     bool read_only;   /* root's or ours, and never written (R20) */
     bool sealed;      /* has a manifest: the pack is all there is, and read-only */
+    bool quiet;       /* a look of a tool is no use: times of last use stay */
     ing_pack *pack;   /* NULL: none of use */
     ing_store *below; /* the next layer, owned; only readers go there */
     ing_store_remote remote; /* of the first layer; all NULL: none */
@@ -58,8 +59,6 @@ bool ing_store_trusts(const ing_store *s, int fd, bool directory, size_t *size);
 bool ing_store_check(const uint8_t *p, size_t size, ing_entry_kind kind,
                      ing_hash128 key);
 
-/* The directory of a kind; 0 for a kind that there is not. */
-char ing_store_letter(ing_entry_kind kind);
 /* Opens `name` for reading, without following links, and checks it (R20). */
 ing_reach ing_store_open_file(const ing_store *s, int dir, const char *name, int *fd,
                               size_t *size);

@@ -1,18 +1,19 @@
 /* Notes as bytes, and what they tell: which compile before was the nearest, and where the
  * new one first got another answer. Called on a compile and by `ingot explain`. A file that
- * is not as written is no notes at all. Little-endian, version 1:
+ * is not as written is no notes at all. Little-endian, version 2:
  *
  *   u32 version
  *   u32 words, each u32 length + bytes; number 0 is the empty one
  *   u32 label
  *   paths                                     as in src/trace/index.c
- *   u32 notes, the oldest first, each u64 when, u32 pid, why, revision, machine, u8 cut,
- *       trace as in src/trace/index.c, u32 words of each of its questions */
+ *   u32 notes, the oldest first, each u64 when, u32 pid, u64 lo, u64 hi of the kernel's
+ *       address, u32 why, revision, machine, u8 cut, trace as in src/trace/index.c, u32
+ *       words of each of its questions */
 #include "trace/notes.h"
 
 #include <string.h>
 
-enum { VERSION = 1, MAX_WORD = 4096 };
+enum { VERSION = 2, MAX_WORD = 4096 };
 
 /* ---- life --------------------------------------------------------------------------------- */
 
@@ -62,7 +63,8 @@ static bool atom_of(ing_notes *n, const char *s, uint32_t *out) {
 static ing_status add_note(ing_notes *n, ing_note head, const char *const texts[3],
                            const ing_paths *paths, const ing_trace *trace,
                            const char *const *words, uint32_t limit) {
-    ing_note note = {.when = head.when, .pid = head.pid, .cut = head.cut};
+    ing_note note = {
+        .when = head.when, .pid = head.pid, .address = head.address, .cut = head.cut};
     ing_trace_init(&note.trace);
     ing_status s = atom_of(n, texts[0], &note.why) &&
                            atom_of(n, texts[1], &note.revision) &&
@@ -84,8 +86,9 @@ ing_status ing_notes_add(ing_notes *n, const ing_notes_compile *c, const char *w
     const char *texts[3] = {why, c->revision, c->machine};
     ing_status s = atom_of(n, c->label, &n->label) ? ING_OK : ING_MEMORY;
     if (s == ING_OK)
-        s = add_note(n, (ing_note){.when = c->when, .pid = c->pid}, texts, c->paths,
-                     c->trace, words, UINT32_MAX);
+        s = add_note(n,
+                     (ing_note){.when = c->when, .pid = c->pid, .address = c->address},
+                     texts, c->paths, c->trace, words, UINT32_MAX);
     ing_free(words);
     return s;
 }
@@ -95,6 +98,8 @@ ing_status ing_notes_add(ing_notes *n, const ing_notes_compile *c, const char *w
 static void put_note(const ing_note *n, ing_bytes *out) {
     ing_bytes_u64(out, n->when);
     ing_bytes_u32(out, n->pid);
+    ing_bytes_u64(out, n->address.lo);
+    ing_bytes_u64(out, n->address.hi);
     ing_bytes_u32(out, n->why);
     ing_bytes_u32(out, n->revision);
     ing_bytes_u32(out, n->machine);
@@ -191,6 +196,8 @@ static ing_status get_note(ing_reader *r, ing_notes *n, const ing_path_map *map,
                            ing_note *out) {
     out->when = ing_reader_u64(r);
     out->pid = ing_reader_u32(r);
+    out->address.lo = ing_reader_u64(r);
+    out->address.hi = ing_reader_u64(r);
     if (!word(n, r, &out->why) || !word(n, r, &out->revision) ||
         !word(n, r, &out->machine))
         return ING_DECLINED;
@@ -204,7 +211,7 @@ static ing_status get_note(ing_reader *r, ing_notes *n, const ing_path_map *map,
 }
 
 static ing_status get_notes(ing_reader *r, ing_notes *n, const ing_path_map *map) {
-    uint32_t count = ing_reader_count(r, 29);
+    uint32_t count = ing_reader_count(r, 45);
     for (uint32_t i = 0; i < count; i++) {
         ing_note note = {0};
         ing_trace_init(&note.trace);

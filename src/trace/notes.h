@@ -40,6 +40,9 @@ bool ing_answers_known(const ing_answers *a, ing_hash128 answer, uint32_t of);
 /* Without memory it is forgotten. */
 void ing_answers_add(ing_answers *a, ing_hash128 answer, uint32_t of,
                      const ing_bytes *words);
+/* All that the notes of one compile say. */
+typedef struct ing_notes ing_notes;
+void ing_answers_learn(ing_answers *a, const ing_notes *n);
 const char *ing_answers_get(const ing_answers *a, const ing_paths *p,
                             const ing_question *q); /* "": unknown */
 
@@ -48,18 +51,19 @@ const char *ing_answers_get(const ing_answers *a, const ing_paths *p,
 typedef struct ing_note { /* one compile */
     uint64_t when;        /* nanoseconds since 1970 */
     uint32_t pid;
+    ing_hash128 address;             /* of the kernel, where its index is; 0: unknown */
     uint32_t why, revision, machine; /* atoms of the notes' words */
     bool cut;                        /* its questions are not all here */
     ing_trace trace;
     ing_vec(uint32_t) words; /* of each answer */
 } ing_note;
 
-typedef struct ing_notes {
+struct ing_notes {
     uint32_t label; /* the kernel's name: an atom of words */
     ing_atoms words;
     ing_paths paths;
     ing_vec(ing_note) at; /* the oldest first */
-} ing_notes;
+};
 
 void ing_notes_init(ing_notes *n);
 void ing_notes_fini(ing_notes *n);
@@ -75,6 +79,7 @@ typedef struct ing_notes_compile { /* what is to be noted, or to be explained */
     const char *revision, *machine;
     uint64_t when, since; /* now; when the cache was looked at */
     uint32_t pid;
+    ing_hash128 address;
     const char
         *missing; /* why equal answers were not enough; NULL: the entry is lost */
 } ing_notes_compile;

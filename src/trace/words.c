@@ -186,12 +186,27 @@ void ing_answers_add(ing_answers *a, ing_hash128 answer, uint32_t of,
         (void)ing_map_put(&a->map, answer_key(answer, of), atom + 1);
 }
 
+static uint32_t asked_of(const ing_paths *p, const ing_question *q) {
+    return q->ask == ING_ASK_CONFIG    ? (uint32_t)p->nodes.at[q->path].i + 1
+           : q->ask == ING_ASK_MEANING ? ING_OF_MEANING
+                                       : 0;
+}
+
+void ing_answers_learn(ing_answers *a, const ing_notes *n) {
+    for (uint32_t i = 0; i < n->at.len; i++) {
+        const ing_note *note = &n->at.at[i];
+        for (uint32_t k = 0; k < note->trace.list.len; k++) {
+            const ing_question *q = &note->trace.list.at[k];
+            const char *words = ing_atoms_text(&n->words, note->words.at[k]);
+            ing_bytes b = {.at = (uint8_t *)(uintptr_t)words, .len = strlen(words)};
+            ing_answers_add(a, q->answer, asked_of(&n->paths, q), &b);
+        }
+    }
+}
+
 const char *ing_answers_get(const ing_answers *a, const ing_paths *p,
                             const ing_question *q) {
-    uint32_t of = q->ask == ING_ASK_CONFIG    ? (uint32_t)p->nodes.at[q->path].i + 1
-                  : q->ask == ING_ASK_MEANING ? ING_OF_MEANING
-                                              : 0;
-    uint32_t id = ing_map_get(&a->map, answer_key(q->answer, of));
+    uint32_t id = ing_map_get(&a->map, answer_key(q->answer, asked_of(p, q)));
     return id ? ing_atoms_text(&a->words, id - 1) : "";
 }
 
