@@ -1,7 +1,7 @@
 /* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
  * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
- * writes control, llvm_mem.c memory and aggregates, llvm_op.c arithmetic, llvm_fuse.c sums
- * of products, llvm_math.c calls of the vector library, llvm_service.c random numbers and prints. */
+ * writes control, llvm_mem.c memory and aggregates, llvm_pair.c atomic sums of
+ * neighbours, llvm_op.c arithmetic, llvm_fuse.c sums of products, llvm_math.c calls of the vector library, llvm_service.c random numbers and prints. */
 #ifndef ING_GEN_INT_H
 #define ING_GEN_INT_H
 
@@ -100,6 +100,7 @@ typedef struct ing_gen {
     uint32_t *uses;    /* by instruction id: how often it is an operand */
     uint32_t *homes;   /* by instruction id: the innermost loop around it, 0 = none */
     uint32_t loop;     /* the innermost open loop */
+    uint32_t paired;   /* the ATOMIC that was written with the one before it */
     uint32_t n_tmp, n_label;
     uint32_t printed_words; /* size of the record that PRINTs fill, 0 = none */
     bool has_args, has_rets, has_status, stop_label, ended;
@@ -141,6 +142,10 @@ void ing_gen_body(ing_gen *g); /* the whole body of the current function */
 bool ing_gen_memory_op(ing_gen *g, uint32_t id); /* false: not one of these */
 /* The metadata of an access, with its leading comma; "" when there is none. */
 const char *ing_gen_access(const ing_gen *g, ing_gen_root root);
+
+/* ---- llvm_pair.c ------------------------------------------------------------------ */
+/* Writes an ATOMIC together with the one that follows it (paired), else false. */
+bool ing_gen_pair(ing_gen *g, uint32_t id);
 
 /* ---- llvm_service.c -------------------------------------------------------------- */
 bool ing_gen_service_op(ing_gen *g, uint32_t id);

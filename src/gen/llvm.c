@@ -184,7 +184,7 @@ static void open_function(ing_gen *g, uint32_t fi) {
     g->plan = &g->plans[fi];
     g->n_tmp = g->n_label = g->printed_words = 0;
     g->has_args = g->has_rets = g->has_status = g->stop_label = g->ended = false;
-    g->parallel = g->loop = 0;
+    g->parallel = g->loop = g->paired = 0;
     ing_bytes_clear(&g->entry);
     ing_bytes_clear(&g->body);
     g->vals = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, ing_gen_txt);

@@ -421,7 +421,9 @@ bool ing_gen_memory_op(ing_gen *g, uint32_t id) {
         store(g, ing_gen_type_of(g, i->b), v[i->b], v[i->a],
               (ing_gen_root)g->roots[i->a]);
         break;
-    case ING_OP_ATOMIC: v[id] = atomic(g, i); break;
+    case ING_OP_ATOMIC:
+        if (id != g->paired && !ing_gen_pair(g, id)) v[id] = atomic(g, i);
+        break;
     case ING_OP_CAS: v[id] = compare_and_swap(g, i); break;
     case ING_OP_SET_RET: set_result(g, i); break;
     case ING_OP_MAKE: v[id] = make(g, i); break;

@@ -121,6 +121,41 @@ static void test_fused(void) {
     }
 }
 
+/* Atomic sums of neighbours are one (llvm_pair.c), unless something uses an old value, stands
+ * between them, or they straddle multiples of 8 bytes. */
+static void test_paired(void) {
+    static const char ir[] =
+        "arg 0 array<%s, 1>\n"
+        "task @0 {\n  %%b = task.begin i32\n  %%e = task.end i32\n"
+        "  %%x = array array<%s, 1> 0\n"
+        "  %%i = loop parallel i32 %%b, %%e {\n"
+        "    %%p = elem ref<%s> %%x, [%%i]\n    %%v = const f32 1.0\n"
+        "    %%q = member ref<f32> %%p, %d\n    %%m = atomic f32 %%q, %%v, add\n%s"
+        "    %%r = member ref<f32> %%p, %d\n    %%n = atomic f32 %%r, %%v, add\n%s  }\n"
+        "}\nrun @0 range begin 0 end 8 cost 6\n";
+    static const struct {
+        const char *type, *between, *after;
+        int at, next, pairs;
+    } cases[] = {
+        {"tensor<f32, 2>", "", "", 0, 1, 1},
+        {"tensor<f32, 4>", "", "", 2, 3, 1},
+        {"tensor<f32, 4>", "", "", 1, 2, 0},
+        {"tensor<f32, 4>", "", "", 0, 2, 0},
+        {"tensor<f32, 3>", "", "", 0, 1, 0},
+        {"tensor<f32, 2>", "%l = load f32 %q\n", "", 0, 1, 0},
+        {"tensor<f32, 2>", "", "store %q, %n\n", 0, 1, 0},
+        {"tensor<f32, 2>", "", "store %q, %m\n", 0, 1, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[2048];
+        const char *t = cases[k].type;
+        snprintf(text, sizeof text, ir, t, t, t, cases[k].at, cases[k].between,
+                 cases[k].next, cases[k].after);
+        expect(text, true, "cmpxchg weak ptr", cases[k].pairs, "atomicrmw fadd", 2,
+               "icmp ne i64", cases[k].pairs, NULL);
+    }
+}
+
 /* The vector library under fast math only; a power with a constant exponent is LLVM's. */
 static void test_vector_math(void) {
     static const char ir[] =
@@ -353,6 +388,7 @@ int main(void) {
     test_deterministic();
     test_flags();
     test_fused();
+    test_paired();
     test_vector_math();
     test_metadata();
     test_long_loops();

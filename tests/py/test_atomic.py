@@ -219,3 +219,32 @@ def test_fns():
                                    (0b1011, 0, -2, none), (0b1011, 2, 0, none), (0b1011, 3, 0, 3),
                                    (1 << 31, 0, 1, 31)]:
         assert fns(mask, base, offset) == at == qd.math.fns(mask, base, offset), (mask, base, offset)
+
+
+def spreader(element):
+    @qd.kernel
+    def spread(a: qd.types.ndarray(element, 1), v: qd.types.ndarray(element, 1)):
+        for i in range(v.shape[0]):
+            a[i % 7] += v[i]
+            a[i % 5] -= 2.0 * v[i]
+
+    return spread
+
+
+@pytest.mark.parametrize("shape", [(2,), (3,), (4,), (2, 2)])
+@pytest.mark.parametrize("odd", [0, 1])
+def test_neighbours(shape, odd):
+    """Floats that are updated two at a time, also in memory that begins between two."""
+    element = qd.types.vector(*shape, qd.f32) if len(shape) == 1 else qd.types.matrix(*shape, qd.f32)
+    n, k = 30_000 if qd.cfg.arch is qd.cpu else 500, math.prod(shape)
+    room = np.zeros(7 * k + 3, np.float32)
+    first = (room.ctypes.data // 4 + odd) % 2
+    a = room[first : first + 7 * k].reshape(7, *shape)
+    assert a.ctypes.data % 8 == 4 * odd
+    v = (np.arange(n * k) % 11).astype(np.float32).reshape(n, *shape)
+    spreader(element)(a, v)
+    want = np.zeros((7, *shape))
+    np.add.at(want, np.arange(n) % 7, v)
+    np.subtract.at(want, np.arange(n) % 5, 2 * v)
+    assert np.array_equal(a, want)
+    assert not room[:first].any() and not room[first + 7 * k :].any()
