@@ -137,6 +137,17 @@ class Sim:
             self.m0[i] = self.m1[i] * self.dt
 
 
+class Methods(Sim):
+    @qd.func
+    def scaled(self, i):
+        return self.m1[i] * self.dt
+
+    @qd.kernel
+    def step(self):
+        for i in range(self.n):
+            self.m0[i] = self.scaled(i)
+
+
 class AtLaunch(Sim):
     @qd.kernel
     def step(self):
@@ -161,6 +172,7 @@ def whole_path(n):
 def make_cases():
     sim = qd.data_oriented(Sim)()
     at_launch = qd.data_oriented(template_primitives=False)(AtLaunch)()
+    methods = qd.data_oriented(Methods)()
     crowded = qd.data_oriented(Sim)()
     for k in range(10_000):
         setattr(crowded, f"unrelated{k}", k)
@@ -181,6 +193,7 @@ def make_cases():
         "dataclass of 30": of_dataclass(30, False),
         "data_oriented, 4 of 30 read": lambda: sim.step(),
         "the same, 10,000 more members": lambda: crowded.step(),
+        "the same by way of a method": lambda: methods.step(),
         "template_primitives=False": lambda: at_launch.step(),
         "scalar return": lambda: total(x),
         "3 small loops": lambda: loops(x),

@@ -60,10 +60,12 @@ class Missing:
 
 
 def fill(namespace, names, prefix=""):
-    """Gives `namespace` a stand-in for each of the names, separated by blanks, that it lacks."""
+    """Gives `namespace` each of the names, separated by blanks, that it lacks: what Ingot loads
+    when it is asked for, else a stand-in."""
     for name in names.split():
         if name not in namespace:
-            namespace[name] = Missing(prefix + name)
+            real = None if prefix else getattr(ingot, name, None)
+            namespace[name] = Missing(prefix + name) if real is None else real
 
 
 def provided(namespace):

@@ -255,6 +255,29 @@ static void note_function(ing_py_guard *g, PyObject *fn) {
     Py_XSETREF(g->expect, Py_NewRef(fn));
 }
 
+/* The func of a bound method, which is made anew each time it is asked for; else itself. */
+static PyObject *unbound(const ing_py_state *st, PyObject *obj) {
+    if (!obj || !PyMethod_Check(obj)) return obj;
+    PyObject *fn = PyMethod_GET_FUNCTION(obj);
+    return Py_TYPE(fn) == st->host->func_type ? fn : obj;
+}
+
+static bool is_object_answer(const ing_question *q) {
+    ing_gate_fact f = {.kind = ING_GATE_OBJECT, .s = ""};
+    return q->ask == ING_ASK_LOOK && ing_hash_eq(q->answer, ing_py_fact_digest(&f));
+}
+
+/* What kind of thing an object is follows from its class. */
+static void note_class(ing_py_guard *g, PyObject *obj) {
+    g->type = Py_TYPE(obj);
+    g->version = g->type->tp_version_tag;
+}
+
+static bool same_class(const ing_py_guard *g, PyObject *obj) {
+    return g->version && Py_TYPE(obj) == g->type &&
+           Py_TYPE(obj)->tp_version_tag == g->version;
+}
+
 static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     ing_py_kernel *k = m->kernel;
     ing_py_variant *v = m->variant;
@@ -272,12 +295,15 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     ING_TRY(ing_py_answer_of(k, obj, number, q->path, (ing_ask)q->ask, &answer, e));
     bool same = obj && ing_hash_eq(answer, q->answer);
     if (same && number) g.number = Py_TYPE(obj);
+    g.is_object = is_object_answer(q);
+    PyObject *atom = unbound(k->st, obj);
+    g.bound = atom != obj;
     if (!ing_vec_push(&v->guards, g)) return no_memory(e);
     ing_py_guard *made = &v->guards.at[v->guards.len - 1];
     if (same && q->ask == ING_ASK_SOURCE && PyFunction_Check(obj))
         note_function(made, obj);
-    else if (same && !number && ing_py_is_atom(k->st, obj))
-        made->expect = Py_NewRef(obj);
+    else if (same && !number && ing_py_is_atom(k->st, atom))
+        made->expect = Py_NewRef(atom);
     return ING_OK;
 }
 
@@ -459,6 +485,11 @@ static ing_status guard_holds(ing_py_kernel *k, ing_py_variant *v, uint32_t at,
     bool number = !known && is_number(obj) && at_launch(v, held, g->fetch);
     if (g->code && obj && PyFunction_Check(obj)) {
         if (same_function(g, obj)) return ING_OK;
+    } else if (g->is_object && obj && same_class(g, obj)) {
+        return ING_OK;
+    } else if (g->bound) {
+        PyObject *fn = unbound(k->st, obj);
+        if (fn && fn != obj && fn == g->expect) return ING_OK;
     } else if (obj && (obj == g->expect || Py_TYPE(obj) == g->number) &&
                (known || number == (g->number != NULL))) {
         return ING_OK;
@@ -467,6 +498,7 @@ static ing_status guard_holds(ing_py_kernel *k, ing_py_variant *v, uint32_t at,
     if (known) number = is_number(obj) && at_launch(v, held, g->fetch);
     ING_TRY(ing_py_answer_of(k, obj, number, g->path, (ing_ask)g->ask, &answer, e));
     if (!ing_hash_eq(answer, g->answer)) return ING_DECLINED;
+    if (g->is_object && obj) note_class(&v->guards.at[at], obj);
     if (!g->code || !obj || !PyFunction_Check(obj)) return ING_OK;
     ING_TRY(calls_hold(k, v, args, e));
     note_function(&v->guards.at[at], obj);

@@ -198,7 +198,12 @@ typedef struct ing_py_guard {
     ing_hash128 answer;
     PyObject
         *expect; /* owned: an immutable atom, type or function; NULL: by digest (R13) */
+    bool bound;  /* a method: `expect` is its func */
     PyTypeObject *number; /* a number read at launch: its type, one of Python's own */
+    bool is_object;       /* the answer: an object that is nothing in particular */
+    uint32_t
+        version; /* is_object: of the class of which the last one was; 0: none yet */
+    PyTypeObject *type; /* that class; compared, never used */
     PyObject *code, *defaults,
         *kwdefaults; /* owned: of a Python function that was called; else NULL */
 } ing_py_guard;

@@ -165,6 +165,11 @@ static void learn(PyObject *of, const table *t, PyObject *value, ing_py_fetch *f
     PyTypeObject *type = Py_TYPE(of);
     if (f->place != ING_MEMBER_UNKNOWN) return;
     f->place = ING_MEMBER_ANY;
+    if (type == &PyMethod_Type && value == PyMethod_GET_SELF(of) &&
+        PyUnicode_CompareWithASCIIString(f->name, "__self__") == 0) {
+        f->at = (uint32_t)offsetof(PyMethodObject, im_self);
+        f->place = ING_MEMBER_SLOT;
+    }
     if (type->tp_getattro != PyObject_GenericGetAttr || !value) return;
     PyObject *in_class = _PyType_Lookup(type, f->name); /* borrowed */
     if (in_class && Py_IS_TYPE(in_class, &PyMemberDescr_Type)) {

@@ -67,6 +67,56 @@ def funcs_as_methods(dtype):
 
 
 @case
+def methods_replaced_between_launches(dtype):
+    @qd.data_oriented
+    class Own:
+        def __init__(self, v):
+            self.x, self.out = full(dtype, v), full(dtype, 0)
+
+        @qd.func
+        def get(self, i):
+            return self.x[i]
+
+        @qd.kernel
+        def step(self):
+            for i in range(N):
+                self.out[i] = self.get(i)
+
+    class Other:
+        @qd.func
+        def get(self, i):
+            return self.x[i] * 100
+
+    @qd.func
+    def alone(i):
+        return 7
+
+    a, b, get = Own(1), Own(2), Own.get
+
+    def gives(value):
+        a.step()
+        assert a.out[0] == value
+
+    gives(1)
+    a.get = b.get  # bound to another
+    gives(2)
+    b.x = full(dtype, 3)
+    gives(3)
+    a.get = alone  # bound to nothing
+    gives(7)
+    del a.get
+    gives(1)
+    Own.get = Other.get
+    gives(100)
+    Own.get = staticmethod(alone)
+    gives(7)
+    Own.get = get
+    gives(1)
+    b.step()
+    assert b.out[0] == 3 and Own.step._variants == 3
+
+
+@case
 def static_methods(dtype):
     @qd.data_oriented
     class Own:
@@ -533,6 +583,10 @@ def numbers_at_launch_of_what_is_inside(dtype):
         def __init__(self):
             self.n = 1
 
+    @qd.func
+    def handed(inside):
+        return inside.n
+
     @qd.data_oriented(template_primitives=False)
     class Own:
         def __init__(self):
@@ -541,7 +595,7 @@ def numbers_at_launch_of_what_is_inside(dtype):
 
         @qd.func
         def inner(self, i):
-            return self.inside.n + 10 * self.leaf.g
+            return handed(self.inside) + 10 * self.leaf.g
 
         @qd.kernel
         def step(self):

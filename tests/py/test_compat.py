@@ -294,6 +294,15 @@ def test_experimental_real_func_warns():
 # ---- names that Ingot lacks ----------------------------------------------------------------
 
 
+def test_what_ingot_loads_when_asked_for_is_there():
+    """In a process that has asked Ingot for nothing yet."""
+    program = (
+        "from ingot.compat import quadrants as q; import ingot; from ingot.compat.missing import Missing\n"
+        "print([n for n in dir(ingot) if isinstance(getattr(q, n, None), Missing)], q.dataclass.__name__)"
+    )
+    assert python("-c", program) == "[] dataclass\n"
+
+
 def test_a_missing_name_fails_where_it_is_used():
     thing = Missing("thing")
     assert repr(thing) == "<thing: not provided by Ingot>"
