@@ -22,6 +22,8 @@ def default_directory():
 
 def _directory(args):
     """The cache to look at; a SystemExit says that there is none."""
+    if args.anywhere:
+        return None
     where = args.dir or default_directory()
     if where is None:
         sys.exit("ingot: there is no cache directory: neither INGOT_CACHE_DIR nor a home is set")
@@ -44,6 +46,13 @@ def explain(args, where):
     return 0
 
 
+def doctor(args, where):
+    """Tells what would fail here."""
+    from ingot import _doctor
+
+    return _doctor.run(args, where)
+
+
 def seal(args, where):
     """Writes a cache as a layer that is only read."""
     from ingot import _seal
@@ -56,15 +65,18 @@ def parser():
     top.set_defaults(run=None)
     commands = top.add_subparsers(metavar="command")
 
-    def command(name, run, text, within=commands, missing_ok=False):
+    def command(name, run, text, within=commands, missing_ok=False, anywhere=False):
         one = within.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        one.set_defaults(run=run, missing_ok=missing_ok)
-        one.add_argument("--dir", help="the cache directory (default: the one in use)")
+        one.set_defaults(run=run, missing_ok=missing_ok, anywhere=anywhere)
+        if not anywhere:
+            one.add_argument("--dir", help="the cache directory (default: the one in use)")
         return one
 
     one = command("explain", explain, "why kernels were compiled")
     one.add_argument("kernel", nargs="?", help="a part of the name: module.function")
     one.add_argument("-n", "--last", type=int, default=50, help="at most so many compiles")
+    one = command("doctor", doctor, "what is installed, where caches are, what would fail", anywhere=True)
+    one.add_argument("--json", action="store_true", help="as JSON, for programs")
     cache = _cachetool.add(commands, command)
     one = command("seal", seal, "writes the kernels of a cache as a layer that is only read", cache)
     one.add_argument("target", metavar="DIR", help="the layer, for INGOT_CACHE_PATH")

@@ -7,6 +7,8 @@
 #include "store/pack.h"
 #include "trace/notes.h"
 
+#include "ing_revision.h"
+
 #include <string.h>
 
 typedef struct look {
@@ -441,7 +443,26 @@ static PyObject *show_image(PyObject *module, PyObject *args) {
                          "machine", about.machine, "made", about.made);
 }
 
+/* ---- this machine ----------------------------------------------------------------------------------------- */
+
+static PyObject *machine(PyObject *module, PyObject *unused) {
+    (void)unused;
+    const ing_py_state *st = ing_py_state_in(module);
+    PyObject *levels = PyList_New(0);
+    for (uint32_t i = 0; levels && ing_image_isa_rung(i); i++) {
+        PyObject *name = PyUnicode_FromString(ing_image_isa_rung(i));
+        if (!name || PyList_Append(levels, name) < 0) Py_CLEAR(levels);
+        Py_XDECREF(name);
+    }
+    if (!levels) return NULL;
+    return Py_BuildValue("{s:s,s:N,s:s,s:s}", "level",
+                         ing_engine_isa_level(st->host->engine), "levels", levels,
+                         "front", ING_FRONT_REVISION, "back", ING_BACK_REVISION);
+}
+
 static const PyMethodDef functions[] = {
+    {"_machine", machine, METH_NOARGS,
+     "_machine() -> the level of its instructions, all levels, revisions of Ingot"},
     {"_cache_entries", entries, METH_O,
      "_cache_entries(dir) -> [(kind, key, bytes, published, used)]"},
     {"_cache_kernels", list_kernels, METH_O,

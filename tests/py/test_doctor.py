@@ -1,0 +1,94 @@
+"""`ingot doctor`: each thing that would fail is found, named and given a remedy; exit status 1 exactly
+then."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+from conftest import needs
+
+
+@pytest.fixture
+def doctor(tmp_path):
+    """Runs it: exit status and findings by topic."""
+
+    def run(args=("--json",), **env):
+        given = {k: v for k, v in os.environ.items() if not k.startswith("INGOT_")}
+        given["INGOT_CACHE_DIR"] = str(tmp_path / "cache")
+        given |= env
+        given = {k: v for k, v in given.items() if v is not None}
+        done = subprocess.run([sys.executable, "-m", "ingot", "doctor", *args], capture_output=True, text=True,
+                              env=given, timeout=120)
+        assert done.returncode in (0, 1), done.stderr
+        if "--json" not in args:
+            return done.returncode, done.stdout
+        return done.returncode, json.loads(done.stdout)
+
+    return run
+
+
+def failing(found):
+    return [(f["topic"], f["text"]) for f in found if f["state"] == "fail"]
+
+
+def test_all_is_well(doctor, tmp_path):
+    code, found = doctor()
+    assert code == 0 and failing(found) == []
+    topics = {f["topic"]: f["text"] for f in found}
+    assert {"python", "ingot", "machine", "numpy", "compiler", "memory", "cache", "space"} <= set(topics)
+    assert topics["compiler"].startswith("llvmlite ") and "LLVM" in topics["compiler"]
+    assert str(tmp_path / "cache") in topics["cache"]
+    assert not (tmp_path / "cache").exists()  # nothing is made
+    code, text = doctor(())
+    assert code == 0 and "nothing here would fail" in text
+
+
+def test_caches_that_cannot_be_used(doctor, tmp_path):
+    loose = tmp_path / "loose"
+    loose.mkdir()
+    loose.chmod(0o777)
+    code, found = doctor(INGOT_CACHE_DIR=str(loose))
+    assert code == 1 and any(t == "cache" and "mode 0777" in x for t, x in failing(found))
+    file = tmp_path / "file"
+    file.write_text("")
+    code, found = doctor(INGOT_CACHE_DIR=str(file / "cache"))
+    assert code == 1 and failing(found)[0][0] == "cache"
+    code, found = doctor(INGOT_CACHE_PATH=f":{tmp_path / 'none'}")
+    assert code == 0 and any(f["state"] == "warn" and "no such layer" in f["text"] for f in found)
+
+
+def test_no_compiler(doctor, tmp_path):
+    code, found = doctor(INGOT_HELPER_PYTHON=str(tmp_path / "python"))
+    assert code == 1 and failing(found)[0][0] == "compiler"
+    fake = tmp_path / "fake"
+    fake.write_text("#!/bin/sh\necho 'No module named llvmlite' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    code, found = doctor(INGOT_HELPER_PYTHON=str(fake))
+    assert code == 1 and "No module named llvmlite" in failing(found)[0][1]
+
+
+def test_variables(doctor):
+    code, found = doctor(INGOT_FAST_MATH="maybe")
+    assert code == 1 and "qd.init would raise" in failing(found)[0][1]
+    code, found = doctor(INGOT_CACHE_DIRR="x", INGOT_CPU_LEVEL="z80")
+    texts = {f["text"]: f["remedy"] for f in found if f["state"] == "warn"}
+    assert code == 0 and texts["INGOT_CACHE_DIRR means nothing to Ingot"] == "did you mean INGOT_CACHE_DIR?"
+    assert any("z80" in t for t in texts)
+
+
+def test_remote(doctor):
+    code, found = doctor(INGOT_CACHE_REMOTE="redis://far.example:1/0", INGOT_CACHE_REMOTE_KEY="k" * 20)
+    assert code == 1 and "refused" in failing(found)[0][1]
+
+
+@needs("redis")
+def test_a_remote_that_is_down(doctor):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]  # nobody listens
+        code, found = doctor(INGOT_CACHE_REMOTE=f"redis://:secret@127.0.0.1:{port}/0",
+                             INGOT_CACHE_REMOTE_KEY="k" * 20, INGOT_CACHE_REMOTE_TIMEOUT="0.2")
+    assert code == 1 and failing(found)[0][0] == "remote" and "secret" not in json.dumps(found)
