@@ -303,6 +303,19 @@ def test_what_ingot_loads_when_asked_for_is_there():
     assert python("-c", program) == "[] dataclass\n"
 
 
+def test_what_the_reference_refuses():
+    """Ingot's own names take both."""
+    with pytest.raises(qd.QuadrantsSyntaxError, match="'a' of a real function must be type annotated"):
+        @qd.real_func
+        def add(a, b: qd.i32) -> qd.i32:
+            return a + b
+
+    for shape in (0, (1, 0), [0, 3]):
+        with pytest.raises(qd.QuadrantsRuntimeError, match="is not a valid shape for ndarray"):
+            qd.ndarray(qd.f32, shape)
+    assert qd.ndarray(qd.f32, ()).shape == () and qd.ndarray(dtype=int, shape=2).shape == (2,)
+
+
 def test_a_missing_name_fails_where_it_is_used():
     thing = Missing("thing")
     assert repr(thing) == "<thing: not provided by Ingot>"

@@ -52,12 +52,13 @@ from ingot.compat.quadrants._logging import (  # noqa: E402
     set_logging_level,
 )
 from ingot.compat.quadrants._init import init, reset  # noqa: E402
-from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc  # noqa: E402
+from ingot.compat.quadrants._kernel import func, kernel, pure, pyfunc, real_func  # noqa: E402
 from ingot.compat.quadrants._ndarray import (  # noqa: E402
     MatrixNdarray,
     Ndarray,
     ScalarNdarray,
     VectorNdarray,
+    ndarray,
 )
 from ingot.compat.quadrants._dispatch import perf_dispatch  # noqa: E402
 from ingot.compat.quadrants._tensor_wrapper import (  # noqa: E402

@@ -1,5 +1,6 @@
 """The decorators of kernels, with the observers that tests of the reference read."""
 
+import inspect
 import weakref
 
 import ingot
@@ -76,6 +77,17 @@ def kernel(_fn=None, **options):
 
 
 func = ingot.func
+
+
+def real_func(fn):
+    """`ingot.real_func` of a function whose parameters are all annotated: what is not runs on
+    Ingot, but not on the reference."""
+    for name, parameter in inspect.signature(fn).parameters.items():
+        if parameter.annotation is parameter.empty and name != "self":
+            raise ingot.IngotSyntaxError(
+                f"{fn.__qualname__}: the parameter '{name}' of a real function must be type annotated"
+            )
+    return ingot.real_func(fn)
 
 
 def pyfunc(fn):
