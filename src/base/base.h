@@ -283,7 +283,8 @@ size_t ing_os_page(void);
     X(LEASE_WAITS, "lease_waits")     /* waited for another's work */                 \
     X(LEASES_HEALED, "leases_healed") /* left by the dead, taken away */              \
     X(LAUNCHES, "launches")                                                           \
-    X(LAUNCH_INLINE, "launch_inline") /* ran whole on the calling thread */
+    X(LAUNCH_INLINE, "launch_inline")   /* ran whole on the calling thread */         \
+    X(LAUNCH_OVERLAP, "launch_overlap") /* arrays shared memory: by code for that */
 
 typedef enum ing_counter {
 #define X(name, text) ING_COUNT_##name,

@@ -69,6 +69,14 @@ typedef struct ing_code_task {
     uint32_t n_trees;
 } ing_code_task;
 
+typedef struct ing_code_array { /* an array in the words of a launch */
+    uint32_t word, ndim, size;  /* size: of an element */
+} ing_code_array;
+
+typedef struct ing_code_apart { /* arrays that must share no memory (R22) */
+    ing_code_array a, b;
+} ing_code_apart;
+
 typedef struct ing_code { /* the compiled tasks of one variant */
     ing_code_task *tasks;
     uint32_t n_tasks;
@@ -76,6 +84,7 @@ typedef struct ing_code { /* the compiled tasks of one variant */
     uint32_t n_steps;
     ing_ir_mod *mod; /* kept when interpreted, else NULL */
     uint32_t buffer_bytes, n_words;
+    ing_vec(ing_code_apart) apart;
 } ing_code;
 
 /* `revision`: the back-end revision (R10), copied. */
@@ -126,6 +135,7 @@ typedef struct ing_engine_job {
     const char *label;
     ing_engine_report *report; /* out, NULL = not wanted */
     uint32_t *bad_loc; /* out: where a pass found what it refuses, 0 = unknown */
+    bool overlap;      /* for arrays that share memory */
 } ing_engine_job;
 ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
                             ing_err *e);

@@ -420,6 +420,22 @@ static ing_status batch_run(ing_engine *g, const image_job *common, uint32_t thr
     return b.status;
 }
 
+static ing_code_array code_array(const ing_ir_mod *m, uint32_t arg) {
+    const ing_type_info *t = ing_ir_type(m, m->args.at[arg].type);
+    return (ing_code_array){m->args.at[arg].word, t->rank,
+                            ing_ir_type_size(m, t->elem)};
+}
+
+static ing_status code_apart(ing_code *code, const ing_ir_mod *m, ing_err *e) {
+    for (uint32_t i = 0; i < m->apart.len; i++) {
+        ing_code_apart p = {code_array(m, m->apart.at[i].a),
+                            code_array(m, m->apart.at[i].b)};
+        if (!ing_vec_push(&code->apart, p))
+            return ing_fail(e, ING_MEMORY, "no memory for pairs of arrays");
+    }
+    return ING_OK;
+}
+
 static ing_status code_tasks(ing_code *code, const ing_ir_mod *m, ing_err *e) {
     code->n_tasks = m->tasks.len;
     code->buffer_bytes = m->buffer_bytes;
@@ -432,14 +448,15 @@ static ing_status code_tasks(ing_code *code, const ing_ir_mod *m, ing_err *e) {
     if (!code->steps) return ing_fail(e, ING_MEMORY, "no memory for the steps");
     if (m->steps.len)
         memcpy(code->steps, m->steps.at, m->steps.len * sizeof *code->steps);
-    return ING_OK;
+    return code_apart(code, m, e);
 }
 
 static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
                         ing_err *e) {
     const int64_t *set = job->settings->at;
     ing_pass_options po = {.fast_math = set[ING_SET_fast_math] != 0,
-                           .debug = set[ING_SET_debug] != 0};
+                           .debug = set[ING_SET_debug] != 0,
+                           .overlap = job->overlap};
     ing_engine_report unread = {0}, *report = job->report ? job->report : &unread;
     uint64_t clock = ing_os_now_ns();
     ING_TRY(ing_pass_run(job->mod, &po, e));
@@ -492,6 +509,7 @@ void ing_code_fini(ing_code *c) {
     }
     ing_free(c->tasks);
     ing_free(c->steps);
+    ing_vec_fini(&c->apart);
     ing_ir_mod_free(c->mod);
     memset(c, 0, sizeof *c);
 }

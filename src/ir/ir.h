@@ -34,6 +34,7 @@ enum { ING_IR_MAX_NESTING = 250, ING_IR_MAX_TYPE_DEPTH = 16 };
 enum { ING_IR_MAX_TYPE_SIZE = 1 << 26, ING_IR_MAX_BUFFER = 1 << 30 };
 
 enum { ING_IR_MAX_CHUNK_SHIFT = 12, ING_IR_MAX_PARTIALS = 16 }; /* R23 */
+enum { ING_IR_MAX_APART = 1024 }; /* pairs that a launch compares, a few ns each */
 
 typedef enum ing_op {
     ING_OP_NONE,
@@ -213,6 +214,10 @@ typedef struct ing_ir_step {
 bool ing_ir_steps_ok(const ing_ir_step *s, uint32_t n, uint32_t n_tasks,
                      uint32_t n_words, uint32_t n_stages);
 
+typedef struct ing_ir_apart { /* array arguments that share no memory, says the code */
+    uint32_t a, b;            /* a < b */
+} ing_ir_apart;
+
 typedef struct ing_ir_mod {
     ing_arena arena;
     ing_atoms atoms;
@@ -227,6 +232,7 @@ typedef struct ing_ir_mod {
     ing_vec(ing_ir_task) tasks;   /* after the split */
     ing_vec(ing_ir_step) steps;   /* after the split of a graph kernel */
     uint32_t n_stages;            /* CHECKPOINTs */
+    ing_vec(ing_ir_apart) apart;  /* what passes assumed; a launch must compare (R22) */
     uint32_t buffer_bytes;        /* launch buffer, after the split */
 } ing_ir_mod;
 

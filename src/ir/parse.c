@@ -477,6 +477,15 @@ static ing_status parse_step(parser *p) {
     return ing_vec_push(&p->m->steps, s) ? ING_OK : no_memory(p);
 }
 
+/* "apart a b" */
+static ing_status parse_apart(parser *p) {
+    ing_ir_apart pair = {0};
+    LEX(p);
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "an argument", &pair.a));
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "an argument", &pair.b));
+    return ing_vec_push(&p->m->apart, pair) ? ING_OK : no_memory(p);
+}
+
 /* "arg n type" and "ret n type". */
 static ing_status parse_slot(parser *p, bool is_arg) {
     uint32_t number, next = is_arg ? p->m->args.len : p->m->rets.len;
@@ -515,12 +524,14 @@ static ing_status parse_module(parser *p) {
             ING_TRY(parse_run(p));
         } else if (ing_ir_tok_is(t, "step")) {
             ING_TRY(parse_step(p));
+        } else if (ing_ir_tok_is(t, "apart")) {
+            ING_TRY(parse_apart(p));
         } else if (ing_ir_tok_is(t, "stages")) {
             LEX(p);
             ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a count", &p->m->n_stages));
         } else {
-            return ing_ir_lex_fail(&p->x, "expected arg, ret, buffer, stages, kernel, "
-                                          "func, task, run or step");
+            return ing_ir_lex_fail(&p->x, "expected arg, ret, buffer, stages, apart, "
+                                          "kernel, func, task, run or step");
         }
     }
     return ing_ir_ok(p->m) ? ING_OK : no_memory(p);

@@ -311,6 +311,8 @@ void ing_ir_print(const ing_ir_mod *m, uint32_t flags, ing_bytes *out) {
         ing_bytes_puts(out, "\n");
     }
     if (m->n_stages) ing_bytes_printf(out, "stages %u\n", m->n_stages);
+    for (uint32_t k = 0; k < m->apart.len; k++)
+        ing_bytes_printf(out, "apart %u %u\n", m->apart.at[k].a, m->apart.at[k].b);
     if (m->buffer_bytes) ing_bytes_printf(out, "buffer %u\n", m->buffer_bytes);
     for (uint32_t k = 0; k < m->funcs.len; k++) put_func(&p, k);
     for (uint32_t k = 0; k < m->tasks.len; k++) put_task_line(out, &m->tasks.at[k]);

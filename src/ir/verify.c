@@ -521,11 +521,23 @@ static ing_status check_args(const ing_ir_mod *m, ing_err *e) {
     return ING_OK;
 }
 
+static ing_status check_apart(const ing_ir_mod *m, ing_err *e) {
+    bool ok = m->apart.len <= ING_IR_MAX_APART;
+    for (uint32_t k = 0; ok && k < m->apart.len; k++) {
+        const ing_ir_apart *p = &m->apart.at[k];
+        ok = p->a < p->b && p->b < m->args.len;
+        ok = ok && ing_ir_type(m, m->args.at[p->a].type)->kind == ING_TYPE_ARRAY &&
+             ing_ir_type(m, m->args.at[p->b].type)->kind == ING_TYPE_ARRAY;
+    }
+    return ok ? ING_OK : ing_fail(e, ING_INTERNAL, "bad IR: not a pair of arrays");
+}
+
 ing_status ing_ir_verify(const ing_ir_mod *m, ing_err *e) {
     verifier v = {.m = m, .e = e};
     uint32_t *order = NULL;
     if (!ing_ir_ok(m)) return ing_fail(e, ING_MEMORY, "no memory to build the IR");
     ING_TRY(check_args(m, e));
+    ING_TRY(check_apart(m, e));
     for (uint32_t k = 0; k < m->funcs.len; k++) {
         v.func = k;
         v.f = m->funcs.at[k];

@@ -6,6 +6,24 @@
 #include "compile/compile.h"
 #include "rt/rt.h"
 
+static inline uint64_t ing_launch_bytes(const ing_code_array *a,
+                                        const uint64_t *words) {
+    uint64_t n = a->size;
+    for (uint32_t k = 1; k <= a->ndim; k++) n *= words[a->word + k];
+    return n;
+}
+
+/* Do arrays that the code takes to lie apart share memory in this launch (R22)? */
+static inline bool ing_launch_overlaps(const ing_code *c, const uint64_t *words) {
+    for (uint32_t i = 0; i < c->apart.len; i++) {
+        const ing_code_array *a = &c->apart.at[i].a, *b = &c->apart.at[i].b;
+        uint64_t p = words[a->word], q = words[b->word];
+        if (p < q + ing_launch_bytes(b, words) && q < p + ing_launch_bytes(a, words))
+            return true;
+    }
+    return false;
+}
+
 typedef struct ing_launch_interp { /* what an interpreted task needs */
     const ing_ir_mod *mod;
     uint32_t task;

@@ -1,6 +1,6 @@
 /* Variants as bytes. Everything read is checked against what it must be for the launch to
  * be safe (words inside the argument block, bounds inside the buffer, trees that exist):
- * a checksum precedes this, but nothing here relies on it. Little-endian; version 3:
+ * a checksum precedes this, but nothing here relies on it. Little-endian; version 4:
  *
  *   u32 version
  *   paths, trace                              as in src/trace/index.c
@@ -12,13 +12,14 @@
  *   u32 tasks, each u8 kind, long, chunk shift; u32 partials, cost; bounds begin and end
  *       (u8 at, u64 value, u32 offset), u32 node, u64 lo, u64 hi of the IR digest, u32
  *       functions, u32 tree each
+ *   u32 pairs of arrays that lie apart, each twice u32 word, ndim, element size
  *   u32 stages, each u64 label, u32 path; u32 steps, each u8 kind, u32 at, u32 word
  *   u32 messages, u32 warnings, texts as u32 length + bytes (a warning is two) */
 #include "launch/record.h"
 
 #include <string.h>
 
-enum { VERSION = 3, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 4, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 void ing_record_init(ing_record *r) {
     memset(r, 0, sizeof *r);
@@ -37,6 +38,7 @@ void ing_record_fini(ing_record *r) {
     ing_vec_fini(&r->tasks);
     ing_vec_fini(&r->steps);
     ing_vec_fini(&r->stages);
+    ing_vec_fini(&r->apart);
     ing_vec_fini(&r->trees);
     ing_vec_fini(&r->messages);
     ing_vec_fini(&r->warnings);
@@ -83,6 +85,17 @@ static void put_task(ing_bytes *out, const ing_record_task *t) {
     ing_bytes_u64(out, t->ir.hi);
     ing_bytes_u32(out, t->n_trees);
     for (uint32_t i = 0; i < t->n_trees; i++) ing_bytes_u32(out, t->trees[i]);
+}
+
+static void put_apart(ing_bytes *out, const ing_record *r) {
+    ing_bytes_u32(out, r->apart.len);
+    for (uint32_t i = 0; i < 2 * r->apart.len; i++) {
+        const ing_code_apart *p = &r->apart.at[i / 2];
+        const ing_code_array *a = i % 2 ? &p->b : &p->a;
+        ing_bytes_u32(out, a->word);
+        ing_bytes_u32(out, a->ndim);
+        ing_bytes_u32(out, a->size);
+    }
 }
 
 static void put_graph(ing_bytes *out, const ing_record *r, const ing_path *paths) {
@@ -145,6 +158,7 @@ static void put_all(const ing_record *r, const ing_paths *own, const ing_trace *
     for (uint32_t i = 0; i < r->trees.len; i++) ing_bytes_u32(out, trees[i]);
     ing_bytes_u32(out, r->tasks.len);
     for (uint32_t i = 0; i < r->tasks.len; i++) put_task(out, &r->tasks.at[i]);
+    put_apart(out, r);
     put_graph(out, r, l.stages);
     ing_bytes_u32(out, r->messages.len);
     ing_bytes_u32(out, r->warnings.len);
@@ -274,6 +288,25 @@ static ing_status get_task(ing_reader *r, ing_record *out) {
     return r->failed ? ING_DECLINED : ING_OK;
 }
 
+static bool get_array(ing_reader *r, const ing_record *out, ing_code_array *a) {
+    a->word = ing_reader_u32(r);
+    a->ndim = ing_reader_u32(r);
+    a->size = ing_reader_u32(r);
+    return a->ndim <= ING_MAX_NDIM && a->word < out->n_words &&
+           a->ndim < out->n_words - a->word;
+}
+
+static ing_status get_apart(ing_reader *r, ing_record *out) {
+    uint32_t n = ing_reader_count(r, 24);
+    for (uint32_t i = 0; i < n; i++) {
+        ing_code_apart p;
+        if (!get_array(r, out, &p.a) || !get_array(r, out, &p.b) ||
+            !ing_vec_push(&out->apart, p))
+            return ING_DECLINED;
+    }
+    return r->failed ? ING_DECLINED : ING_OK;
+}
+
 /* The runtime follows steps without looking: only a program passes. */
 static ing_status get_graph(ing_reader *r, const ing_path_map *map, ing_record *out) {
     uint32_t n = ing_reader_count(r, 12);
@@ -339,6 +372,7 @@ static ing_status get_rest(ing_reader *r, const ing_path_map *map, ing_record *o
     }
     n = ing_reader_count(r, 40);
     for (uint32_t i = 0; i < n; i++) ING_TRY(get_task(r, out));
+    ING_TRY(get_apart(r, out));
     ING_TRY(get_graph(r, map, out));
     ING_TRY(get_texts(r, out));
     return !r->failed && r->at == r->end ? ING_OK : ING_DECLINED;

@@ -44,6 +44,7 @@ typedef struct ing_record {
     ing_vec(ing_record_task) tasks;
     ing_vec(ing_ir_step) steps;
     ing_vec(ing_record_stage) stages;
+    ing_vec(ing_code_apart) apart;
     ing_vec(ing_path) trees; /* where the definition of each tree is found */
     ing_vec(ing_record_text) messages, warnings;
     uint32_t buffer_bytes, n_words;

@@ -6,25 +6,31 @@
  *     index, or all the parts into which quotients and remainders cut it, each plus or minus
  *     what is the same in every iteration; and every other write to that array in the loop has
  *     the very same subscript.
- *  D3 no other array is updated atomically there: it might overlap this one at an offset.
+ *  D3 other arrays that are updated atomically there are assumed to share no memory with it
+ *     (apart.c): they might overlap it at an offset.
  *  D4 no call is given the array, and no func names it. */
 #include "pass/pass_int.h"
 
 typedef struct writes { /* to one array argument, in the parallel loop of one task */
     uint32_t task;      /* its number + 1; others: nothing known yet */
     uint32_t elem;      /* the subscript of the first one */
-    bool differ; /* some other subscript is written, or a call is given the array */
+    bool differ;  /* some other subscript is written, or a call is given the array */
+    bool judged;  /* D3 was asked ... */
+    bool granted; /* ... and what it said */
 } writes;
+
+enum { MAX_ATOMIC = 16 }; /* arrays that a loop updates atomically, for D3 */
 
 typedef struct demoter {
     ing_ir_mod *m;
     ing_ir_func *f;
     uint32_t task;         /* number + 1 */
     const uint8_t *inside; /* per instruction: in the parallel loop, at any depth */
+    const ing_pass_options *o;
     const ing_pass_funcs *funcs;
-    writes *arrays;  /* per argument */
-    uint32_t atomic; /* argument + 1 of the array that is updated atomically */
-    bool shared;     /* atomics on several arrays or on something else (D3) */
+    writes *arrays;                        /* per argument */
+    uint32_t n_atomic, atomic[MAX_ATOMIC]; /* arguments that are updated atomically */
+    bool many;                             /* too many for D3 */
     bool calls;
     /* whole[0] is the loop's index, whole[k + 1] the quotient and rem[k] the remainder
      * into which the body cuts whole[k]. */
@@ -115,10 +121,11 @@ static uint32_t elem_of(const demoter *d, uint32_t ref) {
     return i->op == ING_OP_ELEM && at(d, i->a)->op == ING_OP_ARRAY ? ref : 0;
 }
 
-static bool is_local(const demoter *d, uint32_t ref) {
+/* Memory of the launch itself, which no array shares. */
+static bool is_own(const demoter *d, uint32_t ref) {
     const ing_ir_inst *i = at(d, ref);
     while (i->op == ING_OP_MEMBER || i->op == ING_OP_MEMBER_DYN) i = at(d, i->a);
-    return i->op == ING_OP_ALLOCA;
+    return i->op == ING_OP_ALLOCA || i->op == ING_OP_BUFFER;
 }
 
 static bool is_atomic(const ing_ir_inst *i) {
@@ -131,6 +138,15 @@ static writes *writes_to(const demoter *d, uint32_t array) {
     return w;
 }
 
+static void note_atomic(demoter *d, uint32_t array) {
+    for (uint32_t k = 0; k < d->n_atomic; k++)
+        if (d->atomic[k] == array) return;
+    if (d->n_atomic == MAX_ATOMIC)
+        d->many = true;
+    else
+        d->atomic[d->n_atomic++] = array;
+}
+
 static void note_write(demoter *d, const ing_ir_inst *i) {
     uint32_t elem = elem_of(d, i->a);
     if (elem) {
@@ -138,11 +154,9 @@ static void note_write(demoter *d, const ing_ir_inst *i) {
         writes *w = writes_to(d, at(d, elem)->a);
         if (!w->elem) w->elem = elem;
         w->differ |= !same_subscript(d, at(d, w->elem), at(d, elem));
-        if (!is_atomic(i)) return;
-        d->shared |= d->atomic && d->atomic != array + 1;
-        d->atomic = array + 1;
-    } else if (is_atomic(i) && !is_local(d, i->a)) {
-        d->shared = true;
+        if (is_atomic(i)) note_atomic(d, array);
+    } else if (is_atomic(i) && !is_own(d, i->a)) {
+        d->many = true;
     }
 }
 
@@ -168,13 +182,24 @@ static void note_block(demoter *d, uint8_t *inside, uint32_t block) {
     }
 }
 
+static bool apart(const demoter *d, uint32_t array) { /* D3 */
+    if (d->many || !ing_pass_may_assume(d->m, d->o, d->n_atomic - 1)) return false;
+    for (uint32_t k = 0; k < d->n_atomic; k++)
+        if (d->atomic[k] != array) ing_pass_assume_apart(d->m, array, d->atomic[k]);
+    return true;
+}
+
 static bool is_private(const demoter *d, uint32_t id) { /* D2 to D4 */
     uint32_t elem = elem_of(d, at(d, id)->a);
-    if (!elem || !d->inside[id] || d->shared) return false;
-    if (writes_to(d, at(d, elem)->a)->differ) return false;
-    if (d->calls && (d->funcs->atomic || d->funcs->named[at(d, at(d, elem)->a)->a]))
+    if (!elem || !d->inside[id]) return false;
+    uint32_t array = at(d, at(d, elem)->a)->a;
+    writes *w = writes_to(d, at(d, elem)->a);
+    if (w->differ || (d->calls && (d->funcs->atomic || d->funcs->named[array])))
         return false;
-    return tells_iteration(d, at(d, elem));
+    if (!tells_iteration(d, at(d, elem))) return false;
+    if (!w->judged) w->granted = apart(d, array);
+    w->judged = true;
+    return w->granted;
 }
 
 /* ---- the pass --------------------------------------------------------------------------------- */
@@ -198,7 +223,7 @@ static bool run_range(demoter *d) {
         note_block(d, inside, at(d, d->whole[0])->c);
         find_parts(d);
     }
-    for (uint32_t id = 1; d->atomic && id < n; id++)
+    for (uint32_t id = 1; d->n_atomic && id < n; id++)
         if (is_atomic(at(d, id)) && is_private(d, id))
             at(d, id)->flags |= ING_IR_PRIVATE;
     ing_free(inside);
@@ -206,12 +231,12 @@ static bool run_range(demoter *d) {
 }
 
 ing_status ing_pass_demote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
-    (void)o;
     ing_pass_funcs funcs;
     writes *arrays = ing_calloc((size_t)m->args.len + 1, sizeof *arrays);
     bool ok = ing_pass_funcs_init(&funcs, m) && arrays;
     for (uint32_t k = 0; k < m->tasks.len && ok; k++) {
-        demoter d = {.m = m, .task = k + 1, .funcs = &funcs, .arrays = arrays};
+        demoter d = {.m = m, .task = k + 1, .o = o, .funcs = &funcs};
+        d.arrays = arrays;
         d.f = m->funcs.at[m->tasks.at[k].func];
         if (m->tasks.at[k].kind == ING_IR_TASK_SERIAL)
             run_serial(d.f);

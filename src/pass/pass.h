@@ -8,6 +8,7 @@
 
 typedef struct ing_pass_options {
     bool fast_math, debug;
+    bool overlap; /* arrays may share memory: assume nothing (R22) */
 } ing_pass_options;
 
 ing_status ing_pass_run(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);

@@ -20,6 +20,10 @@ typedef struct ing_pass_funcs { /* funcs.c: what the funcs of a module do, toget
 bool ing_pass_funcs_init(ing_pass_funcs *s, const ing_ir_mod *m); /* false: no memory */
 void ing_pass_funcs_fini(ing_pass_funcs *s);
 
+/* Whether n more pairs of arrays may be assumed to share no memory; then say which. */
+bool ing_pass_may_assume(const ing_ir_mod *m, const ing_pass_options *o, uint32_t n);
+void ing_pass_assume_apart(ing_ir_mod *m, uint32_t a, uint32_t b); /* arguments */
+
 static inline ing_status ing_pass_done(const ing_ir_mod *m, ing_err *e) {
     return ing_ir_ok(m) ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for a pass");
 }

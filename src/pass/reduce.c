@@ -18,12 +18,16 @@ typedef struct target { /* what an address points into */
 } target;
 
 typedef struct fate { /* of one target in the loop */
-    uint8_t kind;     /* of its first update, as lanes have it, + 1 */
-    bool spoiled;     /* R2: something else touches it */
+    target of;
+    uint8_t kind; /* of its first update, as lanes have it, + 1 */
+    bool spoiled; /* R2: something else touches it */
+    bool judged;  /* R5 was asked ... */
+    bool granted; /* ... and what it said */
 } fate;
 
 typedef struct finder {
     ing_reduce r;
+    const ing_pass_options *o;
     const ing_pass_funcs *funcs;
     uint8_t *inside; /* per instruction: in the parallel loop */
     uint8_t *used;   /* per instruction: its value is an operand of another */
@@ -101,7 +105,7 @@ static fate *fate_of(finder *x, target t) {
     ing_hash128 key = {t.op, t.a};
     uint32_t number = ing_map_get(&x->numbers, key);
     if (!number) {
-        fate fresh = {0};
+        fate fresh = {.of = t};
         number = x->fates.len + 1;
         bool ok = ing_vec_push(&x->fates, fresh);
         x->failed |= !ok || !ing_map_put(&x->numbers, key, number);
@@ -143,11 +147,36 @@ static void note_inst(finder *x, uint32_t id) {
     }
 }
 
+/* Calls may reach arrays that the loop does not name. */
+static void note_named(finder *x) {
+    for (uint32_t k = 0; k < x->r.m->args.len && x->calls; k++) {
+        target t = {ING_OP_ARRAY, k};
+        fate *f = x->funcs->named[k] ? fate_of(x, t) : NULL;
+        if (f) f->spoiled = true;
+    }
+}
+
+/* R5: all other arrays of the loop lie apart from this one. */
+static bool apart(finder *x, fate *f) {
+    ing_ir_mod *m = x->r.m;
+    uint32_t n = 0, array = f->of.a;
+    if (f->of.op != ING_OP_ARRAY) return true;
+    for (uint32_t k = 0; k < x->fates.len; k++)
+        n += x->fates.at[k].of.op == ING_OP_ARRAY && x->fates.at[k].of.a != array;
+    if (!ing_pass_may_assume(m, x->o, n)) return false;
+    for (uint32_t k = 0; k < x->fates.len; k++) {
+        target t = x->fates.at[k].of;
+        if (t.op == ING_OP_ARRAY && t.a != array) ing_pass_assume_apart(m, array, t.a);
+    }
+    return true;
+}
+
 static bool alone(finder *x, uint32_t id) {
-    target t = target_of(x, at(x, id)->a);
-    const fate *f = fate_of(x, t);
-    bool named = x->calls && t.op == ING_OP_ARRAY && x->funcs->named[t.a];
-    return f && !f->spoiled && !named;
+    fate *f = fate_of(x, target_of(x, at(x, id)->a));
+    if (!f || f->spoiled) return false;
+    if (!f->judged) f->granted = apart(x, f);
+    f->judged = true;
+    return f->granted;
 }
 
 static void take(finder *x, uint32_t id) {
@@ -176,16 +205,18 @@ static bool find(finder *x) {
     walk(x, x->r.f->body, false);
     for (uint32_t id = 1; id < n; id++)
         if (x->inside[id]) note_inst(x, id);
+    note_named(x);
     for (uint32_t id = 1; id < n && x->r.n < ING_IR_MAX_PARTIALS; id++)
         if (qualifies(x, id) && alone(x, id)) take(x, id);
     return !x->failed;
 }
 
-static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_funcs *funcs) {
+static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_options *o,
+                     const ing_pass_funcs *funcs) {
     ing_ir_task *t = &m->tasks.at[k];
     ing_ir_func *f = m->funcs.at[t->func];
     size_t n = f->insts.len;
-    finder x = {.r = {.m = m, .task = t, .f = f}, .funcs = funcs};
+    finder x = {.r = {.m = m, .task = t, .f = f}, .o = o, .funcs = funcs};
     x.r.invariant = ing_calloc(n, 1);
     x.inside = ing_calloc(n, 1);
     x.used = ing_calloc(n, 1);
@@ -206,11 +237,10 @@ static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_funcs *funcs) {
 }
 
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
-    (void)o;
     ing_pass_funcs funcs;
     bool ok = ing_pass_funcs_init(&funcs, m);
     for (uint32_t k = 0; k < m->tasks.len && ok && ing_ir_ok(m); k++) {
-        if (m->tasks.at[k].kind == ING_IR_TASK_RANGE) ok = run_task(m, k, &funcs);
+        if (m->tasks.at[k].kind == ING_IR_TASK_RANGE) ok = run_task(m, k, o, &funcs);
     }
     ing_pass_funcs_fini(&funcs);
     return ok ? ing_pass_done(m, e) : ing_fail(e, ING_MEMORY, "no memory for a pass");

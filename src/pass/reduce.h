@@ -29,8 +29,8 @@
  *     target as it is (-0.0 for sums, NaN for minimum and maximum).
  *  R4 a loop that draws random numbers keeps its index, from which their stream is made;
  *     its lane is the index modulo L.
- *  R5 a read through another array that overlaps the target sees the value from before the
- *     loop: one of the orders in which parallel iterations may run. */
+ *  R5 another array that the loop touches is assumed to share no memory with the target
+ *     (apart.c): through it, an iteration would see the target without its own update. */
 #ifndef ING_PASS_REDUCE_H
 #define ING_PASS_REDUCE_H
 

@@ -241,7 +241,7 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     uint64_t epoch = k->epoch;
     ing_hash128 key = {0, 0};
     set_busy(k, PyThread_get_thread_ident());
-    ing_status s = ing_py_compile(k, args, &v, e);
+    ing_status s = ing_py_compile(k, args, false, &v, e);
     /* qd.init ran meanwhile: this launch uses what it asked for, nobody keeps it. */
     if (s == ING_OK && is_current(k, epoch) && !v->only_here)
         s = ing_py_disk_publish(k, v, &key, e);
@@ -432,6 +432,42 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     return result_of(k, v, rets);
 }
 
+static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
+                              PyObject *const *args, PyObject *label, PyObject **result,
+                              ing_err *e);
+
+/* Makes v->overlap, if no other thread has. */
+static ing_status compile_overlap(ing_py_kernel *k, ing_py_variant *v,
+                                  PyObject *const *args, ing_err *e) {
+    ing_status s = ING_OK;
+    while (!v->overlap && s == ING_OK) s = wait_for_other(k, e);
+    if (v->overlap || s != ING_DECLINED) return s;
+    ing_py_variant *made = NULL;
+    set_busy(k, PyThread_get_thread_ident());
+    s = ing_py_compile(k, args, true, &made, e);
+    set_busy(k, 0);
+    if (s == ING_OK) v->overlap = made;
+    return s;
+}
+
+/* Arrays share memory that v's code takes to lie apart (R22). The questions that v asked
+ * are those of the other one, so it fits unless something changed meanwhile. */
+static ing_status try_overlap(ing_py_kernel *k, ing_py_variant *v,
+                              PyObject *const *args, PyObject *label, PyObject **result,
+                              ing_err *e) {
+    ING_TRY(compile_overlap(k, v, args, e));
+    ing_py_variant *other = v->overlap;
+    other->refs++;
+    ing_count(&k->st->counters, ING_COUNT_LAUNCH_OVERLAP);
+    ing_status s = try_variant(k, other, args, label, result, e);
+    if (s == ING_DECLINED && v->overlap == other) {
+        v->overlap = NULL;
+        ing_py_variant_unref(other);
+    }
+    ing_py_variant_unref(other);
+    return s;
+}
+
 /* One try with one variant. ING_DECLINED: it does not fit (any more). */
 static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, PyObject *label, PyObject **result,
@@ -453,11 +489,13 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     if (s == ING_OK) s = ing_py_bind_all(k, v, args, held, words, &views, e);
     uint32_t resume = ING_GRAPH_NO_STAGE;
     if (s == ING_OK && label) s = ing_py_graph_stage(k, v, label, &resume, e);
-    if (s == ING_OK) *result = run(k, v, args, words, resume);
+    bool overlaps = s == ING_OK && ing_launch_overlaps(&v->code, words);
+    if (s == ING_OK && !overlaps) *result = run(k, v, args, words, resume);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
     for (uint32_t i = 0; held && i < n_held; i++) Py_XDECREF(held[i]);
     if (held != held_stack) ing_free(held);
     if (words != on_stack) ing_free(words);
+    if (overlaps) s = try_overlap(k, v, args, label, result, e);
     ing_py_variant_unref(v);
     return s;
 }

@@ -368,6 +368,8 @@ static bool record_of(const ing_py_variant *v, ing_record *r) {
     memcpy(r->rets, v->rets, sizeof r->rets);
     r->returns_tuple = v->returns_tuple;
     r->flush_denormals = v->flush_denormals;
+    for (uint32_t i = 0; i < v->code.apart.len; i++)
+        if (!ing_vec_push(&r->apart, v->code.apart.at[i])) return false;
     return record_tasks(v, r) && record_graph(v, r) && record_texts(v, r);
 }
 
@@ -520,6 +522,8 @@ static ing_status load_tasks(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
     v->code.n_tasks = r->tasks.len;
     v->code.buffer_bytes = r->buffer_bytes;
     v->code.n_words = r->n_words;
+    for (uint32_t i = 0; i < r->apart.len; i++)
+        if (!ing_vec_push(&v->code.apart, r->apart.at[i])) return ING_DECLINED;
     for (uint32_t i = 0; i < r->tasks.len; i++) {
         ing_code_task *t = &v->code.tasks[i];
         t->info = r->tasks.at[i].info;

@@ -259,6 +259,9 @@ typedef struct ing_py_variant {
     ing_vec(ing_path) trees;  /* where the definition of each function is found */
     ing_vec(char *) messages; /* of prints and assertions */
     PyObject *warnings;       /* list of (category, text), R16 */
+    /* The same for launches in which arrays share memory that the code takes to lie apart
+     * (R22); NULL until the first of them. In memory only; its images are kept as any. */
+    struct ing_py_variant *overlap;
 } ing_py_variant;
 
 typedef struct ing_py_slot { /* a leaf of the tree */
@@ -450,9 +453,10 @@ void ing_py_members_held(ing_py_members *m, PyObject *of);
 /* Fills guards and dictionary marks of a new variant. */
 ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, ing_err *e);
-/* A new variant for these arguments (lowers with the GIL, builds without it). */
-ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_variant **out,
-                          ing_err *e);
+/* A new variant for these arguments (lowers with the GIL, builds without it); `overlap`: one
+ * that works when arrays share memory. */
+ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
+                          ing_py_variant **out, ing_err *e);
 /* An empty variant with one reference; NULL: no memory. */
 ing_py_variant *ing_py_variant_new(void);
 /* The kernel level of the cache (disk.c). Never fails a launch: what cannot be read or

@@ -40,6 +40,7 @@ void ing_py_variant_unref(ing_py_variant *v) {
     ing_vec_fini(&v->trees);
     ing_vec_fini(&v->messages);
     Py_XDECREF(v->warnings);
+    ing_py_variant_unref(v->overlap); /* that one has none */
     ing_free(v);
 }
 
@@ -154,10 +155,12 @@ static ing_status fill(ing_py_kernel *k, ing_py_gate *g, ing_front_result *r,
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-static ing_status build(ing_py_kernel *k, ing_ir_mod *mod, ing_py_variant *v,
-                        ing_engine_report *report, uint32_t *bad_loc, ing_err *e) {
+static ing_status build(ing_py_kernel *k, ing_ir_mod *mod, bool overlap,
+                        ing_py_variant *v, ing_engine_report *report, uint32_t *bad_loc,
+                        ing_err *e) {
     ing_settings settings = k->st->settings;
-    ing_engine_job job = {mod, &settings, ing_py_def_name(&k->def), report, bad_loc};
+    ing_engine_job job = {mod,    &settings, ing_py_def_name(&k->def),
+                          report, bad_loc,   overlap};
     ing_status s;
     Py_BEGIN_ALLOW_THREADS s = ing_engine_build(k->host->engine, &job, &v->code, e);
     Py_END_ALLOW_THREADS return s;
@@ -190,8 +193,8 @@ static ing_status lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **g
     return face->ops->config(face->self, ING_SET_debug, &unused, e);
 }
 
-ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_variant **out,
-                          ing_err *e) {
+ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
+                          ing_py_variant **out, ing_err *e) {
     ING_TRY(
         ing_py_host_store(k->host, e)); /* images are kept without src_ll_cache too */
     ING_TRY(ing_py_host_helpers(k->host, e));
@@ -211,18 +214,18 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, ing_py_varian
     const ing_py_unreplayable *what = gate ? ing_py_gate_unreplayable(gate) : NULL;
     v->only_here = what != NULL;
     if (s == ING_OK && what) s = ing_py_pure_only_here(k, what);
-    if (s == ING_OK) s = ing_py_story_begin(k, gate, v, &story, e);
+    if (s == ING_OK && !overlap) s = ing_py_story_begin(k, gate, v, &story, e);
     if (s == ING_OK) {
         ing_ir_mod *mod = r.mod;
         r.mod = NULL;
         uint32_t loc = 0;
-        s = build(k, mod, v, &report.engine, &loc, e);
+        s = build(k, mod, overlap, v, &report.engine, &loc, e);
         if (s != ING_OK) place_error(&r, loc, e);
         if (s == ING_OK) ing_py_report_show(&report, ing_py_def_name(&k->def));
     }
     if (s == ING_OK) s = ing_launch_tasks_init(&v->tasks, &v->code, e);
     if (s == ING_OK) s = ing_py_graph_make(v, e);
-    if (s == ING_OK) ing_py_story_end(k, gate, v, story);
+    if (s == ING_OK && !overlap) ing_py_story_end(k, gate, v, story);
     ing_py_story_free(story);
     ing_py_gate_free(gate);
     ing_front_result_fini(&r);
