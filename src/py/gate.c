@@ -262,11 +262,33 @@ static ing_status gate_key(void *self, ing_gref of, uint32_t i, ing_gref *out,
     return step_from(g, t, ING_STEP_KEY, NULL, i, out, e);
 }
 
+static void put_shape(uint32_t rank, const uint32_t *shape, char *buf, size_t size) {
+    if (rank == 2)
+        snprintf(buf, size, "a matrix of %u x %u", shape[0], shape[1]);
+    else
+        snprintf(buf, size, "a vector of %u", shape[0]);
+}
+
+static ing_status check_tensor(ing_py_gate *g, const thing *t, const ing_gate_fact *f,
+                               ing_err *e) {
+    const ing_gate_tensor *want = &t->field.array.tensor;
+    bool columns = want->rank < 2 || want->shape[1] == f->elem_shape[1];
+    if (f->kind != ING_GATE_TENSOR ||
+        (want->rank == f->elem_rank && want->shape[0] == f->elem_shape[0] && columns))
+        return ING_OK;
+    char declared[64], is[64];
+    put_shape(want->rank, want->shape, declared, sizeof declared);
+    put_shape(f->elem_rank, f->elem_shape, is, sizeof is);
+    ing_fail(e, ING_TYPE, "it is declared as %s, it is %s", declared, is);
+    return ing_py_at_path(g->kernel, t->root, ING_TYPE, e);
+}
+
 /* A member of a dataclass must be what its class declares. */
 static ing_status check_declared(ing_py_gate *g, const thing *t, const ing_gate_fact *f,
                                  ing_err *e) {
     const ing_gate_param *p = &t->field.array;
     bool array = f->kind == ING_GATE_ARRAY;
+    if (t->field.kind == ING_FIELD_TENSOR) return check_tensor(g, t, f, e);
     if (t->field.kind != ING_FIELD_ARRAY || f->kind == ING_GATE_NONE) return ING_OK;
     if (array && (!p->dtype || p->dtype == f->dtype) &&
         (p->ndim < 0 || p->ndim == (int32_t)f->ndim) && (!p->needs_grad || f->grad))

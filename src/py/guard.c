@@ -476,29 +476,29 @@ static ing_status calls_hold(ing_py_kernel *k, const ing_py_variant *v,
     return ING_OK;
 }
 
+/* The comparisons that prove an answer without making it again. Whether a number is compiled
+ * in or read at launch is its owner's class's to say: `known`, that class held before. */
+static inline bool holds_at_a_glance(const ing_py_kernel *k, const ing_py_guard *g,
+                                     PyObject *obj, bool known) {
+    if (!obj) return false;
+    if (Py_TYPE(obj) == g->number) return known;
+    if (g->code) return PyFunction_Check(obj) && same_function(g, obj);
+    if (g->is_object) return same_class(g, obj);
+    if (g->bound) return PyMethod_Check(obj) && unbound(k->st, obj) == g->expect;
+    return obj == g->expect && (known || !is_number(obj));
+}
+
 static ing_status guard_holds(ing_py_kernel *k, ing_py_variant *v, uint32_t at,
                               PyObject *const *args, PyObject *const *held, bool known,
                               ing_err *e) {
-    const ing_py_guard *g = &v->guards.at[at];
+    ing_py_guard *g = &v->guards.at[at];
     PyObject *obj = held[g->fetch - 1];
-    /* Whether a number is compiled in or read at launch is its owner's class's to say. */
-    bool number = !known && is_number(obj) && at_launch(v, held, g->fetch);
-    if (g->code && obj && PyFunction_Check(obj)) {
-        if (same_function(g, obj)) return ING_OK;
-    } else if (g->is_object && obj && same_class(g, obj)) {
-        return ING_OK;
-    } else if (g->bound) {
-        PyObject *fn = unbound(k->st, obj);
-        if (fn && fn != obj && fn == g->expect) return ING_OK;
-    } else if (obj && (obj == g->expect || Py_TYPE(obj) == g->number) &&
-               (known || number == (g->number != NULL))) {
-        return ING_OK;
-    }
+    if (holds_at_a_glance(k, g, obj, known)) return ING_OK;
     ing_hash128 answer;
-    if (known) number = is_number(obj) && at_launch(v, held, g->fetch);
+    bool number = is_number(obj) && at_launch(v, held, g->fetch);
     ING_TRY(ing_py_answer_of(k, obj, number, g->path, (ing_ask)g->ask, &answer, e));
     if (!ing_hash_eq(answer, g->answer)) return ING_DECLINED;
-    if (g->is_object && obj) note_class(&v->guards.at[at], obj);
+    if (g->is_object && obj) note_class(g, obj);
     if (!g->code || !obj || !PyFunction_Check(obj)) return ING_OK;
     ING_TRY(calls_hold(k, v, args, e));
     note_function(&v->guards.at[at], obj);

@@ -515,6 +515,36 @@ def test_members_that_do_not_fit(path, value, says, kernel):
         assert s.x[0] == 12
 
 
+def test_vectors_of_another_size():
+    vec3, mat2 = qd.types.vector(3, qd.f32), qd.types.matrix(2, 2, qd.f32)
+
+    @dataclasses.dataclass
+    class Own:
+        x: qd.types.ndarray()
+        v: vec3
+        m: mat2
+
+    @qd.kernel
+    def first(s: Own):
+        for i in range(4):
+            s.x[i] = s.v[0] + s.m[0, 1]
+
+    s = Own(array(0), vec3(1, 2, 3), mat2([[1, 2], [3, 4]]))
+    first(s)
+    for name, bad, says in [
+        ("v", qd.Vector([1.0, 2.0]), r"s\.v: it is declared as a vector of 3, it is a vector of 2"),
+        ("v", mat2([[1, 2], [3, 4]]), r"s\.v: it is declared as a vector of 3, it is a matrix of 2 x 2"),
+        ("m", qd.Matrix([[1.0, 2.0, 3.0]]), r"s\.m: it is declared as a matrix of 2 x 2, it is a matrix of 1 x 3"),
+    ]:
+        good = getattr(s, name)
+        setattr(s, name, bad)
+        with pytest.raises(qd.IngotTypeError, match=says):
+            first(s)
+        setattr(s, name, good)
+        first(s)
+    assert s.x[0] == 3 and first._variants == 1
+
+
 @dataclasses.dataclass
 class Link:
     w: qd.types.ndarray()
