@@ -8,7 +8,8 @@
  * All places that a variant reads form one program of fetches, parents first and the
  * members of one object together, so that `self.grid` is read once for all of its members
  * and they in one go (member.c).
- * Comparison is by identity where the guard may own the object (R13), else by digest. */
+ * Comparison is by identity where the guard may own the object (R13), or its func if it is a
+ * method; by the class of an object that is nothing in particular; else by digest. */
 #include "py/kernel.h"
 #include "py/struct.h"
 

@@ -1,6 +1,7 @@
 """State in objects under load: threads, object graphs that resist, temporaries by the
 thousand, and mistakes that must be told with the full path and leave the process usable."""
 
+import collections
 import dataclasses
 import gc
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import types
 import weakref
 
 import numpy as np
@@ -279,6 +281,106 @@ def test_funcs_reach_gradients():
     s.x.fill(5)
     go(a, s)
     assert a.grad[1] == 6 and s.x.grad[1] == 10
+
+
+class Reader:
+    """An object whose property `n` runs what is given, each time it is read."""
+
+    def __init__(self, read):
+        self.x, self.read = array(0), read
+
+    @property
+    def n(self):
+        return self.read(self)
+
+
+@qd.kernel
+def read_n(s: qd.template()):
+    for i in range(4):
+        s.x[i] = s.n
+
+
+def test_properties_that_launch():
+    def read(s):
+        typed(s.state)
+        return int(s.state.x[0])
+
+    s = Reader(read)
+    s.state = State(array(0), Part(array(1), 2))
+    for k in (2, 5, 2):
+        s.state.part.k = k
+        read_n(s)
+        assert s.x[0] == 1 + k
+
+
+def test_properties_that_start_again():
+    def read(s):
+        s.count = getattr(s, "count", 0) + 1
+        if s.count % 3 == 0:
+            qd.init(arch=qd.cpu)
+        return 4
+
+    s = Reader(read)
+    for _ in range(6):
+        s.x.fill(0)
+        read_n(s)
+        assert s.x[3] == 4
+
+
+def test_properties_that_never_end():
+    with pytest.raises(RecursionError):
+        read_n(Reader(read_n))
+    count = iter(range(10_000))
+    with pytest.raises(qd.IngotRuntimeError, match="changes each time it is read"):
+        read_n(Reader(lambda s: next(count)))
+    s = Reader(lambda s: 3)
+    read_n(s)
+    assert s.x[0] == 3
+
+
+def test_a_property_that_replaces_itself():
+    class Once:
+        def __init__(self):
+            self.x = array(0)
+
+        @property
+        def n(self):
+            del Once.n
+            self.n = 4
+            return 4
+
+    s = Once()
+    for _ in range(3):
+        read_n(s)
+        assert s.x[0] == 4
+
+
+def test_objects_of_other_kinds():
+    class Lies:
+        def __init__(self):
+            self.x, self.n = array(0), 2
+
+        __class__ = property(lambda self: int)
+
+    class Attributes(dict):
+        __getattr__ = dict.__getitem__
+
+    named = collections.namedtuple("Named", "x n")
+    module = types.ModuleType("module")
+    module.x, module.n = array(0), 2
+    kinds = [
+        Lies(), types.SimpleNamespace(x=array(0), n=2), named(array(0), 2), module,
+        Attributes(x=array(0), n=2),
+    ]
+    for _ in range(2):
+        for s in kinds:
+            s.x.fill(0)
+            read_n(s)
+            assert s.x[0] == 2
+    module.n = kinds[4]["n"] = 5
+    read_n(module)
+    read_n(kinds[4])
+    assert module.x[0] == kinds[4].x[0] == 5
 
 
 # ---- lifetime --------------------------------------------------------------------------------
