@@ -129,3 +129,57 @@ def test_an_index_that_names_another_variant(warm, tmp_path, name):
     (its,) = entries(other, "x")
     index.write_bytes(sealed(index.read_bytes(), its.read_bytes()[:-64]))
     assert_right_and_repaired(folder)
+
+
+# ---- variants that say something else about results -----------------------------------------------
+
+RETURNS = "def k(a: A, s: qd.f32) -> qd.f32:\n    for i in range(a.shape[0]):\n        a[i] = i * s\n    return s\n"
+
+
+def results_at(record):
+    """Where a variant has: u8 returns tuple, u8 flush denormals, u32 results, u8 dtype of each."""
+    head = [at for at in range(4, len(record) - 7) if record[at] == 0 and record[at + 1] <= 1
+            and record[at + 2:at + 6] == b"\1\0\0\0" and record[at - 4:at] == bytes(4)]
+    assert head
+    return head
+
+
+def with_record(index, record, other):
+    """The payload of an index whose copy of the variant is another one."""
+    at = index.index(len(record).to_bytes(4, "little") + record)
+    assert at + 4 + len(record) == len(index)
+    return index[:at] + len(other).to_bytes(4, "little") + other
+
+
+CHANGES = {
+    "none": lambda r, at: r[:at + 2] + bytes(4) + r[at + 7:],
+    "two": lambda r, at: r[:at + 2] + b"\2\0\0\0" + r[at + 6:at + 7] * 2 + r[at + 7:],
+    "a thousand": lambda r, at: r[:at + 2] + (1000).to_bytes(4, "little") + r[at + 6:at + 7] * 1000 + r[at + 7:],
+    "a tuple": lambda r, at: r[:at] + b"\1" + r[at + 1:],
+    "of no type": lambda r, at: r[:at + 6] + b"\0" + r[at + 7:],
+}
+
+
+def result(folder):
+    qd.init(offline_cache_file_path=str(folder))
+    a = qd.ndarray(qd.f32, 4)
+    return make(RETURNS)(a, 0.5), a[3], qd._core.counters()["kernel_disk_hits"]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_variant_with_other_results(tmp_path, name):
+    """Results are read as the annotation says: a variant that returns something else is none."""
+    folder = tmp_path / "cache"
+    assert result(folder)[:2] == (0.5, 1.5)
+    hits = result(folder)[2]
+    assert result(folder)[2] == hits + 1
+    (index,), (variant,) = entries(folder, "x"), entries(folder, "v")
+    good, record = index.read_bytes(), variant.read_bytes()
+    for at in results_at(record[:-64]):
+        other = CHANGES[name](record[:-64], at)
+        index.write_bytes(sealed(good, with_record(good[:-64], record[:-64], other)))
+        variant.write_bytes(sealed(record, other))
+        hits = result(folder)
+        assert hits[:2] == (0.5, 1.5)
+        assert result(folder) == (0.5, 1.5, hits[2] + 1)  # repaired
+    qd.init()
