@@ -11,7 +11,8 @@
 #include <stdlib.h>
 
 /* The folder of a harness's seeds has its name (seeds.py). */
-#define FUZZ_ALL(X) X(entry) X(image) X(index) X(link) X(notes) X(record) X(reply)
+#define FUZZ_ALL(X) \
+    X(entry) X(image) X(index) X(link) X(notes) X(pack) X(record) X(reply)
 #define FUZZ_DECLARE(name) void fuzz_##name(const uint8_t *p, size_t n);
 FUZZ_ALL(FUZZ_DECLARE)
 

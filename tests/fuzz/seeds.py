@@ -59,14 +59,35 @@ for debug in (False, True):
     count(a, c)
 '''
 
+# For a pack: as small as can be.
+SMALL = """
+import ingot as qd
 
-def fill(cache, folder):
-    program = folder / "program.py"
-    program.write_text(PROGRAM)
+qd.init()
+
+@qd.kernel
+def one(x: qd.types.ndarray(qd.i32, ndim=1), n: qd.template()):
+    for i in x:
+        x[i] = n
+
+x = qd.ndarray(qd.i32, (3,))
+for n in (1, 2):
+    one(x, n)
+"""
+
+
+def run(folder, cache, *command):
     env = {**os.environ, "INGOT_CACHE_DIR": str(cache), "INGOT_CACHE_PATH": "", "INGOT_ARCH": "cpu"}
     for name in ("LD_PRELOAD", "INGOT_CACHE_REMOTE"):
         env.pop(name, None)
-    subprocess.run([sys.executable, "-B", program], env=env, check=True)
+    subprocess.run([sys.executable, "-B", *command], env=env, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def fill(folder, name, text):
+    """The cache directory after a program."""
+    (folder / f"{name}.py").write_text(text)
+    run(folder, folder / name, folder / f"{name}.py")
+    return folder / name
 
 
 def put(folder, name, data):
@@ -108,8 +129,10 @@ def main():
         return 77
     with tempfile.TemporaryDirectory(prefix="ingot-seeds-") as folder:
         folder = pathlib.Path(folder)
-        fill(folder / "cache", folder)
-        split(folder / "cache", out)
+        split(fill(folder, "program", PROGRAM), out)
+        cache = fill(folder, "small", SMALL)
+        run(folder, cache, "-m", "ingot", "cache", "seal", "--dir", cache, folder / "sealed")
+        put(out / "pack", "sealed", (folder / "sealed" / "ingot.pack").read_bytes())
     replies(out)
     return 0
 
