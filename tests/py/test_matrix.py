@@ -418,3 +418,38 @@ def test_refused_arguments():
     for bad in ([1, 2], 3, qd.Matrix([[1], [2], [3]]), "abc"):
         with pytest.raises(qd.IngotArgumentError):
             k(bad)
+
+
+# ---- constructors in kernels ------------------------------------------------------------------
+
+
+@qd.kernel
+def made(out: qd.types.ndarray()):
+    for _ in range(1):
+        qd.static_assert(qd.Vector.zero(qd.i64, 3).dtype == qd.i64)
+        qd.static_assert(qd.Vector([1, 2.5], dt=qd.i32).dtype == qd.i32)
+        qd.static_assert(qd.math.uvec2(1.9).dtype == qd.u32)
+        v = (qd.Vector.one(qd.f32, 2), qd.Vector.unit(2, 1), qd.Vector([1.75, 2], dt=qd.i32),
+             qd.math.ivec2(2.9, -2.9), vec3(1, qd.math.vec2(5, 6)).yz, qd.math.vec4(7).xw)
+        for k in qd.static(range(6)):
+            out[k, 0], out[k, 1] = v[k][0], v[k][1]
+        p, q = qd.Vector([1, 2]), qd.Vector([3.0, 4.0])
+        m = (qd.Matrix.zero(qd.i32, 2, 2), qd.Matrix.one(qd.i32, 2, 2), qd.Matrix.identity(qd.f32, 2),
+             qd.Matrix.diag(2, 5), qd.Matrix.rows([p, q]), qd.Matrix.cols([p, q]),
+             qd.math.mat2([[1, 2], [3, 4]]), qd.Matrix([[1, 2], [3, 4]]).cast(qd.f32) / 2)
+        for k in qd.static(range(8)):
+            for i, j in qd.static(qd.ndrange(2, 2)):
+                out[6 + 2 * k + i, j] = m[k][i, j]
+        w = qd.Vector([1, 0, 3])
+        out[22, 0], out[22, 1] = w.any(), w.all()
+        w.fill(2)
+        out[23, 0], out[23, 1] = w.all(), w.sum()
+
+
+def test_constructors():
+    out = np.zeros((24, 2))
+    made(out)
+    want = [[1, 1], [0, 1], [1, 2], [2, -2], [5, 6], [7, 7],
+            [0, 0], [0, 0], [1, 1], [1, 1], [1, 0], [0, 1], [5, 0], [0, 5],
+            [1, 2], [3, 4], [1, 3], [2, 4], [1, 2], [3, 4], [0.5, 1], [1.5, 2], [1, 0], [1, 6]]
+    assert out.tolist() == want
