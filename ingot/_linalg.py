@@ -147,9 +147,11 @@ def _svd(A):
     if static(n == 2):
         U[0, 1], U[1, 1] = -U[1, 0], U[0, 0]
     else:
-        # What rounding left of a column that is zero may point anywhere, along u as well.
+        # What rounding left of a column that is zero may point anywhere, along u as well; with
+        # fast math that is what this difference may be made of, so it is taken twice.
         u, b = U[:, 0], B[:, 1]
-        U[:, 1] = _unit(b - u.dot(b) * u, max(least, 0.5 * abs(b).max()), _across(u))
+        w = _unit(b - u.dot(b) * u, max(least, 0.5 * abs(b).max()), _across(u))
+        U[:, 1] = _unit(w - u.dot(w) * u, 0.5, _across(u))
         U[:, 2] = u.cross(U[:, 1])
     for k in static(range(n)):
         S[k] = U[:, k].dot(B[:, k])
