@@ -6,7 +6,8 @@
 
 The kernels are in a module of their own that is imported, so that Python's own compiler is
 not measured. Beside wall time: CPU time (user + system), page faults, peak memory, and, where
-strace is installed, files opened and bytes read.
+strace is installed, system calls, files opened and bytes read. "Ingot pack" starts from a layer that
+was sealed (`ingot cache seal`).
 """
 
 import os
@@ -76,24 +77,27 @@ def run(python, path, env):
 
 
 def counted(python, path, env):
-    """(files opened, bytes read) as strace sees them, or Nones."""
+    """(system calls, files opened, bytes read) as strace sees them, or Nones."""
     if not shutil.which("strace"):
-        return None, None
+        return None, None, None
     with tempfile.NamedTemporaryFile("r") as out:
-        subprocess.run(["strace", "-f", "-o", out.name, "-e", "trace=openat,open,read,pread64",
-                        python, str(path)], env=env, stdout=subprocess.DEVNULL, check=True,
-                       stderr=subprocess.DEVNULL)
-        opened = read = 0
+        subprocess.run(["strace", "-f", "-o", out.name, python, str(path)], env=env,
+                       stdout=subprocess.DEVNULL, check=True, stderr=subprocess.DEVNULL)
+        calls = opened = read = 0
         for line in out:
+            calls += 1
             call, _, result = line.rpartition(" = ")
+            name = call.partition("(")[0].split()[-1:]
+            if name not in (["open"], ["openat"], ["read"], ["pread64"]):
+                continue
             number = result.split()[0] if result.split() else "?"
             if not number.lstrip("-").isdigit() or int(number) < 0:
                 continue
-            if "open" in call.partition("(")[0]:
+            if "open" in name[0]:
                 opened += 1
             else:
                 read += int(number)
-    return opened, read
+    return calls, opened, read
 
 
 def measure(peer, kernels, repeat, folder):
@@ -109,20 +113,27 @@ def measure(peer, kernels, repeat, folder):
     env.update(INGOT_CACHE_DIR=str(cache), QD_OFFLINE_CACHE_FILE_PATH=str(cache),
                TI_OFFLINE_CACHE_FILE_PATH=str(cache), NUMBA_CACHE_DIR=str(cache))
     cold = run(peer["python"], path, env)
+    if peer.get("sealed"):
+        layer = place / "layer"
+        subprocess.run([peer["python"], "-m", "ingot", "cache", "seal", "--dir", str(cache), str(layer)],
+                       env=env, check=True, stdout=subprocess.DEVNULL)
+        env["INGOT_CACHE_PATH"] = str(layer)
     for _ in range(2):  # the reference publishes at exit, and some entries a process later
         run(peer["python"], path, env)
     warm = [run(peer["python"], path, env) for _ in range(repeat)]
-    opened, read = counted(peer["python"], path, env)
+    calls, opened, read = counted(peer["python"], path, env)
     return {
         "peer": peer["label"], "kernels": kernels, "cold_ms": cold[0] * 1e3,
         "warm_ms": min(w[0] for w in warm) * 1e3, "warm_cpu_ms": min(w[1] for w in warm) * 1e3,
-        "faults": min(w[2] for w in warm), "peak_mb": warm[0][3] / 1024, "opened": opened,
+        "calls": calls, "faults": min(w[2] for w in warm), "peak_mb": warm[0][3] / 1024, "opened": opened,
         "read_kb": None if read is None else read / 1024,
     }
 
 
 def peers_of(args):
-    yield {"label": "Ingot", "python": sys.executable, "module": "ingot", "init": ""}
+    ingot = {"python": sys.executable, "module": "ingot", "init": ""}
+    yield {"label": "Ingot", **ingot}
+    yield {"label": "Ingot pack", "sealed": True, **ingot}
     if args.quadrants_python:
         both = {"python": args.quadrants_python, "module": "quadrants",
                 "init": "arch=qd.cpu, log_level='error'"}
@@ -155,7 +166,7 @@ def main():
     columns = [
         ("peer", "", ""), ("kernels", "kernels", ""), ("cold_ms", "cold ms", ".0f"),
         ("warm_ms", "warm ms", ".1f"), ("warm_cpu_ms", "warm CPU ms", ".1f"),
-        ("opened", "files opened", ""), ("read_kb", "KB read", ".0f"),
+        ("calls", "system calls", ""), ("opened", "files opened", ""), ("read_kb", "KB read", ".0f"),
         ("faults", "page faults", ""), ("peak_mb", "peak MB", ".1f"),
     ]
     _peers.show("start: a whole process, best of several", columns, rows)
