@@ -15,7 +15,7 @@ from ingot import _core
 PACK = "ingot.pack"
 MANIFEST = "MANIFEST"
 # What a cache directory consists of: kinds of entries, their totals, and the two files above.
-OURS = {"i", "v", "x", "d", "a", "n", "total", PACK, MANIFEST}
+OURS = {"i", "v", "x", "d", "a", "n", "total", PACK, PACK + ".tmp", MANIFEST}
 
 
 def _refusal(target):

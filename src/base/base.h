@@ -267,6 +267,7 @@ size_t ing_os_page(void);
     X(HELPER_RETRIES, "helper_retries")                                               \
     X(STORE_PUBLISHED, "store_published")                                             \
     X(PACK_HITS, "pack_hits")             /* entries that a pack had */               \
+    X(PACKS_MADE, "packs_made")           /* of the layer that is written */          \
     X(STORE_BAD_ENTRY, "store_bad_entry") /* damaged: checksum, size, magic */        \
     X(STORE_FOREIGN, "store_foreign")     /* wrong owner or mode */                   \
     X(STORE_IO_ERRORS, "store_io_errors")                                             \

@@ -118,6 +118,10 @@ bool ing_engine_image_name(const ing_engine *g, ing_hash128 ir, uint32_t n,
 ing_store *ing_engine_begin(ing_engine *g);
 void ing_engine_end(ing_engine *g);
 
+/* Packs the layer that is written if that pays (store/pack.h); without the GIL, between begin
+ * and end. */
+void ing_engine_pack(ing_engine *g);
+
 /* Passes over `mod` (taken, also on failure), then an image per task: memory, store, or
  * helper + link + publish; tasks compile in parallel. Needs no GIL and holds no lock while
  * it waits for a helper. `label` names the kernel in

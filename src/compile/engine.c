@@ -490,6 +490,16 @@ void ing_engine_end(ing_engine *g) {
     pthread_mutex_unlock(&g->lock);
 }
 
+static ing_status write_pack(ing_store *from, int fd, const ing_pack_order *order,
+                             ing_err *e) {
+    ing_pack_report unread;
+    return ing_pack_write(from, fd, order, &unread, e);
+}
+
+void ing_engine_pack(ing_engine *g) {
+    if (g->store) (void)ing_store_repack(g->store, write_pack);
+}
+
 ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
                             ing_err *e) {
     memset(out, 0, sizeof *out);

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "gen/abi.h"
-#include "store/store.h"
+#include "store/pack.h"
 
 /* Links one ET_REL object (x86-64 or AArch64). `symbol_label` (may be NULL) names the entry
  * for people in the symbol table beside ING_ABI_ENTRY. ING_COMPILE when an undefined symbol
@@ -59,8 +59,8 @@ typedef struct ing_pack_report {
     uint32_t n_makers;
 } ing_pack_report;
 /* Writes the images, variants, indexes and aliases of the first layer to an empty file.
- * `fans` (NULL in a sealed layer): times of the directories of indexes, ING_PACK_FANS. */
-ing_status ing_pack_write(ing_store *from, int fd, const uint64_t *fans,
+ * `order` may be NULL: a sealed layer. */
+ing_status ing_pack_write(ing_store *from, int fd, const ing_pack_order *order,
                           ing_pack_report *report, ing_err *e);
 
 /* Importable symbols: name -> address; NULL when not importable. libc/libm/compiler-runtime

@@ -8,7 +8,6 @@
  * A file is checked through the mapping that becomes the image, so that what was checked
  * is what runs; map and fill then use every number of the plan as it stands. */
 #include "image/image_int.h"
-#include "store/pack.h"
 
 #include <errno.h>
 #include <string.h>

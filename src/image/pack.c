@@ -10,7 +10,6 @@
  *
  * One entry is in memory at a time. Same entries, same bytes. */
 #include "image/image_int.h"
-#include "store/pack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -267,7 +266,8 @@ static void drop_lost(writing *w) {
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static ing_status put_index(writing *w, const uint64_t *fans) {
+static ing_status put_index(writing *w, const ing_pack_order *order) {
+    bool fans = order && order->has_fans;
     ing_bytes b;
     ing_bytes_init(&b);
     for (uint32_t i = 0; i < w->items.len; i++) {
@@ -275,12 +275,14 @@ static ing_status put_index(writing *w, const uint64_t *fans) {
         ing_pack_put_record(record, &w->items.at[i]);
         ing_bytes_put(&b, record, sizeof record);
     }
-    for (uint32_t i = 0; fans && i < ING_PACK_FANS; i++) ing_bytes_u64(&b, fans[i]);
+    for (uint32_t i = 0; fans && i < ING_PACK_FANS; i++)
+        ing_bytes_u64(&b, order->fans[i]);
     ing_status s =
         b.failed ? ing_fail(w->e, ING_MEMORY, "no memory for a pack") : ING_OK;
     if (s == ING_OK) s = pad(w, 8);
     w->head.n = w->items.len;
     w->head.n_fans = fans ? ING_PACK_FANS : 0;
+    w->head.seen = order ? order->seen : 0;
     w->head.index = w->at;
     w->head.index_sum = ing_hash(b.at ? b.at : (const uint8_t *)"", b.len);
     if (s == ING_OK && b.len) s = put(w, b.at, b.len);
@@ -373,7 +375,7 @@ static ing_status finish(writing *w) {
     return ING_OK;
 }
 
-static ing_status write_all(writing *w, const uint64_t *fans) {
+static ing_status write_all(writing *w, const ing_pack_order *order) {
     static const uint8_t zeros[ING_PACK_ALIGN];
     uint32_t n = 0;
     ING_TRY(collect(w));
@@ -394,14 +396,14 @@ static ing_status write_all(writing *w, const uint64_t *fans) {
     uint64_t rest = w->at;
     ING_TRY(put_entries(w, false, &n));
     drop_lost(w);
-    ING_TRY(put_index(w, fans));
+    ING_TRY(put_index(w, order));
     w->sec[SEC_ENTRIES] = section_here(w, 7, SHT_PROGBITS, w->at - rest, 8);
     w->sec[SEC_ENTRIES].sh_offset = rest;
     ING_TRY(put_sections(w));
     return finish(w);
 }
 
-ing_status ing_pack_write(ing_store *from, int fd, const uint64_t *fans,
+ing_status ing_pack_write(ing_store *from, int fd, const ing_pack_order *order,
                           ing_pack_report *report, ing_err *e) {
     writing w = {.from = from, .fd = fd, .e = e, .report = report};
     const Elf64_Sym none = {0};
@@ -411,7 +413,7 @@ ing_status ing_pack_write(ing_store *from, int fd, const uint64_t *fans,
     ing_bytes_init(&w.strtab);
     ing_bytes_put(&w.symtab, &none, sizeof none);
     ing_bytes_put(&w.strtab, "", 1);
-    ing_status s = write_all(&w, fans);
+    ing_status s = write_all(&w, order);
     ing_bytes_fini(&w.symtab);
     ing_bytes_fini(&w.strtab);
     ing_vec_fini(&w.items);

@@ -481,6 +481,10 @@ ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
     ing_status s = ING_OK;
     if (record_of(v, &r)) s = publish(k, store, &r, v, address, key, e);
     ing_record_fini(&r);
+    if (ing_store_wants_pack(store)) {
+        Py_BEGIN_ALLOW_THREADS ing_engine_pack(k->st->host->engine);
+        Py_END_ALLOW_THREADS
+    }
     disk_end(k->st);
     return s;
 }

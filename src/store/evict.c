@@ -90,6 +90,8 @@ static bool drop(const ing_store *s, ing_entry_kind kind, ing_hash128 key) {
 static ing_store_totals evict(sweep *w, ing_store_totals bounds) {
     ing_store_totals left = w->found, goal = nine_tenths(bounds);
     if (!above(left, bounds)) return left;
+    if (w->kind == ING_ENTRY_IMAGE) left.bytes -= ing_packed_drop(w->s);
+    if (!above(left, bounds)) return left;
     qsort(w->items.at, w->items.len, sizeof *w->items.at, by_use);
     for (uint32_t i = 0; i < w->items.len && above(left, goal); i++) {
         const swept_item *x = &w->items.at[i];
@@ -123,6 +125,7 @@ static void walk(sweep *w, ing_entry_kind group) {
         ing_store_scan(w->s, k, sweep_one, w);
     }
     w->kind = group;
+    if (group == ING_ENTRY_IMAGE) w->found.bytes += ing_packed_bytes(w->s);
 }
 
 ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals bounds,
@@ -137,6 +140,7 @@ ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals b
         return ING_DECLINED;
     }
     bool known = ing_total_read(fd, kind, &before);
+    ing_packed_tidy(s);
     walk(&w, ing_store_group(kind));
     ing_store_totals left = evict(&w, bounds);
     write_back(fd, &w, left, known, before.now);
@@ -221,8 +225,10 @@ ing_status ing_store_put_within(ing_store *s, ing_entry_kind kind, ing_hash128 k
         return put;
     }
     int64_t more = (int64_t)size - (int64_t)(old < INT64_MAX ? old : 0);
-    if (ing_total_end(s, kind, total, replaced ? 0 : 1, more, &now) &&
-        (above(now.now, bounds) || is_due(now.swept)))
+    bool known = ing_total_end(s, kind, total, replaced ? 0 : 1, more, &now);
+    if (known && kind != ING_ENTRY_VALUE)
+        __atomic_store_n(&s->entries, now.now.entries, __ATOMIC_RELAXED);
+    if (known && (above(now.now, bounds) || is_due(now.swept)))
         ing_store_sweep(s, kind, bounds, NULL);
     return ING_OK;
 }

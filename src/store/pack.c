@@ -73,6 +73,7 @@ void ing_pack_put_tail(uint8_t out[ING_PACK_TAIL], const ing_pack_head *head) {
     ing_store_put64(out + 48, head->size);
     put128(out + 56, head->index_sum);
     put128(out + 72, head->whole_sum);
+    ing_store_put64(out + 88, head->seen);
     put128(out + TAIL_SUMMED, ing_hash(out, TAIL_SUMMED));
 }
 
@@ -85,6 +86,7 @@ static bool get_tail(const uint8_t *p, ing_pack_head *head) {
                             .code_size = ing_store_get64(p + 24),
                             .index = ing_store_get64(p + 32),
                             .size = ing_store_get64(p + 48),
+                            .seen = ing_store_get64(p + 88),
                             .index_sum = get128(p + 56),
                             .whole_sum = get128(p + 72)};
     ing_pack_put_tail(same, head);

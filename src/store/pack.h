@@ -17,7 +17,8 @@
  *           40  4  number of fans      44  4  zero       48  8  size of the file
  *           56 16  checksum of index and fans
  *           72 16  checksum of [ING_PACK_ALIGN, tail), then [0, ING_PACK_ALIGN)
- *           88 24  zero               112 16  checksum of tail [0, 112)
+ *           88  8  entries that the directory had, of all kinds    96 16  zero
+ *          112 16  checksum of tail [0, 112)
  *
  * An entry is its payload and its trailer of 64 bytes, as in a file of its own. Opening
  * checks tail and index; each entry is checked when it is taken; the checksum of the
@@ -44,6 +45,8 @@ enum {
 typedef struct ing_pack_head {
     uint32_t n, n_fans;
     uint64_t code, code_size, index, size;
+    uint64_t
+        seen; /* entries that the directory had, for who makes the next (repack.c) */
     ing_hash128 index_sum, whole_sum;
 } ing_pack_head;
 
@@ -89,6 +92,20 @@ typedef struct ing_pack_code {
     uint64_t at; /* in the file */
 } ing_pack_code;
 ing_pack_code *ing_pack_code_of(ing_pack *p);
+
+/* ---- packing the layer that is written (repack.c) ------------------------------------------- */
+
+typedef struct ing_pack_order { /* what goes into a pack beside the entries */
+    uint64_t fans[ING_PACK_FANS];
+    bool has_fans; /* not in a sealed layer */
+    uint64_t seen;
+} ing_pack_order;
+typedef ing_status ing_pack_writer(ing_store *from, int fd, const ing_pack_order *order,
+                                   ing_err *e);
+/* Whether so much was published since the last pack that another pays. Cheap. */
+bool ing_store_wants_pack(const ing_store *s);
+/* ING_DECLINED: none was made; it is not wanted again soon. */
+ing_status ing_store_repack(ing_store *s, ing_pack_writer *write);
 
 /* ---- for the writer ---------------------------------------------------------------------- */
 

@@ -23,6 +23,8 @@ void ing_packed_open(ing_store *s) {
     ing_err_init(&why);
     if (ing_pack_open_file(fd, size, &s->pack, &why) != ING_OK)
         ing_store_count(s, ING_COUNT_STORE_BAD_ENTRY);
+    else
+        s->seen = ing_pack_head_of(s->pack)->seen;
     ing_err_fini(&why);
 }
 

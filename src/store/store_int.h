@@ -23,6 +23,8 @@ struct ing_store {
     bool sealed;      /* has a manifest: the pack is all there is, and read-only */
     bool quiet;       /* a look of a tool is no use: times of last use stay */
     ing_pack *pack;   /* NULL: none of use */
+    uint64_t entries; /* atomic: in all, as the last put saw it */
+    uint64_t seen;    /* atomic: of those, when the pack was made */
     ing_store *below; /* the next layer, owned; only readers go there */
     ing_store_remote remote; /* of the first layer; all NULL: none */
     ing_store_totals bounds; /* of what is put; 0 = no bound */
@@ -115,6 +117,14 @@ ing_status ing_packed_get(const ing_store *s, ing_entry_kind kind, ing_hash128 k
                           ing_entry *out);
 ing_status ing_packed_read(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
                            ing_bytes *out);
+
+/* ---- repack.c -------------------------------------------------------------------------------- */
+
+/* What the pack takes of the bounds; removing it gives that back. 0: there is none. */
+uint64_t ing_packed_bytes(const ing_store *s);
+uint64_t ing_packed_drop(const ing_store *s);
+/* Under the lock of the sweep: removes what a packer that died left. */
+void ing_packed_tidy(const ing_store *s);
 
 /* ---- total.c: the counters file of a group of kinds and its two locks ----------------------- */
 

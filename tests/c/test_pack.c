@@ -105,7 +105,8 @@ static void fill(fixture *f) {
     ing_bytes_fini(&imports);
 }
 
-static ing_pack_report write_pack(fixture *f, const char *path, const uint64_t *fans) {
+static ing_pack_report write_pack(fixture *f, const char *path,
+                                  const ing_pack_order *fans) {
     ing_pack_report report;
     ing_err e;
     ing_err_init(&e);
@@ -446,6 +447,128 @@ static void test_root_rule(fixture *from) {
     end(&f);
 }
 
+/* ---- packing what is written ----------------------------------------------------------------- */
+
+static ing_status write_ordered(ing_store *from, int fd, const ing_pack_order *order,
+                                ing_err *e) {
+    ing_pack_report report;
+    return ing_pack_write(from, fd, order, &report, e);
+}
+
+static ing_status write_nothing(ing_store *from, int fd, const ing_pack_order *order,
+                                ing_err *e) {
+    (void)from, (void)order;
+    CHECK(ing_os_write_all(fd, "half", 4)); /* the disk is full */
+    return ing_fail(e, ING_OS, "no space");
+}
+
+static ing_hash128 many_key(uint32_t i) {
+    return (ing_hash128){i, (uint64_t)i << 56 | 7};
+}
+
+/* As if nothing had been written for an hour. */
+static void settle(const fixture *f) {
+    for (unsigned i = 0; i < 256; i++) {
+        char path[256];
+        struct timespec t[2] = {{.tv_sec = 1600000000, .tv_nsec = 5},
+                                {.tv_sec = 1600000000, .tv_nsec = 5}};
+        snprintf(path, sizeof path, "%s/x/%02x", f->dir, i);
+        (void)utimensat(AT_FDCWD, path, t, 0);
+    }
+}
+
+static void put_many(fixture *f, uint32_t from, uint32_t n) {
+    for (uint32_t i = from; i < from + n; i++)
+        CHECK(ing_store_put(f->s, i % 2 ? ING_ENTRY_INDEX : ING_ENTRY_VARIANT,
+                            many_key(i), &i, sizeof i) == ING_OK);
+}
+
+/* The entry's number, and whether a pack had it. */
+static uint32_t number(fixture *f, uint32_t i, bool *packed) {
+    uint32_t v = UINT32_MAX;
+    ing_bytes b;
+    ing_bytes_init(&b);
+    uint64_t before = f->n.at[ING_COUNT_PACK_HITS];
+    if (ing_store_read_layer(f->s, 0, i % 2 ? ING_ENTRY_INDEX : ING_ENTRY_VARIANT,
+                             many_key(i), &b) == ING_OK &&
+        b.len == sizeof v)
+        memcpy(&v, b.at, sizeof v);
+    ing_bytes_fini(&b);
+    *packed = f->n.at[ING_COUNT_PACK_HITS] > before;
+    return v;
+}
+
+static void path_in(const fixture *f, const char *name, char out[256]) {
+    snprintf(out, 256, "%s/%s", f->dir, name);
+}
+
+static void test_repack(void) {
+    fixture f;
+    bool packed;
+    char path[256];
+    uint32_t fresh = 77777;
+    begin(&f, "repack");
+    path_in(&f, ING_PACK_NAME, path);
+    put_many(&f, 0, 127);
+    CHECK(!ing_store_wants_pack(f.s)); /* too few */
+    CHECK(ing_store_repack(f.s, write_ordered) == ING_DECLINED &&
+          access(path, F_OK) != 0);
+    put_many(&f, 127, 73);
+    settle(&f);
+    CHECK(ing_store_wants_pack(f.s));
+    CHECK(ing_store_repack(f.s, write_nothing) == ING_DECLINED &&
+          access(path, F_OK) != 0);
+    CHECK(!ing_store_wants_pack(f.s)); /* not tried again at once */
+    reopen(&f);
+    put_many(&f, 200, 1); /* its directory has just changed */
+    CHECK(ing_store_wants_pack(f.s) && ing_store_repack(f.s, write_ordered) == ING_OK);
+    CHECK(f.n.at[ING_COUNT_PACKS_MADE] == 1 && !ing_store_wants_pack(f.s));
+    CHECK(ing_store_repack(f.s, write_ordered) == ING_DECLINED); /* it has not grown */
+    ing_store_totals t;
+    struct stat st;
+    CHECK(stat(path, &st) == 0 &&
+          ing_store_totals_get(f.s, ING_ENTRY_IMAGE, &t) == ING_OK);
+    CHECK(t.entries == 201 && t.bytes == 201 * 68 + (uint64_t)st.st_size);
+    reopen(&f);
+    for (uint32_t i = 0; i <= 200; i++) CHECK(number(&f, i, &packed) == i && packed);
+    /* Of indexes that changed the file counts, of those that went nothing is left. */
+    CHECK(ing_store_put(f.s, ING_ENTRY_INDEX, many_key(51), &fresh, 4) == ING_OK);
+    CHECK(number(&f, 51, &packed) == fresh && !packed);
+    CHECK(ing_store_remove(f.s, ING_ENTRY_INDEX, many_key(53)));
+    CHECK(number(&f, 53, &packed) == UINT32_MAX);
+    CHECK(number(&f, 55, &packed) == 55 && packed);
+    /* An entry that is gone is in the next pack no more. */
+    CHECK(ing_store_remove(f.s, ING_ENTRY_VARIANT, many_key(2)));
+    CHECK(number(&f, 2, &packed) == 2 && packed);
+    put_many(&f, 201, 50);
+    put_many(&f, 1000, 80);
+    CHECK(ing_store_wants_pack(f.s) && ing_store_repack(f.s, write_ordered) == ING_OK);
+    reopen(&f);
+    CHECK(number(&f, 2, &packed) == UINT32_MAX);
+    CHECK(number(&f, 51, &packed) == fresh && !packed); /* too young to be believed */
+    CHECK(number(&f, 4, &packed) == 4 && packed);
+    /* The sweep gives the pack up first. */
+    ing_store_totals removed;
+    CHECK(ing_store_sweep(f.s, ING_ENTRY_IMAGE, (ing_store_totals){0, 330 * 68},
+                          &removed) == ING_OK);
+    CHECK(removed.entries == 0 && removed.bytes > 0 && access(path, F_OK) != 0);
+    end(&f);
+}
+
+static void test_repack_bounds(void) {
+    fixture f;
+    char path[256];
+    begin(&f, "bounds");
+    path_in(&f, ING_PACK_NAME, path);
+    ing_store_set_bounds(f.s, (ing_store_totals){1000, 300 * 68});
+    put_many(&f, 0, 200);
+    CHECK(ing_store_wants_pack(f.s)); /* there is no room for both */
+    CHECK(ing_store_repack(f.s, write_ordered) == ING_DECLINED &&
+          access(path, F_OK) != 0);
+    CHECK(!ing_store_wants_pack(f.s));
+    end(&f);
+}
+
 static int remove_one(const char *path, const struct stat *st, int kind,
                       struct FTW *ftw) {
     (void)st, (void)kind, (void)ftw;
@@ -469,6 +592,8 @@ int main(void) {
     test_noexec(&f);
     test_damaged_layer(&f);
     test_root_rule(&f);
+    test_repack();
+    test_repack_bounds();
     end(&f);
     nftw(make_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return CHECK_DONE();

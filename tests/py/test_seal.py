@@ -244,11 +244,13 @@ def test_a_damaged_pack_is_a_miss(sealed, kernels, tmp_path):
 def test_objdump_and_nm_read_the_pack(sealed):
     _, layer = sealed
     pack = str(layer / "ingot.pack")
-    names = subprocess.run(["nm", pack], capture_output=True, text=True, check=True).stdout
-    assert {"plain", "curve", "spin"} <= {x.split()[-1] for x in names.splitlines()}
-    code = subprocess.run(["objdump", "-d", "--disassemble=curve", pack], capture_output=True,
-                          text=True, check=True).stdout
-    assert "<curve>:" in code and re.search(r"\b(call|jmp)\b", code) and "(bad)" not in code
+    out = subprocess.run(["nm", "-S", pack], capture_output=True, text=True, check=True).stdout
+    symbols = {x.split()[-1]: [int(n, 16) for n in x.split()[:2]] for x in out.splitlines()}
+    assert {"plain", "curve", "spin"} <= set(symbols)
+    start, size = symbols["curve"]
+    code = subprocess.run(["objdump", "-d", f"--start-address={start}", f"--stop-address={start + size}",
+                           pack], capture_output=True, text=True, check=True).stdout
+    assert "<curve>:" in code and re.search(r"\b(call|jmp|ret)\b", code) and "(bad)" not in code
 
 
 @needs("gdb")
