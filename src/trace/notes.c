@@ -47,8 +47,10 @@ static ing_status copy_questions(ing_notes *to, ing_note *note, const ing_paths 
         ing_path path = ing_path_copy(paths, q->path, &to->paths);
         uint32_t atom = ing_atoms_add(&to->words, words[i], strlen(words[i]));
         if (!path || atom == UINT32_MAX ||
-            !ing_trace_add(&note->trace, path, (ing_ask)q->ask, q->answer) ||
-            !ing_vec_push(&note->words, atom))
+            !ing_trace_add(&note->trace, path, (ing_ask)q->ask, q->answer))
+            return ING_MEMORY;
+        /* A file may ask the same twice; a trace does not. */
+        if (note->trace.list.len > note->words.len && !ing_vec_push(&note->words, atom))
             return ING_MEMORY;
     }
     if (n < trace->list.len) note->cut = true;
