@@ -5,6 +5,8 @@
 #include "fuzz.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,12 +61,31 @@ static void free_corpus(corpus *c) {
     for (size_t i = 0; i < c->n; i++) free(c->seeds[i].at);
 }
 
+/* What is being tried: a finding leaves it behind, for fuzz_NAME of `make fuzz` to take. */
+static struct {
+    const char *name;
+    const uint8_t *at;
+    size_t n;
+} current;
+
+/* Sanitizers and FUZZ_CHECK end by abort. */
+static void keep_finding(int sig) {
+    static const char path[] = "/tmp/ingot-fuzz-found";
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0 && write(fd, current.at, current.n) == (ssize_t)current.n)
+        dprintf(2, "%s: the input is in %s\n", current.name, path);
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
 /* An exact copy on the heap, so that ASan sees the first byte past the end. */
 static void try_copy(void (*harness)(const uint8_t *, size_t), const uint8_t *p,
                      size_t n) {
     uint8_t *copy = malloc(n ? n : 1);
     FUZZ_CHECK(copy);
     if (n) memcpy(copy, p, n);
+    current.at = copy;
+    current.n = n;
     harness(copy, n);
     free(copy);
 }
@@ -113,6 +134,7 @@ static void replay(const char *name, void (*harness)(const uint8_t *, size_t),
     char path[PATH_ROOM];
     uint64_t state = 0x9e3779b97f4a7c15;
     snprintf(path, sizeof path, "%s/%s", folder, name);
+    current.name = name;
     read_corpus(path, &c);
     FUZZ_CHECK(c.n > 0);
     for (size_t i = 0; i < c.n; i++) try_copy(harness, c.seeds[i].at, c.seeds[i].n);
@@ -171,6 +193,7 @@ int main(void) {
         note_not_run("mutations of real entries: ingot and llvmlite are not installed");
     } else {
         FUZZ_CHECK(status == 0);
+        signal(SIGABRT, keep_finding);
 #define FUZZ_REPLAY(name) replay(#name, fuzz_##name, folder, rounds);
         FUZZ_ALL(FUZZ_REPLAY)
     }
