@@ -183,3 +183,18 @@ def test_levels_share_a_directory_and_never_an_image(tmp_path, program):
     for level in ({}, {"INGOT_CPU_LEVEL": "x86-64-v2"}):
         warm, _ = program([one], **level)
         assert (warm["image_compiles"], warm["kernel_disk_hits"]) == (0, 1)
+
+
+def test_an_image_of_a_higher_level_is_never_run(tmp_path, program):
+    """Not even under the name of one for this machine: the entry says what it is for."""
+    high, low = tmp_path / "high", tmp_path / "low"
+    program([high])
+    program([low], INGOT_CPU_LEVEL="x86-64-v2")
+    (its,), (ours,) = (list((d / "i").rglob("?" * 32)) for d in (high, low))
+    assert its.name != ours.name
+    ours.write_bytes(its.read_bytes())
+    forged, said = program([low], INGOT_CPU_LEVEL="x86-64-v2")
+    assert forged["image_compiles"] == 1 and forged["store_bad_entry"] >= 1 and said == []
+    shutil.copytree(high, low, dirs_exist_ok=True)
+    warm, _ = program([low], INGOT_CPU_LEVEL="x86-64-v2")
+    assert (warm["image_compiles"], warm["kernel_disk_hits"]) == (0, 1)
