@@ -298,6 +298,7 @@ enum { LONG_BLOCK = 4096 };
 static const char *float_flags(const ing_gen *g, const ing_gen_frame *f) {
     if (!g->o->fast_math) return "";
     bool chains = g->f->extra.at[f->block] > LONG_BLOCK && g->o->opt_level < 3;
+    chains |= (ing_gen_inst(g, f->inst)->flags & ING_IR_ORDERED) != 0;
     return chains ? "nsz contract " : "reassoc nsz contract ";
 }
 

@@ -120,6 +120,7 @@ enum {
     ING_IR_NSW = 4,      /* ADD/SUB/MUL: a counter, or used only by a subscript (R22) */
     ING_IR_PRIVATE = 8,  /* ATOMIC: private target or serial code: a plain update */
     ING_IR_VOLATILE = 16, /* LOAD: made each time, whatever was read before */
+    ING_IR_ORDERED = 32,  /* LOOP: floats in it are added up in the order of the text */
 };
 
 typedef struct ing_ir_inst {

@@ -1,0 +1,56 @@
+/* Between lanes.c (where lanes pay) and lanes_emit.c (writing them) only.
+ *
+ * In a parallel loop around a serial one, as in a product of matrices,
+ *
+ *   loop parallel c = from, to
+ *     pre(c)
+ *     loop k = a, b
+ *       body(k, c)          reads b[k, c]: another line of memory for each k
+ *     post(c)
+ *
+ * the serial loop walks down a column, and no compiler vectorises the other one. So a number
+ * of columns go down side by side, each in a lane of its own:
+ *
+ *   loop parallel block = 0, (to - from) / L
+ *     loop lane = 0, L:  pre(from + block * L + lane)
+ *     loop k = a, b
+ *       loop lane = 0, L:  body(k, from + block * L + lane)
+ *     loop lane = 0, L:  post(from + block * L + lane)
+ *
+ * and the rest, fewer than L, likewise with a trip count that is not known. A local of the
+ * body becomes an array with an element for each lane; so does what pre loads and the others
+ * use. What pre computes is computed again.
+ *
+ * Rules
+ *  L1 the loops hold nothing but arithmetic, loads, stores and scalar locals; the bounds of
+ *     the serial loop are the same for all columns.
+ *  L2 it pays: what the serial loop touches is either the same for all columns or a
+ *     neighbour in the next one, and for some of it the next k is another row.
+ *  L3 each column does what it did, in that order (ING_IR_ORDERED), so neither L nor where a
+ *     piece begins changes a result (R23). */
+#ifndef ING_PASS_LANES_H
+#define ING_PASS_LANES_H
+
+#include "pass/pass_int.h"
+
+/* 8 registers of 8 floats: enough sums under way to hide that each takes 4 cycles. */
+enum { ING_LANES = 64 };
+
+typedef struct ing_lanes {
+    ing_ir_mod *m;
+    uint32_t func;
+    const ing_ir_func *f;
+    uint32_t loop, inner; /* the parallel loop and the serial one in it */
+    /* Per instruction: */
+    uint8_t *varies; /* not the same in all iterations of the parallel loop */
+    uint8_t *needed; /* of pre: used by the serial loop or by post */
+} ing_lanes;
+
+static inline bool ing_lanes_pure(const ing_ir_inst *i) {
+    return ing_op_get((ing_op)i->op)->flags & ING_OPF_P;
+}
+
+/* Rewrites the function. False: no memory. */
+bool ing_lanes_emit(ing_lanes *l);
+
+#endif

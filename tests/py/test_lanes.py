@@ -1,0 +1,89 @@
+"""Columns that go through a serial loop side by side: every width, every piece, the same bits
+as one by one (src/pass/lanes.h)."""
+
+import numpy as np
+import pytest
+
+import ingot as qd
+
+F2, F1, I2 = qd.types.ndarray(ndim=2), qd.types.ndarray(ndim=1), qd.types.ndarray(qd.i32, 2)
+
+
+@qd.kernel
+def matmul(a: F2, b: F2, c: F2):
+    for i, j in qd.ndrange(a.shape[0], b.shape[1]):
+        t = a[0, 0] * 0.0
+        for k in range(a.shape[1]):
+            t += a[i, k] * b[k, j]
+        c[i, j] = t
+
+
+@qd.kernel
+def columns(x: F2, y: F1, first: qd.i32):
+    """Locals, loads and sums before the serial loop, inside and after it."""
+    for j in range(1, y.shape[0]):
+        scale = y[j] + 1.0
+        top, low = scale, x[0, j - 1]
+        for k in range(first, x.shape[0]):
+            v = x[k, j] - low
+            last = v
+            last *= scale
+            top = max(top, last)
+            low = v + x[k, 0] * 0.5
+        y[j] = top * scale + low
+
+
+@qd.kernel
+def whole(x: I2, y: I2):
+    for i, j in y:
+        h = i
+        for k in range(x.shape[0]):
+            h = h * 31 + x[k, j] ^ k
+        y[i, j] = h
+
+
+SHAPES = [(1, 1, 1), (2, 3, 63), (3, 5, 64), (1, 40, 65), (5, 2, 1), (7, 0, 9), (3, 70, 200),
+          (130, 33, 129)]
+
+
+def run(arch, shape, dtype, **options):
+    qd.init(arch=arch, default_fp=qd.f32 if dtype == np.float32 else qd.f64, **options)
+    n, m, w = shape
+    rng = np.random.default_rng(n * 1000 + w)
+    a, b = rng.standard_normal((n, m)).astype(dtype), rng.standard_normal((m, w)).astype(dtype)
+    c, y = np.zeros((n, w), dtype), rng.standard_normal(w).astype(dtype)
+    whole_in = rng.integers(-9, 9, (m, w), dtype=np.int32)
+    whole_out = np.zeros((n, w), np.int32)
+    if m:
+        matmul(a, b, c)
+        columns(b, y, 1)
+    whole(whole_in, whole_out)
+    return a, b, c, y, whole_out
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_same_as_one_by_one(shape, dtype):
+    got = run(qd.cpu, shape, dtype, fast_math=False)
+    want = run(qd.interp, shape, dtype, fast_math=False)
+    for x, y in zip(got, want):
+        assert np.array_equal(x, y)
+    np.testing.assert_allclose(got[2], got[0] @ got[1], atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_change_nothing(dtype):
+    """R23: where a piece begins and how many lanes it leaves does not matter."""
+    shape = (61, 300, 333)
+    want = run(qd.cpu, shape, dtype, cpu_max_num_threads=1)
+    for threads in (2, 3, 2, 5):
+        for x, y in zip(run(qd.cpu, shape, dtype, cpu_max_num_threads=threads), want):
+            assert np.array_equal(x, y)
+    qd.init(arch=qd.cpu)
+    a, b = want[0], want[1]
+    one = np.zeros((61, 333), dtype)
+    for j in range(333):  # each column by itself
+        c = np.zeros((61, 1), dtype)
+        matmul(a, np.ascontiguousarray(b[:, j : j + 1]), c)
+        one[:, j] = c[:, 0]
+    assert np.array_equal(one, want[2])
