@@ -47,12 +47,23 @@ static bool same_everywhere(const demoter *d, uint32_t id) {
     return !d->inside[id] || at(d, id)->op == ING_OP_CONST;
 }
 
-/* The index without what is added to it. Indices are cast between widths that hold them. */
+/* Does the cast keep different integers different? Of the widths that it narrows to, only
+ * 32 bits hold an index, and only that of an axis: a loop may be longer. */
+static bool keeps_apart(const demoter *d, const ing_ir_inst *cast) {
+    const ing_ir_inst *of = at(d, cast->a);
+    ing_dtype from = (ing_dtype)of->type, to = (ing_dtype)cast->type;
+    if (!ing_dtype_is_int(from) || !ing_dtype_is_int(to)) return false;
+    bool axis = of->op == ING_OP_REM || of->op == ING_OP_DIV;
+    uint32_t bits = ing_dtype_bits(to);
+    return bits >= ing_dtype_bits(from) || (bits == 32 && axis);
+}
+
+/* The index without what is added to it. */
 static uint32_t bare(const demoter *d, uint32_t id) {
     for (uint32_t steps = 0; steps < 8; steps++) {
         const ing_ir_inst *i = at(d, id);
         bool sum = i->op == ING_OP_ADD || i->op == ING_OP_SUB;
-        if (i->op == ING_OP_CAST && ing_dtype_is_int((ing_dtype)at(d, i->a)->type))
+        if (i->op == ING_OP_CAST && keeps_apart(d, i))
             id = i->a;
         else if (sum && same_everywhere(d, i->b))
             id = i->a;

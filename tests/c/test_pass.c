@@ -17,9 +17,12 @@ static char *text_of(const ing_ir_mod *m) {
     return ing_bytes_take(&b);
 }
 
-static ing_status run(const char *text, size_t n, const char *pass, ing_ir_mod **m,
+/* `with` is its name, or "all", and maybe " overlap": for arrays that share memory. */
+static ing_status run(const char *text, size_t n, const char *with, ing_ir_mod **m,
                       ing_err *e) {
-    ing_pass_options o = {0};
+    ing_pass_options o = {.overlap = strstr(with, " overlap") != NULL};
+    char pass[32] = "";
+    sscanf(with, "%31s", pass);
     ing_status s = ing_ir_parse(text, n, m, e);
     if (s != ING_OK) return s;
     if (strcmp(pass, "all") == 0) return ing_pass_run(*m, &o, e);
@@ -48,7 +51,7 @@ static void check_file(const char *path) {
     const char *text = b.at ? (const char *)b.at : "";
     const char *mid = strstr(text, divider);
     size_t head = mid ? (size_t)(mid - text) : b.len;
-    CHECK(sscanf(text, "; pass: %31s", pass) == 1);
+    CHECK(sscanf(text, "; pass: %31[a-z ]", pass) == 1);
     ing_status s = run(text, head, pass, &m, &e);
     CHECK(s == ING_OK);
     if (s == ING_OK) {

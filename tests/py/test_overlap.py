@@ -185,3 +185,18 @@ def test_sums_at_every_number_of_threads(target):
             s = np.zeros(1, "i4")
             assert launches(one_kind, x, s, s) == 1
             assert s[0] == x.sum() - n
+
+
+@qd.kernel
+def narrow(a: Array(qd.i32, 1), n: qd.i32):
+    for i in range(n):
+        a[qd.cast(i, qd.u8)] += 1
+
+
+def test_iterations_that_meet(target):
+    """An index that is cut to 8 bits names each element many times."""
+    qd.init(cpu_max_num_threads=2)
+    n = 1 << (24 if target == "native" else 12)
+    a = np.zeros(256, "i4")
+    narrow(a, n)
+    assert (a == n // 256).all()
