@@ -91,7 +91,7 @@ static void test_files(const char *folder) {
 /* ---- lost memory ------------------------------------------------------------------------------ */
 
 static const char program[] =
-    "arg 0 array<f32, 1>\narg 1 i32\nret 0 i32\n"
+    "arg 0 array<f32, 1>\narg 1 i32\narg 2 array<f32, 1>\nret 0 i32\n"
     "kernel @0 \"k\" {\n"
     "%a = array array<f32, 1> 0\n%n = dim i32 %a, 0\n%zero = const i32 0\n"
     "%x = alloca ref<i32>\n%m = arg i32 1\nstore %x, %m\n%y = alloca ref<f32>\n"
@@ -101,7 +101,9 @@ static const char program[] =
     "  store %p, %s\n}\n"
     "%c = lt %m, %zero\nif %c {\n  return\n}\n"
     "%j = loop parallel i32 %zero, %n {\n"
-    "  %p2 = elem ref<f32> %a, [%j]\n  %r = call f32 @1, [%one]\n  store %p2, %r\n}\n"
+    "  %p2 = elem ref<f32> %a, [%j]\n  %r = call f32 @1, [%one]\n  store %p2, %r\n"
+    "  %t = array array<f32, 1> 2\n  %p3 = elem ref<f32> %t, [%zero]\n"
+    "  %o2 = atomic f32 %p3, %r, add\n}\n"
     "%v = load i32 %x\nset_ret 0, %v\n}\n"
     "func @1 (f32) f32 {\n%q = param f32 0\n%z = add %q, %q\nreturn %z\n}\n";
 
@@ -182,6 +184,35 @@ static void test_long_chain(void) {
     ing_bytes_fini(&b);
 }
 
+/* Sums beside so many arrays that not all pairs can be compared at a launch: what is left
+ * stays atomic. */
+static void test_many_arrays(void) {
+    enum { ARRAYS = 100, SUMS = 14 };
+    ing_bytes b;
+    ing_ir_mod *m = NULL;
+    ing_err e;
+    ing_err_init(&e);
+    ing_bytes_init(&b);
+    for (int k = 0; k < ARRAYS; k++) ing_bytes_printf(&b, "arg %d array<i32, 1>\n", k);
+    ing_bytes_puts(&b, "kernel @0 {\n%z = const i32 0\n%n = const i32 9\n"
+                       "%i = loop parallel i32 %z, %n {\n");
+    for (int k = 0; k < ARRAYS; k++) {
+        ing_bytes_printf(&b, "%%a%d = array array<i32, 1> %d\n", k, k);
+        ing_bytes_printf(&b, "%%p%d = elem ref<i32> %%a%d, [%%z]\n", k, k);
+        if (k < SUMS)
+            ing_bytes_printf(&b, "%%o%d = atomic i32 %%p%d, %%i, add\n", k, k);
+        else
+            ing_bytes_printf(&b, "store %%p%d, %%i\n", k);
+    }
+    ing_bytes_puts(&b, "}\n}\n");
+    CHECK(run((const char *)b.at, b.len, "all", &m, &e) == ING_OK);
+    CHECK(m->tasks.len == 1 && m->tasks.at[0].partials == ING_IR_MAX_APART / ARRAYS);
+    CHECK(m->apart.len > ING_IR_MAX_APART - ARRAYS && m->apart.len <= ING_IR_MAX_APART);
+    ing_ir_mod_free(m);
+    ing_err_fini(&e);
+    ing_bytes_fini(&b);
+}
+
 /* Every task knows the tree of the kernel it was cut from. */
 static void test_trees(void) {
     ing_ir_mod *m = NULL;
@@ -215,6 +246,7 @@ int main(int argc, char **argv) {
     test_memory();
     test_deep();
     test_long_chain();
+    test_many_arrays();
     test_trees();
     test_unknown();
     return CHECK_DONE();
