@@ -8,7 +8,8 @@ Each compile is of a text that no cache has seen, in a process with an empty cac
 compiler that has run once. Times are processor time, of helper processes too, and wall time, the
 best of N texts that differ in one number. A slope is that of a line through the logarithms of
 size and time, once of the whole and once of what is above the smallest kernel's; 1.0 = linear.
-Without --peer-all the peer compiles only the sizes that a bar names.
+The peer takes so long that it compiles each program once, and without --peer-all only the sizes
+that a bar names.
 """
 
 import json
@@ -125,7 +126,7 @@ CASES = {
 
 def compile_times(peer, python, programs, limit):
     """(processor, wall) seconds by program; the first one warms the compiler. Past `limit`
-    seconds, that limit is taken for both: a bound from below."""
+    seconds, that is taken for the wall time: a bound from below."""
     with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
         names = []
         for n, text in enumerate([small(990), *programs]):
@@ -140,7 +141,7 @@ def compile_times(peer, python, programs, limit):
                                  capture_output=True, text=True, timeout=limit)
         except subprocess.TimeoutExpired:
             print(f"ended after {limit} s: {peer}", file=sys.stderr)
-            return [(limit, limit)] * len(programs)
+            return [(None, limit)] * len(programs)
         rows = [json.loads(x) for x in run.stdout.splitlines() if x.startswith('["program')]
         if run.returncode or len(rows) != len(names):
             print(f"not run: {peer} ({run.stderr.strip()[-300:]})", file=sys.stderr)
@@ -162,7 +163,7 @@ def best_of(peer, python, make, sizes, repeat, limit):
         if got is None:
             return None
         found = got if found is None else [tuple(map(min, a, b)) for a, b in zip(found, got)]
-    return [(cpu * 1e3, wall * 1e3) for cpu, wall in found]
+    return [(cpu and cpu * 1e3, wall * 1e3) for cpu, wall in found]
 
 
 def main():
@@ -180,14 +181,15 @@ def main():
         if ours is None:
             continue
         at = sizes if args.peer_all else bar
-        theirs = best_of("quadrants", pythons["quadrants"], make, at, min(args.repeat, 3),
-                         args.limit) if pythons["quadrants"] else None
+        theirs = best_of("quadrants", pythons["quadrants"], make, at, 1, args.limit) \
+            if pythons["quadrants"] else None
         peer = dict(zip(at, theirs)) if theirs else {}
         for n, (cpu, wall) in zip(sizes, ours):
             row = {"what": what, "size": n, "ingot_cpu_ms": cpu, "ingot_ms": wall}
             if n in peer:
                 row |= {"quadrants_cpu_ms": peer[n][0], "quadrants_ms": peer[n][1],
-                        "vs_quadrants_cpu": peer[n][0] / cpu, "vs_quadrants": peer[n][1] / wall}
+                        "vs_quadrants_cpu": peer[n][0] and peer[n][0] / cpu,
+                        "vs_quadrants": peer[n][1] / wall}
             rows.append(row)
         if len(sizes) > 2:
             cpus = [cpu for cpu, _ in ours]

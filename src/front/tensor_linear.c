@@ -402,6 +402,8 @@ static ing_status m_trace(frame *fr, ing_node n, const method *m, const value *s
 typedef struct grid { /* a small square matrix as values */
     uint32_t n;
     value at[4][4];
+    value pair[6][6]; /* determinants of two rows and two columns, as they are wanted */
+    bool known[6][6];
 } grid;
 
 static ing_status read_grid(frame *fr, ing_node n, const value *v, grid *g) {
@@ -414,38 +416,35 @@ static ing_status read_grid(frame *fr, ing_node n, const value *v, grid *g) {
     return ING_OK;
 }
 
-/* a*d - b*c */
-static ing_status det2(frame *fr, ing_node n, const value *a, const value *b,
-                       const value *c, const value *d, value *out) {
-    value p, q;
-    OP2(Mult, *a, *d, p);
-    OP2(Mult, *b, *c, q);
-    OP2(Sub, p, q, *out);
+/* The determinant of two rows r < s and two columns c < d. */
+static ing_status det2(frame *fr, ing_node n, grid *g, const uint32_t *row,
+                       const uint32_t *col, value *out) {
+    static const uint8_t number[4][4] = {{0, 0, 1, 2}, {0, 0, 3, 4}, {0, 0, 0, 5}};
+    uint32_t r = row[0], s = row[1], c = col[0], d = col[1];
+    uint8_t i = number[r][s], j = number[c][d];
+    if (!g->known[i][j]) {
+        value p, q;
+        OP2(Mult, g->at[r][c], g->at[s][d], p);
+        OP2(Mult, g->at[r][d], g->at[s][c], q);
+        OP2(Sub, p, q, g->pair[i][j]);
+        g->known[i][j] = true;
+    }
+    *out = g->pair[i][j];
     return ING_OK;
 }
 
-/* The determinant without row `r` and column `c` (n: without none). */
-static ing_status minor_det(frame *fr, ing_node n, const grid *g, uint32_t r,
-                            uint32_t c, value *out) {
-    uint32_t row[4], col[4], m = 0, k = 0;
-    for (uint32_t i = 0; i < g->n; i++) {
-        if (i != r) row[m++] = i;
-        if (i != c) col[k++] = i;
-    }
-    if (m == 1) {
-        *out = g->at[row[0]][col[0]];
-        return ING_OK;
-    }
-    if (m == 2)
-        return det2(fr, n, &g->at[row[0]][col[0]], &g->at[row[0]][col[1]],
-                    &g->at[row[1]][col[0]], &g->at[row[1]][col[1]], out);
-    for (uint32_t j = 0; j < m; j++) { /* along the first row that is left */
-        grid sub = {.n = m};
-        value cofactor, term;
-        for (uint32_t i = 0; i < m; i++)
-            for (uint32_t x = 0; x < m; x++) sub.at[i][x] = g->at[row[i]][col[x]];
-        ING_TRY(minor_det(fr, n, &sub, 0, j, &cofactor));
-        OP2(Mult, sub.at[0][j], cofactor, term);
+/* The determinant of m rows and columns, along the first row; m bounds the recursion. */
+static ing_status det(frame *fr, ing_node n, grid *g, const uint32_t *row,
+                      const uint32_t *col, uint32_t m, value *out) {
+    if (m == 2) return det2(fr, n, g, row, col, out);
+    *out = g->at[row[0]][col[0]];
+    for (uint32_t j = 0; m > 1 && j < m; j++) {
+        uint32_t others[4];
+        value minor, term;
+        for (uint32_t k = 0, c = 0; k < m; k++)
+            if (k != j) others[c++] = col[k];
+        ING_TRY(det(fr, n, g, row + 1, others, m - 1, &minor));
+        OP2(Mult, g->at[row[0]][col[j]], minor, term);
         if (j == 0)
             *out = term;
         else if (j % 2)
@@ -454,6 +453,17 @@ static ing_status minor_det(frame *fr, ing_node n, const grid *g, uint32_t r,
             OP2(Add, *out, term, *out);
     }
     return ING_OK;
+}
+
+/* The determinant without row `r` and column `c` (n: without none). */
+static ing_status minor_det(frame *fr, ing_node n, grid *g, uint32_t r, uint32_t c,
+                            value *out) {
+    uint32_t row[4], col[4], m = 0, k = 0;
+    for (uint32_t i = 0; i < g->n; i++) {
+        if (i != r) row[m++] = i;
+        if (i != c) col[k++] = i;
+    }
+    return det(fr, n, g, row, col, m, out);
 }
 
 static ing_status m_determinant(frame *fr, ing_node n, const method *m,
