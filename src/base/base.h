@@ -245,6 +245,32 @@ uint64_t ing_os_now_ns(void);    /* monotonic */
 uint32_t ing_os_cpus(void);      /* usable by this process (affinity) */
 size_t ing_os_page(void);
 
+/* ---- events: what happened when, as a Chrome trace (events.c) ---------------------------- */
+
+typedef struct ing_events ing_events;
+
+/* At most max_bytes are written by this process; what comes then is dropped and counted. */
+ing_events *ing_events_new(const char *path, uint64_t max_bytes); /* NULL: no memory */
+void ing_events_free(ing_events *t);      /* writes what is held */
+uint64_t ing_events_flush(ing_events *t); /* how many were dropped so far */
+void ing_events_after_fork(ing_events *t);
+
+typedef struct ing_span {
+    const char *what;   /* "lower" */
+    const char *label;  /* the kernel; NULL: none */
+    uint64_t from, end; /* ing_os_now_ns; end 0 = now */
+    const char *args;   /* members of a JSON object, as text; NULL: none */
+    int64_t pid;        /* of another process; 0 = this thread of this one */
+} ing_span;
+/* Of no effect when t is NULL, as all of these. Spans of a thread nest by their times. */
+void ing_events_span(ing_events *t, const ing_span *s);
+void ing_events_process(ing_events *t, int64_t pid,
+                        const char *name); /* 0 = this one */
+/* The beginning of a span; 0 where nobody listens, so that nothing is asked. */
+static inline uint64_t ing_events_now(const ing_events *t) {
+    return t ? ing_os_now_ns() : 0;
+}
+
 /* ---- counters: what happened, for tests and for `stat` ---------------------------------- */
 
 #define ING_COUNTER_LIST(X)                                                           \

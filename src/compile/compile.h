@@ -17,9 +17,10 @@ typedef struct ing_helpers ing_helpers;
 
 typedef struct ing_helpers_config { /* strings are copied */
     const char *const
-        *argv;        /* program to start, NULL-terminated; see ingot/_helper.py */
-    uint32_t max;     /* processes at most */
-    uint32_t seconds; /* that one compile may take, 0 = no limit */
+        *argv;          /* program to start, NULL-terminated; see ingot/_helper.py */
+    uint32_t max;       /* processes at most */
+    uint32_t seconds;   /* that one compile may take, 0 = no limit */
+    ing_events *events; /* NULL: nobody listens; outlives the helpers */
     /* One try, and the process ends by itself some time after its socket is closed; else a
      * helper that dies is replaced once, and killed with the pool. */
     bool lingers;
@@ -95,6 +96,8 @@ const char *ing_engine_isa_level(const ing_engine *g); /* that it compiles for *
  * previous one. */
 void ing_engine_set_helpers(ing_engine *g, ing_helpers *helpers);
 void ing_engine_set_store(ing_engine *g, ing_store *store);
+/* Before anything is built; NULL = nobody listens. Outlives the engine. */
+void ing_engine_set_events(ing_engine *g, ing_events *events);
 void ing_engine_before_fork(ing_engine *g);
 void ing_engine_parent_after_fork(ing_engine *g);
 void ing_engine_after_fork(ing_engine *g); /* in the child */

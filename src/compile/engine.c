@@ -41,6 +41,7 @@ struct ing_engine {
     char *revision;
     uint8_t vector_math;
     const char *isa_level; /* asked once: CPUID traps in virtual machines, 30 us */
+    ing_events *events;    /* NULL: nobody listens */
 };
 
 ing_engine *ing_engine_new(const char *revision, ing_counters *counters) {
@@ -60,6 +61,10 @@ ing_engine *ing_engine_new(const char *revision, ing_counters *counters) {
     g->vector_math = ing_image_vector_math();
     g->isa_level = ing_image_isa_level();
     return g;
+}
+
+void ing_engine_set_events(ing_engine *g, ing_events *events) {
+    g->events = events;
 }
 
 const char *ing_engine_isa_level(const ing_engine *g) {
@@ -125,11 +130,16 @@ typedef struct image_job {
     ing_engine_report *report; /* several threads add to it */
 } image_job;
 
-/* Adds the time since *from to a sum of the report, and takes the time anew. */
-static void note_time(uint64_t *sum, uint64_t *from) {
+/* Adds the time since span->from to a sum of the report, tells it who listens, and takes the
+ * time anew. */
+static void note_time(const ing_engine *g, ing_span *span, const char *what,
+                      uint64_t *sum) {
     uint64_t now = ing_os_now_ns();
-    __atomic_fetch_add(sum, now - *from, __ATOMIC_RELAXED);
-    *from = now;
+    __atomic_fetch_add(sum, now - span->from, __ATOMIC_RELAXED);
+    span->what = what;
+    span->end = now;
+    ing_events_span(g->events, span);
+    span->from = now;
 }
 
 static void note_text(const image_job *job, const ing_bytes *text) {
@@ -175,6 +185,7 @@ bool ing_engine_image_name(const ing_engine *g, ing_hash128 ir, uint32_t n,
 /* ING_DECLINED: not on disk, or what is there cannot be used. */
 static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **out) {
     if (!g->store) return ING_DECLINED;
+    ing_span span = {.what = "load", .from = ing_events_now(g->events)};
     ing_entry entry;
     if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) != ING_OK)
         return ING_DECLINED;
@@ -187,6 +198,7 @@ static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **o
         return ING_DECLINED;
     }
     ing_count(g->counters, ING_COUNT_IMAGE_DISK_HITS);
+    ing_events_span(g->events, &span);
     return ING_OK;
 }
 
@@ -202,22 +214,23 @@ static ing_status image_compile(ing_engine *g, const ing_ir_mod *task,
     ing_bytes_init(&object);
     ing_gen_options gen = *job->gen;
     if (gen.vector_math && !ing_image_vector_math_present()) gen.vector_math = 0;
-    uint64_t clock = ing_os_now_ns();
+    ing_span clock = {.label = job->label, .from = ing_os_now_ns()};
     ing_status s = ing_gen_llvm(task, &gen, &text, e);
     if (s == ING_OK) {
         ing_gen_helper_options(job->gen, &options);
         if (text.failed || options.failed || !options.at)
             s = ing_fail(e, ING_MEMORY, "no memory");
     }
-    note_time(&job->report->gen_ns, &clock);
+    note_time(g, &clock, "text", &job->report->gen_ns);
     note_text(job, &text);
     if (s == ING_OK)
         s = ing_helpers_compile(g->helpers, (const char *)options.at, text.at, text.len,
                                 &object, e);
-    note_time(&job->report->llvm_ns, &clock);
+    note_time(g, &clock, "wait for llvm", &job->report->llvm_ns);
     if (s == ING_OK) {
         ing_count(g->counters, ING_COUNT_IMAGE_COMPILES);
         s = ing_image_link(object.at, object.len, job->label, image, e);
+        note_time(g, &clock, "link", &job->report->link_ns);
     }
     ing_bytes_fini(&text);
     ing_bytes_fini(&options);
@@ -279,9 +292,9 @@ static ing_status image_build(ing_engine *g, ing_hash128 key, const ing_ir_mod *
     ing_bytes image;
     ing_bytes_init(&image);
     s = image_compile(g, task, job, &image, e);
-    uint64_t clock = ing_os_now_ns();
+    ing_span clock = {.label = job->label, .from = ing_os_now_ns()};
     if (s == ING_OK) s = image_publish(g, key, &image, out, e);
-    note_time(&job->report->link_ns, &clock);
+    note_time(g, &clock, "publish and load", &job->report->link_ns);
     if (held) ing_lease_release(&lease);
     ing_bytes_fini(&image);
     return s;
@@ -458,9 +471,9 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
                            .debug = set[ING_SET_debug] != 0,
                            .overlap = job->overlap};
     ing_engine_report unread = {0}, *report = job->report ? job->report : &unread;
-    uint64_t clock = ing_os_now_ns();
+    ing_span clock = {.label = job->label, .from = ing_os_now_ns()};
     ING_TRY(ing_pass_run(job->mod, &po, e));
-    note_time(&report->pass_ns, &clock);
+    note_time(g, &clock, "passes", &report->pass_ns);
     report->tasks = job->mod->tasks.len;
     ING_TRY(code_tasks(out, job->mod, e));
     if (set[ING_SET_interp]) {

@@ -50,6 +50,7 @@ struct ing_helpers {
     slot *slots;
     uint32_t n, seconds;
     bool lingers;
+    ing_events *events;
     ing_counters *counters;
 };
 
@@ -89,6 +90,7 @@ ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters
     if (h->n > MAX_HELPERS) h->n = MAX_HELPERS;
     h->seconds = c->seconds;
     h->lingers = c->lingers;
+    h->events = c->events;
     h->counters = counters;
     h->argv = copy_argv(c->argv);
     h->slots = ing_calloc(h->n, sizeof *h->slots);
@@ -224,6 +226,7 @@ static ing_status start(ing_helpers *h, slot *s, ing_err *e) {
     s->pid = pid;
     pthread_mutex_unlock(&h->lock);
     if (h->counters) ing_count(h->counters, ING_COUNT_HELPERS_STARTED);
+    ing_events_process(h->events, pid, "ingot helper");
     return ING_OK;
 }
 
@@ -336,8 +339,11 @@ static ing_status attempt(ing_helpers *h, slot *s, const char *options,
     if (s->pid <= 0) ING_TRY(start(h, s, e));
     s->wire.late = false;
     s->wire.end = h->seconds ? ing_os_now_ns() + h->seconds * (uint64_t)1000000000 : 0;
+    ing_span span = {.what = "llvm", .from = ing_events_now(h->events), .pid = s->pid};
     if (!ing_wire_ask(&s->wire, options, ir, n)) return ING_DECLINED;
-    return ing_wire_answer(&s->wire, object, e);
+    ing_status r = ing_wire_answer(&s->wire, object, e);
+    ing_events_span(h->events, &span);
+    return r;
 }
 
 ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir,

@@ -317,12 +317,18 @@ static ing_status find_variant(const ing_py_asker *a, ing_py_variant **out,
 ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
                                  ing_py_variant **out, ing_err *e) {
     ing_py_pure_tell(k);
+    ing_span span = {.what = "lookup",
+                     .label = ing_py_def_name(&k->def),
+                     .from = ing_events_now(k->host->events)};
     ING_TRY(ing_py_check_args(k, args, e));
     ING_TRY(ing_py_disk_open(k, e));
     ing_py_asker a = {k, args};
     for (;;) {
         uint64_t epoch = k->epoch;
         ing_status s = find_variant(&a, out, e);
+        span.args = s == ING_OK ? "\"found\":true" : "\"found\":false";
+        ing_events_span(k->host->events, &span);
+        span.from = ing_events_now(k->host->events);
         /* Asking runs Python, and qd.init may have emptied the tree under the walk. */
         if (k->epoch != epoch && (s == ING_OK || s == ING_DECLINED)) {
             ing_py_variant_unref(*out);

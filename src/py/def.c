@@ -228,10 +228,14 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
         const char *file = PyUnicode_AsUTF8(code_of(d->fn)->co_filename);
         if (!file) return ING_PYTHON;
         ing_front_tree *t = NULL;
+        ing_span span = {.what = "parse",
+                         .label = ing_py_def_name(d),
+                         .from = ing_events_now(st->host->events)};
         ING_TRY(ing_py_read_tree(PyBytes_AS_STRING(d->text),
                                  (size_t)PyBytes_GET_SIZE(d->text), file, d->first_line,
                                  ing_py_def_name(d), &t, e));
         ing_count(&st->counters, ING_COUNT_PARSES);
+        ing_events_span(st->host->events, &span);
         ing_status s = check_same(d, t, e);
         if (s == ING_OK) s = check_wrapped(d, t, e);
         if (s != ING_OK) {

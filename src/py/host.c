@@ -59,6 +59,7 @@ static void child_after_fork(void) {
         h->waiters = NULL; /* those threads are not here */
         ing_engine_after_fork(h->engine);
         if (h->remote) ing_remote_after_fork(h->remote);
+        ing_events_after_fork(h->events);
         ing_rt_after_fork(h->rt);
     }
 }
@@ -154,6 +155,7 @@ void ing_py_host_fini(ing_py_state *st) {
     if (h->rt) ing_rt_free(h->rt);
     ing_engine_free(h->engine);
     ing_remote_free(h->remote);
+    ing_events_free(h->events);
     ing_free(h);
     st->host = NULL;
 }
@@ -201,7 +203,8 @@ static ing_status make_helpers(ing_py_host *h, ing_helpers **out, ing_err *e) {
                             .max = max > 64 ? 64 : (uint32_t)max,
                             .seconds = limit < 0            ? 0
                                        : limit > UINT32_MAX ? UINT32_MAX
-                                                            : (uint32_t)limit};
+                                                            : (uint32_t)limit,
+                            .events = h->events};
     *out = ing_helpers_new(&c, &h->st->counters);
     Py_DECREF(list);
     return *out ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for helper processes");

@@ -98,7 +98,7 @@ static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     ing_paths_init(&k->paths);
-    k->vectorcall = ing_py_kernel_call;
+    k->vectorcall = st->host->events ? ing_py_kernel_call_told : ing_py_kernel_call;
     k->st = st;
     k->host = st->host;
     k->epoch = st->host->epoch;

@@ -32,6 +32,7 @@ typedef struct ing_py_host {
     ing_engine *engine;
     ing_rt *rt;
     ing_remote *remote; /* NULL: none */
+    ing_events *events; /* of INGOT_TRACE; NULL: nobody listens */
     bool remote_made;   /* or refused: once per process */
     uint64_t epoch;     /* grows with every qd.init / qd.reset (R14) */
     uint64_t forks;     /* grows in every forked child */
@@ -431,6 +432,10 @@ uint64_t ing_py_wall_ns(void); /* since 1970 */
 void ing_py_source_words(ing_py_state *st, PyObject *fn, ing_bytes *out);
 void ing_py_field_words(const ing_py_field *f, ing_bytes *out);
 int ing_py_explain_add(PyObject *module, ing_py_state *st);
+/* INGOT_TRACE (tracing.c). A launch that is told: in place of ing_py_kernel_call. */
+int ing_py_tracing_add(PyObject *module, ing_py_state *st);
+PyObject *ing_py_kernel_call_told(PyObject *self, PyObject *const *args, size_t nargsf,
+                                  PyObject *kwnames);
 int ing_py_packs_add(PyObject *module, ing_py_state *st);     /* packs.c */
 int ing_py_cachetool_add(PyObject *module, ing_py_state *st); /* cachetool.c */
 int ing_py_cachework_add(PyObject *module);                   /* cachework.c */

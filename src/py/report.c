@@ -20,8 +20,9 @@ static bool seen(const ing_front_result *r, uint32_t k) {
     return false;
 }
 
-void ing_py_report_front(ing_py_report *p, const ing_front_result *r) {
-    if (!wanted()) return;
+void ing_py_report_front(ing_py_report *p, const ing_events *events,
+                         const ing_front_result *r) {
+    if (!events && !wanted()) return;
     for (uint32_t k = 0; k < r->trees.len; k++)
         if (!seen(r, k)) p->nodes += r->trees.at[k]->nodes.len;
     p->funcs = r->mod->funcs.len - 1;
@@ -33,16 +34,38 @@ void ing_py_report_front(ing_py_report *p, const ing_front_result *r) {
     }
 }
 
-void ing_py_report_show(const ing_py_report *p, const char *kernel) {
+static double ms(uint64_t ns) {
+    return (double)ns / 1e6;
+}
+
+static void tell(const ing_py_report *p, ing_events *events, const char *kernel) {
     const ing_engine_report *g = &p->engine;
+    char args[512];
+    snprintf(args, sizeof args,
+             "\"syntax nodes\":%u,\"funcs lowered\":%u,\"calls sharing them\":%u,"
+             "\"IR instructions\":%u,\"LLVM lines\":%llu,\"tasks\":%u,\"compiled\":%u,"
+             "\"front ms\":%.3f,\"passes ms\":%.3f,\"text ms\":%.3f,\"llvm ms\":%.3f,"
+             "\"link ms\":%.3f",
+             p->nodes, p->funcs, p->calls, p->insts, (unsigned long long)g->llvm_lines,
+             g->tasks, g->compiled, ms(p->front_ns), ms(g->pass_ns), ms(g->gen_ns),
+             ms(g->llvm_ns), ms(g->link_ns));
+    ing_span span = {
+        .what = "compile", .label = kernel, .from = p->began, .args = args};
+    ing_events_span(events, &span);
+    (void)ing_events_flush(
+        events); /* a compile is rare, and worth more than a launch */
+}
+
+void ing_py_report_show(const ing_py_report *p, ing_events *events,
+                        const char *kernel) {
+    const ing_engine_report *g = &p->engine;
+    if (events) tell(p, events, kernel);
     if (!wanted()) return;
     fprintf(stderr,
             "ingot: compile %s: %u nodes, %u funcs for %u calls, %u IR instructions, "
             "%llu LLVM lines in %u of %u tasks; ms: front %.2f passes %.2f text %.2f "
             "llvm %.2f link %.2f\n",
             kernel ? kernel : "?", p->nodes, p->funcs, p->calls, p->insts,
-            (unsigned long long)g->llvm_lines, g->compiled, g->tasks,
-            (double)p->front_ns / 1e6, (double)g->pass_ns / 1e6,
-            (double)g->gen_ns / 1e6, (double)g->llvm_ns / 1e6,
-            (double)g->link_ns / 1e6);
+            (unsigned long long)g->llvm_lines, g->compiled, g->tasks, ms(p->front_ns),
+            ms(g->pass_ns), ms(g->gen_ns), ms(g->llvm_ns), ms(g->link_ns));
 }

@@ -205,10 +205,14 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
     ing_py_variant *v = ing_py_variant_new();
     if (!v) return no_memory(e);
     ing_py_report report = {0};
-    uint64_t clock = ing_os_now_ns();
+    ing_span span = {
+        .what = "lower", .label = ing_py_def_name(&k->def), .from = ing_os_now_ns()};
+    report.began = span.from;
     ing_status s = lower(k, args, &gate, &r, e);
-    report.front_ns = ing_os_now_ns() - clock;
-    if (s == ING_OK) ing_py_report_front(&report, &r);
+    span.end = ing_os_now_ns();
+    report.front_ns = span.end - span.from;
+    ing_events_span(k->host->events, &span);
+    if (s == ING_OK) ing_py_report_front(&report, k->host->events, &r);
     if (s == ING_OK) s = ing_py_pure_check(k, gate, args, e);
     if (s == ING_OK) s = fill(k, gate, &r, v, args, e);
     const ing_py_unreplayable *what = gate ? ing_py_gate_unreplayable(gate) : NULL;
@@ -221,7 +225,8 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
         uint32_t loc = 0;
         s = build(k, mod, overlap, v, &report.engine, &loc, e);
         if (s != ING_OK) place_error(&r, loc, e);
-        if (s == ING_OK) ing_py_report_show(&report, ing_py_def_name(&k->def));
+        if (s == ING_OK)
+            ing_py_report_show(&report, k->host->events, ing_py_def_name(&k->def));
     }
     if (s == ING_OK) s = ing_launch_tasks_init(&v->tasks, &v->code, e);
     if (s == ING_OK) s = ing_py_graph_make(v, e);

@@ -1,0 +1,58 @@
+/* INGOT_TRACE=file.json: opens the trace when the module is imported, tells it of launches,
+ * and writes the rest when the interpreter ends. Without the variable kernels are called
+ * directly: a launch does not know that there are traces. */
+#include "py/kernel.h"
+
+#include <stdlib.h>
+
+/* Of one process: some 600,000 launches. */
+static const uint64_t MAX_BYTES = 64u << 20;
+
+PyObject *ing_py_kernel_call_told(PyObject *self, PyObject *const *args, size_t nargsf,
+                                  PyObject *kwnames) {
+    ing_py_kernel *k = (ing_py_kernel *)self;
+    ing_span span = {
+        .what = "launch", .label = ing_py_def_name(&k->def), .from = ing_os_now_ns()};
+    PyObject *result = ing_py_kernel_call(self, args, nargsf, kwnames);
+    ing_events_span(k->host->events, &span);
+    return result;
+}
+
+/* Writes what is held; how many events were left out because there were too many. */
+static PyObject *flush(PyObject *module, PyObject *unused) {
+    (void)unused;
+    const ing_py_state *st = ing_py_state_in(module);
+    uint64_t dropped;
+    Py_BEGIN_ALLOW_THREADS dropped = ing_events_flush(st->host->events);
+    Py_END_ALLOW_THREADS return PyLong_FromUnsignedLongLong(dropped);
+}
+
+static const PyMethodDef functions[] = {
+    {"_trace_flush", flush, METH_NOARGS,
+     "_trace_flush() -> events of INGOT_TRACE that were left out; writes the others"},
+    {NULL, NULL, 0, NULL},
+};
+
+static int flush_at_exit(PyObject *module) {
+    PyObject *call = PyObject_GetAttrString(module, "_trace_flush");
+    PyObject *registry = call ? ing_py_import("atexit", "register") : NULL;
+    PyObject *done = registry ? PyObject_CallOneArg(registry, call) : NULL;
+    Py_XDECREF(call);
+    Py_XDECREF(registry);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+int ing_py_tracing_add(PyObject *module, ing_py_state *st) {
+    if (PyModule_AddFunctions(module, (PyMethodDef *)functions) < 0) return -1;
+    const char *path = secure_getenv("INGOT_TRACE");
+    if (!path || !*path) return 0;
+    st->host->events = ing_events_new(path, MAX_BYTES);
+    if (!st->host->events) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    ing_engine_set_events(st->host->engine, st->host->events);
+    ing_events_process(st->host->events, 0, program_invocation_short_name);
+    return flush_at_exit(module);
+}
