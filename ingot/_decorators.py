@@ -23,6 +23,8 @@ def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=Fal
     checkpoints  with graph: `qd.checkpoint` blocks become places to resume from
     source       the text of the function, where Python cannot find it
     """
+    if _fn is not None and not (fastcache or graph or checkpoints or source) and pure is None:
+        return _core.kernel(_fn)
     if checkpoints and not graph:
         raise _core.IngotSyntaxError("@qd.kernel(checkpoints=True) requires graph=True")
     if graph:

@@ -336,6 +336,7 @@ ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
         }
         if (s == ING_OK && !*out) continue;
         if (s != ING_DECLINED) return s;
+        if (ing_py_disk_more(k)) continue;
         s = wait_for_other(k, e);
         if (s == ING_DECLINED) return compile_new(k, args, out, e);
         if (s != ING_OK) return s;

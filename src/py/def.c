@@ -126,6 +126,7 @@ void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->free_names);
     Py_CLEAR(d->types);
     Py_CLEAR(d->result_types);
+    ing_bytes_fini(&d->hint);
     ing_front_tree_free(d->tree);
     d->tree = NULL;
     ing_free(d->params);

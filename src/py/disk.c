@@ -1,6 +1,8 @@
 /* The kernel level of the cache: finished variants in the store, found again by replaying
  * what their compile read (DESIGN sections 1 and 2). Three kinds of entries:
- *   alias    (revision, Python, lines, code) -> digest of the syntax tree (R9)
+ *   alias    (revision, Python, lines, code) -> digest of the syntax tree (R9): u64 lo, hi.
+ *            Of a kernel compiled for the first time also its address (u64 lo, hi) and the
+ *            index of then, so that a hit need not read that: a hint like the index itself
  *   index    address of a kernel -> its decision tree, leaves naming variants (R17), and
  *            a copy of the variant's entry while there is but one
  *   variant  everything a launch needs but the images, which have entries of their own
@@ -54,6 +56,17 @@ static void disk_end(ing_py_state *st) {
 
 /* ---- aliases -------------------------------------------------------------------------------- */
 
+static ing_hash128 read_digest(ing_reader *r) {
+    ing_hash128 d = {ing_reader_u64(r), 0};
+    d.hi = ing_reader_u64(r);
+    return d;
+}
+
+static void write_digest(ing_bytes *out, ing_hash128 d) {
+    ing_bytes_u64(out, d.lo);
+    ing_bytes_u64(out, d.hi);
+}
+
 static bool alias_key(ing_py_def *d, ing_hash128 *out) {
     ing_hash128 code;
     if (!d->text || !ing_py_code_digest(PyFunction_GET_CODE(d->fn), &code))
@@ -81,26 +94,38 @@ ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *t
     ing_status s = ing_store_read(store, ING_ENTRY_ALIAS, key, &b);
     disk_end(st);
     ing_reader r = ing_reader_of(b.at, b.len);
-    tree->lo = ing_reader_u64(&r);
-    tree->hi = ing_reader_u64(&r);
-    if (s == ING_OK && (r.failed || r.at != r.end)) s = ING_DECLINED;
-    ing_bytes_fini(&b);
+    *tree = read_digest(&r);
+    if (s == ING_OK && r.failed) s = ING_DECLINED;
     if (s == ING_OK) ing_count(&st->counters, ING_COUNT_SOURCE_ALIAS_HITS);
+    if (s == ING_OK && r.at != r.end) {
+        ing_bytes_fini(&d->hint);
+        d->hint = b; /* all of it: adopt_hint knows where it begins */
+    } else {
+        ing_bytes_fini(&b);
+    }
     return s;
 }
 
-void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree) {
+static void alias_put(ing_store *store, ing_py_def *d, ing_hash128 tree,
+                      const ing_hash128 *address, const ing_bytes *index) {
     ing_hash128 key;
-    ing_py_def_text(st, d);
     if (!alias_key(d, &key)) return;
-    ing_store *store = disk_begin(st);
-    if (!store) return;
     ing_bytes b;
     ing_bytes_init(&b);
-    ing_bytes_u64(&b, tree.lo);
-    ing_bytes_u64(&b, tree.hi);
+    write_digest(&b, tree);
+    if (address) {
+        write_digest(&b, *address);
+        ing_bytes_put(&b, index->at, index->len);
+    }
     if (!b.failed) (void)ing_store_put(store, ING_ENTRY_ALIAS, key, b.at, b.len);
     ing_bytes_fini(&b);
+}
+
+void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree) {
+    ing_py_def_text(st, d);
+    ing_store *store = disk_begin(st);
+    if (!store) return;
+    alias_put(store, d, tree, NULL, NULL);
     disk_end(st);
 }
 
@@ -234,6 +259,27 @@ ing_status ing_py_disk_trace(ing_py_kernel *k, ing_hash128 key, ing_trace *out) 
     return s;
 }
 
+/* The kernel gets these leaves; a variant that the hint of its alias brought, and that may
+ * be loaded, finds its place among them by its key or is dropped. */
+static void adopt(ing_py_kernel *k, const ing_index_keys *keys, ing_tree *tree,
+                  ing_bytes *only) {
+    ing_py_slot had = k->slots.len ? k->slots.at[0] : (ing_py_slot){0};
+    if (!ing_vec_reserve(&k->slots, keys->len)) return;
+    k->slots.len = 0;
+    for (uint32_t i = 0; i < keys->len; i++) {
+        bool same = had.variant && ing_hash_eq(keys->at[i], had.key);
+        k->slots.at[k->slots.len++] =
+            (ing_py_slot){keys->at[i], same ? had.variant : NULL};
+        if (same) had.variant = NULL;
+    }
+    if (had.variant && k->last == had.variant) k->last = NULL;
+    ing_py_variant_unref(had.variant);
+    ing_tree_swap(k->tree, tree); /* the object stays: it may be walked right now */
+    ing_bytes_fini(&k->only);
+    k->only = *only;
+    ing_bytes_init(only);
+}
+
 /* The kernel's tree becomes the one on disk, its leaves not loaded yet. */
 static ing_status adopt_index(ing_py_kernel *k, ing_store *store, ing_hash128 address,
                               ing_err *e) {
@@ -244,18 +290,47 @@ static ing_status adopt_index(ing_py_kernel *k, ing_store *store, ing_hash128 ad
     if (!tree)
         return ing_fail(e, ING_MEMORY, "no memory for the kernel's decision tree");
     ing_status s = index_read(store, address, &k->paths, tree, &keys, &only);
-    if (s == ING_OK && ing_vec_reserve(&k->slots, keys.len)) {
-        for (uint32_t i = 0; i < keys.len; i++)
-            k->slots.at[k->slots.len++] = (ing_py_slot){keys.at[i], NULL};
-        ing_tree_swap(k->tree, tree); /* the object stays: it may be walked right now */
-        ing_bytes_fini(&k->only);
-        k->only = only;
-        ing_bytes_init(&only);
-    }
+    if (s == ING_OK) adopt(k, &keys, tree, &only);
     ing_tree_free(tree);
     ing_vec_fini(&keys);
     ing_bytes_fini(&only);
     return ING_OK;
+}
+
+/* The index that the alias brought along, if it is of this address. */
+static bool adopt_hint(ing_py_kernel *k, ing_hash128 address) {
+    ing_reader r = ing_reader_of(k->def.hint.at, k->def.hint.len);
+    (void)read_digest(&r); /* the tree */
+    bool fits = ing_hash_eq(read_digest(&r), address) && !r.failed;
+    ing_index_keys keys = {0};
+    ing_bytes only;
+    ing_bytes_init(&only);
+    ing_tree *tree = fits ? ing_tree_new() : NULL;
+    size_t n = (size_t)(r.end - r.at);
+    fits = tree && ing_index_read(r.at, n, &k->paths, tree, &keys, &only) == ING_OK &&
+           only.len;
+    if (fits) adopt(k, &keys, tree, &only);
+    ing_tree_free(tree);
+    ing_vec_fini(&keys);
+    ing_bytes_fini(&only);
+    ing_bytes_fini(&k->def.hint);
+    return k->hinted = fits && k->slots.len == 1;
+}
+
+bool ing_py_disk_more(ing_py_kernel *k) {
+    ing_hash128 address;
+    ing_err ignored; /* no memory: then what there is on disk stays there */
+    if (!k->hinted) return false;
+    ing_err_init(&ignored);
+    ing_status s = address_of(k, &address, &ignored);
+    if (s == ING_PYTHON) PyErr_Clear();
+    ing_store *store = s == ING_OK ? disk_begin(k->st) : NULL;
+    bool read = store && k->hinted; /* Python ran */
+    k->hinted = false;
+    if (read) read = adopt_index(k, store, address, &ignored) == ING_OK;
+    if (store) disk_end(k->st);
+    ing_err_fini(&ignored);
+    return read;
 }
 
 /* Nobody goes on, to compile what the index may have, before it was read. */
@@ -276,7 +351,8 @@ ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e) {
         /* Leaves number the slots from 0. */
         if (first && store && k->slots.len == 0) {
             k->observed.key_generated = true;
-            s = adopt_index(k, store, address, e);
+            if (!k->def.hint.len || !adopt_hint(k, address))
+                s = adopt_index(k, store, address, e);
         }
         if (store) disk_end(k->st);
         ING_TRY(s);
@@ -410,6 +486,19 @@ static ing_status index_add(index_file *x, const ing_py_kernel *k,
     return s;
 }
 
+/* A new index, with what this process has loaded: by a hint, or before the index was lost. */
+static bool index_begin(index_file *x, ing_store *store, const ing_py_kernel *k,
+                        const ing_py_variant *v, ing_hash128 key) {
+    bool ok = index_init(x, store) && index_add(x, k, v, key) == ING_OK;
+    for (uint32_t i = 0; ok && i < k->slots.len; i++) {
+        const ing_py_slot *s = &k->slots.at[i];
+        uint32_t n = x->keys.len;
+        if (!s->variant || s->variant->only_here || !(s->key.lo | s->key.hi)) continue;
+        if (index_add(x, k, s->variant, s->key) != ING_OK) x->keys.len = n;
+    }
+    return ok;
+}
+
 /* Reads what is there now, adds this trace, and puts the result in its place. What cannot
  * be read or contradicts this trace is replaced: an index is derived. */
 static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address,
@@ -429,11 +518,13 @@ static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address
     }
     if (ok && s != ING_OK) {
         index_fini(&x);
-        ok = index_init(&x, store) && index_add(&x, k, v, key) == ING_OK;
+        ok = index_begin(&x, store, k, v, key);
     }
     if (ok) ing_index_write(x.tree, &x.paths, &x.keys, entry, &out);
     ok = ok && !out.failed &&
          ing_store_put(store, ING_ENTRY_INDEX, address, out.at, out.len) == ING_OK;
+    if (ok && x.keys.len == 1 && k->def.digest_known && !k->def.ours)
+        alias_put(store, &k->def, k->def.digest, &address, &out);
     ing_bytes_fini(&out);
     index_fini(&x);
     return ok;

@@ -14,6 +14,7 @@ static void drop_variants(ing_py_kernel *k) {
     uint32_t n = k->slots.len;
     k->slots.len = 0;
     ing_bytes_fini(&k->only);
+    k->hinted = false;
     for (uint32_t i = 0; i < n; i++) ing_py_variant_unref(k->slots.at[i].variant);
 }
 

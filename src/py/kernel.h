@@ -81,6 +81,7 @@ typedef struct ing_py_def {
     ing_front_tree *tree; /* NULL until parsed */
     ing_hash128 digest; /* of the tree, once known: parsed, or told by an alias (R9) */
     bool digest_known;
+    ing_bytes hint;    /* the alias that told it, where that has more to say: disk.c */
     uint32_t n_params; /* positional ones and keyword-only ones */
     uint32_t n_posonly, n_kwonly;
     PyObject *names;        /* tuple of parameter names */
@@ -292,6 +293,7 @@ typedef struct ing_py_kernel {
     uint64_t disk_epoch; /* when the index on disk was read */
     uint64_t looked;     /* the same as a time of day */
     ing_bytes only;      /* entry of slot 0's variant, as the index brought it */
+    bool hinted;         /* that index was the alias's: the real one was not read yet */
     ing_bytes notes;     /* of its compiles, where there is no disk: explain.c */
     ing_py_observed observed;
     uint64_t uses;        /* of variants by way of the tree */
@@ -467,6 +469,9 @@ ing_py_variant *ing_py_variant_new(void);
 /* The kernel level of the cache (disk.c). Never fails a launch: what cannot be read or
  * written is a miss. */
 ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e); /* reads the index once */
+/* After a miss: the index itself, where only the hint of an alias was looked at. True: look
+ * again. */
+bool ing_py_disk_more(ing_py_kernel *k);
 /* The variant of a leaf that was reached with these answers. ING_DECLINED: a miss. */
 ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
                             ing_py_variant **out, ing_err *e);

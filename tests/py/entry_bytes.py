@@ -45,12 +45,12 @@ def merged(acc, start, secret):
 
 def long_checksum(data):
     n, acc = len(data), list(LANES)
-    for at in range(0, (n - 1) // 64 * 64, 64):
-        if at and at % 1024 == 0:
+    for at in range(0, n - 1, 1024):
+        for stripe in range(at, min(at + 1024, (n - 1) // 64 * 64), 64):
+            accumulate(acc, data, stripe, stripe % 1024 // 8)
+        if at + 1024 < n:
             acc = [((v ^ v >> 47 ^ word(SECRET, 128 + 8 * i)) * LANES[7]) & MASK
                    for i, v in enumerate(acc)]
-        accumulate(acc, data, at, at % 1024 // 8)
-    assert (n - 1) % 1024 >= 64 or n <= 1024
     accumulate(acc, data, n - 64, 192 - 71)
     low = merged(acc, n * PRIMES[0] & MASK, 11)
     high = merged(acc, ~(n * PRIMES[1]) & MASK, 192 - 75)

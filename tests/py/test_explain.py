@@ -109,7 +109,7 @@ def test_log_frozen_and_command(program):
 
 def test_lost_and_damaged_entries(program):
     program(3)
-    for letter in "vx":
+    for letter in "avx":
         for folder, _, files in os.walk(os.path.join(program.cache, letter)):
             for name in files:
                 os.remove(os.path.join(folder, name))

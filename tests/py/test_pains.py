@@ -152,8 +152,9 @@ def test_fork_during_compile_and_replay(tmp_path, cache_dir, warm):
         run(path)
     bad, conflicts, told, images, lowerings, theirs = map(int, run(path).split())
     assert (bad, conflicts, told) == (0, 0, 12)
-    assert images == (0 if warm else 12) and lowerings == (0 if warm else 12)
-    assert theirs == 0 if warm else theirs <= 24  # each kernel at most once in each process
+    assert images == (0 if warm else 12)
+    # Each kernel at most once in each process, and in one of them at least.
+    assert (lowerings, theirs) == (0, 0) if warm else lowerings <= 12 <= lowerings + theirs <= 36
 
 
 @pytest.mark.parametrize("warm", [False, True])
