@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from ingot import _core
-from ingot._seal import PACK
+from ingot._seal import MANIFEST, PACK
 
 KINDS = {"i": "images", "v": "variants", "x": "indexes", "a": "aliases", "n": "notes", "d": "values"}
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -275,6 +275,8 @@ def verify(args, where):
             good += _core._pack_verify(pack)["entries"]
         except OSError as e:
             broken = str(e)
+            if args.repair and not os.path.lexists(os.path.join(where, MANIFEST)):
+                os.unlink(pack)  # derived: the entries are files as well
     if args.json:
         rows = [{"kind": KINDS[kind], "key": key, "state": state} for kind, key, state in bad]
         report = {"directory": where, "good": good, "bad": rows, "pack": broken, "repaired": args.repair}
@@ -283,7 +285,8 @@ def verify(args, where):
     for kind, key, state in bad:
         print(f"{state}: {os.path.join(where, kind, key[:2], key)}")
     if broken:
-        print(f"damaged: {pack}: {broken}; seal the layer again")
+        again = os.path.lexists(os.path.join(where, MANIFEST))
+        print(f"damaged: {pack}: {broken}" + ("; seal the layer again" if again else ""))
     damaged = sum(state == "damaged" for _, _, state in bad)
     text = f"{good} entries are good, {damaged} damaged, {len(bad) - damaged} unreadable"
     print(text + (": the damaged ones are removed" if args.repair and damaged else ""))

@@ -3,6 +3,7 @@
  * (R20); one that is only read is never changed. An archive is code (src/store/archive.c):
  * who calls import has asked its user. */
 #include "py/kernel.h"
+#include "store/pack.h"
 
 #include <string.h>
 #include <time.h>
@@ -90,7 +91,9 @@ typedef struct aging {
 
 static bool age_one(void *self, const ing_store_item *item) {
     aging *a = self;
-    if (item->used < a->before && ing_store_remove(a->store, a->kind, item->key)) {
+    if (item->used < a->before &&
+        !ing_packed_since(a->store, a->kind, item->key, a->before) &&
+        ing_store_remove(a->store, a->kind, item->key)) {
         a->removed.entries++;
         a->removed.bytes += item->bytes;
     }
@@ -113,6 +116,7 @@ static PyObject *trim(PyObject *module, PyObject *args) {
         if (a.before && a.kind != ING_ENTRY_VALUE)
             (void)ing_store_each(a.store, a.kind, age_one, &a);
     ing_store_totals more = {0, 0};
+    if (a.removed.entries) a.removed.bytes += ing_packed_drop(a.store);
     ing_status s = ing_store_sweep(
         a.store, ING_ENTRY_IMAGE,
         (ing_store_totals){.entries = most_entries, .bytes = most_bytes}, &more);

@@ -192,6 +192,7 @@ ing_status ing_store_clear(ing_store *s, ing_entry_kind kind,
         ing_store_scan(s, k, clear_one, &w);
         clear_dirs(s, k);
     }
+    if (ing_store_group(kind) == ING_ENTRY_IMAGE) w.found.bytes += ing_packed_drop(s);
     ing_vec_fini(&w.items);
     *removed = w.found;
     return ING_OK;

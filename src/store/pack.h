@@ -104,6 +104,11 @@ typedef ing_status ing_pack_writer(ing_store *from, int fd, const ing_pack_order
                                    ing_err *e);
 /* Whether so much was published since the last pack that another pays. Cheap. */
 bool ing_store_wants_pack(const ing_store *s);
+/* Bytes that removing the pack of such a layer gave back; 0: it has none. */
+uint64_t ing_packed_drop(const ing_store *s);
+/* Whether its pack has the entry and was read since then: the entry's own times do not tell. */
+bool ing_packed_since(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                      uint64_t since);
 /* ING_DECLINED: none was made; it is not wanted again soon. */
 ing_status ing_store_repack(ing_store *s, ing_pack_writer *write);
 

@@ -4,7 +4,9 @@
  * sweep; whatever is in the way (no lock, no space, bounds too near) means no pack.
  *
  *  1. Only files are packed, never what an older pack has: what was evicted stays away.
- *  2. The pack counts as bytes of the cache. It is the first thing that a sweep gives up.
+ *  2. The pack counts as bytes of the cache. It is the first thing that a sweep gives up, and
+ *     it goes long before, when the cache is half full: from then on the files are read
+ *     themselves, and their times say which of them are used.
  *  3. It is made again when a quarter more entries have come (at least 128), so that all the
  *     packing of a cache costs five times what the last one does.
  *  4. An index of the pack is believed while its directory has the time that it had before
@@ -37,6 +39,15 @@ uint64_t ing_packed_bytes(const ing_store *s) {
 uint64_t ing_packed_drop(const ing_store *s) {
     uint64_t size = ing_packed_bytes(s);
     return size && unlinkat(s->fds->top, ING_PACK_NAME, 0) == 0 ? size : 0;
+}
+
+bool ing_packed_since(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                      uint64_t since) {
+    struct stat st;
+    ing_pack_item item;
+    return s->pack && ing_pack_find(s->pack, kind, key, &item) &&
+           fstatat(s->fds->top, ING_PACK_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ing_store_item_of(&st, key).used >= since;
 }
 
 void ing_packed_tidy(const ing_store *s) {
@@ -75,7 +86,8 @@ static uint64_t seen_by(const ing_store *s) {
 /* As the pack takes about what the entries take, a cache that is half full has no room. */
 static bool has_room(const ing_store *s, const ing_total *t) {
     uint64_t pack = pack_size(s), rest = t->now.bytes > pack ? t->now.bytes - pack : 0;
-    return !s->bounds.bytes || rest < s->bounds.bytes / 8 * 3;
+    return (!s->bounds.bytes || rest < s->bounds.bytes / 8 * 3) &&
+           (!s->bounds.entries || t->now.entries < s->bounds.entries / 2);
 }
 
 /* Rule 4. `now` is the clock of the file system. */
@@ -124,9 +136,14 @@ ing_status ing_store_repack(ing_store *s, ing_pack_writer *write) {
     bool made = false;
     int fd = s->read_only ? -1 : ing_total_open(s, ING_ENTRY_IMAGE, false);
     if (fd < 0) return ING_DECLINED;
+    uint64_t before = pack_size(s);
     bool ok = ing_total_take(fd, ING_TOTAL_SWEEP, 0) &&
-              ing_total_read(fd, ING_ENTRY_IMAGE, &t) && has_room(s, &t);
-    uint64_t seen = ok ? seen_by(s) : 0, before = pack_size(s);
+              ing_total_read(fd, ING_ENTRY_IMAGE, &t);
+    if (ok && !has_room(s, &t)) {
+        ing_packed_drop(s);
+        ok = false;
+    }
+    uint64_t seen = ok ? seen_by(s) : 0;
     if (ok && has_grown(t.now.entries, seen)) {
         made = make_pack(s, t.now.entries, write);
         seen = t.now.entries;
@@ -134,10 +151,10 @@ ing_status ing_store_repack(ing_store *s, ing_pack_writer *write) {
     /* Made by us, by another, or impossible: not again before it has grown anew. */
     __atomic_store_n(&s->seen, ok ? seen : t.now.entries, __ATOMIC_RELAXED);
     close(fd);
-    if (!made) return ING_DECLINED;
-    ing_store_count(s, ING_COUNT_PACKS_MADE);
-    int total = ing_total_begin(s, ING_ENTRY_IMAGE);
-    ing_total_end(s, ING_ENTRY_IMAGE, total, 0, (int64_t)pack_size(s) - (int64_t)before,
-                  NULL);
-    return ING_OK;
+    uint64_t after = pack_size(s);
+    if (after != before)
+        ing_total_end(s, ING_ENTRY_IMAGE, ing_total_begin(s, ING_ENTRY_IMAGE), 0,
+                      (int64_t)after - (int64_t)before, NULL);
+    if (made) ing_store_count(s, ING_COUNT_PACKS_MADE);
+    return made ? ING_OK : ING_DECLINED;
 }

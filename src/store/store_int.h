@@ -120,9 +120,8 @@ ing_status ing_packed_read(const ing_store *s, ing_entry_kind kind, ing_hash128 
 
 /* ---- repack.c -------------------------------------------------------------------------------- */
 
-/* What the pack takes of the bounds; removing it gives that back. 0: there is none. */
+/* What the pack takes of the bounds; 0: there is none. */
 uint64_t ing_packed_bytes(const ing_store *s);
-uint64_t ing_packed_drop(const ing_store *s);
 /* Under the lock of the sweep: removes what a packer that died left. */
 void ing_packed_tidy(const ing_store *s);
 

@@ -567,6 +567,21 @@ static void test_repack_bounds(void) {
           access(path, F_OK) != 0);
     CHECK(!ing_store_wants_pack(f.s));
     end(&f);
+    /* A pack that was made when there was room goes when there is none, and with all else. */
+    begin(&f, "bounds");
+    put_many(&f, 200, 1);
+    CHECK(ing_store_repack(f.s, write_ordered) == ING_OK && access(path, F_OK) == 0);
+    ing_store_set_bounds(f.s, (ing_store_totals){1000, 300 * 68});
+    CHECK(ing_store_repack(f.s, write_ordered) == ING_DECLINED &&
+          access(path, F_OK) != 0);
+    ing_store_totals t;
+    CHECK(ing_store_totals_get(f.s, ING_ENTRY_IMAGE, &t) == ING_OK &&
+          t.bytes == 201 * 68);
+    ing_store_set_bounds(f.s, (ing_store_totals){0, 0});
+    CHECK(ing_store_repack(f.s, write_ordered) == ING_OK && access(path, F_OK) == 0);
+    CHECK(ing_store_clear(f.s, ING_ENTRY_IMAGE, &t) == ING_OK &&
+          access(path, F_OK) != 0);
+    end(&f);
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind,

@@ -123,3 +123,29 @@ def test_what_was_cleared_is_gone(run, cache_dir, monkeypatch):
     monkeypatch.setenv("NOTE", "another")
     again = run(0, 3)
     assert again["lowerings"] == 3 and again["image_compiles"] == 0
+
+
+def test_tools_see_the_pack(run, cache_dir):
+    """Clearing takes it along; trimming by age keeps what is read through it; repair removes a
+    damaged one, because its entries are files as well."""
+    run(0, 40)
+    pack = cache_dir / "ingot.pack"
+
+    def tool(*args):
+        return subprocess.run([sys.executable, "-m", "ingot", "cache", args[0], "--dir", str(cache_dir),
+                               *args[1:]], capture_output=True, text=True, timeout=60)
+
+    for p in cache_dir.rglob("?" * 32):
+        os.utime(p, (1_600_000_000, 1_600_000_000))
+    kept = len(list((cache_dir / "i").rglob("?" * 32)))
+    assert tool("trim", "--older", "1d").returncode == 0
+    assert len(list((cache_dir / "i").rglob("?" * 32))) == kept > 0
+    run(100, 140)
+    good = pack.read_bytes()
+    pack.write_bytes(good[:-1])
+    assert tool("verify").returncode == 1 and pack.exists()
+    assert tool("verify", "--repair").returncode == 1 and not pack.exists()
+    pack.write_bytes(good)
+    os.chmod(pack, 0o600)
+    assert tool("clear", "--yes").returncode == 0 and not pack.exists()
+    assert run(0, 2)["lowerings"] == 2
