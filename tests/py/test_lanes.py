@@ -42,6 +42,13 @@ def whole(x: I2, y: I2):
         y[i, j] = h
 
 
+@qd.kernel
+def sweep(x: F2, a: F1):
+    for j in range(x.shape[1]):
+        for k in range(1, x.shape[0]):
+            x[k, j] = x[k, j] - a[k] * x[k - 1, j]
+
+
 def by_hand(a, b, y, x):
     """The three kernels on whole rows of NumPy arrays, in the order of each column."""
     c, top, low = np.zeros((len(a), b.shape[1]), a.dtype), y[1:] + a.dtype.type(1), b[0, :-1]
@@ -97,3 +104,15 @@ def test_threads_change_nothing(dtype):
         c = np.zeros((61, 1), dtype)
         matmul(a, np.ascontiguousarray(b[:, j : j + 1]), c)
         assert np.array_equal(c[:, 0], want[0][:, j])
+
+
+@pytest.mark.parametrize("arch", [qd.cpu, qd.interp], ids=["native", "interp"])
+@pytest.mark.parametrize("shape", [(2, 1), (9, 63), (20, 64), (30, 150)])
+def test_each_row_needs_the_one_above(shape, arch):
+    qd.init(arch=arch, fast_math=False)
+    x = np.random.default_rng(shape[1]).random(shape, dtype=np.float32)
+    a, want = x[:, 0].copy(), x.copy()
+    for k in range(1, shape[0]):
+        want[k] -= a[k] * want[k - 1]
+    sweep(x, a)
+    assert np.array_equal(x, want)
