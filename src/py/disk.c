@@ -35,8 +35,8 @@ static bool disk_is_on(const ing_py_state *st) {
 }
 
 /* The store while the kernel level is on; NULL with nothing held when it is not. Between
- * begin and end no Python runs and nothing here begins again: whoever changes the store
- * waits for the end. */
+ * begin and end nothing here begins again, and no Python runs but where the GIL is given
+ * away for a server: whoever changes the store waits for the end, without the GIL. */
 static ing_store *disk_begin(ing_py_state *st) {
     ing_py_host *h = st->host;
     ing_err ignored;
@@ -52,6 +52,21 @@ static ing_store *disk_begin(ing_py_state *st) {
 
 static void disk_end(ing_py_state *st) {
     ing_engine_end(st->host->engine);
+}
+
+/* A server may take its time: what no layer has is brought here first, without the GIL, so
+ * that the reader who needs the GIL finds it. Between begin and end. Python runs. */
+static void fetch_first(ing_store *store, ing_entry_kind kind, ing_hash128 key) {
+    if (!ing_store_has_remote(store)) return;
+    ing_bytes ignored;
+    ing_bytes_init(&ignored);
+    PyThreadState *gil = PyEval_SaveThread();
+    if (kind == ING_ENTRY_INDEX)
+        (void)ing_store_read_layer(store, 0, kind, key, &ignored);
+    else
+        (void)ing_store_read(store, kind, key, &ignored);
+    PyEval_RestoreThread(gil);
+    ing_bytes_fini(&ignored);
 }
 
 /* ---- aliases -------------------------------------------------------------------------------- */
@@ -91,6 +106,7 @@ ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *t
     if (!store) return ING_DECLINED;
     ing_bytes b;
     ing_bytes_init(&b);
+    fetch_first(store, ING_ENTRY_ALIAS, key);
     ing_status s = ing_store_read(store, ING_ENTRY_ALIAS, key, &b);
     disk_end(st);
     ing_reader r = ing_reader_of(b.at, b.len);
@@ -341,6 +357,7 @@ ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e) {
         ing_hash128 address;
         if (on) ING_TRY(address_of(k, &address, e));
         ing_store *store = on ? disk_begin(k->st) : NULL;
+        if (store) fetch_first(store, ING_ENTRY_INDEX, address);
         /* Python ran: another thread may have been here, or qd.init ended the epoch. */
         bool first = k->epoch == epoch && k->disk_epoch != epoch;
         if (first) {
@@ -610,8 +627,9 @@ static ing_status load_binds(ing_py_kernel *k, const ing_record *r, ing_py_varia
     return ING_OK;
 }
 
-static ing_status load_tasks(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
-                             ing_err *e) {
+/* Plain C: may run without the GIL. */
+static ing_status load_tasks(ing_engine *engine, const ing_settings *settings,
+                             ing_record *r, ing_py_variant *v, ing_err *e) {
     v->code.tasks = ing_calloc((size_t)r->tasks.len + 1, sizeof *v->code.tasks);
     if (!v->code.tasks) return ING_DECLINED;
     v->code.n_tasks = r->tasks.len;
@@ -626,8 +644,7 @@ static ing_status load_tasks(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
         t->trees = r->tasks.at[i].trees;
         t->n_trees = r->tasks.at[i].n_trees;
         r->tasks.at[i].trees = NULL;
-        ING_TRY(
-            ing_engine_image(k->host->engine, t->ir, &k->st->settings, &t->image, e));
+        ING_TRY(ing_engine_image(engine, t->ir, settings, &t->image, e));
     }
     return ing_launch_tasks_init(&v->tasks, &v->code, e);
 }
@@ -685,8 +702,13 @@ static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v) {
 /* The code of a variant whose trace holds. */
 static ing_status load_code(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
                             ing_err *e) {
-    if (!disk_begin(k->st)) return ING_DECLINED;
-    ing_status s = load_tasks(k, r, v, e);
+    ing_store *store = disk_begin(k->st);
+    if (!store) return ING_DECLINED;
+    ing_settings now = k->st->settings; /* qd.init may change them meanwhile */
+    /* Without a server it takes less than giving the GIL away may cost. */
+    PyThreadState *gil = ing_store_has_remote(store) ? PyEval_SaveThread() : NULL;
+    ing_status s = load_tasks(k->host->engine, &now, r, v, e);
+    if (gil) PyEval_RestoreThread(gil);
     disk_end(k->st);
     return s;
 }
@@ -713,6 +735,7 @@ static ing_status slot_record(ing_py_kernel *k, uint32_t slot, ing_record *out) 
     }
     ing_store *store = disk_begin(k->st);
     if (!store) return ING_DECLINED;
+    fetch_first(store, ING_ENTRY_VARIANT, key);
     ing_status s = record_get(store, key, &k->paths, out);
     disk_end(k->st);
     return s;

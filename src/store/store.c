@@ -43,10 +43,14 @@ void ing_store_set_remote(ing_store *s, ing_store_remote remote) {
     s->remote = remote;
 }
 
+bool ing_store_has_remote(const ing_store *s) {
+    return s->remote.self && !s->read_only;
+}
+
 /* Values are the user's own data and stay here. Without a layer that is written there is
  * no place for what is fetched, and so nothing is shared. */
 static bool is_shared(const ing_store *s, ing_entry_kind kind) {
-    return s->remote.self && !s->read_only &&
+    return ing_store_has_remote(s) &&
            (kind == ING_ENTRY_IMAGE || kind == ING_ENTRY_VARIANT ||
             kind == ING_ENTRY_INDEX || kind == ING_ENTRY_ALIAS);
 }

@@ -105,6 +105,8 @@ typedef struct ing_store_remote {
 } ing_store_remote;
 /* Before the store is shared; `remote` outlives it. Of no effect when no layer is written. */
 void ing_store_set_remote(ing_store *s, ing_store_remote remote);
+/* Whether a miss may wait for a server. */
+bool ing_store_has_remote(const ing_store *s);
 
 /* The directory of a kind, and its name for people; 0 for a kind that there is not. */
 char ing_store_letter(ing_entry_kind kind);

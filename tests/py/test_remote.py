@@ -230,3 +230,48 @@ def test_refused_with_the_reason(program, tmp_path, url, key, why):
     counters, warned = run(program, tmp_path / "c", url, key=key)
     assert counters["image_compiles"] == 2 and counters["remote_misses"] == 0
     assert len(warned) == 1 and "not used" in warned[0] and why in warned[0]
+
+
+IN_ONE_PROCESS = """\
+import socket, sys, threading
+
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+
+
+def line(f):
+    return f.readline().rstrip()
+
+
+def serve(connection):
+    f = connection.makefile("rwb")
+    while head := line(f):
+        words = [f.read(int(line(f)[1:]) + 2)[:-2] for _ in range(int(head[1:]))]
+        f.write(b"$0\\r\\n\\r\\n" if words[0].upper() == b"GETRANGE" else b"+OK\\r\\n")
+        f.flush()
+
+
+def accept():
+    while True:
+        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+
+threading.Thread(target=accept, daemon=True).start()
+"""
+
+
+@needs("redis")
+def test_other_threads_run_while_a_server_is_asked(tmp_path):
+    """The server is a thread of the very process that asks it: were the GIL held, it could not answer."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    program = tmp_path / "program.py"
+    program.write_text(IN_ONE_PROCESS + PROGRAM)
+    env = {**os.environ, "INGOT_ARCH": "cpu", "INGOT_CACHE_DIR": str(tmp_path / "cache"),
+           "INGOT_CACHE_REMOTE": f"redis://127.0.0.1:{port}/0?protocol=2", "INGOT_CACHE_REMOTE_KEY": KEY,
+           "INGOT_CACHE_REMOTE_TIMEOUT": "10"}
+    done = subprocess.run([sys.executable, str(program), str(port)], env=env, capture_output=True, text=True,
+                          timeout=240)
+    assert done.returncode == 0, done.stderr
+    counters, value, warned, _ = json.loads(done.stdout)
+    assert (value, warned) == (10.0, []) and counters["remote_misses"] >= 4 and counters["image_compiles"] == 2
