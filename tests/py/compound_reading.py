@@ -144,6 +144,29 @@ def a_read_object_of_an_unknown_type(dtype):
     assert k._variants <= 4
 
 
+@case
+def only_that_an_object_is_there(dtype):
+    class Box:
+        part = None
+
+    class Empty:
+        __slots__ = ()
+
+    @qd.kernel
+    def k(s: qd.template(), out: qd.types.ndarray()):
+        for i in range(N):
+            if qd.static(s.part is None):
+                out[i] = 1
+            else:
+                out[i] = 2
+
+    out, s = full(dtype, 0), Box()
+    for part in (Empty(), None, Empty(), Box(), None, 3, full(qd.i32, 1), "text", None, [Touchy()], Box()):
+        s.part = part
+        k(s, out)
+        assert out[0] == (1 if part is None else 2), part
+
+
 @case(lowered=3)
 def a_read_value_of_an_unknown_type_is_refused(dtype):
     class Box:
