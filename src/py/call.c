@@ -449,6 +449,7 @@ static ing_status compile_overlap(ing_py_kernel *k, ing_py_variant *v,
     ing_status s = ING_OK;
     while (!v->overlap && s == ING_OK) s = wait_for_other(k, e);
     if (v->overlap || s != ING_DECLINED) return s;
+    ING_TRY(ing_py_story_overlap(k, e));
     ing_py_variant *made = NULL;
     set_busy(k, PyThread_get_thread_ident());
     s = ing_py_compile(k, args, true, &made, e);

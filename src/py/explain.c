@@ -218,6 +218,22 @@ void ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g, const ing_py_varia
         notes_put(k, &story->label, &story->notes);
 }
 
+/* No note is kept of it: no cache could have had it. */
+ing_status ing_py_story_overlap(ing_py_kernel *k, ing_err *e) {
+    static const char why[] =
+        "arrays of this launch share memory, and code for that is "
+        "kept by no cache";
+    if (k->st->settings.at[ING_SET_interp]) return ING_OK;
+    if (k->st->settings.at[ING_SET_frozen])
+        return ing_fail(e, ING_COMPILE,
+                        "%s would have to be compiled, and qd.init was told "
+                        "frozen=True: %s\nhelp: pass a copy of one of them",
+                        ing_py_def_name(&k->def), why);
+    if (log_wants("cache"))
+        PySys_FormatStderr("ingot: compiled %s: %s\n", ing_py_def_name(&k->def), why);
+    return ING_OK;
+}
+
 /* ---- for people: _core._explain ------------------------------------------------------------------ */
 
 /* Appends (label, seconds since 1970, pid, why) of each note. */

@@ -422,6 +422,8 @@ const struct ing_answers *ing_py_gate_answers(const ing_py_gate *g);
 /* ---- why a kernel is compiled (explain.c) -------------------------------------------------------- */
 
 typedef struct ing_py_story ing_py_story; /* of one compile */
+/* Of a variant for arrays that share memory; with the setting `frozen` an error. */
+ing_status ing_py_story_overlap(ing_py_kernel *k, ing_err *e);
 /* The story up to here; with the setting `frozen` it is the error. *out NULL: nobody cares
  * (interpreted), or there was no memory. */
 ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,

@@ -151,6 +151,22 @@ def test_mixed_launches(one_thread):
         assert s[0] == 20
 
 
+def test_frozen(one_thread, target):
+    """Code for arrays that share memory is in no cache, so it is refused."""
+    x, s = np.ones(5, "i4"), np.zeros(1, "i4")
+    running(x.copy(), s, s.copy())
+    qd.init(frozen=True)
+    running(x.copy(), s, s.copy())
+    assert s[0] == 10
+    if target == "interp":  # nothing is compiled
+        running(x, s, s)
+        assert x[0] == 11
+        return
+    with pytest.raises(qd.IngotCompilationError, match="share memory"):
+        running(x, s, s)
+    assert s[0] == 10 and (x == 1).all()
+
+
 @qd.kernel
 def two_updates(y: Array(qd.i64, 1), z: Array(qd.i64, 1)):
     for i in range(y.shape[0]):
