@@ -1,27 +1,12 @@
 /* Answers and paths in words, for people who ask why a kernel was compiled. Called while
  * lowering (src/py/gate.c) and when a compile is explained (notes.c). What is printed here is
  * never compared and never part of a key. */
+#include "front/front.h"
 #include "trace/notes.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- answers ---------------------------------------------------------------------------- */
-
-/* The shortest digits that mean the same number, and always with a sign of being a float; an
- * exponent only where Python's repr has one. */
-static void put_float(double f, ing_bytes *out) {
-    char text[40];
-    bool exponent = fabs(f) < 1e-4 || fabs(f) >= 1e16;
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, f);
-        if (strtod(text, NULL) == f && (exponent || !strchr(text, 'e'))) break;
-    }
-    ing_bytes_puts(out, text);
-    if (isfinite(f) && !strpbrk(text, ".e")) ing_bytes_puts(out, ".0");
-}
 
 /* Text of others: short, and without what a terminal would obey. */
 static void put_text(const char *s, size_t n, ing_bytes *out) {
@@ -43,6 +28,18 @@ static void put_elements(uint32_t rank, const uint32_t shape[2], ing_bytes *out)
     if (rank == 2) ing_bytes_printf(out, "mat%ux%u ", shape[0], shape[1]);
 }
 
+/* Members of members are not told: words are short. */
+static void put_struct(const ing_gate_struct *s, ing_bytes *out) {
+    ing_bytes_puts(out, "struct {");
+    for (uint32_t i = 0; s && i < s->n && out->len < ING_NOTES_MAX_WORDS; i++) {
+        const ing_gate_member *m = &s->members[i];
+        ing_bytes_printf(out, "%s%.30s: ", i ? ", " : "", m->name);
+        if (!m->inner) put_elements(m->tensor.rank, m->tensor.shape, out);
+        ing_bytes_puts(out, m->inner ? "struct" : ing_dtype_name(m->dtype));
+    }
+    ing_bytes_puts(out, "}");
+}
+
 static void put_array(const ing_gate_fact *f, ing_bytes *out) {
     put_elements(f->elem_rank, f->elem_shape, out);
     ing_bytes_printf(out, "%s %u-d", ing_dtype_name(f->dtype), f->ndim);
@@ -60,7 +57,7 @@ static void put_typed(const ing_gate_fact *f, ing_bytes *out) {
     if (f->kind == ING_GATE_BOOL)
         ing_bytes_puts(out, f->i ? "True" : "False");
     else if (f->kind == ING_GATE_FLOAT)
-        put_float(f->f, out);
+        ing_front_put_float(f->f, ING_F64, out);
     else if (f->wide)
         ing_bytes_printf(out, "%llu", (unsigned long long)f->i);
     else
@@ -96,7 +93,7 @@ void ing_words_fact(const ing_gate_fact *f, ing_bytes *out) {
     case ING_GATE_CLASS: ing_bytes_puts(out, "a class"); break;
     case ING_GATE_OBJECT: ing_bytes_puts(out, "an object"); break;
     case ING_GATE_STRUCT: ing_bytes_puts(out, "a struct"); break;
-    case ING_GATE_STRUCT_TYPE: ing_bytes_puts(out, "a struct (type)"); break;
+    case ING_GATE_STRUCT_TYPE: put_struct(f->structure, out); break;
     case ING_GATE_TENSOR:
     case ING_GATE_TENSOR_TYPE:
         put_elements(f->elem_rank, f->elem_shape, out);
@@ -116,7 +113,10 @@ void ing_words_param(const ing_gate_param *p, ing_bytes *out) {
     case ING_PASS_ANY: ing_bytes_puts(out, "none"); break;
     case ING_PASS_VALUE:
         put_elements(p->tensor.rank, p->tensor.shape, out);
-        put_dtype(p->dtype, out);
+        if (p->layout)
+            put_struct(p->layout, out);
+        else
+            put_dtype(p->dtype, out);
         break;
     case ING_PASS_TEMPLATE:
         ing_bytes_puts(out, p->by_ref ? "a reference to " : "template");
@@ -144,7 +144,10 @@ void ing_words_returns(const ing_gate_returns *r, ing_bytes *out) {
     for (uint32_t i = 0; i < r->n; i++) {
         if (i) ing_bytes_puts(out, ", ");
         put_elements(r->tensors[i].rank, r->tensors[i].shape, out);
-        ing_bytes_puts(out, ing_dtype_name(r->dtypes[i]));
+        if (r->layouts[i])
+            put_struct(r->layouts[i], out);
+        else
+            ing_bytes_puts(out, ing_dtype_name(r->dtypes[i]));
     }
     if (r->tuple) ing_bytes_puts(out, " as a tuple");
 }
@@ -243,7 +246,7 @@ static void put_call_arg(const ing_path_node *n, const char *name, ing_bytes *ou
     case ING_STEP_CALL_BOOL: ing_bytes_puts(out, n->i ? "True" : "False"); break;
     case ING_STEP_CALL_FLOAT:
         memcpy(&d, &n->i, sizeof d);
-        put_float(d, out);
+        ing_front_put_float(d, ING_F64, out);
         break;
     case ING_STEP_CALL_STR: put_text(name, strlen(name), out); break;
     case ING_STEP_CALL_NONE: ing_bytes_puts(out, "None"); break;

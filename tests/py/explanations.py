@@ -169,11 +169,11 @@ WANT = {
     'text of an assertion':
         'source of k() in case_text_of_an_assertion.py changed',
     'type of a member':
-        'S changed',
+        'S: struct {x: f64, v: vec2 f64, inner: struct} -> struct {x: i32, v: vec2 f64, inner: struct}',
     'size of a vector in a struct':
-        'S changed',
+        'S: struct {x: f64, v: vec2 f64, inner: struct} -> struct {x: f64, v: vec3 f64, inner: struct}',
     'dtype of a vector in a struct':
-        'S changed',
+        'S: struct {x: f64, v: vec2 f64, inner: struct} -> struct {x: f64, v: vec2 i32, inner: struct}',
     'method of a struct':
         'source of sum() in case_method_of_a_struct.py changed',
     'method of a struct in a struct':
@@ -181,7 +181,7 @@ WANT = {
     'global of a method':
         "N, read by S['sum']: 1 -> 2",
     'order of members':
-        'S changed',
+        'S: struct {p: f64, q: f64} -> struct {q: f64, p: f64}',
     'another type with other methods':
         "S['f']: one() in case_another_type_with_other_methods.py -> two() in case_another_type_with_other_methods.py",
     'member of a captured struct':
@@ -193,9 +193,9 @@ WANT = {
     'method of a captured struct':
         'source of f() in case_method_of_a_captured_struct.py changed',
     'annotation of a struct parameter':
-        'annotation of s changed',
+        'annotation of s: struct {x: f64} -> struct {x: i32}',
     'struct result':
-        'return annotation changed',
+        'return annotation: struct {x: f64, y: i32} -> struct {x: i32, y: i32}',
     'order of a dict':
         "D, key number 0: 'x' -> 'y'",
     'class of an object':
