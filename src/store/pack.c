@@ -131,7 +131,7 @@ static bool within(uint64_t at, uint64_t size, uint64_t from, uint64_t end) {
     return at >= from && at <= end && size <= end - at;
 }
 
-enum { KEPT = 1 << 20 };
+enum { KEPT = 512 << 10 };
 
 /* ---- open ----------------------------------------------------------------------------------- */
 
@@ -171,12 +171,12 @@ static bool check_record(const ing_pack_head *h, const uint8_t *at, uint32_t i) 
     return ing_pack_compare(&before, &x) < 0;
 }
 
-/* The entries before the index come along when they are few: 300 kernels have 0.4 MB, and
- * one call instead of 600. */
+/* The entries just before the index come along: with 300 kernels the indexes and aliases,
+ * which every start needs, and one call instead of 600. */
 static ing_status read_index(ing_pack *p, ing_err *e) {
     size_t n = index_bytes(&p->head);
     uint64_t rest = p->head.code + p->head.code_size;
-    p->kept_at = p->head.index - rest <= KEPT ? rest : p->head.index;
+    p->kept_at = p->head.index - rest <= KEPT ? rest : p->head.index - KEPT;
     size_t before = (size_t)(p->head.index - p->kept_at);
     p->kept = ing_malloc(before + n + 1);
     if (!p->kept) return ing_fail(e, ING_MEMORY, "no memory for the index of a pack");
