@@ -116,7 +116,7 @@ def measure(peer, kernels, repeat, folder):
     if peer.get("sealed"):
         layer = place / "layer"
         subprocess.run([peer["python"], "-m", "ingot", "cache", "seal", "--dir", str(cache), str(layer)],
-                       env=env, check=True, stdout=subprocess.DEVNULL)
+                       env=env, check=True, stdout=subprocess.DEVNULL, cwd=place)
         env["INGOT_CACHE_PATH"] = str(layer)
     for _ in range(2):  # the reference publishes at exit, and some entries a process later
         run(peer["python"], path, env)

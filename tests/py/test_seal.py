@@ -107,7 +107,7 @@ def test_a_sealed_layer_serves_everything(sealed, kernels):
     assert {p.stat().st_mode & 0o777 for p in layer.iterdir()} == {0o444}
     before = files(layer)
     alone = kernels([layer])  # the first of the path, and ours: not written all the same
-    assert whole_hit(alone) and alone["pack_hits"] >= 9 and alone["store_layers_skipped"] == 0
+    assert whole_hit(alone) and alone["pack_hits"] >= 6 and alone["store_layers_skipped"] == 0
     below = kernels([user.parent / "fresh", layer])
     assert whole_hit(below) and below["pack_hits"] == alone["pack_hits"]
     assert files(layer) == before
