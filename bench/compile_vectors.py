@@ -7,7 +7,7 @@ static unrolls by number, and local matrices of 32x32.
 Each compile is of a text that no cache has seen, in a process with an empty cache folder and a
 compiler that has run once. Times are processor time, of helper processes too, and wall time, the
 best of N texts that differ in one number. A slope is that of a line through the logarithms of
-size and time, once of the whole and once of what is above the smallest kernel's; 1.0 = linear.
+size and time, once over all sizes and once over the two largest; 1.0 = linear.
 The peer takes so long that it compiles each program once, and without --peer-all only the sizes
 that a bar names.
 """
@@ -193,17 +193,15 @@ def main():
             rows.append(row)
         if len(sizes) > 2:
             cpus = [cpu for cpu, _ in ours]
-            first = cpus[0] * 0.8  # what the smallest costs is mostly fixed
             slopes.append({"what": what, "slope": slope(sizes, cpus),
-                           "slope_above_first": slope(sizes[1:], [max(c - first, .1)
-                                                                  for c in cpus[1:]])})
+                           "last_slope": slope(sizes[-2:], cpus[-2:])})
     columns = [("what", "kernel", ""), ("size", "size", ","), ("ingot_cpu_ms", "CPU ms", ".1f"),
                ("ingot_ms", "wall ms", ".1f"), ("quadrants_cpu_ms", "Quadrants CPU", ".1f"),
                ("quadrants_ms", "wall", ".1f"), ("vs_quadrants_cpu", "ratio CPU", ".1f"),
                ("vs_quadrants", "wall", ".1f")]
     _peers.show("compile_vectors: cold, compiler running", columns, rows)
     _peers.show("slopes", [("what", "kernel", ""), ("slope", "slope", ".2f"),
-                           ("slope_above_first", "above the first", ".2f")], slopes)
+                           ("last_slope", "last two", ".2f")], slopes)
     _peers.write(args.json, "compile_vectors", rows + slopes)
 
 
