@@ -391,6 +391,7 @@ ing_status ing_front_tensor_thing(frame *fr, ing_node at, const ing_gate_fact *f
                                   value *v);
 ing_status ing_front_tensor_items(frame *fr, ing_node at, const value *v, value **items,
                                   uint32_t *n, bool *ok);
+ing_status ing_front_tensor_result(frame *fr, ing_node at, value *v);
 ing_status ing_front_tensor_load(frame *fr, ing_node at, const value *v, value *out);
 ing_status ing_front_tensor_cast(frame *fr, ing_node at, const value *v, ing_dtype t,
                                  value *out);

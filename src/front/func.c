@@ -28,7 +28,8 @@ struct spec {
     uint32_t subtrace;
     bool done;
     bool has_ret; /* a return statement was met; `ret` is valid */
-    value ret;    /* its shape: V_RT leaves give the types */
+    value ret; /* its shape: V_RT leaves give the types, V_REF ones are large tensors */
+    uint32_t n_args; /* IR parameters of the arguments; those of large results follow */
 };
 
 typedef struct call {
@@ -428,13 +429,14 @@ static void leaves_fini(leaves *l) {
     ing_vec_fini(&l->types);
 }
 
-static bool leaves_add(frame *fr, leaves *l, const value *v) {
+static bool leaves_add(frame *fr, leaves *l, const value *v, bool places) {
     if (v_holds(v)) {
         for (uint32_t i = 0; i < v_children(v); i++)
-            if (!leaves_add(fr, l, &v->items[i])) return false;
+            if (!leaves_add(fr, l, &v->items[i], places)) return false;
         return true;
     }
-    if (v->kind != V_RT && v->kind != V_REF && v->kind != V_ARRAY) return true;
+    bool is_place = places && v->kind == V_REF;
+    if (v->kind != V_RT && v->kind != V_ARRAY && !is_place) return true;
     ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
     return ing_vec_push(&l->insts, v->inst) && ing_vec_push(&l->types, t);
 }
@@ -444,6 +446,7 @@ static bool leaves_add(frame *fr, leaves *l, const value *v) {
 typedef struct source {
     ing_op op; /* PARAM, EXTRACT, or NONE: `inst` is the one leaf */
     uint32_t inst, next;
+    const uint32_t *places; /* of a result: the caller's memory for large tensors */
 } source;
 
 static ing_status rebuild(frame *fr, value *v, source *src) {
@@ -464,6 +467,10 @@ static ing_status rebuild(frame *fr, value *v, source *src) {
     }
     v->gref = 0;
     if (!src) return ING_OK;
+    if (v->kind == V_REF && src->places) {
+        v->inst = *src->places++;
+        return ING_OK;
+    }
     ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
     uint32_t k = src->next++;
     if (src->op == ING_OP_PARAM)
@@ -555,12 +562,14 @@ static ing_status close_body(frame *fr, flow end) {
             fr, fr->t->root, ING_SYNTAX,
             "add a return statement at the end, or leave out the annotation",
             "Function has a return type but does not have a return statement");
-    if (f->ret == ING_VOID || ing_ir_block_ended(&fr->b)) return ING_OK;
+    bool gives = f->ret != ING_VOID || f->n_params > fr->sp->n_args;
+    if (!gives || ing_ir_block_ended(&fr->b)) return ING_OK;
     if (end != FLOW_ENDED)
         return ing_front_fail_at(
             fr, fr->t->root, ING_TYPE, "end the func with a return statement",
             "%s returns a value on some paths and ends without one on others",
             fr->name);
+    if (f->ret == ING_VOID) return ING_OK;
     /* Unreachable, but a block must end. */
     uint32_t slot = ing_ir_emit(&fr->b, ING_OP_ALLOCA,
                                 ing_ir_type_ref(fr->lo->mod, f->ret), 0, 0, 0);
@@ -588,6 +597,7 @@ static ing_status spec_lower(call *c, spec *sp, const leaves *l) {
     GATE(caller, c->node, enter, c->fn->gref, c->refs, c->info->list.n, lo->e);
     sp->func = ing_ir_add_func(lo->mod, ING_IR_FUNC, t->name ? t->name : "func",
                                l->types.at, l->types.len, ING_VOID);
+    sp->n_args = l->types.len;
     if (!ing_vec_push(&lo->out->trees, t)) return no_memory(caller);
     ING_TRY(ing_front_frame_init(&fr, lo, caller, t));
     fr.func = sp->func;
@@ -606,25 +616,6 @@ static ing_status spec_lower(call *c, spec *sp, const leaves *l) {
 }
 
 /* ---- results -------------------------------------------------------------------------------------------- */
-
-/* Results travel by value, however large. */
-static ing_status whole_tensor(frame *fr, value *v) {
-    if (v->kind == V_REF)
-        *v = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, v->type, v->inst, 0, 0),
-                          v->type);
-    return ING_OK;
-}
-
-ing_node ing_front_result_node(const frame *fr, ing_node n, uint32_t i,
-                               uint32_t count) {
-    ing_node v = NF(fr->t, n, RETURN)->value;
-    if (!v || fr->t->nodes.at[v].kind != ING_NODE_TUPLE) return v ? v : n;
-    uint32_t elts = NF(fr->t, v, TUPLE)->elts;
-    bool apart = list_len(fr->t, elts) == count && i < count;
-    for (uint32_t k = 0; apart && k < count; k++)
-        apart = fr->t->nodes.at[list_at(fr->t, elts, k)].kind != ING_NODE_STARRED;
-    return apart ? list_at(fr->t, elts, i) : v;
-}
 
 static ing_status plain_result(frame *fr, ing_node n, value *v);
 
@@ -663,7 +654,7 @@ static ing_status annotated_result(frame *fr, ing_node n, const value *v, value 
         if (r->tensors[i].rank) {
             ING_TRY(ing_front_tensor_convert(fr, at, &items[i], &r->tensors[i],
                                              r->dtypes[i], &made[i]));
-            ING_TRY(whole_tensor(fr, &made[i]));
+            ING_TRY(ing_front_tensor_result(fr, at, &made[i]));
             continue;
         }
         ING_TRY(ing_front_convert(fr, at, &items[i], r->dtypes[i], &inst));
@@ -684,7 +675,7 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
     }
     if (ing_front_is_tensor(fr, v)) {
         ING_TRY(ing_front_tensor_load(fr, n, v, v));
-        return whole_tensor(fr, v);
+        return ing_front_tensor_result(fr, n, v);
     }
     if (v->kind == V_SEEN && v->seen == ING_GATE_STRUCT) {
         bool ok = false;
@@ -741,7 +732,8 @@ static ing_status match_result(frame *fr, ing_node n, value *first, value *v) {
     if (v->kind == V_STRUCT) ING_TRY(match_struct(fr, n, first, v));
     for (uint32_t i = 0; seq && i < v_children(v); i++)
         ING_TRY(match_result(fr, n, &first->items[i], &v->items[i]));
-    if (v->kind != V_RT || v->type == first->type) return ING_OK;
+    bool typed = v->kind == V_RT || v->kind == V_REF;
+    if (!typed || v->type == first->type) return ING_OK;
     if (v->type >= ING_DTYPE_N || first->type >= ING_DTYPE_N)
         return ing_front_fail_at(fr, n, ING_TYPE, "annotate the return type",
                                  "this return is %s, an earlier one %s",
@@ -757,9 +749,38 @@ static ing_status match_result(frame *fr, ing_node n, value *first, value *v) {
     return ING_OK;
 }
 
-static ing_status emit_return(frame *fr, const value *v) {
+/* The parameter for the `k`-th large tensor of a result; the first return adds it. */
+static ing_status result_place(frame *fr, ing_type ref, uint32_t k, uint32_t *inst) {
+    ing_ir_func *f = fr->b.func;
+    uint32_t at = fr->sp->n_args + k;
+    if (at == f->n_params) {
+        ing_type *all = ING_NEW_ARRAY(&fr->lo->mod->arena, at + 1, ing_type);
+        if (!all) return no_memory(fr);
+        if (at) memcpy(all, f->params, at * sizeof *all);
+        all[at] = ref;
+        f->params = all;
+        f->n_params = at + 1;
+    }
+    *inst = ing_ir_emit(&fr->b, ING_OP_PARAM, ref, at, 0, 0);
+    return ING_OK;
+}
+
+static ing_status store_large(frame *fr, ing_node n, const value *v, uint32_t *k) {
+    for (uint32_t i = 0; v_holds(v) && i < v_children(v); i++)
+        ING_TRY(store_large(fr, n, &v->items[i], k));
+    if (v->kind != V_REF) return ING_OK;
+    value place = {.kind = V_REF, .type = v->type};
+    ing_type ref = ing_ir_type_ref(fr->lo->mod, v->type);
+    ING_TRY(result_place(fr, ref, (*k)++, &place.inst));
+    return ing_front_tensor_store(fr, n, &place, v);
+}
+
+static ing_status emit_return(frame *fr, ing_node n, const value *v) {
     leaves l = {0};
-    ing_status s = leaves_add(fr, &l, v) ? ING_OK : no_memory(fr);
+    uint32_t large = 0;
+    ING_TRY(store_large(fr, n, v, &large));
+    fr->b.loc = n;
+    ing_status s = leaves_add(fr, &l, v, false) ? ING_OK : no_memory(fr);
     if (s == ING_OK) {
         ing_type t = l.types.len == 0   ? ING_VOID
                      : l.types.len == 1 ? l.types.at[0]
@@ -787,7 +808,7 @@ ing_status ing_front_func_return(frame *fr, ing_node n, const value *given) {
         sp->ret = v;
     sp->has_ret = true;
     fr->b.loc = n;
-    return fr->top ? ING_OK : emit_return(fr, &v);
+    return fr->top ? ING_OK : emit_return(fr, n, &v);
 }
 
 /* ---- the call ----------------------------------------------------------------------------------------------- */
@@ -838,8 +859,19 @@ static ing_status carry(call *c, const value *from, value *to) {
     return ING_OK;
 }
 
-static ing_status emit_call(call *c, const spec *sp, const leaves *l, value *out) {
+/* Memory of the caller for the large tensors of a result, in order. */
+static ing_status add_places(frame *fr, const spec *sp, leaves *l) {
+    const ing_ir_func *f = fr->lo->mod->funcs.at[sp->func];
+    for (uint32_t k = sp->n_args; k < f->n_params; k++) {
+        uint32_t inst = ing_ir_emit(&fr->b, ING_OP_ALLOCA, f->params[k], 0, 0, 0);
+        if (!ing_vec_push(&l->insts, inst)) return no_memory(fr);
+    }
+    return ING_OK;
+}
+
+static ing_status emit_call(call *c, const spec *sp, leaves *l, value *out) {
     frame *fr = c->fr;
+    ING_TRY(add_places(fr, sp, l));
     GATE(fr, c->node, splice, sp->subtrace, c->fn->gref, c->refs, c->info->list.n,
          fr->lo->e);
     fr->b.loc = c->node;
@@ -849,7 +881,9 @@ static ing_status emit_call(call *c, const spec *sp, const leaves *l, value *out
     *out = sp->ret;
     ing_type t = fr->lo->mod->funcs.at[sp->func]->ret;
     bool several = ing_ir_type(fr->lo->mod, t)->kind == ING_TYPE_STRUCT;
-    source src = {.op = several ? ING_OP_EXTRACT : ING_OP_NONE, .inst = inst};
+    source src = {.op = several ? ING_OP_EXTRACT : ING_OP_NONE,
+                  .inst = inst,
+                  .places = l->insts.at + sp->n_args};
     ING_TRY(rebuild(fr, out, &src));
     return carry(c, &sp->ret, out);
 }
@@ -945,7 +979,7 @@ ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
     spec *sp = NULL;
     ing_status s = ING_OK;
     for (uint32_t i = 0; i < count && s == ING_OK; i++)
-        if (!c.defaulted[i] && !leaves_add(fr, &l, &c.args[i])) s = no_memory(fr);
+        if (!c.defaulted[i] && !leaves_add(fr, &l, &c.args[i], true)) s = no_memory(fr);
     if (s == ING_OK) s = spec_get(&c, key, &l, &sp);
     if (s == ING_OK) s = emit_call(&c, sp, &l, out);
     leaves_fini(&l);

@@ -316,6 +316,17 @@ static ing_status struct_result(frame *fr, ing_node n, ing_node at, const value 
     return ING_OK;
 }
 
+ing_node ing_front_result_node(const frame *fr, ing_node n, uint32_t i,
+                               uint32_t count) {
+    ing_node v = NF(fr->t, n, RETURN)->value;
+    if (!v || fr->t->nodes.at[v].kind != ING_NODE_TUPLE) return v ? v : n;
+    uint32_t elts = NF(fr->t, v, TUPLE)->elts;
+    bool apart = list_len(fr->t, elts) == count && i < count;
+    for (uint32_t k = 0; apart && k < count; k++)
+        apart = fr->t->nodes.at[list_at(fr->t, elts, k)].kind != ING_NODE_STARRED;
+    return apart ? list_at(fr->t, elts, i) : v;
+}
+
 static ing_status kernel_return(frame *fr, ing_node n, const value *v) {
     const ing_gate_returns *r = &fr->returns;
     if (!r->given || r->n == 0)

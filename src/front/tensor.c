@@ -439,6 +439,18 @@ ing_status ing_front_tensor_load(frame *fr, ing_node at, const value *given,
     return copy_elems(fr, at, out, &v, &s);
 }
 
+/* Results of funcs travel by value; what is beyond straight code stays in memory: LLVM takes
+ * a value of many elements apart, which took 11 s for two results of 32x32. */
+ing_status ing_front_tensor_result(frame *fr, ing_node at, value *v) {
+    tensor_shape s;
+    if (ing_front_tensor_shape(fr, v, &s) && s.n > TENSOR_UNROLL)
+        return ing_front_tensor_spill(fr, at, v, v);
+    if (v->kind == V_REF)
+        *v = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, v->type, v->inst, 0, 0),
+                          v->type);
+    return ING_OK;
+}
+
 static ing_status same_elem(frame *fr, ing_node at, void *self, const value *in,
                             value *out) {
     (void)at, (void)self;

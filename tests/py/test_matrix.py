@@ -453,3 +453,93 @@ def test_constructors():
             [0, 0], [0, 0], [1, 1], [1, 1], [1, 0], [0, 1], [5, 0], [0, 5],
             [1, 2], [3, 4], [1, 3], [2, 4], [1, 2], [3, 4], [0.5, 1], [1.5, 2], [1, 0], [1, 6]]
     assert out.tolist() == want
+
+
+# ---- large results of funcs ---------------------------------------------------------------------
+
+big, long = qd.types.matrix(12, 12, qd.f64), qd.types.vector(100, qd.i32)
+Pack = qd.types.struct(m=big, k=qd.i32, v=long)
+
+
+@qd.func
+def doubled(m):
+    return m * 2
+
+
+@qd.func
+def several(m, n) -> (big, qd.f64, big):
+    return m @ n, m[0, 0], m + n
+
+
+@qd.func
+def either(m, c):
+    if c > 0:
+        return doubled(m) + c, c
+    return m, -c
+
+
+@qd.func
+def packed(m, i):
+    p = Pack(m, i, long(i))
+    p.v[3] += 1
+    return p
+
+
+@qd.func
+def through(p):
+    p.m[1, 1] = -1
+    return p, p.m
+
+
+@qd.kernel
+def large_results(x: qd.types.ndarray(dtype=big, ndim=1), y: qd.types.ndarray(dtype=big, ndim=1),
+                  out: qd.types.ndarray(dtype=qd.f64, ndim=2)):
+    for i in range(x.shape[0]):
+        m = x[i]
+        a, corner, b = several(doubled(m), m)
+        c, sign = either(m, i - 1)
+        p = packed(m, i)
+        q, n = through(p)
+        y[i] = a + b * corner + c - doubled(doubled(m))
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = sign, p.v[3] + p.v[4], q.m[1, 1], p.m[1, 1]
+        out[i, 4] = n[1, 1] + n[2, 2]
+
+
+def test_large_results():
+    """They are stored in memory of the caller, by each of its calls."""
+    z = np.random.default_rng(4).integers(-3, 4, (3, 12, 12)).astype(np.float64)
+    x, y = (qd.ndarray(big, 3) for _ in range(2))
+    x.from_numpy(z)
+    out = np.zeros((3, 5))
+    large_results(x, y, out)
+    assert (x.to_numpy() == z).all()
+    for i, m in enumerate(z):
+        c, sign = (2 * m + i - 1, i - 1) if i > 1 else (m, 1 - i)
+        assert (y.to_numpy()[i] == 2 * m @ m + 3 * m * (2 * m[0, 0]) + c - 4 * m).all()
+        assert out[i].tolist() == [sign, 2 * i + 1, -1, m[1, 1], -1 + m[2, 2]]
+
+
+def test_large_results_that_differ():
+    @qd.func
+    def sometimes(c):
+        if c > 0:
+            return big(c)
+
+    @qd.func
+    def unlike(c):
+        if c > 0:
+            return big(c)
+        return qd.types.matrix(12, 11, qd.f64)(c)
+
+    @qd.kernel
+    def one(c: qd.i32) -> qd.f64:
+        return sometimes(c)[0, 0]
+
+    @qd.kernel
+    def other(c: qd.i32) -> qd.f64:
+        return unlike(c)[0, 0]
+
+    with pytest.raises(qd.IngotCompilationError, match="ends without one on others"):
+        one(1)
+    with pytest.raises(qd.IngotCompilationError, match="an earlier one|does not match"):
+        other(1)
