@@ -31,6 +31,7 @@ static uint64_t le64(const uint8_t *p) {
 }
 
 enum { PATH_BYTES = 20, QUESTION_BYTES = 24, NODE_BYTES = 12, EDGE_BYTES = 24 };
+enum { KEY_BYTES = 16 };
 
 /* ---- paths ------------------------------------------------------------------------------ */
 
@@ -271,14 +272,12 @@ void ing_index_write(const ing_tree *t, const ing_paths *paths,
 }
 
 static ing_status read_keys(ing_reader *r, ing_index_keys *keys) {
-    uint32_t n = ing_reader_count(r, 16);
-    if (n > MAX_VARIANTS || !ing_vec_reserve(keys, n)) return ING_DECLINED;
-    for (uint32_t i = 0; i < n; i++) {
-        ing_hash128 key = {ing_reader_u64(r), 0};
-        key.hi = ing_reader_u64(r);
-        keys->at[keys->len++] = key;
-    }
-    return r->failed ? ING_DECLINED : ING_OK;
+    uint32_t n = ing_reader_count(r, KEY_BYTES);
+    const uint8_t *p = ing_reader_take(r, (size_t)n * KEY_BYTES);
+    if (!p || n > MAX_VARIANTS || !ing_vec_reserve(keys, n)) return ING_DECLINED;
+    for (uint32_t i = 0; i < n; i++, p += KEY_BYTES)
+        keys->at[keys->len++] = (ing_hash128){le64(p), le64(p + 8)};
+    return ING_OK;
 }
 
 static ing_status read_only(ing_reader *r, const ing_index_keys *keys,
