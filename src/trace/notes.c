@@ -186,7 +186,9 @@ static ing_status get_words(ing_reader *r, ing_notes *n) {
         if (ing_atoms_add(&n->words, (const char *)p, size) != i) return ING_DECLINED;
     }
     n->label = ing_reader_u32(r);
-    return !r->failed && n->label < count ? ING_OK : ING_DECLINED;
+    /* Of a kernel without a name nothing is noted; then there is a word beside the empty one. */
+    bool named = n->label && n->label < n->words.text.len;
+    return !r->failed && named ? ING_OK : ING_DECLINED;
 }
 
 static bool word(const ing_notes *n, ing_reader *r, uint32_t *out) {
