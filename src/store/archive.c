@@ -182,8 +182,8 @@ static ing_status read_tail(reading *r, uint64_t entries) {
 static ing_status read_all(reading *r, ing_store *s, const ing_archive_taker *t,
                            ing_archive_report *report) {
     ing_status status;
-    ing_entry_kind kind;
-    ing_hash128 key;
+    ing_entry_kind kind = ING_ENTRY_INDEX; /* set by each entry */
+    ing_hash128 key = {0};
     *report = (ing_archive_report){0};
     ING_TRY(read_head(r));
     while ((status = read_entry(r, &kind, &key)) == ING_OK) {

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import os
 import re
+import statistics
 import subprocess
 import sys
 import threading
@@ -450,15 +451,18 @@ def test_temporary_classes_and_funcs():
         once(step)
     gc.collect()
     tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    for step in range(200):
-        watched += once(step)
-    gc.collect()
-    alive = sum(w() is not None for w in watched)
-    watched.clear()
-    grown = tracemalloc.get_traced_memory()[0] - before
+    sizes = [tracemalloc.get_traced_memory()[0]]
+    for _ in range(5):
+        for step in range(200):
+            watched += once(step)
+        gc.collect()
+        assert not any(w() is not None for w in watched)
+        watched.clear()
+        sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    assert alive == 0 and grown < 64 << 10 and sum_up._variants == 3
+    # Python's table of all classes doubles or shrinks in some rounds: the median says what stays
+    grown = statistics.median(b - a for a, b in zip(sizes, sizes[1:]))
+    assert grown < 8 << 10 and sum_up._variants == 3
 
 
 # ---- what a launch costs ---------------------------------------------------------------------
