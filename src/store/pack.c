@@ -17,9 +17,9 @@ struct ing_pack {
     const uint8_t *bytes; /* memory; NULL: a file */
     int fd;
     ing_pack_head head;
-    uint8_t *kept; /* a copy of [kept_at, end of the index) */
+    uint8_t *index; /* a copy: records, then fans */
+    uint8_t *kept;  /* a copy of [kept_at, where the index begins); NULL: none */
     uint64_t kept_at;
-    const uint8_t *index; /* in it: records, then fans */
     ing_pack_code code;
 };
 
@@ -108,7 +108,7 @@ bool ing_pack_holds(ing_entry_kind kind) {
 
 /* [at, at + n) lies inside: open or the caller has seen to that. */
 static bool fetch(const ing_pack *p, uint64_t at, size_t n, uint8_t *out) {
-    if (p->index && at >= p->kept_at && at + n <= p->head.index) {
+    if (p->kept && at >= p->kept_at && at + n <= p->head.index) {
         memcpy(out, p->kept + (at - p->kept_at), n);
         return true;
     }
@@ -156,38 +156,54 @@ static ing_status check_head(const ing_pack_head *h, uint64_t size, ing_err *e) 
     return ING_OK;
 }
 
-/* Ascending, of a known kind, and where entries of that kind may lie. */
-static bool check_record(const ing_pack_head *h, const uint8_t *at, uint32_t i) {
-    ing_pack_item x = get_record(at + (size_t)i * ING_PACK_RECORD);
-    if (!ing_pack_holds(x.kind) || x.len > ING_STORE_MAX_ENTRY) return false;
-    uint64_t size = x.len + ING_STORE_TRAILER, code_end = h->code + h->code_size;
-    bool image = x.kind == ING_ENTRY_IMAGE;
-    if (x.at % (image ? ING_PACK_ALIGN : 8) ||
-        !(image ? within(x.at, size, h->code, code_end)
-                : within(x.at, size, code_end, h->index)))
-        return false;
-    if (i == 0) return true;
-    ing_pack_item before = get_record(at + (size_t)(i - 1) * ING_PACK_RECORD);
-    return ing_pack_compare(&before, &x) < 0;
+/* Of a known kind, and where entries of that kind may lie. */
+static bool check_place(const ing_pack_head *h, const ing_pack_item *x) {
+    if (!ing_pack_holds(x->kind) || x->len > ING_STORE_MAX_ENTRY) return false;
+    uint64_t size = x->len + ING_STORE_TRAILER, code_end = h->code + h->code_size;
+    bool image = x->kind == ING_ENTRY_IMAGE;
+    if (x->at % (image ? ING_PACK_ALIGN : 8)) return false;
+    return image ? within(x->at, size, h->code, code_end)
+                 : within(x->at, size, code_end, h->index);
 }
 
-/* The entries just before the index come along: with 300 kernels the indexes and aliases,
- * which every start needs, and one call instead of 600. */
-static ing_status read_index(ing_pack *p, ing_err *e) {
+/* The records, ascending. *start: where the first alias lies, or the index. */
+static bool check_records(const ing_pack *p, uint64_t *start) {
+    ing_pack_item before = {0}; /* of no kind: less than any */
+    *start = p->head.index;
+    for (uint32_t i = 0; i < p->head.n; i++) {
+        ing_pack_item x = ing_pack_item_at(p, i);
+        if (!check_place(&p->head, &x) || ing_pack_compare(&before, &x) >= 0)
+            return false;
+        if (x.kind == ING_ENTRY_ALIAS && before.kind != x.kind) *start = x.at;
+        before = x;
+    }
+    return true;
+}
+
+static ing_status read_index(ing_pack *p, uint64_t *start, ing_err *e) {
     size_t n = index_bytes(&p->head);
-    uint64_t rest = p->head.code + p->head.code_size;
-    p->kept_at = p->head.index - rest <= KEPT ? rest : p->head.index - KEPT;
-    size_t before = (size_t)(p->head.index - p->kept_at);
-    p->kept = ing_malloc(before + n + 1);
-    if (!p->kept) return ing_fail(e, ING_MEMORY, "no memory for the index of a pack");
-    if (!fetch(p, p->kept_at, before + n, p->kept))
+    p->index = ing_malloc(n + 1);
+    if (!p->index) return ing_fail(e, ING_MEMORY, "no memory for the index of a pack");
+    if (!fetch(p, p->head.index, n, p->index))
         return ing_fail(e, ING_OS, "cannot read a pack: %m");
-    p->index = p->kept + before;
     if (!ing_hash_eq(ing_hash(p->index, n), p->head.index_sum))
         return bad(e, "the index is damaged");
-    for (uint32_t i = 0; i < p->head.n; i++)
-        if (!check_record(&p->head, p->index, i)) return bad(e, "an entry's place");
-    return ING_OK;
+    return check_records(p, start) ? ING_OK : bad(e, "an entry's place");
+}
+
+/* Aliases, which every start needs, come along: with 300 kernels one call instead of 300.
+ * They bring the index and the variant of a kernel that has one; of a kernel that has
+ * 1,000, a start needs one of them. Without memory or a disk that answers, each is read when
+ * it is asked for. */
+static void keep(ing_pack *p, uint64_t start) {
+    uint64_t size = p->head.index - start;
+    size_t n = size < KEPT ? (size_t)size : KEPT;
+    uint8_t *kept = n ? ing_malloc(n) : NULL;
+    p->kept_at = p->head.index - n;
+    if (kept && fetch(p, p->kept_at, n, kept))
+        p->kept = kept;
+    else
+        ing_free(kept);
 }
 
 static void map_code(ing_pack *p) {
@@ -203,6 +219,7 @@ static void map_code(ing_pack *p) {
 
 static ing_status open_pack(ing_pack *p, uint64_t size, ing_err *e) {
     uint8_t tail[ING_PACK_TAIL];
+    uint64_t start;
     if (size < ING_PACK_ALIGN + ING_PACK_TAIL || size > ING_PACK_MAX)
         return bad(e, "its length");
     if (!fetch(p, size - ING_PACK_TAIL, ING_PACK_TAIL, tail))
@@ -210,7 +227,8 @@ static ing_status open_pack(ing_pack *p, uint64_t size, ing_err *e) {
     if (!get_tail(tail, &p->head))
         return bad(e, "its end is damaged or of another version");
     ING_TRY(check_head(&p->head, size, e));
-    ING_TRY(read_index(p, e));
+    ING_TRY(read_index(p, &start, e));
+    keep(p, start);
     map_code(p);
     return ING_OK;
 }
@@ -252,6 +270,7 @@ void ing_pack_unref(ing_pack *p) {
     if (!p || __atomic_fetch_sub(&p->refs, 1, __ATOMIC_ACQ_REL) != 1) return;
     if (p->code.base) munmap(p->code.base, p->code.size);
     if (p->fd >= 0) close(p->fd);
+    ing_free(p->index);
     ing_free(p->kept);
     ing_free(p);
 }

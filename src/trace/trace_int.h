@@ -10,9 +10,9 @@ typedef struct ing_tree_node {
     uint32_t variant;
 } ing_tree_node;
 
-typedef struct ing_tree_edge {
-    ing_hash128 answer;
+typedef struct ing_tree_edge { /* in the order of its bytes in an index */
     uint32_t from, to;
+    ing_hash128 answer;
 } ing_tree_edge;
 
 struct ing_tree {
@@ -22,6 +22,14 @@ struct ing_tree {
 
 ing_path ing_path_add_atom(ing_paths *p, ing_path parent, ing_step step, uint32_t atom,
                            int64_t i);
-int ing_tree_edge_order(const ing_tree_edge *a, uint32_t from, ing_hash128 answer);
+
+/* Here, because reading an index compares each edge with the one before. */
+static inline int ing_tree_edge_order(const ing_tree_edge *a, uint32_t from,
+                                      ing_hash128 answer) {
+    if (a->from != from) return a->from < from ? -1 : 1;
+    if (a->answer.hi != answer.hi) return a->answer.hi < answer.hi ? -1 : 1;
+    if (a->answer.lo != answer.lo) return a->answer.lo < answer.lo ? -1 : 1;
+    return 0;
+}
 
 #endif

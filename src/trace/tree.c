@@ -42,13 +42,6 @@ void ing_tree_swap(ing_tree *a, ing_tree *b) {
     *b = t;
 }
 
-int ing_tree_edge_order(const ing_tree_edge *a, uint32_t from, ing_hash128 answer) {
-    if (a->from != from) return a->from < from ? -1 : 1;
-    if (a->answer.hi != answer.hi) return a->answer.hi < answer.hi ? -1 : 1;
-    if (a->answer.lo != answer.lo) return a->answer.lo < answer.lo ? -1 : 1;
-    return 0;
-}
-
 /* Where the edge is, or would be inserted. */
 static uint32_t edge_place(const ing_tree *t, uint32_t from, ing_hash128 answer) {
     uint32_t low = 0, high = t->edges.len;
@@ -74,7 +67,7 @@ static void edge_add(ing_tree *t, uint32_t from, ing_hash128 answer, uint32_t to
     uint32_t i = edge_place(t, from, answer);
     memmove(&t->edges.at[i + 1], &t->edges.at[i],
             (t->edges.len - i) * sizeof *t->edges.at);
-    t->edges.at[i] = (ing_tree_edge){answer, from, to};
+    t->edges.at[i] = (ing_tree_edge){from, to, answer};
     t->edges.len++;
 }
 

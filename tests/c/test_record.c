@@ -406,6 +406,40 @@ static void test_random(bool record) {
 }
 
 /* No allocation that fails leaves anything behind or is taken for success. */
+static void put32(uint8_t *p, uint32_t v) {
+    for (int i = 0; i < 4; i++) p[i] = (uint8_t)(v >> 8 * i);
+}
+
+/* Edges of an index, which are its last bytes: down, to a node that there is, ascending. */
+static void test_edges(void) {
+    enum { EDGE = 24, NODES = 8, EDGES = NODES - 1 };
+    ing_bytes b;
+    index_bytes(&b);
+    uint8_t *edges = b.at + b.len - EDGES * EDGE, was[EDGES * EDGE];
+    memcpy(was, edges, sizeof was);
+    CHECK(edges[-4] == EDGES && index_try(b.at, b.len));
+    for (uint32_t i = 0; i < EDGES; i++) {
+        uint8_t *d = edges + i * EDGE;
+        const uint32_t to[] = {0, 1, d[0], NODES + 1, UINT32_MAX};
+        for (size_t k = 0; k < sizeof to / sizeof to[0]; k++) {
+            put32(d + 4, to[k]);
+            CHECK(!index_try(b.at, b.len));
+            memcpy(edges, was, sizeof was);
+        }
+        put32(d, 0);
+        CHECK(!index_try(b.at, b.len));
+        memcpy(edges, was, sizeof was);
+        if (i == 0) continue;
+        memcpy(d, d - EDGE, EDGE); /* twice */
+        CHECK(!index_try(b.at, b.len));
+        memcpy(d - EDGE, was + i * EDGE, EDGE); /* the other way round */
+        CHECK(!index_try(b.at, b.len));
+        memcpy(edges, was, sizeof was);
+    }
+    CHECK(index_try(b.at, b.len));
+    ing_bytes_fini(&b);
+}
+
 static void test_no_memory(void) {
     ing_bytes b;
     record_bytes(&b);
@@ -471,6 +505,7 @@ int main(void) {
         test_words(record);
         test_random(record);
     }
+    test_edges();
     test_no_memory();
     test_golden();
     return CHECK_DONE();
