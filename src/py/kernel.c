@@ -15,7 +15,8 @@ static void drop_variants(ing_py_kernel *k) {
     k->slots.len = 0;
     ing_bytes_fini(&k->only);
     k->hinted = false;
-    for (uint32_t i = 0; i < n; i++) ing_py_variant_unref(k->slots.at[i].variant);
+    for (uint32_t i = 0; i < n; i++)
+        if (k->slots.at[i].variant) ing_py_variant_unref(k->slots.at[i].variant);
 }
 
 void ing_py_kernel_drop(ing_py_kernel *k) {

@@ -11,7 +11,8 @@ void ing_py_variant_used(ing_py_kernel *k, ing_py_variant *v) {
 
 /* ---- the bound ------------------------------------------------------------------------------ */
 
-static void drop_oldest(ing_py_kernel *k, const ing_py_variant *keep) {
+/* How many there were. */
+static uint32_t drop_oldest(ing_py_kernel *k, const ing_py_variant *keep) {
     uint32_t n = 0, oldest = UINT32_MAX;
     for (uint32_t i = 0; i < k->slots.len; i++) {
         const ing_py_variant *v = k->slots.at[i].variant;
@@ -20,10 +21,11 @@ static void drop_oldest(ing_py_kernel *k, const ing_py_variant *keep) {
         if (oldest == UINT32_MAX || v->used < k->slots.at[oldest].variant->used)
             oldest = i;
     }
-    if (n <= MAX_IN_MEMORY || oldest == UINT32_MAX) return;
+    if (n <= MAX_IN_MEMORY || oldest == UINT32_MAX) return n;
     ing_py_variant *gone = k->slots.at[oldest].variant;
     k->slots.at[oldest].variant = NULL;
     ing_py_variant_unref(gone);
+    return n;
 }
 
 /* ---- the warning ----------------------------------------------------------------------------- */
@@ -112,9 +114,6 @@ static ing_status look_for_storm(ing_py_kernel *k, const ing_py_variant *v) {
 
 ing_status ing_py_variant_added(ing_py_kernel *k, ing_py_variant *v) {
     ing_py_variant_used(k, v);
-    drop_oldest(k, v);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < k->slots.len && n < STORM; i++)
-        n += k->slots.at[i].variant != NULL;
+    uint32_t n = drop_oldest(k, v);
     return n < STORM || k->storm_told ? ING_OK : look_for_storm(k, v);
 }

@@ -2,8 +2,8 @@
  * tests with bytes that are not from a file. Every number is checked against the size
  * before it is used, in open; what open lets pass needs no second look but the checksum of
  * the entry itself. Small entries are read, not mapped: a failing disk is a miss. Images
- * are mapped, all at once. A pack never changes once it is open, but for its reference
- * count, the mapping and the mark on it. */
+ * are mapped, all at once, for the first. A pack never changes once it is open, but for its
+ * reference count, the mapping and the mark on it. */
 #include "store/pack.h"
 #include "store/store_int.h"
 
@@ -168,14 +168,17 @@ static bool check_place(const ing_pack_head *h, const ing_pack_item *x) {
 
 /* The records, ascending. *start: where the first alias lies, or the index. */
 static bool check_records(const ing_pack *p, uint64_t *start) {
-    ing_pack_item before = {0}; /* of no kind: less than any */
+    uint32_t kind = 0; /* of the record before, and its key: less than any */
+    ing_hash128 key = {0, 0};
     *start = p->head.index;
     for (uint32_t i = 0; i < p->head.n; i++) {
         ing_pack_item x = ing_pack_item_at(p, i);
-        if (!check_place(&p->head, &x) || ing_pack_compare(&before, &x) >= 0)
+        bool after = x.key.hi > key.hi || (x.key.hi == key.hi && x.key.lo > key.lo);
+        if (!check_place(&p->head, &x) || x.kind < kind || (x.kind == kind && !after))
             return false;
-        if (x.kind == ING_ENTRY_ALIAS && before.kind != x.kind) *start = x.at;
-        before = x;
+        if (x.kind == ING_ENTRY_ALIAS && x.kind != kind) *start = x.at;
+        kind = x.kind;
+        key = x.key;
     }
     return true;
 }
@@ -206,17 +209,6 @@ static void keep(ing_pack *p, uint64_t start) {
         ing_free(kept);
 }
 
-static void map_code(ing_pack *p) {
-    p->code.fd = p->fd;
-    p->code.at = p->head.code;
-    if (p->bytes || !p->head.code_size || p->head.code % ing_os_page()) return;
-    void *map = mmap(NULL, (size_t)p->head.code_size, PROT_READ, MAP_PRIVATE, p->fd,
-                     (off_t)p->head.code);
-    if (map == MAP_FAILED) return;
-    p->code.base = map;
-    p->code.size = (size_t)p->head.code_size;
-}
-
 static ing_status open_pack(ing_pack *p, uint64_t size, ing_err *e) {
     uint8_t tail[ING_PACK_TAIL];
     uint64_t start;
@@ -229,7 +221,9 @@ static ing_status open_pack(ing_pack *p, uint64_t size, ing_err *e) {
     ING_TRY(check_head(&p->head, size, e));
     ING_TRY(read_index(p, &start, e));
     keep(p, start);
-    map_code(p);
+    p->code.fd = p->fd;
+    p->code.at = p->head.code;
+    p->code.size = (size_t)p->head.code_size;
     return ING_OK;
 }
 
@@ -321,9 +315,25 @@ ing_status ing_pack_read(const ing_pack *p, const ing_pack_item *item, ing_bytes
     return ING_OK;
 }
 
+/* The mapping of all images, made for the first that is asked for; NULL: cannot be made. Of
+ * two who make it at once, the second takes what the first has. */
+static uint8_t *map_code(ing_pack *p) {
+    uint8_t *base = __atomic_load_n(&p->code.base, __ATOMIC_ACQUIRE);
+    if (base || p->bytes || !p->code.size || p->code.at % ing_os_page()) return base;
+    void *map =
+        mmap(NULL, p->code.size, PROT_READ, MAP_PRIVATE, p->fd, (off_t)p->code.at);
+    if (map == MAP_FAILED) return NULL;
+    if (__atomic_compare_exchange_n(&p->code.base, &base, (uint8_t *)map, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return map;
+    munmap(map, p->code.size);
+    return base;
+}
+
 ing_status ing_pack_image(ing_pack *p, const ing_pack_item *item, const uint8_t **out) {
-    if (!p->code.base || item->kind != ING_ENTRY_IMAGE) return ING_DECLINED;
-    *out = p->code.base + (item->at - p->head.code);
+    uint8_t *base = item->kind == ING_ENTRY_IMAGE ? map_code(p) : NULL;
+    if (!base) return ING_DECLINED;
+    *out = base + (item->at - p->head.code);
     size_t size = (size_t)item->len + ING_STORE_TRAILER;
     return ing_store_check(*out, size, item->kind, item->key) ? ING_OK : ING_FORMAT;
 }

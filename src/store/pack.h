@@ -85,7 +85,7 @@ void ing_store_each_packed(const ing_store *s,
 
 /* The mapping of all images, for src/image: `exec` is its own mark. */
 typedef struct ing_pack_code {
-    uint8_t *base; /* NULL: cannot be mapped */
+    uint8_t *base; /* atomic; not NULL once an image was handed out */
     size_t size;
     uint32_t exec; /* atomic; 0 = nobody asked yet */
     int fd;
