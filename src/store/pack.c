@@ -214,7 +214,7 @@ static void keep(ing_pack *p, uint64_t start) {
 
 static ing_status open_pack(ing_pack *p, uint64_t size, ing_err *e) {
     uint8_t tail[ING_PACK_TAIL];
-    uint64_t start;
+    uint64_t start = 0; /* set by read_index */
     if (size < ING_PACK_ALIGN + ING_PACK_TAIL || size > ING_PACK_MAX)
         return bad(e, "its length");
     if (!fetch(p, size - ING_PACK_TAIL, ING_PACK_TAIL, tail))
