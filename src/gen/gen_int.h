@@ -1,7 +1,8 @@
 /* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
  * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
- * writes control, llvm_mem.c memory and aggregates, llvm_pair.c atomic sums of
- * neighbours, llvm_op.c arithmetic, llvm_fuse.c sums of products, llvm_math.c calls of the vector library, llvm_service.c random numbers and prints. */
+ * writes control, llvm_mem.c memory and aggregates, llvm_pair.c atomic sums of neighbours,
+ * llvm_op.c arithmetic, llvm_fuse.c sums of products, llvm_math.c calls of the vector
+ * library, llvm_service.c random numbers and prints. */
 #ifndef ING_GEN_INT_H
 #define ING_GEN_INT_H
 

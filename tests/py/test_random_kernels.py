@@ -1,19 +1,16 @@
 """Random kernels (tests/py/random_kernels.py): native code equals the interpreter bit for bit
 (R23, without fast math), and both equal NumPy where a kernel is one straight line."""
 
-import linecache
 import random
 
 import numpy as np
 import pytest
 from conftest import SEED, samples
+from numpy_rules import NUMPY, convert, divided, promote, scope_of
 from random_kernels import ARRAYS, DTYPES, FLOATS, MATH, N, REALS, Program, expression
 
 import ingot as qd
 
-NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
-         "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "f32": np.float32, "f64": np.float64,
-         "f16": np.float16, "u1": np.bool_}
 ACC = ["i32", "i64", "u32", "u64"]
 BATCH = 25  # programs between two changes of the settings
 
@@ -25,12 +22,7 @@ def fresh():
 
 
 def make(text, name):
-    file = f"<random {name}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    scope = {"qd": qd}
-    exec(compile(text, file, "exec"), scope)
-    linecache.cache.pop(file)  # the text was taken when the decorator ran
-    return scope["k"]
+    return scope_of(text, f"<random {name}>")["k"]
 
 
 def numbers(rng, dtype, n=N):
@@ -131,38 +123,6 @@ def test_the_functions_of_the_library(samples):
 # ---- NumPy's opinion ---------------------------------------------------------------------------
 
 
-def promote(a, b):
-    """The language's rule: floats win, then the wider, then unsigned, then the right one."""
-    if (a in FLOATS) != (b in FLOATS):
-        return a if a in FLOATS else b
-    if a[1:] != b[1:]:
-        return a if int(a[1:]) > int(b[1:]) else b
-    return a if a[0] == "u" and b[0] == "i" else b
-
-
-def cast(x, frm, to):
-    """Value conversion: floats to integers truncate and saturate, NaN is 0."""
-    t = NUMPY[to]
-    if frm in FLOATS and to not in FLOATS:
-        info, x = np.iinfo(t), np.trunc(x.astype(np.float64))
-        inside = (x >= info.min) & (x < 2.0 ** (info.bits - (info.min < 0)))
-        whole = np.where(inside, x, 0).astype(t)
-        low, high = np.array(info.min, t), np.array(info.max, t)
-        return np.where(inside, whole, np.where(np.isnan(x), np.array(0, t),
-                                                np.where(x < 0, low, high)))
-    return x.astype(t)
-
-
-def divided(op, x, y, t):
-    if t in FLOATS:
-        q = np.floor(x / y)
-        return q if op == "//" else x - y * q
-    zero = y == 0
-    one = np.where(zero, np.array(1, y.dtype), y)
-    got = x // one if op == "//" else x % one
-    return np.where(zero, np.array(0, got.dtype), got)
-
-
 def text_of(node):
     op, dtype, parts = node
     if op == "in":
@@ -218,11 +178,11 @@ def evaluate(node, env):
         return env[dtype]
     values, kinds = [evaluate(p, env) for p in parts], [kind_of(p) for p in parts]
     if op == "cast":
-        return cast(values[0], kinds[0], dtype)
+        return convert(values[0], kinds[0], dtype)
     if op in UNARY:
         return UNARY[op](values[0])
     t = kinds[0] if op in ("<<", ">>") else promote(*kinds)
-    x, y = (cast(v, k, t) for v, k in zip(values, kinds))
+    x, y = (convert(v, k, t) for v, k in zip(values, kinds))
     if op in ("<<", ">>"):
         y = y & np.array(int(t[1:]) - 1, NUMPY[t])
         return np.left_shift(x, y) if op == "<<" else np.right_shift(x, y)

@@ -1,12 +1,12 @@
 """Random programs over vectors, matrices and structs (tests/py/random_vectors.py): native code,
 the interpreter and NumPy (tests/py/numpy_vectors.py) agree, without fast math to the last digit."""
 
-import linecache
 
 import numpy as np
 import pytest
 from conftest import SEED, samples
-from numpy_vectors import NUMPY, T, run
+from numpy_rules import NUMPY, scope_of
+from numpy_vectors import T, run
 from random_vectors import FLOATS, N, Program
 
 import ingot as qd
@@ -18,15 +18,6 @@ BATCH = 25  # programs between two changes of the settings
 def fresh():
     yield
     qd.init()
-
-
-def names(text, seed):
-    file = f"<random vectors {seed}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    scope = {"qd": qd}
-    exec(compile(text, file, "exec"), scope)
-    linecache.cache.pop(file)  # the text was taken when the decorator ran
-    return scope
 
 
 def numbers(rng, dtype, shape):
@@ -56,7 +47,7 @@ class Case:
                 + [np.zeros((4, *s), NUMPY[d]) for d, s in p.accs])
 
     def native(self):
-        scope, arrays = names(self.program.text, self.seed), self.arrays()
+        scope, arrays = scope_of(self.program.text, f"<random vectors {self.seed}>"), self.arrays()
 
         def give(x):
             if isinstance(x, tuple):
