@@ -2,8 +2,8 @@
 
     compute_peer.py ingot|quadrants|taichi|numba|numpy|c
 
-Reads lines `prepare KERNEL SIZE` and `run REPEAT`, answers each with one line of JSON: a
-digest of the result after one call, or the shortest time of a call in seconds. What a peer
+Reads lines `prepare KERNEL SIZE` and `run SECONDS`, answers each with one line of JSON: a
+digest of the result after one call, or the shortest time of a call within a turn. What a peer
 does not have it answers with null."""
 
 import ctypes
@@ -248,11 +248,11 @@ def main():
                 call()
                 reply = digest(held)
         elif call:
-            reply = float("inf")
-            for _ in range(int(args[0])):
+            reply, calls, start = float("inf"), 0, time.perf_counter()
+            while calls < 2 or time.perf_counter() - start < float(args[0]):
                 before = time.perf_counter()
                 call()
-                reply = min(reply, time.perf_counter() - before)
+                reply, calls = min(reply, time.perf_counter() - before), calls + 1
         answers.write(json.dumps(reply) + "\n")
         answers.flush()
 

@@ -56,8 +56,7 @@ static bool spin(const atomic_uint *word, unsigned seen) {
 /* ---- workers ----------------------------------------------------------------------------------- */
 
 static bool wants_worker(job *j) {
-    return j->room > 0 &&
-           atomic_load_explicit(&j->taken, memory_order_relaxed) < j->pieces &&
+    return j->room > 0 && ing_rt_job_has_pieces(j) &&
            atomic_load_explicit(&j->run->stop, memory_order_relaxed) == STOP_NO;
 }
 
@@ -98,12 +97,12 @@ static void step_aside(int cpu) {
     }
 }
 
-static void help(ing_rt *rt, job *j) {
+static void help(ing_rt *rt, job *j, uint32_t number) {
     seat s;
     step_aside(j->cpu);
     fp_state mine = fp_get();
     fp_set(j->run->fp_task & ~FP_FLAGS);
-    ing_rt_seat_init(&s, j->run, false);
+    ing_rt_seat_init(&s, j->run, number, false);
     s.ctx.partials = j->partials;
     ing_rt_job_work(j, &s);
     fp_set(mine);
@@ -121,7 +120,7 @@ static void *worker_main(void *arg) {
         if (atomic_load(&rt->quit)) return NULL;
         job *j = join_job(rt);
         if (j) {
-            help(rt, j);
+            help(rt, j, w->number);
         } else if (!spin(&rt->work_seq, seq)) {
             atomic_fetch_add(&rt->sleepers, 1);
             futex_wait(&rt->work_seq, seq, 0);

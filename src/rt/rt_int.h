@@ -35,12 +35,18 @@
 #define PIECES_PER_THREAD 8u
 #define PIECES_MOST       256u
 #define PIECE_MIN_UNITS   (2u * UNITS_PER_US)
-/* A thread takes this part of its share of what is left, at most so many pieces: then those
- * 6 % are paid at the end of the loop only, and a thread that comes late, or meets heavier
- * iterations, finds work left. Also bounds how long code without polls goes on after a
- * cancel. */
-#define SHARES_PER_THREAD 4u
+/* A thread takes one in so many of the pieces that are left where it looks, and at most
+ * PIECES_AT_ONCE: then those 6 % are paid at the end of the loop only, and a thread that
+ * comes late, or meets heavier iterations, finds work left. The second number is for loops
+ * whose iterations nobody can compare. The third also bounds how long code without polls
+ * goes on after a cancel. */
+#define SHARE_EVEN        2u
+#define SHARE_UNEVEN      8u
 #define PIECES_AT_ONCE    32u
+/* Pieces of a job, so that two halves of a word hold a range of them; and parts that they
+ * are cut into, one for each thread up to here. */
+#define PIECES_LIMIT      ((uint64_t)1 << 30)
+#define PARTS_MAX         16u
 /* Pieces of at least so many iterations begin at multiples of it. */
 #define EDGE_ITERS        64u
 /* Partial results of so many words are kept on the stack: those of small launches. */
@@ -136,10 +142,11 @@ typedef struct seat {
     run *run;
     int64_t fuel;     /* the last refill */
     uint64_t poll_ns; /* clock at the last poll, 0 = none yet */
+    uint32_t number;  /* the launcher is 0, a worker has its own */
     bool launcher;
 } seat;
 
-void ing_rt_seat_init(seat *s, run *r, bool launcher);
+void ing_rt_seat_init(seat *s, run *r, uint32_t number, bool launcher);
 /* Calls the task over [begin, end) counted from the loop's `base`; false = stop. */
 bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
                       int64_t base);
@@ -160,6 +167,13 @@ void ing_rt_wake_launcher(
 
 /* ---- one range task, or one fork, on the pool -------------------------------------------------------- */
 
+/* Pieces [next, end), as next << 32 | end: a thread takes from the front of its own part
+ * and, once that is empty, from the back of another's. So a thread goes over the same
+ * memory in one loop after the other, and few takes meet. */
+typedef struct part {
+    _Alignas(64) atomic_uint_fast64_t left;
+} part;
+
 typedef struct job {
     run *run;
     const ing_rt_task *task;
@@ -169,6 +183,8 @@ typedef struct job {
     uint64_t grain, pieces;  /* iterations handed out at once, and how many hand-outs */
     uint64_t skip;           /* multiples of grain that lie before `first` */
     uint32_t threads;        /* participants at most, the launcher included */
+    uint32_t n_parts;        /* of `parts`, 0 = not cut yet */
+    uint32_t share;          /* one in so many pieces of a part is taken at once */
     uint64_t *partials;      /* of a reduction, NULL = none */
     bool probe;              /* cost unknown: share only what proves long */
     bool listed;             /* in the pool's list; launcher only */
@@ -176,13 +192,23 @@ typedef struct job {
     int cpu;             /* where the launcher ran when listing, -1 = unknown */
     uint32_t room;       /* workers that may still join; under the pool's lock */
     struct job *prev, *next;
-    _Alignas(64) atomic_uint_fast64_t taken; /* next piece */
-    _Alignas(64) atomic_uint inside;         /* workers between join and leave */
+    part parts[PARTS_MAX];
+    _Alignas(64) atomic_uint inside; /* workers between join and leave */
 } job;
+
+static inline uint64_t part_pack(uint64_t next, uint64_t end) {
+    return next << 32 | end;
+}
+
+static inline uint64_t part_len(uint64_t left) {
+    return (left & UINT32_MAX) - (left >> 32);
+}
 
 /* pool.c: runs the job to its end on this thread and on workers. */
 void ing_rt_job_run(job *j, seat *s);
 void ing_rt_job_list(job *j); /* offers it to the workers */
+/* run.c: whether a part has pieces left. */
+bool ing_rt_job_has_pieces(job *j);
 /* run.c: runs the first iterations; true when the rest was offered. */
 bool ing_rt_job_probe(job *j, seat *s);
 /* run.c: pieces by one thread until none is left or the launch stops. */

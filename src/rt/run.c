@@ -85,7 +85,7 @@ static void clear_error(ing_error_slot *e) {
 
 /* Member by member: as one literal gcc clears it with `rep stos`, which takes longer than
  * the rest of a small launch. */
-void ing_rt_seat_init(seat *s, run *r, bool launcher) {
+void ing_rt_seat_init(seat *s, run *r, uint32_t number, bool launcher) {
     const ing_rt_launch *l = r->launch;
     s->ctx = (ing_ctx){.args = l->args,
                        .buffer = l->buffer,
@@ -101,6 +101,7 @@ void ing_rt_seat_init(seat *s, run *r, bool launcher) {
     s->run = r;
     s->fuel = FUEL_START;
     s->poll_ns = 0;
+    s->number = number;
     s->launcher = launcher;
 }
 
@@ -141,18 +142,47 @@ static int64_t at_offset(int64_t base, uint64_t iters) {
 
 static void run_section(job *j, seat *s, uint64_t k);
 
-/* Hands out the next pieces: a share of what is left, so that there are few hand-outs and
- * the last ones are small. Returns how many, 0 = none is left. */
-static uint64_t take(job *j, uint64_t *first) {
-    uint64_t n, t = atomic_load_explicit(&j->taken, memory_order_relaxed);
+static void part_out(job *j) {
+    uint64_t n = j->threads < j->pieces ? j->threads : j->pieces;
+    j->n_parts = (uint32_t)(n < PARTS_MAX ? n : PARTS_MAX);
+    for (uint64_t k = 0; k < j->n_parts; k++) {
+        uint64_t from = j->pieces * k / j->n_parts;
+        uint64_t to = j->pieces * (k + 1) / j->n_parts;
+        atomic_init(&j->parts[k].left, part_pack(from, to));
+    }
+}
+
+bool ing_rt_job_has_pieces(job *j) {
+    for (uint32_t k = 0; k < j->n_parts; k++)
+        if (part_len(atomic_load_explicit(&j->parts[k].left, memory_order_relaxed)))
+            return true;
+    return false;
+}
+
+/* Pieces [*first, *first + result) from the front or the back of a part, 0 = it is empty. */
+static uint64_t take_from(const job *j, part *p, bool front, uint64_t *first) {
+    uint64_t n, next, left = atomic_load_explicit(&p->left, memory_order_relaxed);
     do {
-        if (t >= j->pieces) return 0;
-        n = (j->pieces - t) / ((uint64_t)j->threads * SHARES_PER_THREAD);
+        uint64_t from = left >> 32, to = left & UINT32_MAX;
+        if (from >= to) return 0;
+        n = (to - from) / j->share;
         if (n > PIECES_AT_ONCE) n = PIECES_AT_ONCE;
         if (n < 1 || j->fork) n = 1;
+        *first = front ? from : to - n;
+        next = front ? part_pack(from + n, to) : part_pack(from, to - n);
     } while (!atomic_compare_exchange_weak_explicit(
-        &j->taken, &t, t + n, memory_order_relaxed, memory_order_relaxed));
-    *first = t;
+        &p->left, &left, next, memory_order_relaxed, memory_order_relaxed));
+    return n;
+}
+
+/* Hands out the next pieces: of the thread's own part, then of the others. Returns how
+ * many, 0 = none is left. */
+static uint64_t take(job *j, const seat *s, uint64_t *first) {
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < j->n_parts && !n; k++) {
+        part *p = &j->parts[(s->number + k) % j->n_parts];
+        n = take_from(j, p, k == 0, first);
+    }
     return n;
 }
 
@@ -160,7 +190,7 @@ void ing_rt_job_work(job *j, seat *s) {
     for (;;) {
         if (s->launcher) ing_rt_tick(j->run, ing_os_now_ns());
         if (stopped(j->run)) return;
-        uint64_t piece, n = take(j, &piece);
+        uint64_t piece, n = take(j, s, &piece);
         if (!n) return;
         if (j->fork) {
             run_section(j, s, piece);
@@ -193,9 +223,12 @@ static void cut(job *j, uint64_t full, uint64_t least) {
     uint64_t grain = (j->trips - j->first) / ((uint64_t)j->threads * PIECES_PER_THREAD);
     if (grain > full) grain = full;
     if (grain < least) grain = least;
+    if (grain < j->trips / PIECES_LIMIT + 1) grain = j->trips / PIECES_LIMIT + 1;
     j->grain = round_grain(grain, chunk_of(j->task));
     j->skip = j->first / j->grain;
     j->pieces = (j->trips - 1) / j->grain + 1 - j->skip;
+    j->share = j->task->may_run_long ? SHARE_UNEVEN : SHARE_EVEN;
+    part_out(j);
 }
 
 /* The probed job has run for `ns` on its first iterations (the last of them may still
@@ -370,9 +403,11 @@ __attribute__((noinline)) static void run_fork(run *r, seat *s, const ing_rt_for
              .fork = f,
              .trips = f->n,
              .grain = 1,
+             .share = 1,
              .pieces = f->n,
              .threads = fork_pays(r, f) ? usable_threads(r) : 1};
     if (j.threads > 1 && f->n > 1) release_host(r);
+    part_out(&j);
     ing_rt_job_run(&j, s);
 }
 
@@ -398,7 +433,7 @@ int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *l) {
     clear_error(&l->error);
     l->ran_inline = true;
     seat s;
-    ing_rt_seat_init(&s, &r, true);
+    ing_rt_seat_init(&s, &r, 0, true);
     if (r.fp_task != r.fp_host) fp_set(r.fp_task);
     if (l->order) run_ordered(&r, &s);
     for (uint32_t i = 0; !l->order && i < l->n_tasks && !stopped(&r); i++) {

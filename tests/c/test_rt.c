@@ -288,6 +288,34 @@ static void test_uneven(void) {
     ing_rt_free(rt);
 }
 
+/* The call that holds an iteration in the middle of the last part waits until all others
+ * have run: another thread has then taken what was left of that part. */
+static int32_t wait_for_others(ing_ctx *ctx, int64_t begin, int64_t end,
+                               int64_t chunk) {
+    shared *s = of(ctx);
+    mark(ctx, begin, end, chunk);
+    int64_t middle = s->end - s->end / 100;
+    bool waits = begin <= middle && middle < end;
+    uint64_t until = ing_os_now_ns() + 60000000000u;
+    while (waits && s->iters < s->end && ing_os_now_ns() < until) sched_yield();
+    if (waits && s->iters < s->end) s->bad++;
+    return 0;
+}
+
+static void test_other_parts(void) {
+    static const uint32_t pools[] = {2, 3, 40};
+    for (size_t p = 0; p < 2 * sizeof pools / sizeof *pools; p++) {
+        ing_rt *rt = ing_rt_new(pools[p / 2]);
+        shared s = {.end = 200000, .seen = calloc(200000, 1)};
+        ing_rt_task t = range_task(wait_for_others, 0, s.end, 2000);
+        t.may_run_long = p % 2;
+        CHECK(launch(rt, &s, &t, 1) == 0);
+        CHECK(s.bad == 0 && s.iters == s.end);
+        free(s.seen);
+        ing_rt_free(rt);
+    }
+}
+
 static void test_small_launches(void) {
     ing_rt *rt = ing_rt_new(2);
     shared s = {0};
@@ -844,6 +872,7 @@ int main(void) {
     test_partials();
     test_buffer_and_interp();
     test_uneven();
+    test_other_parts();
     test_small_launches();
     test_64_threads();
     test_nested();
