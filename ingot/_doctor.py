@@ -14,7 +14,8 @@ from ingot import _cachetool, _core
 
 HELPER_SECONDS = 60
 LOW_SPACE = 200 << 20
-NETWORK = ("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "fuse.sshfs", "9p", "ceph", "beegfs")
+NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "lustre", "gpfs", "beegfs", "orangefs", "afs", "coda",
+           "ocfs2", "panfs", "vboxsf")  # and all of FUSE; the list that counts is in src/base/os.c
 # Variables that are no options of qd.init.
 VARIABLES = {
     "INGOT_ARCH", "INGOT_CACHE_DIR", "INGOT_CACHE_PATH", "INGOT_CACHE_SALT", "INGOT_CPU_LEVEL",
@@ -166,7 +167,7 @@ def place(where):
                "what cannot be written is compiled again by the next process")
     else:
         yield "ok", "space", text, ""
-    if kind in NETWORK:
+    if kind in NETWORK or kind.startswith("fuse"):
         yield "ok", "mount", f"{kind}, shared: code is copied to memory", ""
     if "noexec" in options.split(","):
         yield "ok", "mount", "noexec: code is copied to memory, which costs a little at each start", ""

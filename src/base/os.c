@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,4 +111,30 @@ uint32_t ing_os_cpus(void) {
 size_t ing_os_page(void) {
     long n = sysconf(_SC_PAGESIZE);
     return n > 0 ? (size_t)n : 4096;
+}
+
+/* Where a page that was mapped may fail to arrive, and another host may change the file:
+ * file systems on a server, and those of FUSE, whose server may be anywhere. */
+bool ing_os_on_network(int fd) {
+    static const uint32_t types[] = {
+        0x00006969,                         /* NFS */
+        0x0000517b, 0xff534d42, 0xfe534d42, /* SMB: smbfs, CIFS, SMB2 and later */
+        0x01021997,                         /* 9P */
+        0x65735546,                         /* FUSE: sshfs, gcsfuse, GlusterFS */
+        0x00c36400,                         /* Ceph */
+        0x0bd00bd0,                         /* Lustre */
+        0x47504653,                         /* GPFS */
+        0x19830326,                         /* BeeGFS */
+        0x20030528,                         /* OrangeFS */
+        0x5346414f, 0x6b414653,             /* AFS: OpenAFS, the kernel's */
+        0x73757245,                         /* Coda */
+        0x7461636f,                         /* OCFS2 */
+        0xaad7aaea,                         /* PanFS */
+        0x786f4256,                         /* folders of a virtual machine's host */
+    };
+    struct statfs st;
+    if (fstatfs(fd, &st) != 0) return true; /* unknown: as careful as can be */
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if ((uint32_t)st.f_type == types[i]) return true;
+    return false;
 }

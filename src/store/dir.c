@@ -242,6 +242,7 @@ static ing_status open_layer(ing_store *s, bool create, ing_err *e) {
     if (r == ING_REACH_OK) {
         s->sealed = faccessat(s->fds->top, ING_PACK_MANIFEST, F_OK, 0) == 0;
         if (s->sealed) s->read_only = true;
+        s->copies = ing_os_on_network(s->fds->top);
         return ING_OK;
     }
     if (r == ING_REACH_FOREIGN) return refuse(s, e);

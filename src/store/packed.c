@@ -71,7 +71,8 @@ ing_status ing_packed_get(const ing_store *s, ing_entry_kind kind, ing_hash128 k
     ing_pack_item item;
     *out = (ing_entry){.fd = -1};
     if (!find(s, kind, key, &item)) return ING_DECLINED;
-    ing_status status = ing_pack_image(s->pack, &item, &out->data);
+    ing_status status =
+        s->copies ? ING_DECLINED : ing_pack_image(s->pack, &item, &out->data);
     if (status == ING_OK) {
         out->pack = ing_pack_ref(s->pack);
     } else if (status == ING_DECLINED) {

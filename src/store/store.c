@@ -80,7 +80,7 @@ ing_reach ing_store_open_file(const ing_store *s, int dir, const char *name, int
     return ing_store_trusts(s, *fd, false, size) ? ING_REACH_OK : ING_REACH_FOREIGN;
 }
 
-/* Takes over fd when the entry is good. */
+/* This and copy_entry take over fd when the entry is good. */
 static ing_status map_entry(const ing_store *s, int fd, size_t size,
                             ing_entry_kind kind, ing_hash128 key, ing_entry *out) {
     if (size < ING_STORE_TRAILER || size - ING_STORE_TRAILER > ING_STORE_MAX_ENTRY)
@@ -98,40 +98,6 @@ static ing_status map_entry(const ing_store *s, int fd, size_t size,
                        .map_len = size,
                        .fd = fd};
     return ING_OK;
-}
-
-static ing_reach open_key(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                          int *fd, size_t *size) {
-    char hex[33];
-    if (!ing_store_letter(kind)) return ING_REACH_MISSING;
-    ing_hash_hex(key, hex);
-    return ing_store_open_entry(s, kind, hex, fd, size);
-}
-
-static ing_status get_file(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                           ing_entry *out) {
-    int fd = -1;
-    size_t size = 0;
-    *out = (ing_entry){.fd = -1};
-    if (s->sealed) return ING_DECLINED;
-    ing_reach r = open_key(s, kind, key, &fd, &size);
-    ing_status status = r == ING_REACH_OK ? map_entry(s, fd, size, kind, key, out)
-                                          : ing_store_declined(s, r);
-    if (fd >= 0 && status != ING_OK) close(fd);
-    return status;
-}
-
-/* It does not matter which layer answers, so packs are asked first: they cost nothing. */
-ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                         ing_entry *out) {
-    ing_status status = ING_DECLINED;
-    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
-        status = ing_packed_get(l, kind, key, out);
-    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
-        status = get_file(l, kind, key, out);
-    if (status == ING_DECLINED && pull(s, kind, key))
-        status = get_file(s, kind, key, out);
-    return status;
 }
 
 /* `size` bytes, or as many as there are; false: the disk failed. */
@@ -155,6 +121,56 @@ static ing_status read_entry(const ing_store *s, int fd, size_t size,
     out->len -= ING_STORE_TRAILER;
     out->at[out->len] = 0;
     return ING_OK;
+}
+
+/* As that, for an image that must not lie in a file of the network (R21). */
+static ing_status copy_entry(const ing_store *s, int fd, size_t size,
+                             ing_entry_kind kind, ing_hash128 key, ing_entry *out) {
+    ing_bytes_init(&out->copy);
+    ing_status status = read_entry(s, fd, size, kind, key, &out->copy);
+    if (status == ING_OK) {
+        out->data = out->copy.at;
+        out->len = out->copy.len;
+        close(fd);
+    } else {
+        ing_bytes_fini(&out->copy);
+    }
+    return status;
+}
+
+static ing_reach open_key(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                          int *fd, size_t *size) {
+    char hex[33];
+    if (!ing_store_letter(kind)) return ING_REACH_MISSING;
+    ing_hash_hex(key, hex);
+    return ing_store_open_entry(s, kind, hex, fd, size);
+}
+
+static ing_status get_file(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                           ing_entry *out) {
+    int fd = -1;
+    size_t size = 0;
+    *out = (ing_entry){.fd = -1};
+    if (s->sealed) return ING_DECLINED;
+    ing_reach r = open_key(s, kind, key, &fd, &size);
+    ing_status status = r != ING_REACH_OK ? ing_store_declined(s, r)
+                        : s->copies       ? copy_entry(s, fd, size, kind, key, out)
+                                          : map_entry(s, fd, size, kind, key, out);
+    if (fd >= 0 && status != ING_OK) close(fd);
+    return status;
+}
+
+/* It does not matter which layer answers, so packs are asked first: they cost nothing. */
+ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                         ing_entry *out) {
+    ing_status status = ING_DECLINED;
+    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
+        status = ing_packed_get(l, kind, key, out);
+    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
+        status = get_file(l, kind, key, out);
+    if (status == ING_DECLINED && pull(s, kind, key))
+        status = get_file(s, kind, key, out);
+    return status;
 }
 
 static ing_status read_file(const ing_store *s, ing_entry_kind kind, ing_hash128 key,

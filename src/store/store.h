@@ -66,7 +66,7 @@ typedef struct ing_entry { /* a checked entry: mapped alone, in a pack, or copie
     size_t map_len;
     int fd;         /* of `map`: open, read-only; -1 once taken */
     ing_pack *pack; /* referenced; data lies in its mapping of images */
-    ing_bytes copy; /* of an entry in a pack that cannot be mapped */
+    ing_bytes copy; /* of an entry that cannot or must not be mapped */
 } ing_entry;
 
 /* ING_OK: checked (owner, mode, magic, kind, version, key, length, checksum). For images,

@@ -22,6 +22,7 @@ struct ing_store {
     bool read_only;   /* root's or ours, and never written (R20) */
     bool sealed;      /* has a manifest: the pack is all there is, and read-only */
     bool quiet;       /* a look of a tool is no use: times of last use stay */
+    bool copies;      /* on a network mount: nothing is mapped (R21) */
     ing_pack *pack;   /* NULL: none of use */
     uint64_t entries; /* atomic: in all, as the last put saw it */
     uint64_t seen;    /* atomic: of those, when the pack was made */

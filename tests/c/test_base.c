@@ -429,6 +429,10 @@ static void test_os(void) {
     rmdir(dir);
     CHECK(!ing_os_write_all(-1, "x", 1));
     CHECK(ing_os_write_all(-1, NULL, 0));
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CHECK(proc >= 0 && !ing_os_on_network(proc));
+    close(proc);
+    CHECK(ing_os_on_network(-1)); /* unknown: careful */
     uint64_t t = ing_os_now_ns();
     CHECK(t > 0 && ing_os_now_ns() >= t);
     CHECK(ing_os_cpus() >= 1 && ing_os_cpus() <= 1u << 18);
