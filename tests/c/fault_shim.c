@@ -1,7 +1,9 @@
 /* A library for LD_PRELOAD: the k-th system call that touches files below a directory
- * fails, or that one and all after it; clocks are moved, sleep is cut short; a mount
- * without execution and a user without a home are played. Built and used by tests/py/test_faults.py, which arms it through ctypes.
+ * fails, or that one and all after it; clocks are moved, sleep is cut short; a mount of the
+ * network or without execution and a user without a home are played. Built by
+ * tests/py/fault_tools.py, armed through ctypes by tests/py/fault_server.py.
  * What a call touches is asked of the kernel (/proc/self/fd), so nothing is tracked. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +28,7 @@ static struct {
     bool sticky;    /* and all that follow */
     char only[128]; /* names of the calls that count, " " around each; "": all */
     bool no_exec, no_home, hurry;
+    long mount; /* f_type of the directory; 0: as it is */
     long seen;
     char what[64];       /* the call that failed first */
     char calls[512];     /* the names of all that were seen */
@@ -40,6 +44,7 @@ void fault_no_exec(const char *dir);
 void fault_move_clock(long seconds);
 void fault_only(const char *names);
 void fault_no_home(void);
+void fault_mount(long type);
 void fault_hurry(void);
 
 void fault_arm(const char *dir, long k, int error, int sticky) {
@@ -79,6 +84,11 @@ void fault_only(const char *names) {
 /* The password file knows nobody. */
 void fault_no_home(void) {
     fault.no_home = true;
+}
+
+/* What fstatfs says of the directory. */
+void fault_mount(long type) {
+    fault.mount = type;
 }
 
 /* Who sleeps wakes up at once, later. */
@@ -187,6 +197,43 @@ int fstat64(int fd, struct stat64 *st) {
                : (int)syscall(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
 }
 
+int fstatfs64(int fd, struct statfs64 *st) {
+    bool below = fd_below(fd);
+    if (fails(below, "fstatfs")) return -1;
+    int r = (int)syscall(SYS_fstatfs, fd, st);
+    if (below && fault.mount) st->f_type = fault.mount;
+    return r;
+}
+
+off_t lseek64(int fd, off_t at, int whence) {
+    return fails(fd_below(fd), "lseek") ? -1 : syscall(SYS_lseek, fd, at, whence);
+}
+
+/* The descriptor stays the caller's after a failure. */
+DIR *fdopendir(int fd) {
+    DIR *(*real)(int);
+    if (fails(fd_below(fd), "fdopendir")) return NULL;
+    *(void **)&real = dlsym(RTLD_NEXT, "fdopendir");
+    return real(fd);
+}
+
+struct dirent64 *readdir64(DIR *dir) {
+    struct dirent64 *(*real)(DIR *);
+    if (fails(fd_below(dirfd(dir)), "readdir")) return NULL;
+    *(void **)&real = dlsym(RTLD_NEXT, "readdir64");
+    return real(dir);
+}
+
+/* Closed all the same. */
+int closedir(DIR *dir) {
+    int (*real)(DIR *);
+    bool bad = fails(fd_below(dirfd(dir)), "closedir");
+    *(void **)&real = dlsym(RTLD_NEXT, "closedir");
+    int r = real(dir);
+    if (bad) errno = fault.error;
+    return bad ? -1 : r;
+}
+
 /* ---- calls that take a name ------------------------------------------------------------- */
 
 static int open_file(int at, const char *name, int flags, mode_t mode) {
@@ -264,6 +311,12 @@ int renameat(int from, const char *old, int to, const char *name) {
                : (int)syscall(SYS_renameat2, from, old, to, name, 0);
 }
 
+int renameat2(int from, const char *old, int to, const char *name, unsigned flags) {
+    return fails(name_below(to, name), "renameat2")
+               ? -1
+               : (int)syscall(SYS_renameat2, from, old, to, name, flags);
+}
+
 /* ---- memory and clocks ---------------------------------------------------------------------- */
 
 void *mmap64(void *at, size_t n, int prot, int flags, int fd, off_t off) {
@@ -291,7 +344,9 @@ static bool shows_file(uintptr_t at) {
 }
 
 int mprotect(void *at, size_t n, int prot) {
-    if (fault.no_exec && prot & PROT_EXEC && shows_file((uintptr_t)at)) {
+    bool file = fault.dir[0] && shows_file((uintptr_t)at);
+    if (fails(file, "mprotect")) return -1;
+    if (file && fault.no_exec && prot & PROT_EXEC) {
         errno = EACCES;
         return -1;
     }

@@ -9,10 +9,11 @@ import random
 import subprocess
 
 import pytest
-from conftest import SEED, STRESS
-from fault_tools import IMAGES, caches, fresh, is_warm, server, shim, with_shim  # noqa: F401
+from conftest import SEED, STRESS, needs
+from fault_tools import IMAGES, a_start, caches, fresh, is_warm, shim, with_shim  # noqa: F401
+from fault_tools import quick_server as server  # noqa: F401
 
-ERRORS = [errno.EIO, errno.ESTALE, errno.ENOENT, errno.EBUSY, errno.EMFILE, errno.ENOSPC, errno.EACCES]
+ERRORS = [errno.EIO, errno.ESTALE, errno.ENOENT, errno.EBUSY, errno.EMFILE, errno.ENOSPC, errno.EACCES, errno.EROFS]
 WRITERS = "create write pwrite mkdir mkdirat renameat linkat ftruncate"  # what a full disk refuses
 CHANGES = WRITERS + " unlinkat"  # and a read-only one
 STRANGER = 65534  # no user that these tests run as
@@ -27,7 +28,7 @@ def forget(cache):
 
 
 def sampled(calls, wanted, all_errors=False):
-    """(number of a call, error): each call in stress, else some; with the errors in turns, or all."""
+    """(number of a call, error): each call in stress, with the errors in turns or with all; else some."""
     some = list(range(1, calls + 1))
     if not STRESS:
         some = sorted(random.Random(SEED).sample(some, min(wanted, calls)))
@@ -38,6 +39,29 @@ def sampled(calls, wanted, all_errors=False):
 
 # ---- one call fails ---------------------------------------------------------------------------
 
+# What of the C library reaches a file; the shim must know each that the extension uses.
+FILE_CALLS = set("""access chmod chown close closedir copy_file_range creat creat64 dup2 dup3 faccessat fallocate
+    fallocate64 fchmod fchmodat fchown fcntl fcntl64 fdatasync fdopen fdopendir flock fopen fopen64 fstat fstat64
+    fstatat fstatat64 fstatfs fstatfs64 fsync ftruncate ftruncate64 futimens link linkat lockf lockf64 lseek
+    lseek64 lstat lstat64 mkdir mkdirat mkostemp mkstemp mmap mmap64 mprotect open open64 openat openat64 opendir
+    pread pread64 preadv preadv2 pwrite pwrite64 pwritev read readdir readdir64 readlink readlinkat readv
+    realpath remove rename renameat renameat2 rmdir sendfile sendfile64 splice stat stat64 statfs statfs64 statvfs
+    statx symlink sync_file_range syncfs truncate unlink unlinkat utimensat write writev""".split())
+
+
+@needs("nm")
+@with_shim
+def test_the_shim_knows_all_calls(shim):
+    """Else a call that it does not see would never fail."""
+    import ingot
+
+    def names(path, *flags):
+        out = subprocess.run(["nm", "-D", *flags, path], capture_output=True, text=True, check=True).stdout
+        return {line.split()[-1].partition("@")[0] for line in out.splitlines()}
+
+    used = names(ingot._core.__file__, "--undefined-only") & FILE_CALLS
+    assert len(used) > 20 and used <= names(shim, "--defined-only")
+
 
 @with_shim
 def test_the_shim_sees_what_the_cache_does(server, caches):
@@ -47,49 +71,61 @@ def test_the_shim_sees_what_the_cache_does(server, caches):
     assert {"open", "create", "fstat", "fstatat", "write", "pread", "pwrite", "mmap", "mkdir", "mkdirat",
             "renameat", "unlinkat", "flock", "fcntl", "close"} <= set(cold["calls"])
     warm = server(fresh(caches, "warm"))
-    assert 30 < warm["seen"] < cold["seen"] and {"open", "read", "mmap"} <= set(warm["calls"])
+    assert 30 < warm["seen"] < cold["seen"] and {"open", "read", "mmap", "mprotect"} <= set(warm["calls"])
     assert not {"create", "write", "pwrite", "mkdirat", "renameat", "unlinkat", "flock"} & set(warm["calls"])
+    cache, job = a_start(caches, "many")
+    packs = server(cache, **job)
+    assert packs["counters"]["packs_made"] and {"fdopendir", "readdir", "closedir"} <= set(packs["calls"])
+    cache, job = a_start(caches, "full")
+    assert server(cache, **job)["counters"]["store_evicted"]
+
+
+STARTS = {  # from which cache; how many calls fail in a quick run; whether each fails with each error
+    "cold": (4, True), "empty": (4, False), "warm": (30, True), "unaliased": (5, True), "packed": (11, True),
+    "layers": (11, True), "many": (3, False), "full": (3, False)}
+
+
+def settled(server, cache, job, about):
+    """After a fault: the next process works, and the one after that finds all."""
+    after = server(cache, **job)
+    assert after["counters"]["image_waits"] == 0, about  # no lease is left to wait for
+    assert is_warm(after) or is_warm(server(cache, **job)), about
 
 
 @with_shim
-def test_a_call_of_a_warm_start_fails(server, caches):
-    calls = server(fresh(caches, "warm"))["seen"]
-    cache = fresh(caches, "warm")
-    for k, error in sampled(calls, 50, all_errors=True):
-        got = server(cache, k=k, error=error)
-        assert got["what"], "no call failed"
-        if not is_warm(got):
-            assert is_warm(server(cache)), (k, got["what"])  # what was missed is there again
-            cache = fresh(caches, "warm")
-
-
-@with_shim
-@pytest.mark.parametrize("which", ["empty", None])
-def test_a_call_of_a_cold_start_fails(server, caches, which):
-    calls = server(fresh(caches, which))["seen"]
-    for k, error in sampled(calls, 5):
-        cache = fresh(caches, which)
-        got = server(cache, k=k, error=error)
-        after = server(cache)
-        assert after["counters"]["image_waits"] == 0, (k, got["what"])  # no lease is left to wait for
-        assert is_warm(server(cache)), (k, error, got["what"])
+@pytest.mark.parametrize("which", STARTS)
+def test_a_call_fails(server, caches, which):
+    """Once: a miss at worst."""
+    wanted, all_errors = STARTS[which]
+    cache, job = a_start(caches, which)
+    first = server(cache, **job)
+    spoilt = True
+    for k, error in sampled(first["seen"], wanted, all_errors):
+        if spoilt:
+            cache, job = a_start(caches, which)
+        got = server(cache, k=k, error=error, **job)
+        about = which, k, error, got["what"]
+        assert got["what"], about
+        spoilt = not is_warm(got) or got["counters"]["store_published"] > 0
+        if spoilt:
+            settled(server, cache, job, about)
         if list(cache.rglob("*.lease")):  # its process is gone: nobody waits for it, and it is removed
             forget(cache)
-            again = server(cache)
-            assert again["counters"]["image_waits"] == 0 and again["counters"]["leases_healed"]
-            assert not list(cache.rglob("*.lease")), (k, error, got["what"])
+            again = server(cache, **job)
+            assert again["counters"]["image_waits"] == 0 and again["counters"]["leases_healed"], about
+            assert not list(cache.rglob("*.lease")), about
+            spoilt = True
 
 
 @with_shim
-@pytest.mark.parametrize("which", ["warm", "empty", None])
+@pytest.mark.parametrize("which", STARTS)
 def test_from_some_call_on_nothing_works(server, caches, which):
     """A disk that goes away in the middle and does not come back."""
-    calls = server(fresh(caches, which))["seen"]
-    for k, error in sampled(calls, 3):
-        cache = fresh(caches, which)
-        server(cache, k=k, error=error, sticky=1)
-        server(cache)
-        assert is_warm(server(cache))
+    cache, job = a_start(caches, which)
+    for k, error in sampled(server(cache, **job)["seen"], 2):
+        cache, job = a_start(caches, which)
+        got = server(cache, k=k, error=error, sticky=1, **job)
+        settled(server, cache, job, (which, k, error, got["what"]))
 
 
 # ---- the disk as a whole ------------------------------------------------------------------------
@@ -134,6 +170,31 @@ def test_a_mount_without_execution(server, tmp_path):
         assert warm["counters"]["store_bad_entry"] == 0 and not warm["warnings"]
     finally:
         subprocess.run(["umount", tmp_path], check=True)
+
+
+MOUNTS = {"nfs": 0x6969, "cifs": 0xff534d42, "fuse": 0x65735546, "lustre": 0x0bd00bd0, "9p": 0x01021997}
+
+
+@with_shim
+@pytest.mark.parametrize("which", ["warm", "packed", "layers"])
+@pytest.mark.parametrize("mount", MOUNTS)
+def test_a_mount_of_the_network(server, caches, mount, which):
+    """No page is mapped that a server might not bring, and hits stay hits."""
+    cache, job = a_start(caches, which)
+    here = server(cache, **job)
+    there = server(cache, mount=MOUNTS[mount], **job)
+    assert {"mmap", "mprotect"} <= set(here["calls"]) and not {"mmap", "mprotect"} & set(there["calls"])
+    assert is_warm(there) and there["counters"]["image_disk_hits"] == IMAGES
+    assert there["counters"]["store_bad_entry"] == 0 and not there["warnings"]
+    assert here["counters"]["pack_hits"] == there["counters"]["pack_hits"]
+
+
+@with_shim
+def test_images_are_published_to_a_mount_of_the_network(server, caches):
+    cache = fresh(caches, None)
+    cold = server(cache, mount=MOUNTS["nfs"])
+    assert cold["counters"]["image_compiles"] == IMAGES and "mmap" not in cold["calls"]
+    assert is_warm(server(cache)) and is_warm(server(cache, mount=MOUNTS["nfs"]))
 
 
 @with_shim

@@ -10,13 +10,7 @@ import time
 import pytest
 from conftest import SEED, STRESS
 from entry_bytes import lease
-from fault_tools import IMAGES, caches, fresh, is_warm, server, shim, with_shim  # noqa: F401
-
-
-def entries(cache, kinds="aivxn"):
-    """Files of entries, the smaller ones first."""
-    found = [p for k in kinds for p in (cache / k).glob("??/" + "?" * 32)]
-    return sorted(found, key=lambda p: (p.stat().st_size, p.name))
+from fault_tools import IMAGES, caches, entries, fresh, is_warm, server, shim, with_shim  # noqa: F401
 
 
 def leftovers(cache):
