@@ -5,10 +5,11 @@ NumPy, in one run.
                [--python PEER=INTERPRETER ...]
 
 Each row is a kernel; a ratio above 1 means that Ingot is faster than that peer. Peers live in
-processes of their own and take turns of 15 ms or two calls, whichever is longer. A ratio is the
-median over the rounds of (best call of the peer's turn / best call of Ingot's turn): other guests
-of a shared machine slow down whole rounds, hence not one best call of each. A peer without an
-interpreter that has it (_peers.venv makes one) is left out. The work of a row is the same for
+processes of their own and take turns of 15 ms or two calls, whichever is longer; a pause follows
+each, since OpenMP's threads (of C and Numba) spin on for 9 ms. A ratio is the median over the
+rounds of (best call of the peer's turn / best call of Ingot's turn): other guests of a shared
+machine slow down whole rounds, hence not one best call of each. A peer without an interpreter
+that has it (_peers.venv makes one) is left out. The work of a row is the same for
 all: the C is compiled with `gcc -O3 -march=native -ffast-math -fopenmp`.
 """
 
@@ -17,12 +18,13 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import time
 
 import _peers
 from compute_kernels import SIZES
 
 ALL = ["ingot", "c", "quadrants", "taichi", "numba", "numpy"]
-TURN = 0.015  # seconds
+TURN, PAUSE = 0.015, 0.03  # seconds
 CLOSE = 2e-3  # of the digests: the sums of some peers are that far off
 
 
@@ -64,6 +66,7 @@ def measure(peers, name, repeat):
             t = p.ask(f"run {TURN}") if results[p.name] is not None else None
             if t is not None:
                 times.setdefault(p.name, []).append(t)
+                time.sleep(PAUSE)
     row = {"kernel": name, "size": size} | {f"{p}_ms": min(t) * 1e3 for p, t in times.items()}
     return row | {f"vs_{p}": statistics.median(a / b for a, b in zip(t, times["ingot"]))
                   for p, t in times.items() if p != "ingot"}
