@@ -41,9 +41,9 @@ static void futex_wake(atomic_uint *word, uint32_t n) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
 }
 
-/* True once *word differs from `seen`, false when SPIN_NS passed first. */
-static bool spin(const atomic_uint *word, unsigned seen) {
-    uint64_t until = ing_os_now_ns() + SPIN_NS;
+/* True once *word differs from `seen`, false when `ns` passed first. */
+static bool spin(const atomic_uint *word, unsigned seen, uint64_t ns) {
+    uint64_t until = ing_os_now_ns() + ns;
     do {
         for (int i = 0; i < 16; i++) {
             if (atomic_load_explicit(word, memory_order_acquire) != seen) return true;
@@ -115,13 +115,19 @@ static void *worker_main(void *arg) {
     char name[16];
     snprintf(name, sizeof name, "ingot-%u", w->number);
     pthread_setname_np(pthread_self(), name);
+    uint64_t patience = SPIN_NS;
     for (;;) {
         unsigned seq = atomic_load(&rt->work_seq);
         if (atomic_load(&rt->quit)) return NULL;
         job *j = join_job(rt);
         if (j) {
+            uint64_t start = ing_os_now_ns();
             help(rt, j, w->number);
-        } else if (!spin(&rt->work_seq, seq)) {
+            patience = (ing_os_now_ns() - start) / SPIN_PART;
+            if (patience < SPIN_NS) patience = SPIN_NS;
+            if (patience > SPIN_MOST_NS) patience = SPIN_MOST_NS;
+        } else if (!spin(&rt->work_seq, seq, patience)) {
+            patience = SPIN_NS;
             atomic_fetch_add(&rt->sleepers, 1);
             futex_wait(&rt->work_seq, seq, 0);
             atomic_fetch_sub(&rt->sleepers, 1);
@@ -200,7 +206,7 @@ static void wait_workers(ing_rt *rt, job *j, bool ask) {
         unsigned seq = atomic_load(&rt->done_seq);
         if (forked(rt, j) || atomic_load(&j->inside) == 0) return;
         if (ask && ing_rt_output_wanted(j->run)) ing_rt_output_drain(j->run);
-        if (!spun && spin(&rt->done_seq, seq)) continue;
+        if (!spun && spin(&rt->done_seq, seq, SPIN_NS)) continue;
         spun = true;
         atomic_fetch_add(&rt->waiters, 1);
         futex_wait(&rt->done_seq, seq, SIGNALS_NS);
