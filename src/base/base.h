@@ -224,12 +224,16 @@ typedef struct ing_atoms {
     ing_map map;
     ing_vec(const char *) text; /* NUL-terminated */
     ing_vec(uint32_t) size;
+    uint32_t mapped; /* ids below are in the map */
 } ing_atoms;
 
 void ing_atoms_init(ing_atoms *a);
 void ing_atoms_fini(ing_atoms *a);
 uint32_t ing_atoms_add(ing_atoms *a, const char *s,
                        size_t n); /* UINT32_MAX: no memory */
+/* Without looking for an equal one: for lists that were written from atoms. The map is made
+ * when something is added, which most readers never do. */
+uint32_t ing_atoms_append(ing_atoms *a, const char *s, size_t n);
 static inline const char *ing_atoms_text(const ing_atoms *a, uint32_t id) {
     return id < a->text.len ? a->text.at[id] : "";
 }

@@ -75,9 +75,10 @@ void ing_atoms_fini(ing_atoms *a) {
     ing_vec_fini(&a->size);
 }
 
-/* Appends a string that is known to be new; the two vectors stay of equal length. */
-static uint32_t append(ing_atoms *a, const char *s, size_t n) {
+/* The two vectors stay of equal length. */
+uint32_t ing_atoms_append(ing_atoms *a, const char *s, size_t n) {
     uint32_t id = a->text.len;
+    if (n >= UINT32_MAX) return UINT32_MAX;
     char *copy = ing_arena_strdup(&a->arena, s, n);
     if (!copy || !ing_vec_push(&a->text, copy)) return UINT32_MAX;
     if (!ing_vec_push(&a->size, (uint32_t)n)) {
@@ -87,21 +88,43 @@ static uint32_t append(ing_atoms *a, const char *s, size_t n) {
     return id;
 }
 
-uint32_t ing_atoms_add(ing_atoms *a, const char *s, size_t n) {
-    if (n == 0) return 0;
-    if (n >= UINT32_MAX) return UINT32_MAX;
-    if (!a->text.len && append(a, "", 0) == UINT32_MAX) return UINT32_MAX;
-    ing_hash128 key = ing_hash(s, n);
-    /* The hash is fast, not cryptographic: a collision must not merge two names. */
-    for (uint32_t id; (id = ing_map_get(&a->map, key)) != 0; key.lo++) {
+/* The atom with this text, or 0 and the key that the map has free for it. The hash is fast,
+ * not cryptographic: a collision must not merge two names. */
+static uint32_t find_text(const ing_atoms *a, const char *s, size_t n,
+                          ing_hash128 *key) {
+    *key = ing_hash(s, n);
+    for (uint32_t id; (id = ing_map_get(&a->map, *key)) != 0; key->lo++) {
         if (a->size.at[id] == n && memcmp(a->text.at[id], s, n) == 0) return id;
     }
-    uint32_t id = append(a, s, n);
+    return 0;
+}
+
+/* Of equal ones that were appended, the first is found. */
+static bool map_appended(ing_atoms *a) {
+    for (; a->mapped < a->text.len; a->mapped++) {
+        uint32_t id = a->mapped;
+        ing_hash128 key;
+        if (id && !find_text(a, a->text.at[id], a->size.at[id], &key) &&
+            !ing_map_put(&a->map, key, id))
+            return false;
+    }
+    return true;
+}
+
+uint32_t ing_atoms_add(ing_atoms *a, const char *s, size_t n) {
+    if (n == 0) return 0;
+    if (!a->text.len && ing_atoms_append(a, "", 0) == UINT32_MAX) return UINT32_MAX;
+    if (!map_appended(a)) return UINT32_MAX;
+    ing_hash128 key;
+    uint32_t id = find_text(a, s, n, &key);
+    if (id) return id;
+    id = ing_atoms_append(a, s, n);
     if (id == UINT32_MAX) return id;
     if (!ing_map_put(&a->map, key, id)) {
         a->text.len--;
         a->size.len--;
         return UINT32_MAX;
     }
+    a->mapped++;
     return id;
 }

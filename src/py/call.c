@@ -182,7 +182,7 @@ static void set_busy(ing_py_kernel *k, unsigned long thread) {
 /* Warnings belong to the variant and are given when it is made (R16). */
 static ing_status give_warnings(const ing_py_kernel *k, const ing_py_variant *v) {
     if (ing_py_host_warn(k->host) < 0) return ING_PYTHON;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(v->warnings); i++) {
+    for (Py_ssize_t i = 0; v->warnings && i < PyList_GET_SIZE(v->warnings); i++) {
         PyObject *text = PyTuple_GET_ITEM(PyList_GET_ITEM(v->warnings, i), 1);
         PyObject *category = PyTuple_GET_ITEM(PyList_GET_ITEM(v->warnings, i), 0);
         bool old =

@@ -409,7 +409,7 @@ static bool record_texts(const ing_py_variant *v, ing_record *r) {
         ing_record_text t = {NULL, copy_text(v->messages.at[i])};
         if (!t.text || !ing_vec_push(&r->messages, t)) return false;
     }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(v->warnings); i++) {
+    for (Py_ssize_t i = 0; v->warnings && i < PyList_GET_SIZE(v->warnings); i++) {
         PyObject *w = PyList_GET_ITEM(v->warnings, i);
         const char *a = PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 0));
         const char *b = a ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 1)) : NULL;
@@ -660,8 +660,7 @@ static ing_status load_graph(ing_record *r, ing_py_variant *v, ing_err *e) {
 }
 
 static ing_status load_texts(ing_record *r, ing_py_variant *v) {
-    v->warnings = PyList_New(0);
-    if (!v->warnings) return ING_PYTHON;
+    if (r->warnings.len && !(v->warnings = PyList_New(0))) return ING_PYTHON;
     for (uint32_t i = 0; i < r->messages.len; i++) {
         if (!ing_vec_push(&v->messages, r->messages.at[i].text)) return ING_DECLINED;
         r->messages.at[i].text = NULL;

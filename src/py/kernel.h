@@ -260,7 +260,7 @@ typedef struct ing_py_variant {
     bool only_here; /* never on disk: no other process could ask what it asked */
     ing_vec(ing_path) trees;  /* where the definition of each function is found */
     ing_vec(char *) messages; /* of prints and assertions */
-    PyObject *warnings;       /* list of (category, text), R16 */
+    PyObject *warnings;       /* list of (category, text), R16; NULL: none */
     /* The same for launches in which arrays share memory that the code takes to lie apart
      * (R22); NULL until the first of them. In memory only; its images are kept as any. */
     struct ing_py_variant *overlap;

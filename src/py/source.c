@@ -40,11 +40,11 @@ static void skip_string(scan *s) {
 
 /* What a logical line can end in, or must be looked at before. */
 static bool is_plain(char c) {
-    static const uint8_t special[128] = {
+    static const uint8_t special[256] = {
         ['\n'] = 1, ['"'] = 1, ['\''] = 1, ['#'] = 1, ['\\'] = 1, ['('] = 1,
         [')'] = 1,  ['['] = 1, [']'] = 1,  ['{'] = 1, ['}'] = 1,
     };
-    return (c & 0x80) || !special[(uint8_t)c];
+    return !special[(uint8_t)c];
 }
 
 /* Moves past the end of the current logical line (brackets and strings included). */
@@ -247,11 +247,20 @@ static PyObject *from_disk(const char *path) {
 enum { HELD_STATE, HELD_TEXT, HELD_TRUST, HELD_CODES, HELD_BEFORE, HELD_N };
 enum { MAX_STATES = 8 }; /* of one file, edited while the program runs */
 
-/* (size, time of change, inode) as a key: the same file state, the same text. */
-static PyObject *state_key(const struct stat *s) {
-    return Py_BuildValue(
-        "(KKKK)", (unsigned long long)s->st_size, (unsigned long long)s->st_mtim.tv_sec,
-        (unsigned long long)s->st_mtim.tv_nsec, (unsigned long long)s->st_ino);
+/* The same size, time of change and inode: the same text. */
+typedef struct file_state {
+    uint64_t size, seconds, nanoseconds, inode;
+} file_state;
+
+static file_state state_of(const struct stat *s) {
+    return (file_state){(uint64_t)s->st_size, (uint64_t)s->st_mtim.tv_sec,
+                        (uint64_t)s->st_mtim.tv_nsec, (uint64_t)s->st_ino};
+}
+
+static bool has_state(PyObject *held, const struct stat *s) {
+    file_state now = state_of(s);
+    return memcmp(PyBytes_AS_STRING(PyList_GET_ITEM(held, HELD_STATE)), &now,
+                  sizeof now) == 0;
 }
 
 /* Drops what was held before the last MAX_STATES states. */
@@ -264,7 +273,9 @@ static void forget(PyObject *held) {
 /* Reads the file; `before` is what was held of an earlier state, or NULL. */
 static PyObject *hold(PyObject *fn, const char *path, const struct stat *now,
                       PyObject *before) {
-    PyObject *state = state_key(now), *text = state ? from_disk(path) : NULL;
+    file_state key = state_of(now);
+    PyObject *state = PyBytes_FromStringAndSize((const char *)&key, sizeof key);
+    PyObject *text = state ? from_disk(path) : NULL;
     PyObject *held = text ? PyList_New(HELD_N) : NULL;
     if (held) {
         ing_py_trust trust =
@@ -312,13 +323,7 @@ static PyObject *regular_file(ing_py_state *st, PyObject *fn, PyObject *file,
     struct stat now;
     if (stat(path, &now) != 0 || !S_ISREG(now.st_mode)) return NULL;
     PyObject *held = PyDict_GetItemWithError(st->host->sources, file);
-    PyObject *state = state_key(&now);
-    int same =
-        state && held
-            ? PyObject_RichCompareBool(PyList_GET_ITEM(held, HELD_STATE), state, Py_EQ)
-            : 0;
-    Py_XDECREF(state);
-    if (same == 1) {
+    if (held && has_state(held, &now)) {
         Py_INCREF(held);
     } else {
         held = hold(fn, path, &now, held);

@@ -57,14 +57,23 @@ void ing_paths_write(const ing_paths *p, ing_bytes *out) {
 
 typedef ing_vec(uint32_t) atom_map; /* number in an entry -> atom here */
 
+/* Where there are none yet, what is read needs no comparing: it was written from such a
+ * list. Numbers 0 are the empty text. */
 static ing_status read_atoms(ing_reader *r, ing_atoms *atoms, atom_map *map) {
     uint32_t n = ing_reader_count(r, 4);
+    bool first = atoms->text.len == 0;
     if (!ing_vec_reserve(map, n)) return ING_DECLINED;
+    if (first && n &&
+        (!ing_vec_reserve(&atoms->text, n + 1) ||
+         !ing_vec_reserve(&atoms->size, n + 1) || ing_atoms_append(atoms, "", 0) != 0))
+        return ING_DECLINED;
     for (uint32_t i = 0; i < n && !r->failed; i++) {
         uint32_t size = ing_reader_u32(r);
         const uint8_t *text = size <= MAX_ATOM ? ing_reader_take(r, size) : NULL;
         if (!text || memchr(text, 0, size)) return ING_DECLINED;
-        uint32_t atom = ing_atoms_add(atoms, (const char *)text, size);
+        uint32_t atom = first && size
+                            ? ing_atoms_append(atoms, (const char *)text, size)
+                            : ing_atoms_add(atoms, (const char *)text, size);
         if (atom == UINT32_MAX) return ING_DECLINED;
         map->at[map->len++] = atom;
     }
@@ -79,6 +88,7 @@ static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const atom_map *a
     if (!from || !ing_vec_reserve(map, n + 1) ||
         !ing_vec_reserve(&p->nodes, p->nodes.len + n))
         return ING_DECLINED;
+    bool first = p->nodes.len == 1; /* none is there to be equal */
     map->len = 0;
     map->at[map->len++] = 0;
     for (uint32_t i = 1; i <= n; i++, from += PATH_BYTES) {
@@ -91,8 +101,13 @@ static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const atom_map *a
             if (value <= 0 || value >= (int64_t)i) return ING_DECLINED;
             value = map->at[value];
         }
-        ing_path made = ing_path_add_atom(p, map->at[parent], (ing_step)step,
-                                          atom ? atoms->at[atom] : 0, value);
+        ing_path_node node = {map->at[parent], (uint8_t)step,
+                              atom ? atoms->at[atom] : 0, value};
+        ing_path made = p->nodes.len;
+        if (first)
+            p->nodes.at[p->nodes.len++] = node;
+        else
+            made = ing_path_add_atom(p, node.parent, (ing_step)step, node.atom, value);
         if (!made) return ING_DECLINED;
         map->at[map->len++] = made;
     }

@@ -14,6 +14,7 @@ void ing_paths_init(ing_paths *p) {
     ing_atoms_init(&p->atoms);
     ing_map_init(&p->map);
     (void)ing_vec_push(&p->nodes, (ing_path_node){0});
+    p->mapped = 1;
 }
 
 void ing_paths_fini(ing_paths *p) {
@@ -28,20 +29,31 @@ ing_path ing_path_add(ing_paths *p, ing_path parent, ing_step step, const char *
     return ing_path_add_atom(p, parent, step, atom, i);
 }
 
+static ing_hash128 key_of(const ing_path_node *n) {
+    const uint64_t key[4] = {n->parent, n->step, n->atom, (uint64_t)n->i};
+    return ing_hash(key, sizeof key);
+}
+
+/* Nodes that were only pushed (ing_paths_read); of equal ones the first is found. */
+static bool map_pushed(ing_paths *p) {
+    for (; p->mapped < p->nodes.len; p->mapped++) {
+        ing_hash128 h = key_of(&p->nodes.at[p->mapped]);
+        if (!ing_map_get(&p->map, h) && !ing_map_put(&p->map, h, p->mapped))
+            return false;
+    }
+    return true;
+}
+
 ing_path ing_path_add_atom(ing_paths *p, ing_path parent, ing_step step, uint32_t atom,
                            int64_t i) {
-    if (atom == UINT32_MAX || p->nodes.len == 0) return 0;
-    struct {
-        uint64_t parent, step, atom;
-        int64_t i;
-    } key = {parent, step, atom, i};
-    ing_hash128 h = ing_hash(&key, sizeof key);
+    if (atom == UINT32_MAX || p->nodes.len == 0 || !map_pushed(p)) return 0;
+    ing_path_node n = {parent, (uint8_t)step, atom, i};
+    ing_hash128 h = key_of(&n);
     uint32_t found = ing_map_get(&p->map, h);
     if (found) return found;
-    ing_path_node n = {parent, (uint8_t)step, atom, i};
     if (!ing_vec_push(&p->nodes, n)) return 0;
     if (!ing_map_put(&p->map, h, p->nodes.len - 1)) return 0;
-    return p->nodes.len - 1;
+    return p->mapped++;
 }
 
 /* Chain of ids from `of` up to its root, root last; returns the length, 0 if too long. */

@@ -67,6 +67,7 @@ typedef struct ing_paths {
     ing_atoms atoms;
     ing_vec(ing_path_node) nodes; /* [0] unused */
     ing_map map;
+    uint32_t mapped; /* nodes below are in the map; the others came from an entry */
 } ing_paths;
 
 void ing_paths_init(ing_paths *p);

@@ -167,6 +167,20 @@ static void test_atoms(void) {
     ing_atoms_fini(&a);
 }
 
+/* What is appended is found like what is added; of two equal ones the first is. */
+static void test_atoms_appended(void) {
+    static const char *const names[] = {"", "x", "y", "x", "z"};
+    ing_atoms a;
+    ing_atoms_init(&a);
+    for (uint32_t i = 0; i < 5; i++)
+        CHECK(ing_atoms_append(&a, names[i], strlen(names[i])) == i);
+    CHECK(ing_atoms_add(&a, "z", 1) == 4 && ing_atoms_add(&a, "x", 1) == 1);
+    CHECK(ing_atoms_add(&a, "w", 1) == 5 && ing_atoms_append(&a, "v", 1) == 6);
+    CHECK(ing_atoms_add(&a, "v", 1) == 6 && ing_atoms_add(&a, "w", 1) == 5);
+    CHECK(ing_atoms_add(&a, "", 0) == 0 && a.text.len == 7);
+    ing_atoms_fini(&a);
+}
+
 /* ---- out of memory at every point ------------------------------------------------- */
 
 static bool use_arena(void) {
@@ -447,6 +461,7 @@ int main(void) {
     test_bytes();
     test_map();
     test_atoms();
+    test_atoms_appended();
     test_no_memory();
     test_dtype();
     test_f16();

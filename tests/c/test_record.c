@@ -494,7 +494,31 @@ static void test_golden(void) {
     ing_bytes_fini(&b);
 }
 
+/* Paths that were read have the ids that adding them gives, and so have those of a second
+ * entry: nothing is there twice. */
+static void test_paths_are_interned(void) {
+    ing_paths p;
+    ing_record first, second;
+    ing_bytes b;
+    record_bytes(&b);
+    ing_paths_init(&p);
+    CHECK(ing_record_read(b.at, b.len, &p, &first) == ING_OK);
+    uint32_t nodes = p.nodes.len, atoms = p.atoms.text.len;
+    CHECK(nodes > 4 && atoms > 2);
+    CHECK(ing_record_read(b.at, b.len, &p, &second) == ING_OK);
+    CHECK(p.nodes.len == nodes && p.atoms.text.len == atoms);
+    for (uint32_t i = 0; i < first.trace.list.len; i++)
+        CHECK(first.trace.list.at[i].path == second.trace.list.at[i].path);
+    (void)paths_fill(&p); /* one path more: a setting that the trace does not ask for */
+    CHECK(p.nodes.len == nodes + 1 && p.atoms.text.len == atoms + 1);
+    ing_record_fini(&first);
+    ing_record_fini(&second);
+    ing_paths_fini(&p);
+    ing_bytes_fini(&b);
+}
+
 int main(void) {
+    test_paths_are_interned();
     test_round_trip();
     test_empty();
     test_tree_ends_early();
