@@ -144,7 +144,7 @@ ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals b
     walk(&w, ing_store_group(kind));
     ing_store_totals left = evict(&w, bounds);
     write_back(fd, &w, left, known, before.now);
-    close(fd); /* and with it both locks */
+    ing_total_close(fd);
     if (removed)
         *removed = (ing_store_totals){.entries = w.found.entries - left.entries,
                                       .bytes = w.found.bytes - left.bytes};

@@ -150,7 +150,7 @@ ing_status ing_store_repack(ing_store *s, ing_pack_writer *write) {
     }
     /* Made by us, by another, or impossible: not again before it has grown anew. */
     __atomic_store_n(&s->seen, ok ? seen : t.now.entries, __ATOMIC_RELAXED);
-    close(fd);
+    ing_total_close(fd);
     uint64_t after = pack_size(s);
     if (after != before)
         ing_total_end(s, ING_ENTRY_IMAGE, ing_total_begin(s, ING_ENTRY_IMAGE), 0,

@@ -134,8 +134,10 @@ typedef struct ing_total {
 } ing_total;
 
 typedef enum ing_total_lock { ING_TOTAL_NUMBERS, ING_TOTAL_SWEEP } ing_total_lock;
-/* Open, or -1. Closing it gives back its locks. */
+/* Open, or -1. */
 int ing_total_open(const ing_store *s, ing_entry_kind kind, bool create);
+/* With the locks that were taken through it. */
+void ing_total_close(int fd);
 /* Tries for `ms` milliseconds: a stopped process must not stop the others. */
 bool ing_total_take(int fd, ing_total_lock which, int ms);
 bool ing_total_read(int fd, ing_entry_kind kind, ing_total *out);

@@ -52,6 +52,13 @@ static void give_back(int fd, ing_total_lock which) {
     fcntl(fd, F_OFD_SETLK, &lock);
 }
 
+/* Closing alone would leave the locks with a child that was forked meanwhile. */
+void ing_total_close(int fd) {
+    give_back(fd, ING_TOTAL_NUMBERS);
+    give_back(fd, ING_TOTAL_SWEEP);
+    close(fd);
+}
+
 static void fill(uint8_t out[SIZE], ing_entry_kind kind, const ing_total *t) {
     memset(out, 0, SIZE);
     memcpy(out, "INGOTTOT", 8);
@@ -137,7 +144,7 @@ bool ing_total_end(const ing_store *s, ing_entry_kind kind, int fd, int64_t entr
         t.now = (ing_store_totals){moved(t.now.entries, entries),
                                    moved(t.now.bytes, bytes)};
     ok = ok && ing_total_write(fd, kind, &t);
-    if (fd >= 0) close(fd); /* and with it the lock */
+    if (fd >= 0) ing_total_close(fd);
     if (ok && now) *now = t;
     return ok;
 }

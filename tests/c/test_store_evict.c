@@ -1,12 +1,13 @@
 /* store: bounds. Totals are kept and come back when lost; the least recently used go
  * first, off the way of a hit; what crashed writers left goes; verification removes what
  * is damaged and nothing else. */
-#include "store/store.h"
+#include "store/store_int.h"
 #include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -405,6 +406,27 @@ static void test_processes(void) {
     end(&f);
 }
 
+/* A child that was forked while its parent counted has the parent's locks no longer than that. */
+static void test_fork(void) {
+    fixture f;
+    begin(&f, "fork");
+    CHECK(put(&f, 1, 36, NO_BOUNDS));
+    int fd = ing_total_open(f.s, ING_ENTRY_VALUE, false);
+    CHECK(fd >= 0 && ing_total_take(fd, ING_TOTAL_NUMBERS, 0) &&
+          ing_total_take(fd, ING_TOTAL_SWEEP, 0));
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        for (;;) pause();
+    ing_total_close(fd);
+    fd = ing_total_open(f.s, ING_ENTRY_VALUE, false);
+    CHECK(fd >= 0 && ing_total_take(fd, ING_TOTAL_NUMBERS, 0) &&
+          ing_total_take(fd, ING_TOTAL_SWEEP, 0));
+    ing_total_close(fd);
+    CHECK(pid > 0 && kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+    end(&f);
+}
+
 static int remove_one(const char *path, const struct stat *st, int type,
                       struct FTW *at) {
     (void)st, (void)type, (void)at;
@@ -434,6 +456,7 @@ int main(void) {
     test_daily();
     test_verify();
     test_processes();
+    test_fork();
     CHECK(open_descriptors() == descriptors);
     nftw(root, remove_one, 8, FTW_PHYS | FTW_DEPTH);
     return CHECK_DONE();
