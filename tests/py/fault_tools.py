@@ -95,20 +95,32 @@ def seal(cache, out):
                    check=True, cwd=cache, stdout=subprocess.DEVNULL)
 
 
-@pytest.fixture(scope="module")
-def caches(server, tmp_path_factory):
-    """In one folder: "warm", a cache that has all; "empty", all but entries; "unaliased", all but what
-    saves parsing; "packed", in which a pack has all; "many", to which the next entries bring a pack;
-    "layers", where an empty one stands above a sealed one."""
-    folder = tmp_path_factory.mktemp("faults")
+def fill(server, folder):
     server(folder / "warm")
     assert is_warm(server(folder / "warm"))
-    for name in ("empty", "unaliased", "packed"):
+    shutil.copytree(folder / "warm", folder / "empty")
+    for path in (folder / "empty").glob("?/??"):
+        shutil.rmtree(path)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def caches(server, tmp_path_factory):
+    """In one folder: "warm", a cache that has all; "empty", all but entries."""
+    return fill(server, tmp_path_factory.mktemp("faults"))
+
+
+@pytest.fixture(scope="module")
+def all_caches(quick_server, tmp_path_factory):
+    """As those, and "unaliased", all but what saves parsing; "packed", in which a pack has all; "many", to
+    which the next entries bring a pack; "layers", where an empty one stands above a sealed one."""
+    folder = fill(quick_server, tmp_path_factory.mktemp("faults"))
+    for name in ("unaliased", "packed"):
         shutil.copytree(folder / "warm", folder / name)
-    for path in [*(folder / "empty").glob("?/??"), *(folder / "unaliased").glob("a/??")]:
+    for path in (folder / "unaliased").glob("a/??"):
         shutil.rmtree(path)
     age(folder / "packed")
-    assert server(folder / "packed", more=OTHERS)["counters"]["packs_made"]
+    assert quick_server(folder / "packed", more=OTHERS)["counters"]["packs_made"]
     shutil.copytree(folder / "packed", folder / "many")
     for name in ["total", "ingot.pack", *(p.relative_to(folder / "warm") for p in entries(folder / "warm"))]:
         (folder / "many" / name).unlink()

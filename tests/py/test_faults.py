@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 from conftest import SEED, STRESS, needs
-from fault_tools import IMAGES, a_start, caches, fresh, is_warm, shim, with_shim  # noqa: F401
-from fault_tools import quick_server as server  # noqa: F401
+from fault_tools import IMAGES, a_start, fresh, is_warm, shim, with_shim  # noqa: F401
+from fault_tools import all_caches as caches, quick_server, quick_server as server  # noqa: F401
 
 ERRORS = [errno.EIO, errno.ESTALE, errno.ENOENT, errno.EBUSY, errno.EMFILE, errno.ENOSPC, errno.EACCES, errno.EROFS]
 WRITERS = "create write pwrite mkdir mkdirat renameat linkat ftruncate"  # what a full disk refuses

@@ -1,9 +1,8 @@
-"""Processes that are killed at any moment, files that are damaged at any place, leases of processes
-and machines that are gone: the next start works, and at most what was in flight is made again."""
+"""Processes that are killed at any moment, leases of processes and machines that are gone: the next start
+works, and at most what was in flight is made again."""
 
 import os
 import random
-import shutil
 import threading
 import time
 
@@ -60,54 +59,6 @@ def test_what_the_killed_left_is_swept(server, caches):
         path.unlink()  # so that something is published, which goes past the bounds
     server(cache, env=bounds)
     assert not [p for p in old if p.exists()] and new.exists()
-
-
-# ---- damaged ----------------------------------------------------------------------------------
-
-
-def damaged(rng, cache):
-    """(entry, bytes that it is replaced by): cuts at every length, then changed bits."""
-    for path in entries(cache):
-        data = path.read_bytes()
-        every = range(len(data))
-        if not STRESS:
-            every = rng.sample(every, 2)
-        elif len(data) > 4096:
-            every = rng.sample(every, 500)
-        yield from ((path, data[:n]) for n in every)
-    for _ in range(10_000 if STRESS else 30):
-        path = rng.choice(entries(cache))
-        data = bytearray(path.read_bytes())
-        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-        yield path, bytes(data)
-
-
-@with_shim
-def test_entries_cut_short_and_with_changed_bits(server, caches):
-    rng = random.Random(SEED)
-    cache = fresh(caches, "warm")
-    for path, data in damaged(rng, caches / "warm"):
-        place = cache / path.relative_to(caches / "warm")
-        place.write_bytes(data)
-        got = server(cache)
-        if path.parts[-3] in "nvx":
-            assert is_warm(got)  # not read on a hit: notes, and what the alias brings along
-        else:
-            assert got["counters"]["store_bad_entry"] > 0
-        if not is_warm(got):
-            shutil.rmtree(cache)
-            shutil.copytree(caches / "warm", cache)
-        place.write_bytes(path.read_bytes())
-
-
-@with_shim
-def test_an_image_in_the_place_of_another(server, caches):
-    """As of a higher level of instructions: the name alone does not make it right."""
-    cache = fresh(caches, "warm")
-    one, two = entries(cache, "i")[:2]
-    two.write_bytes(one.read_bytes())
-    got = server(cache)
-    assert got["counters"]["store_bad_entry"] and got["counters"]["image_compiles"] == 1
 
 
 # ---- leases of others ---------------------------------------------------------------------------
