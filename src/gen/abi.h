@@ -79,6 +79,9 @@ typedef struct ing_ctx {
     uint64_t draw;
     /* What the chunks of a reduction left (src/pass/reduce.h); only while its task runs. */
     uint64_t *partials;
+    /* Not 0: where the arguments name arrays that the task tallies (src/pass/tally.c), they
+     * name copies that only this thread updates. */
+    uint64_t tallies;
 } ing_ctx;
 
 typedef int32_t (*ing_task_fn)(ing_ctx *, int64_t begin, int64_t end, int64_t chunk);

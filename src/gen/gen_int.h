@@ -45,6 +45,7 @@ typedef enum ing_gen_root {
     ING_GEN_LANES, /* a local from outside the parallel loop: the lanes of a reduction, one
                       for each iteration (src/pass/reduce.h) */
     ING_GEN_ARRAY,
+    ING_GEN_TALLY, /* a thread's copy of an array, where iterations may meet */
     ING_GEN_BUFFER,
     ING_GEN_CONTEXT, /* argument words and pointers: never change while a task runs */
 } ing_gen_root;
@@ -104,7 +105,7 @@ typedef struct ing_gen {
     uint32_t paired;   /* the ATOMIC that was written with the one before it */
     uint32_t n_tmp, n_label;
     uint32_t printed_words; /* size of the record that PRINTs fill, 0 = none */
-    bool has_args, has_rets, has_status, stop_label, ended;
+    bool has_args, has_tallies, has_rets, has_status, stop_label, ended;
     uint32_t parallel; /* id of the open parallel loop, 0 = none */
     ing_vec(ing_gen_frame) frames;
 } ing_gen;

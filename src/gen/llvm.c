@@ -183,7 +183,8 @@ static void open_function(ing_gen *g, uint32_t fi) {
     g->f = g->m->funcs.at[fi];
     g->plan = &g->plans[fi];
     g->n_tmp = g->n_label = g->printed_words = 0;
-    g->has_args = g->has_rets = g->has_status = g->stop_label = g->ended = false;
+    g->has_args = g->has_tallies = g->has_rets = g->has_status = g->stop_label =
+        g->ended = false;
     g->parallel = g->loop = g->paired = 0;
     ing_bytes_clear(&g->entry);
     ing_bytes_clear(&g->body);

@@ -28,6 +28,7 @@ _Static_assert(ING_GEN_MD_ARRAY == 3 && ING_GEN_MD_LAUNCH == 4 &&
 const char *ing_gen_access(const ing_gen *g, ing_gen_root root) {
     switch (root) {
     case ING_GEN_ARRAY: return g->parallel ? ARRAY GROUP : ARRAY;
+    case ING_GEN_TALLY: return ARRAY;
     case ING_GEN_BUFFER: return g->parallel ? LAUNCH GROUP : LAUNCH;
     case ING_GEN_CONTEXT: return g->parallel ? NOWRITE GROUP : NOWRITE;
     case ING_GEN_LANES: return g->parallel ? GROUP : "";
@@ -332,25 +333,61 @@ static bool is_local(ing_gen_root root) {
     return root == ING_GEN_LOCAL || root == ING_GEN_LANES;
 }
 
-static txt atomic(ing_gen *g, const ing_ir_inst *i) {
-    txt p = g->vals[i->a], v = g->vals[i->b];
-    ing_gen_root root = (ing_gen_root)g->roots[i->a];
-    if (i->type >= ING_DTYPE_N || i->c >= ING_IR_ATOMIC_N) {
-        ing_gen_fail(g, "atomic on an aggregate");
-        return v;
-    }
+static txt plain_update(ing_gen *g, const ing_ir_inst *i, ing_gen_root root) {
     ing_dtype t = (ing_dtype)i->type;
-    if (i->flags & ING_IR_PRIVATE || is_local(root)) {
-        txt old = load(g, t, p, root);
-        store(g, t, update(g, i->c, t, old, v), p, root);
-        return old;
-    }
+    txt old = load(g, t, g->vals[i->a], root);
+    store(g, t, update(g, i->c, t, old, g->vals[i->b]), g->vals[i->a], root);
+    return old;
+}
+
+static txt shared_update(ing_gen *g, const ing_ir_inst *i, ing_gen_root root) {
+    txt p = g->vals[i->a], v = g->vals[i->b];
+    ing_dtype t = (ing_dtype)i->type;
     const char *name = rmw_name(i->c, t), *md = ing_gen_access(g, root);
     if (!name) return atomic_loop(g, i->c, t, p, v, md);
     txt m = to_memory(g, t, v);
     txt old = ing_gen_def(g, "atomicrmw %s ptr %s, %s %s monotonic, align %u%s", name,
                           p.s, ing_gen_type_mem(g, t).s, m.s, ing_dtype_bytes(t), md);
     return t == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", old.s) : old;
+}
+
+/* Does this thread lack copies of the arrays that the task tallies? Asked once per function. */
+static const char *lacks_copies(ing_gen *g) {
+    if (!g->has_tallies) {
+        g->has_tallies = true;
+        ing_bytes_printf(
+            &g->entry,
+            "  %%tallies.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+            "  %%tallies = load i64, ptr %%tallies.p, !invariant.load !%d\n"
+            "  %%tallies.no = icmp eq i64 %%tallies, 0\n",
+            offsetof(ing_ctx, tallies), ING_GEN_MD_EMPTY);
+    }
+    return "%tallies.no";
+}
+
+/* An update of the thread's copy, or of the array itself (src/pass/tally.c). Iterations may
+ * meet in one place of the copy, so accesses to it never join the parallel loop's group. The
+ * branch is the same in every iteration; a locked instruction hides it, so that way is the one
+ * to be out of line. The old value is not used. */
+static txt tally_update(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
+    ing_gen_put(g, "  br i1 %s, label %%ours%u, label %%mine%u, !prof !%d\nmine%u:\n",
+                lacks_copies(g), id, id, ING_GEN_MD_UNLIKELY, id);
+    txt old = plain_update(g, i, ING_GEN_TALLY);
+    ing_gen_put(g, "  br label %%told%u\nours%u:\n", id, id);
+    shared_update(g, i, (ing_gen_root)g->roots[i->a]);
+    ing_gen_put(g, "  br label %%told%u\ntold%u:\n", id, id);
+    return old;
+}
+
+static txt atomic(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
+    ing_gen_root root = (ing_gen_root)g->roots[i->a];
+    if (i->type >= ING_DTYPE_N || i->c >= ING_IR_ATOMIC_N) {
+        ing_gen_fail(g, "atomic on an aggregate");
+        return g->vals[i->b];
+    }
+    if (i->flags & ING_IR_PRIVATE || is_local(root)) return plain_update(g, i, root);
+    if (i->flags & ING_IR_TALLY) return tally_update(g, id, i);
+    return shared_update(g, i, root);
 }
 
 static txt compare_and_swap(ing_gen *g, const ing_ir_inst *i) {
@@ -422,7 +459,7 @@ bool ing_gen_memory_op(ing_gen *g, uint32_t id) {
               (ing_gen_root)g->roots[i->a]);
         break;
     case ING_OP_ATOMIC:
-        if (id != g->paired && !ing_gen_pair(g, id)) v[id] = atomic(g, i);
+        if (id != g->paired && !ing_gen_pair(g, id)) v[id] = atomic(g, id, i);
         break;
     case ING_OP_CAS: v[id] = compare_and_swap(g, i); break;
     case ING_OP_SET_RET: set_result(g, i); break;

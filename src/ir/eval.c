@@ -267,3 +267,21 @@ uint64_t ing_ir_eval_cast(ing_dtype from, ing_dtype to, uint64_t v) {
     if (tf) return int_to_float(from, to, v);
     return to == ING_U1 ? v != 0 : ing_ir_norm(to, v);
 }
+
+/* ---- updates of integers ------------------------------------------------------------- */
+
+uint64_t ing_ir_neutral(ing_ir_atomic kind, ing_dtype t) {
+    uint64_t low = ing_dtype_is_signed(t) ? UINT64_MAX << (ing_dtype_bits(t) - 1) : 0;
+    switch (kind) {
+    case ING_IR_ATOMIC_MUL: return 1;
+    case ING_IR_ATOMIC_AND: return ing_ir_norm(t, UINT64_MAX);
+    case ING_IR_ATOMIC_MIN: return ing_ir_norm(t, ~low);
+    case ING_IR_ATOMIC_MAX: return low;
+    default: return 0;
+    }
+}
+
+bool ing_ir_tally_ok(ing_ir_atomic kind, ing_dtype t) {
+    bool known = kind < ING_IR_ATOMIC_XCHG && kind != ING_IR_ATOMIC_SUB;
+    return known && ing_dtype_is_int(t) && t != ING_U1;
+}

@@ -155,6 +155,10 @@ static uint64_t atomic(ing_ir_atomic how, ing_dtype t, uint8_t *p, uint64_t w,
     return old;
 }
 
+static bool is_plain(const vm *v, const ing_ir_inst *i) {
+    return i->flags & ING_IR_PRIVATE || (i->flags & ING_IR_TALLY && v->ctx->tallies);
+}
+
 #define CAS_ONCE(T)                                                          \
     do {                                                                     \
         T raw = (T)expected;                                                 \
@@ -299,9 +303,8 @@ static void run_data(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
         break;
     case ING_OP_SET_RET: v->ctx->rets[s->a] = WORD(s->b); break;
     case ING_OP_ATOMIC:
-        WORD(s->d) =
-            atomic(s->c, s->dtype, (uint8_t *)(uintptr_t)WORD(s->a), WORD(s->b),
-                   ing_ir_at(f->func, s->id)->flags & ING_IR_PRIVATE);
+        WORD(s->d) = atomic(s->c, s->dtype, (uint8_t *)(uintptr_t)WORD(s->a),
+                            WORD(s->b), is_plain(v, ing_ir_at(f->func, s->id)));
         break;
     case ING_OP_CAS:
         WORD(s->d) = compare_and_swap(s->dtype, (uint8_t *)(uintptr_t)WORD(s->a),

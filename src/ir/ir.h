@@ -35,6 +35,7 @@ enum { ING_IR_MAX_TYPE_SIZE = 1 << 26, ING_IR_MAX_BUFFER = 1 << 30 };
 
 enum { ING_IR_MAX_CHUNK_SHIFT = 12, ING_IR_MAX_PARTIALS = 16 }; /* R23 */
 enum { ING_IR_MAX_APART = 1024 }; /* pairs that a launch compares, a few ns each */
+enum { ING_IR_MAX_TALLIES = 4 };  /* arrays of one task, src/pass/tally.c */
 
 typedef enum ing_op {
     ING_OP_NONE,
@@ -121,6 +122,8 @@ enum {
     ING_IR_PRIVATE = 8,  /* ATOMIC: private target or serial code: a plain update */
     ING_IR_VOLATILE = 16, /* LOAD: made each time, whatever was read before */
     ING_IR_ORDERED = 32,  /* LOOP: floats in it are added up in the order of the text */
+    ING_IR_TALLY = 64,    /* ATOMIC: plain while the thread has a copy of the array
+                             (ing_ctx.tallies) */
 };
 
 typedef struct ing_ir_inst {
@@ -174,6 +177,17 @@ typedef struct ing_ir_bound { /* of a range task */
     uint32_t offset;
 } ing_ir_bound;
 
+/* An array that the loop of a range task updates at places which the data choose, in one way
+ * that is exact in any order: threads may keep copies of it and put them together at the end
+ * (src/pass/tally.c). */
+typedef struct ing_ir_tally {
+    uint32_t word;  /* of the array's argument */
+    uint32_t width; /* scalars per element */
+    uint8_t ndim;
+    uint8_t dtype; /* an integer, not u1 */
+    uint8_t kind;  /* ing_ir_atomic: ADD, MUL, MIN, MAX, AND, OR or XOR */
+} ing_ir_tally;
+
 typedef struct ing_ir_task {
     uint32_t func;        /* index in funcs, kind ING_IR_TASK */
     uint8_t kind;         /* ing_ir_task_kind */
@@ -183,6 +197,8 @@ typedef struct ing_ir_task {
     uint32_t cost; /* rough instructions per iteration (range) or in all (serial) */
     ing_ir_bound begin, end;
     uint32_t loc; /* of its loop or first statement, for people; in no digest */
+    uint32_t n_tallies;
+    ing_ir_tally tallies[ING_IR_MAX_TALLIES];
 } ing_ir_task;
 
 /* What a graph kernel does, in order; a kernel without steps runs its tasks one by one. */
@@ -357,6 +373,10 @@ uint64_t ing_ir_norm(ing_dtype t, uint64_t bits); /* wraps to t, extends again *
  * operations). False: the operation is not defined for t. */
 bool ing_ir_eval(ing_op op, ing_dtype t, uint64_t a, uint64_t b, uint64_t *out);
 uint64_t ing_ir_eval_cast(ing_dtype from, ing_dtype to, uint64_t v);
+/* The integer with which an update of this kind changes nothing. */
+uint64_t ing_ir_neutral(ing_ir_atomic kind, ing_dtype t);
+/* Is a tally of such integers, updated in that way, exact in any order? */
+bool ing_ir_tally_ok(ing_ir_atomic kind, ing_dtype t);
 
 /* ---- text, checks, digest, execution ---------------------------------------------------- */
 

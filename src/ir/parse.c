@@ -427,6 +427,27 @@ static ing_status parse_bound(parser *p, const char *word, ing_ir_bound *b) {
     return parse_u32(p, ING_TOK_NUMBER, arg ? "a word" : "an offset", &b->offset);
 }
 
+/* "tally word ndim dtype width kind" */
+static ing_status parse_tally(parser *p, ing_ir_task *t) {
+    ing_ir_tally y = {0};
+    uint32_t ndim, kind;
+    ing_type dtype;
+    LEX(p);
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a word", &y.word));
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a number of axes", &ndim));
+    ING_TRY(parse_type(p, 0, &dtype));
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a width", &y.width));
+    ING_TRY(parse_immediate(p, ING_OP_ATOMIC, &kind));
+    if (ndim > ING_MAX_NDIM || !ing_ir_is_scalar(dtype) ||
+        t->n_tallies == ING_IR_MAX_TALLIES)
+        return ing_ir_lex_fail(&p->x, "no such tally, or too many");
+    y.ndim = (uint8_t)ndim;
+    y.dtype = (uint8_t)dtype;
+    y.kind = (uint8_t)kind;
+    t->tallies[t->n_tallies++] = y;
+    return ING_OK;
+}
+
 static ing_status parse_run(parser *p) {
     ing_ir_task t = {0};
     LEX(p);
@@ -450,6 +471,7 @@ static ing_status parse_run(parser *p) {
             return ing_ir_lex_fail(&p->x, "a chunk is not that large");
         t.chunk_shift = (uint8_t)shift;
     }
+    while (ing_ir_tok_is(&p->x.tok, "tally")) ING_TRY(parse_tally(p, &t));
     if (ing_ir_tok_is(&p->x.tok, "cost")) {
         LEX(p);
         ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a cost", &t.cost));

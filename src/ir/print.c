@@ -279,6 +279,12 @@ static void put_bound(ing_bytes *out, const char *name, const ing_ir_bound *b) {
     }
 }
 
+static void put_tally(ing_bytes *out, const ing_ir_tally *t) {
+    ing_bytes_printf(out, " tally %u %u %s %u %s", t->word, t->ndim,
+                     ing_dtype_name((ing_dtype)t->dtype), t->width,
+                     ing_ir_atomic_text((ing_ir_atomic)t->kind));
+}
+
 static void put_task_line(ing_bytes *out, const ing_ir_task *t) {
     bool range = t->kind == ING_IR_TASK_RANGE;
     ing_bytes_printf(out, "run @%u %s", t->func, range ? "range" : "serial");
@@ -288,6 +294,7 @@ static void put_task_line(ing_bytes *out, const ing_ir_task *t) {
     }
     if (t->partials)
         ing_bytes_printf(out, " partials %u %u", t->partials, t->chunk_shift);
+    for (uint32_t k = 0; k < t->n_tallies; k++) put_tally(out, &t->tallies[k]);
     ing_bytes_printf(out, " cost %u%s\n", t->cost, t->may_run_long ? " long" : "");
 }
 

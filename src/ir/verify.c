@@ -136,6 +136,9 @@ static ing_status check_atomic(verifier *v, const ing_ir_inst *i) {
     RULE(info_of(v, i->a)->kind == ING_TYPE_REF && info_of(v, i->a)->elem == t,
          "the ref is of another type");
     RULE(i->type == t, "yields the old value");
+    RULE(!(i->flags & ING_IR_TALLY) ||
+             (v->f->kind == ING_IR_TASK && ing_dtype_is_int((ing_dtype)t)),
+         "only integers, and in tasks, are tallied");
     bool bitwise = i->c == ING_IR_ATOMIC_AND || i->c == ING_IR_ATOMIC_OR ||
                    i->c == ING_IR_ATOMIC_XOR;
     RULE(!bitwise || !ing_dtype_is_float(t), "bits of floats are not combined");
@@ -479,6 +482,24 @@ static ing_status check_bound(verifier *v, const ing_ir_bound *b) {
     return ING_OK;
 }
 
+static ing_status check_tallies(verifier *v, const ing_ir_task *t) {
+    const ing_ir_mod *m = v->m;
+    for (uint32_t k = 0; k < t->n_tallies; k++) {
+        const ing_ir_tally *y = &t->tallies[k];
+        uint32_t a = 0;
+        while (a < m->args.len && m->args.at[a].word != y->word) a++;
+        RULE(a < m->args.len, "a tally is of no argument");
+        const ing_type_info *i = ing_ir_type(m, m->args.at[a].type);
+        RULE(i->kind == ING_TYPE_ARRAY && i->rank == y->ndim,
+             "a tally is of another array");
+        RULE(ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype) &&
+                 (uint64_t)y->width * ing_dtype_bytes((ing_dtype)y->dtype) ==
+                     ing_ir_type_size(m, i->elem),
+             "a tally is of other elements");
+    }
+    return ING_OK;
+}
+
 static ing_status check_tasks(verifier *v) {
     const ing_ir_mod *m = v->m;
     v->id = 0;
@@ -494,6 +515,7 @@ static ing_status check_tasks(verifier *v) {
         if (!range) continue;
         ING_TRY(check_bound(v, &t->begin));
         ING_TRY(check_bound(v, &t->end));
+        ING_TRY(check_tallies(v, t));
     }
     return ING_OK;
 }

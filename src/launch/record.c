@@ -1,6 +1,6 @@
 /* Variants as bytes. Everything read is checked against what it must be for the launch to
  * be safe (words inside the argument block, bounds inside the buffer, trees that exist):
- * a checksum precedes this, but nothing here relies on it. Little-endian; version 4:
+ * a checksum precedes this, but nothing here relies on it. Little-endian; version 5:
  *
  *   u32 version
  *   paths, trace                              as in src/trace/index.c
@@ -11,7 +11,7 @@
  *   u32 trees, u32 path each
  *   u32 tasks, each u8 kind, long, chunk shift; u32 partials, cost; bounds begin and end
  *       (u8 at, u64 value, u32 offset), u32 node, u64 lo, u64 hi of the IR digest, u32
- *       functions, u32 tree each
+ *       functions, u32 tree each; u32 tallies, each u32 word, width, u8 ndim, dtype, kind
  *   u32 pairs of arrays that lie apart, each twice u32 word, ndim, element size
  *   u32 stages, each u64 label, u32 path; u32 steps, each u8 kind, u32 at, u32 word
  *   u32 messages, u32 warnings, texts as u32 length + bytes (a warning is two) */
@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { VERSION = 4, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 5, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 void ing_record_init(ing_record *r) {
     memset(r, 0, sizeof *r);
@@ -72,6 +72,18 @@ static void put_bound(ing_bytes *out, const ing_ir_bound *b) {
     ing_bytes_u32(out, b->offset);
 }
 
+static void put_tallies(ing_bytes *out, const ing_ir_task *t) {
+    ing_bytes_u32(out, t->n_tallies);
+    for (uint32_t i = 0; i < t->n_tallies; i++) {
+        const ing_ir_tally *y = &t->tallies[i];
+        ing_bytes_u32(out, y->word);
+        ing_bytes_u32(out, y->width);
+        ing_bytes_u8(out, y->ndim);
+        ing_bytes_u8(out, y->dtype);
+        ing_bytes_u8(out, y->kind);
+    }
+}
+
 static void put_task(ing_bytes *out, const ing_record_task *t) {
     ing_bytes_u8(out, t->info.kind);
     ing_bytes_u8(out, t->info.may_run_long);
@@ -85,6 +97,7 @@ static void put_task(ing_bytes *out, const ing_record_task *t) {
     ing_bytes_u64(out, t->ir.hi);
     ing_bytes_u32(out, t->n_trees);
     for (uint32_t i = 0; i < t->n_trees; i++) ing_bytes_u32(out, t->trees[i]);
+    put_tallies(out, &t->info);
 }
 
 static void put_apart(ing_bytes *out, const ing_record *r) {
@@ -260,6 +273,34 @@ static bool get_bound(ing_reader *r, const ing_record *out, ing_ir_bound *b) {
     return b->at == ING_IR_BOUND_CONST;
 }
 
+/* Is it of an array as the record binds it? Its size is what the runtime writes. */
+static bool tally_fits(const ing_record *out, const ing_ir_tally *y) {
+    for (uint32_t i = 0; i < out->binds.len; i++) {
+        const ing_record_bind *b = &out->binds.at[i];
+        if (b->word != y->word) continue;
+        uint64_t width = 1;
+        for (uint32_t k = 0; k < b->elem_rank; k++) width *= b->elem_shape[k];
+        return b->elem_dtype == y->dtype && b->ndim == y->ndim && width == y->width &&
+               ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype);
+    }
+    return false;
+}
+
+static bool get_tallies(ing_reader *r, const ing_record *out, ing_ir_task *t) {
+    t->n_tallies = ing_reader_count(r, 11);
+    if (t->n_tallies > ING_IR_MAX_TALLIES) return false;
+    for (uint32_t i = 0; i < t->n_tallies; i++) {
+        ing_ir_tally *y = &t->tallies[i];
+        y->word = ing_reader_u32(r);
+        y->width = ing_reader_u32(r);
+        y->ndim = ing_reader_u8(r);
+        y->dtype = ing_reader_u8(r);
+        y->kind = ing_reader_u8(r);
+        if (!tally_fits(out, y)) return false;
+    }
+    return true;
+}
+
 static ing_status get_task(ing_reader *r, ing_record *out) {
     ing_record_task t = {0};
     t.info.kind = ing_reader_u8(r);
@@ -285,7 +326,8 @@ static ing_status get_task(ing_reader *r, ing_record *out) {
         t.trees[i] = ing_reader_u32(r);
         if (t.trees[i] >= out->trees.len) return ING_DECLINED;
     }
-    return r->failed ? ING_DECLINED : ING_OK;
+    bool fits = get_tallies(r, out, &out->tasks.at[out->tasks.len - 1].info);
+    return !fits || r->failed ? ING_DECLINED : ING_OK;
 }
 
 static bool get_array(ing_reader *r, const ing_record *out, ing_code_array *a) {
@@ -370,7 +412,7 @@ static ing_status get_rest(ing_reader *r, const ing_path_map *map, ing_record *o
         ing_path tree = get_path(r, map);
         if (!tree || !ing_vec_push(&out->trees, tree)) return ING_DECLINED;
     }
-    n = ing_reader_count(r, 40);
+    n = ing_reader_count(r, 44);
     for (uint32_t i = 0; i < n; i++) ING_TRY(get_task(r, out));
     ING_TRY(get_apart(r, out));
     ING_TRY(get_graph(r, map, out));

@@ -19,7 +19,7 @@ static int64_t bound_of(const ing_ir_bound *b) {
     return b->at == ING_IR_BOUND_CONST ? b->value : (int64_t)b->offset;
 }
 
-static void task_init(ing_rt_task *to, const ing_code_task *from) {
+static void task_init(ing_rt_task *to, const ing_code_task *from, uint32_t n_words) {
     const ing_ir_task *i = &from->info;
     to->fn = from->image ? ing_image_entry(from->image) : NULL;
     to->range = i->kind == ING_IR_TASK_RANGE;
@@ -31,6 +31,9 @@ static void task_init(ing_rt_task *to, const ing_code_task *from) {
     to->end_at = bound_at[i->end.at];
     to->begin = bound_of(&i->begin);
     to->end = bound_of(&i->end);
+    to->tallies = i->tallies;
+    to->n_tallies = i->n_tallies;
+    to->n_words = n_words;
 }
 
 ing_status ing_launch_tasks_init(ing_launch_tasks *t, const ing_code *code,
@@ -44,7 +47,7 @@ ing_status ing_launch_tasks_init(ing_launch_tasks *t, const ing_code *code,
         return ing_fail(e, ING_MEMORY, "no memory for the task table");
     }
     for (uint32_t i = 0; i < t->n; i++) {
-        task_init(&t->at[i], &code->tasks[i]);
+        task_init(&t->at[i], &code->tasks[i], code->n_words);
         if (!code->mod) continue;
         t->interp[i] = (ing_launch_interp){code->mod, i};
         t->at[i].interp = run_interp;

@@ -18,6 +18,7 @@ static const struct {
     {"rows", ing_pass_rows},         /* loops over several axes get an inner loop */
     {"lanes", ing_pass_lanes},       /* columns go through a serial loop side by side */
     {"reduce", ing_pass_reduce},     /* sums into one place get lanes of their own */
+    {"tally", ing_pass_tally}, /* integers at many places: a copy for each thread */
 };
 
 enum { N_PASSES = sizeof passes / sizeof passes[0] };

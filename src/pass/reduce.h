@@ -50,9 +50,8 @@ typedef struct ing_reduce {
     ing_ir_mod *m;
     ing_ir_task *task;
     ing_ir_func *f;
-    uint32_t loop;      /* the parallel loop */
-    uint8_t *invariant; /* per instruction: the same in every iteration */
-    bool random;        /* R4 */
+    uint32_t loop; /* the parallel loop */
+    bool random;   /* R4 */
     uint32_t n;
     ing_reduce_sum sums[ING_IR_MAX_PARTIALS];
 } ing_reduce;

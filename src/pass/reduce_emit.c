@@ -46,21 +46,13 @@ static uint32_t lane_ref(emitter *x, uint32_t k, uint32_t index) {
 
 /* What leaves every value as it is (R3). */
 static uint32_t neutral(emitter *x, const ing_reduce_sum *s, ing_dtype t) {
-    bool is_float = ing_dtype_is_float(t), max = s->kind == ING_IR_ATOMIC_MAX;
-    uint32_t bits = ing_dtype_bits(t);
+    if (!ing_dtype_is_float(t))
+        return number(x, t, (int64_t)ing_ir_neutral((ing_ir_atomic)s->kind, t));
     switch (s->kind) {
-    case ING_IR_ATOMIC_MUL:
-        return is_float ? ing_ir_const_float(&x->b, t, 1.0) : number(x, t, 1);
-    case ING_IR_ATOMIC_AND: return number(x, t, -1);
+    case ING_IR_ATOMIC_MUL: return ing_ir_const_float(&x->b, t, 1.0);
     case ING_IR_ATOMIC_MIN:
-    case ING_IR_ATOMIC_MAX: {
-        if (is_float) return ing_ir_const_float(&x->b, t, __builtin_nan(""));
-        if (!ing_dtype_is_signed(t)) return number(x, t, max ? 0 : -1);
-        int64_t low = (int64_t)(UINT64_MAX << (bits - 1));
-        return number(x, t, max ? low : ~low);
-    }
-    default: /* sums of floats: a difference takes the sum away, so there 0.0 is neutral */
-        if (!is_float) return number(x, t, 0);
+    case ING_IR_ATOMIC_MAX: return ing_ir_const_float(&x->b, t, __builtin_nan(""));
+    default: /* a difference takes the sum away, so there 0.0 is neutral */
         return ing_ir_const_float(&x->b, t, s->final == ING_IR_ATOMIC_SUB ? 0.0 : -0.0);
     }
 }

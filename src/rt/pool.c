@@ -104,7 +104,9 @@ static void help(ing_rt *rt, job *j, uint32_t number) {
     fp_set(j->run->fp_task & ~FP_FLAGS);
     ing_rt_seat_init(&s, j->run, number, false);
     s.ctx.partials = j->partials;
+    if (j->tallies) ing_rt_tally_open(&s, j->task);
     ing_rt_job_work(j, &s);
+    if (j->tallies) ing_rt_tally_close(&s, j->task);
     fp_set(mine);
     leave_job(rt, j);
 }

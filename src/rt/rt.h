@@ -55,6 +55,8 @@ typedef struct ing_rt_task {
     uint32_t cost;            /* per iteration, from ing_ir_task */
     uint8_t begin_at, end_at; /* ing_rt_bound_at */
     int64_t begin, end;       /* constant, byte offset in the buffer, or word number */
+    const struct ing_ir_tally *tallies; /* arrays that threads may have copies of */
+    uint32_t n_tallies, n_words;        /* n_words: of the arguments */
 } ing_rt_task;
 
 /* The order of tasks when it is not that of the table. */

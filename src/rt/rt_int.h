@@ -49,6 +49,14 @@
 #define PARTS_MAX         16u
 /* Pieces of at least so many iterations begin at multiples of it. */
 #define EDGE_ITERS        64u
+/* A task's threads get copies of the arrays that it tallies (tally.c) when those take at most
+ * so many bytes, and when each thread has so many iterations for each integer of a copy; a
+ * copy itself counts for some more. Against atomics, at random places, one thread and two:
+ * 1.2 to 4 times as fast at 4 iterations, 3 to 5 times at 16; 1 MiB is where a second thread
+ * begins to gain less, since the copies share a cache. */
+#define TALLY_BYTES       (1u << 20)
+#define TALLY_TRIPS       4u
+#define TALLY_SETUP       64u
 /* Partial results of so many words are kept on the stack: those of small launches. */
 #define FEW_PARTIALS      64u
 /* A task whose cost nobody knows runs on the calling thread for this long first. */
@@ -158,6 +166,16 @@ bool ing_rt_stop(run *r, unsigned why); /* true: this call was the first */
 /* The launching thread, now and then: releases the host's lock, asks about signals. */
 void ing_rt_tick(run *r, uint64_t now);
 
+/* ---- copies of arrays (tally.c) ------------------------------------------------------------ */
+
+/* Would copies of the task's tallies pay in a loop so long, on so many threads? */
+bool ing_rt_tally_pays(const ing_rt_task *t, const uint64_t *args, uint64_t trips,
+                       uint32_t threads);
+/* The seat updates copies from here on, if there is memory for them; else the arrays. */
+void ing_rt_tally_open(seat *s, const ing_rt_task *t);
+/* Puts its copies, if any, together with the arrays. */
+void ing_rt_tally_close(seat *s, const ing_rt_task *t);
+
 /* ---- what is printed (output.c) ---------------------------------------------------------- */
 
 void ing_rt_print(ing_ctx *ctx, const ing_printed *p); /* ing_ctx.print */
@@ -190,6 +208,7 @@ typedef struct job {
     uint32_t n_parts;        /* of `parts`, 0 = not cut yet */
     uint32_t share;          /* one in so many pieces of a part is taken at once */
     uint64_t *partials;      /* of a reduction, NULL = none */
+    bool tallies;            /* each thread has copies of its own (tally.c) */
     bool probe;              /* cost unknown: share only what proves long */
     bool listed;             /* in the pool's list; launcher only */
     uint32_t generation; /* of the pool when listed (0: never); differs after fork */

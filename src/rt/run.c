@@ -96,7 +96,8 @@ void ing_rt_seat_init(seat *s, run *r, uint32_t number, bool launcher) {
                        .owner = s,
                        .print = ing_rt_print,
                        .key = l->key,
-                       .partials = NULL};
+                       .partials = NULL,
+                       .tallies = 0};
     clear_error(&s->error);
     s->run = r;
     s->fuel = FUEL_START;
@@ -295,10 +296,15 @@ __attribute__((noinline)) static void run_long(run *r, seat *s, const ing_rt_tas
              .base = base,
              .trips = trips,
              .partials = s->ctx.partials,
+             .tallies = s->ctx.tallies != 0,
              .threads = usable_threads(r)};
     j.probe = t->may_run_long && j.threads > 1 && s->launcher;
     if (!j.probe) cut(&j, PIECE_UNITS / each, PIECE_MIN_UNITS / each);
     ing_rt_job_run(&j, s);
+}
+
+static bool stays_here(const ing_rt_task *t, uint64_t trips, uint64_t units) {
+    return units < INLINE_UNITS && (!t->may_run_long || trips == 1);
 }
 
 static void run_pieces(run *r, seat *s, const ing_rt_task *t, uint64_t each,
@@ -306,18 +312,16 @@ static void run_pieces(run *r, seat *s, const ing_rt_task *t, uint64_t each,
     uint64_t trips = (uint64_t)end - (uint64_t)begin;
     uint64_t units = saturating_mul(trips, each);
     expect_work(r, s, t, units);
-    if (units < INLINE_UNITS && (!t->may_run_long || trips == 1)) {
+    if (stays_here(t, trips, units)) {
         ing_rt_seat_call(s, t, begin, end, begin);
         return;
     }
     run_long(r, s, t, begin, trips, each);
 }
 
-/* A task with partial results: room for them, the loop, then one call that combines. Kept
- * out of line, as run_long is. */
-__attribute__((noinline)) static void run_reduction(run *r, seat *s,
-                                                    const ing_rt_task *t, uint64_t each,
-                                                    int64_t begin, int64_t end) {
+/* A task with partial results: room for them, the loop, then one call that combines. */
+static void run_reduction(run *r, seat *s, const ing_rt_task *t, uint64_t each,
+                          int64_t begin, int64_t end) {
     uint64_t few[FEW_PARTIALS], *room = few;
     uint64_t trips = (uint64_t)end - (uint64_t)begin;
     uint64_t chunks = ((trips - 1) >> t->chunk_shift) + 1;
@@ -338,12 +342,29 @@ __attribute__((noinline)) static void run_reduction(run *r, seat *s,
     if (room != few) ing_free(room);
 }
 
+/* A task with partial results or tallies. What was tallied goes to the arrays however the loop
+ * ends: they hold the updates of the iterations that ran. Kept out of line, as run_long is. */
+__attribute__((noinline)) static void run_gathering(run *r, seat *s,
+                                                    const ing_rt_task *t, uint64_t each,
+                                                    int64_t begin, int64_t end) {
+    uint64_t trips = (uint64_t)end - (uint64_t)begin;
+    bool here = stays_here(t, trips, saturating_mul(trips, each));
+    uint32_t threads = here ? 1 : usable_threads(r);
+    bool pays = t->n_tallies && ing_rt_tally_pays(t, r->launch->args, trips, threads);
+    if (pays) ing_rt_tally_open(s, t);
+    if (t->partials)
+        run_reduction(r, s, t, each, begin, end);
+    else
+        run_pieces(r, s, t, each, begin, end);
+    if (pays) ing_rt_tally_close(s, t);
+}
+
 static void run_range(run *r, seat *s, const ing_rt_task *t, uint64_t each) {
     int64_t begin = bound(r->launch, t->begin_at, t->begin);
     int64_t end = bound(r->launch, t->end_at, t->end);
     if (begin >= end) return;
-    if (__builtin_expect(t->partials != 0, 0)) {
-        run_reduction(r, s, t, each, begin, end);
+    if (__builtin_expect((t->partials | t->n_tallies) != 0, 0)) {
+        run_gathering(r, s, t, each, begin, end);
     } else {
         run_pieces(r, s, t, each, begin, end);
     }

@@ -91,7 +91,8 @@ static void test_files(const char *folder) {
 /* ---- lost memory ------------------------------------------------------------------------------ */
 
 static const char program[] =
-    "arg 0 array<f32, 1>\narg 1 i32\narg 2 array<f32, 1>\nret 0 i32\n"
+    "arg 0 array<f32, 1>\narg 1 i32\narg 2 array<f32, 1>\n"
+    "arg 3 array<i32, 1>\nret 0 i32\n"
     "kernel @0 \"k\" {\n"
     "%a = array array<f32, 1> 0\n%n = dim i32 %a, 0\n%zero = const i32 0\n"
     "%x = alloca ref<i32>\n%m = arg i32 1\nstore %x, %m\n%y = alloca ref<f32>\n"
@@ -103,7 +104,9 @@ static const char program[] =
     "%j = loop parallel i32 %zero, %n {\n"
     "  %p2 = elem ref<f32> %a, [%j]\n  %r = call f32 @1, [%one]\n  store %p2, %r\n"
     "  %t = array array<f32, 1> 2\n  %p3 = elem ref<f32> %t, [%zero]\n"
-    "  %o2 = atomic f32 %p3, %r, add\n}\n"
+    "  %o2 = atomic f32 %p3, %r, add\n"
+    "  %u = array array<i32, 1> 3\n  %k = cast i32 %r\n  %p4 = elem ref<i32> %u, [%k]\n"
+    "  %o3 = atomic i32 %p4, %j, add\n}\n"
     "%v = load i32 %x\nset_ret 0, %v\n}\n"
     "func @1 (f32) f32 {\n%q = param f32 0\n%z = add %q, %q\nreturn %z\n}\n";
 

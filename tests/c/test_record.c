@@ -1,6 +1,6 @@
 /* Entries of the kernel level, damaged in every way with their checksum put right: paths,
  * traces, trees and whole variants either read back as written or are declined, and
- * nothing is read outside the bytes or left behind. Golden bytes for version 2. */
+ * nothing is read outside the bytes or left behind. Golden bytes of the format. */
 #include "check.h"
 #include "launch/record.h"
 
@@ -40,7 +40,7 @@ static void record_fill(ing_record *r, ing_paths *p) {
                              .word = 2,
                              .path = 2,
                              .written = 1,
-                             .elem_dtype = ING_F32,
+                             .elem_dtype = ING_I32,
                              .ndim = 2,
                              .grad = 1,
                              .layout = {0, 1}};
@@ -52,6 +52,9 @@ static void record_fill(ing_record *r, ing_paths *p) {
     t.info.chunk_shift = 6;
     t.info.partials = 3;
     t.info.cost = 12;
+    t.info.n_tallies = 1;
+    t.info.tallies[0] = (ing_ir_tally){
+        .word = 2, .width = 1, .ndim = 2, .dtype = ING_I32, .kind = ING_IR_ATOMIC_MAX};
     t.info.begin = (ing_ir_bound){.at = ING_IR_BOUND_CONST, .value = -4};
     t.info.end = (ing_ir_bound){.at = ING_IR_BOUND_BUFFER, .offset = 56};
     t.trees = ing_calloc(2, sizeof *t.trees);
@@ -122,6 +125,21 @@ static void index_bytes(ing_bytes *out) {
 
 /* ---- what is read ------------------------------------------------------------------------ */
 
+/* A tally is of an array that is bound just so: its size is what the runtime writes. */
+static bool tally_is_bound(const ing_record *r, const ing_ir_tally *y) {
+    bool found = false;
+    for (uint32_t i = 0; i < r->binds.len; i++) {
+        const ing_record_bind *b = &r->binds.at[i];
+        found |= b->word == y->word && b->ndim == y->ndim &&
+                 b->elem_dtype == y->dtype &&
+                 (b->elem_rank ? b->elem_shape[0] : 1) *
+                         (b->elem_rank == 2 ? b->elem_shape[1] : 1) ==
+                     y->width;
+    }
+    return found && y->kind < ING_IR_ATOMIC_XCHG && y->dtype > ING_U1 &&
+           y->dtype <= ING_U64;
+}
+
 /* Reads a record and uses what it says as a launch would: every word, offset and tree is
  * inside its bounds. True: accepted. */
 static bool record_try(const uint8_t *p, size_t n, ing_bytes *again) {
@@ -140,6 +158,8 @@ static bool record_try(const uint8_t *p, size_t n, ing_bytes *again) {
             for (uint32_t j = 0; j < t->n_trees; j++) CHECK(t->trees[j] < r.trees.len);
             if (t->info.end.at == ING_IR_BOUND_BUFFER)
                 CHECK((uint64_t)t->info.end.offset + 8 <= r.buffer_bytes);
+            for (uint32_t j = 0; j < t->info.n_tallies; j++)
+                CHECK(tally_is_bound(&r, &t->info.tallies[j]));
         }
         for (uint32_t i = 0; i < r.trace.list.len; i++)
             CHECK(r.trace.list.at[i].path < paths.nodes.len);
@@ -462,10 +482,10 @@ static void test_no_memory(void) {
     ing_bytes_fini(&b);
 }
 
-/* Version 3, byte by byte. Whoever changes the format changes its number. */
+/* Version 5, byte by byte. Whoever changes the format changes its number. */
 static void test_golden(void) {
     static const char want[] =
-        "0400000004000000000000000100000061030000006366670100000066050000"
+        "0500000004000000000000000100000061030000006366670100000066050000"
         "0000000000010000000000000000000000000000000000000002000000010000"
         "000000000000000000020000000b000000020000000000000000000000010000"
         "0005000000030000000000000000000000040000000c00000000000000fdffff"
@@ -474,17 +494,18 @@ static void test_golden(void) {
         "003f74df7d2c6da6da0a00000000000000040000000100000054f029fde5e6dd"
         "780b000000000000000500000002000000696c747c9f6015170c000000000000"
         "0009000000400000000100020000000b05020000000100010000000000020000"
-        "00020000000b0201000000000000000000000100000000000000000000000400"
+        "0002000000040201000000000000000000000100000000000000000000000400"
         "0001000000080000000000000000000000000000000000000000000000000000"
         "000000000002000000010000000500000001000000010006030000000c000000"
         "00fcffffffffffffff0000000001000000000000000038000000000000001ffc"
         "cd39bc12742f6a00000000000000020000000100000000000000010000000200"
-        "0000020000000c00000006000000010000000400000001000000fdffffffffff"
-        "ffff050000000a00000001040000000000000003000000000000000000000000"
-        "0000000000040000000008000000020000000002000000050900000000000000"
-        "0608000000000000000000000000000000000609000000000000000705000000"
-        "000000000100000001000000100000006974206d75737420626520736d616c6c"
-        "040000006e6f74650c0000007468697320697320736c6f77";
+        "0000010000000204040100000002000000020000000c00000006000000010000"
+        "000400000001000000fdffffffffffffff050000000a00000001040000000000"
+        "0000030000000000000000000000000000000000040000000008000000020000"
+        "0000020000000509000000000000000608000000000000000000000000000000"
+        "0006090000000000000007050000000000000001000000010000001000000069"
+        "74206d75737420626520736d616c6c040000006e6f74650c0000007468697320"
+        "697320736c6f77";
     ing_bytes b, hex;
     record_bytes(&b);
     ing_bytes_init(&hex);

@@ -14,6 +14,10 @@ static void check_bounds(const ing_record *r, uint32_t n_paths) {
             FUZZ_CHECK(t->trees[j] < r->trees.len);
         if (t->info.end.at == ING_IR_BOUND_BUFFER)
             FUZZ_CHECK((uint64_t)t->info.end.offset + 8 <= r->buffer_bytes);
+        for (uint32_t j = 0; j < t->info.n_tallies; j++) {
+            const ing_ir_tally *y = &t->info.tallies[j];
+            FUZZ_CHECK(y->word < r->n_words && y->ndim < r->n_words - y->word);
+        }
     }
     for (uint32_t i = 0; i < r->trees.len; i++)
         FUZZ_CHECK(r->trees.at[i] && r->trees.at[i] < n_paths);

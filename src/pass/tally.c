@@ -1,0 +1,99 @@
+/* Tallies: integers that a parallel loop updates at places which only the data know.
+ *
+ *   for i in range(n): bins[x[i]] += 1
+ *
+ * As atomics such updates wait for each other. Sums, products, minima, maxima and bitwise
+ * updates of integers come out the same in any order, so each thread may update a copy of the
+ * array that starts neutral, and put it together with the array at the end. Whether that pays
+ * is known at a launch only (src/rt/tally.c): the array must be small beside the loop. So the
+ * updates stay ATOMICs, marked ING_IR_TALLY: plain while ing_ctx.tallies says that the thread's
+ * arguments name its copies, atomic else. Runs after reduce.c, which takes updates of one place.
+ *
+ * Rules
+ *  T1 an update qualifies when it is of an integer type but u1, of a kind that is exact in any
+ *     order (not XCHG), its old value is not used, and what it updates lies in an array
+ *     argument whose elements are such integers or tensors of them. Floats round: never.
+ *  T2 nothing else in the task touches that array: no load, store, update of another kind
+ *     (sums and differences are one), nor a call that is given it or a func that names it.
+ *  T3 another array of the task is assumed to share no memory with it (apart.c): through it,
+ *     an iteration would see the array without its own update.
+ *  T4 at most ING_IR_MAX_TALLIES arrays of a task; the others stay atomic. */
+#include "pass/targets.h"
+
+/* The integers that the elements of an array consist of, ING_VOID if they do not. */
+static ing_dtype scalars_of(const ing_ir_mod *m, uint32_t arg) {
+    const ing_type_info *array = ing_ir_type(m, m->args.at[arg].type);
+    const ing_type_info *elem = ing_ir_type(m, array->elem);
+    bool flat = elem->kind == ING_TYPE_SCALAR || elem->kind == ING_TYPE_TENSOR;
+    return flat ? (ing_dtype)elem->dtype : ING_VOID;
+}
+
+static bool qualifies(const ing_targets *x, uint32_t id) { /* T1 */
+    const ing_ir_inst *i = ing_ir_at(x->f, id);
+    ing_target t = ing_target_of(x, i->a);
+    ing_ir_atomic kind = (ing_ir_atomic)ing_pass_sum_kind(i->c);
+    if (t.op != ING_OP_ARRAY || i->flags & ING_IR_PRIVATE) return false;
+    return ing_ir_tally_ok(kind, (ing_dtype)i->type) &&
+           scalars_of(x->m, t.a) == (ing_dtype)i->type;
+}
+
+/* Is there anything to look for? Most loops update nothing. */
+static bool any(const ing_ir_func *f) {
+    for (uint32_t id = 1; id < f->insts.len; id++) {
+        const ing_ir_inst *i = ing_ir_at(f, id);
+        if (i->op == ING_OP_ATOMIC && !(i->flags & ING_IR_PRIVATE)) return true;
+    }
+    return false;
+}
+
+static bool has_tally(const ing_ir_task *t, uint32_t word) {
+    for (uint32_t k = 0; k < t->n_tallies; k++)
+        if (t->tallies[k].word == word) return true;
+    return false;
+}
+
+static void add_tally(ing_ir_mod *m, ing_ir_task *t, uint32_t arg, uint32_t kind) {
+    const ing_type_info *array = ing_ir_type(m, m->args.at[arg].type);
+    ing_dtype dtype = scalars_of(m, arg);
+    t->tallies[t->n_tallies++] = (ing_ir_tally){
+        .word = m->args.at[arg].word,
+        .width = ing_ir_type_size(m, array->elem) / ing_dtype_bytes(dtype),
+        .ndim = array->rank,
+        .dtype = (uint8_t)dtype,
+        .kind = ing_pass_sum_kind(kind)};
+}
+
+/* Marks the update if it may be, with its array. */
+static void look(ing_targets *x, ing_ir_task *t, uint32_t id) {
+    ing_ir_inst *i = &x->f->insts.at[id];
+    if (i->op != ING_OP_ATOMIC || !x->inside[id]) return;
+    ing_target of = ing_target_of(x, i->a);
+    if (of.op != ING_OP_ARRAY) return;
+    bool known = has_tally(t, x->m->args.at[of.a].word);
+    if (!known && t->n_tallies == ING_IR_MAX_TALLIES) return; /* T4 */
+    if (!ing_target_alone(x, id)) return;
+    if (!known) add_tally(x->m, t, of.a, i->c);
+    i->flags |= ING_IR_TALLY;
+}
+
+static bool run_task(ing_ir_mod *m, ing_ir_task *t, const ing_pass_options *o,
+                     const ing_pass_funcs *funcs) {
+    ing_ir_func *f = m->funcs.at[t->func];
+    ing_targets x = {.m = m, .f = f, .o = o, .funcs = funcs, .qualifies = qualifies};
+    if (!any(f)) return true;
+    bool ok = ing_targets_init(&x, true);
+    for (uint32_t id = 1; ok && id < f->insts.len; id++) look(&x, t, id);
+    ing_targets_fini(&x);
+    return ok;
+}
+
+ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
+    ing_pass_funcs funcs;
+    bool ok = ing_pass_funcs_init(&funcs, m);
+    for (uint32_t k = 0; k < m->tasks.len && ok && ing_ir_ok(m); k++) {
+        ing_ir_task *t = &m->tasks.at[k];
+        if (t->kind == ING_IR_TASK_RANGE) ok = run_task(m, t, o, &funcs);
+    }
+    ing_pass_funcs_fini(&funcs);
+    return ok ? ing_pass_done(m, e) : ing_fail(e, ING_MEMORY, "no memory for a pass");
+}
