@@ -46,7 +46,7 @@ def run(path, cache, processes, **more):
     results = [json.loads(o) for o in outputs]
     assert len({value for _, value in results}) == 1
     counts = [c for c, _ in results]
-    return wall, sum(c["image_compiles"] for c in counts), sum(c["image_waits"] for c in counts)
+    return wall, *(sum(c[what] for c in counts) for what in ("image_compiles", "image_waits", "helpers_started"))
 
 
 def start_server(folder):
@@ -84,7 +84,7 @@ def second_machine(path, folder, repeat):
 
     def machine(name, role):
         home = str(pathlib.Path(folder, name))
-        wall, compiles, _ = run(path, pathlib.Path(home, "cache"), 1, HOME=home, INGOT_CACHE_REMOTE_ROLE=role, **remote)
+        wall, compiles, *_ = run(path, pathlib.Path(home, "cache"), 1, HOME=home, INGOT_CACHE_REMOTE_ROLE=role, **remote)
         return {"machine": name.rstrip("0123456789-"), "compiles": compiles, "seconds": wall}
 
     try:
@@ -113,14 +113,14 @@ def main():
             rounds = []
             for k in range(min(args.repeat, 5)):
                 rounds.append(run(path, pathlib.Path(folder, f"cache-{n}-{k}"), n))
-            wall, compiles, waits = min(rounds)
+            wall, compiles, waits, helpers = min(rounds)
             rows.append({"processes": n, "compiles": max(r[1] for r in rounds), "unique": args.kernels,
-                         "waits": waits, "seconds": wall, "times": wall / (rows[0]["seconds"] if rows else wall)})
+                         "waits": waits, "helpers": helpers, "seconds": wall, "times": wall / (rows[0]["seconds"] if rows else wall)})
         warm = min(run(path, pathlib.Path(folder, "cache-1-0"), 1)[0] for _ in range(3)) if rows[0]["processes"] == 1 else None
         far = second_machine(path, folder, 3) if has_redis() else []
     _peers.show(f"{args.kernels} kernels, an empty directory", [
         ("processes", "processes", "d"), ("unique", "unique", "d"), ("compiles", "compiled at most", "d"),
-        ("waits", "waits", "d"), ("seconds", "seconds", ".2f"), ("times", "x one alone", ".2f")], rows)
+        ("waits", "waits", "d"), ("helpers", "helpers", "d"), ("seconds", "seconds", ".2f"), ("times", "x one alone", ".2f")], rows)
     if warm:
         print(f"warm, one process: {warm:.2f} s")
     if far:

@@ -329,3 +329,13 @@ bool ing_lease_wait(ing_store *s, ing_entry_kind kind, ing_hash128 key, uint64_t
         if (step < 10000000) step *= 2;
     }
 }
+
+bool ing_lease_expect(ing_store *s, ing_entry_kind kind, ing_hash128 key, uint64_t ns) {
+    uint64_t end = later(ing_os_now_ns(), ns);
+    while (is_free(s, kind, key, NULL)) {
+        uint64_t now = ing_os_now_ns();
+        if (now >= end) return false;
+        nap(end - now < 1000000 ? end - now : 1000000);
+    }
+    return true;
+}

@@ -210,5 +210,7 @@ ing_lease_state ing_lease_take(ing_store *s, ing_entry_kind kind, ing_hash128 ke
 void ing_lease_release(ing_lease *l);
 /* Sleeps until the lease is gone or dead (true), at most `ns` nanoseconds (false). */
 bool ing_lease_wait(ing_store *s, ing_entry_kind kind, ing_hash128 key, uint64_t ns);
+/* Sleeps until somebody has the lease (true), at most `ns` nanoseconds (false). */
+bool ing_lease_expect(ing_store *s, ing_entry_kind kind, ing_hash128 key, uint64_t ns);
 
 #endif

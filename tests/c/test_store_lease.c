@@ -63,10 +63,12 @@ static void test_one_holds(void) {
     begin(&f, "one");
     CHECK(wait_ns(&f, 0)); /* nothing to wait for, and nothing is made */
     CHECK(!exists(f.lease));
+    CHECK(!ing_lease_expect(f.s, ING_ENTRY_VALUE, KEY, 2000000) && !exists(f.lease));
     CHECK(take(&f, MINUTE, &a) == ING_LEASE_HELD && exists(f.lease));
     CHECK(take(&f, MINUTE, &b) == ING_LEASE_BUSY);
     CHECK(b.fd == -1 && b.dir == -1);
     CHECK(!wait_ns(&f, 3000000));
+    CHECK(ing_lease_expect(f.s, ING_ENTRY_VALUE, KEY, MINUTE));
     ing_hash128 other = {KEY.lo + 1, KEY.hi};
     CHECK(ing_lease_take(f.s, ING_ENTRY_VALUE, other, MINUTE, &b) == ING_LEASE_HELD);
     ing_lease_release(&b);
