@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -184,16 +185,62 @@ def run_c_tests(report, env, jobs, name):
     report.add(TITLES[name], ok, time.monotonic() - start, detail)
 
 
-def run_python(report, env, jobs):
-    heading("Python tests" + (", full size" if STRESS else ""))
-    start = time.monotonic()
+def shard(number, env, scratch):
+    """A pytest process that takes files from those that are left (conftest.py)."""
+    env = dict(env)
+    env["INGOT_TEST_CLAIMS"] = str(scratch / "claims")
+    env["INGOT_CACHE_DIR"] = str(scratch / f"cache-{number}")
     # From tests/py, so that `import ingot` takes the installed package.
-    command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml"]
+    command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml", "-v"]
+    command += ["--no-header", "--color=no", "-o", "console_output_style=classic"]
     command += ["--rootdir", ROOT, ROOT / "tests" / "py"]
-    status, output = call(command, env, cwd=ROOT / "tests" / "py")
-    summary = re.findall(r"^=* ?(\d+ (?:passed|failed|error).*?) in ", output, re.MULTILINE)
-    detail = summary[-1] if summary else "no summary"
-    report.add("Python tests", status == 0, time.monotonic() - start, detail)
+    return subprocess.Popen(
+        [str(c) for c in command], cwd=ROOT / "tests" / "py", env=env, text=True,
+        errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+
+
+def follow(process, tail):
+    """Shows a shard's line for each file as it comes; from the first heading after them on
+    (failures, warnings, counts) the lines are kept for the end."""
+    for line in process.stdout:
+        if tail or (line.startswith("=") and "test session starts" not in line):
+            tail.append(line)
+        elif line.strip() and not line.startswith(("=", "collect")):
+            print(line, end="", flush=True)
+    process.wait()
+
+
+def add_up(lines):
+    """The sum of lines such as `== 1 failed, 20 passed in 3.2s ==`."""
+    counts = {}
+    for line in lines:
+        for number, what in re.findall(r"(\d+) ([a-z]+)", line.rpartition(" in ")[0]):
+            what = what.removesuffix("s")
+            counts[what] = counts.get(what, 0) + int(number)
+    return ", ".join(f"{n} {what}" for what, n in counts.items()) or "no summary"
+
+
+def run_python(report, env, jobs):
+    heading(f"Python tests, {jobs} at a time" + (", full size" if STRESS else ""))
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="ingot-shards-") as folder:
+        scratch = pathlib.Path(folder)
+        (scratch / "claims").mkdir()
+        shards = [shard(k, env, scratch) for k in range(jobs)]
+        tails = [[] for _ in shards]
+        readers = [threading.Thread(target=follow, args=a) for a in zip(shards, tails)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        for tail in tails:
+            print("".join(tail), end="", flush=True)
+    ok = all(s.returncode == 0 for s in shards)
+    detail = add_up([tail[-1] for tail in tails if tail])
+    died = [str(s.returncode) for s, tail in zip(shards, tails) if not tail]
+    detail += f"; ended early with status {', '.join(died)}" if died else ""
+    report.add("Python tests", ok, time.monotonic() - start, detail)
 
 
 def run_tidy(report, env, jobs):
@@ -231,11 +278,18 @@ def run_valgrind(report, env, jobs):
         run_c_tests(report, env, jobs, "valgrind")
 
 
+def read_notes(path):
+    """What tests said that they did not run; `...: 2 test(s)` of each process added up."""
+    counts = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        what, number = re.fullmatch(r"(.*?)(?:: (\d+) test\(s\))?", line).groups()
+        counts[what] = counts.get(what, 0) + int(number or 0)
+    return [f"{what}: {n} test(s)" if n else what for what, n in counts.items()]
+
+
 def note_optional(report, scratch):
-    """Adds what pytest's `needs` recorded, and what one run by its nature leaves out."""
-    notes = scratch / "not-run.txt"
-    if notes.exists():
-        report.not_run += notes.read_text(encoding="utf-8").splitlines()
+    """Adds what tests recorded, and what one run by its nature leaves out."""
+    report.not_run += read_notes(scratch / "not-run.txt")
     here = "%d.%d" % sys.version_info[:2]
     others = ", ".join(v for v in PYTHONS if v != here)
     report.not_run.append(f"Python {others} (this run is {here}; make test PYTHON=... picks one)")

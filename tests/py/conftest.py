@@ -13,7 +13,9 @@ programs in processes of their own run by `run_program`, which runs them on both
 """
 
 import atexit
+import gc
 import importlib.util
+import itertools
 import os
 import pathlib
 import shutil
@@ -28,6 +30,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 STRESS = os.environ.get("INGOT_STRESS", "0") not in ("", "0")
+CLAIMS = os.environ.pop("INGOT_TEST_CLAIMS", None)  # a directory, from tools/run_tests.py
 SEED = 20240229  # of every randomised test, so that `make test` is the same each time
 
 # Before anything imports ingot: the user's cache is never touched. Mode 0700.
@@ -136,6 +139,38 @@ def pytest_configure(config):
         max_examples=samples(2000), suppress_health_check=list(hypothesis.HealthCheck),
     )
     hypothesis.settings.load_profile("ingot")
+
+
+def pytest_collection_finish():
+    """What all tests share is alive until the end: collections of garbage, of which many
+    tests make many, need not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def _claim(name):
+    """Takes a file of tests for this process; False when another has taken it."""
+    try:
+        os.close(os.open(os.path.join(CLAIMS, name), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        return False
+    return True
+
+
+def pytest_runtestloop(session):
+    """Of several processes that share the tests, each takes the next file that is left;
+    pytest's own loop runs when this is the only one."""
+    if not CLAIMS or session.testsfailed or session.config.option.collectonly:
+        return None
+    for path, items in itertools.groupby(session.items, lambda item: item.path):
+        if not _claim(path.stem):
+            continue
+        items = list(items)
+        for item, following in zip(items, [*items[1:], None]):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.shouldfail or session.shouldstop:
+                raise session.Interrupted(session.shouldfail or session.shouldstop)
+    return True
 
 
 def pytest_runtest_setup(item):

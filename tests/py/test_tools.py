@@ -20,6 +20,7 @@ import check_size
 import check_symbols
 import list_files
 import revision
+import run_tests
 import version
 
 
@@ -327,3 +328,37 @@ def test_needs_reports(tmp_path):
     assert "not run: no_such_module_at_all (not installed): 1 test(s)" in done.stdout
     assert "1 passed, 1 skipped" in done.stdout
     assert notes.read_text() == "no_such_module_at_all (not installed): 1 test(s)\n"
+
+
+# ---- processes that share the tests ---------------------------------------------------------
+
+
+def test_each_file_is_run_by_one_process(tmp_path):
+    """Each of two tests waits until the other has begun, so each process has one file."""
+    for me, other in (("a", "b"), ("b", "a")):
+        put(
+            tmp_path, f"test_{me}.py",
+            "import pathlib, time\nhere = pathlib.Path(__file__).parent\n"
+            f"def test_first(): (here / 'began_{me}').open('x').close()\n"
+            "def test_other():\n"
+            f"    while not (here / 'began_{other}').exists(): time.sleep(0.01)\n"
+            f"def test_wrong(): assert {me == 'a'}\n",
+        )
+    shutil.copy(pathlib.Path(__file__).with_name("conftest.py"), tmp_path)
+    put(tmp_path, "claims/readme", "")
+    env = dict(os.environ, INGOT_TEST_CLAIMS=str(tmp_path / "claims"))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    shards = [subprocess.Popen(command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+              for _ in range(2)]
+    out = [shard.communicate(timeout=240)[0] for shard in shards]
+    assert sorted(shard.returncode for shard in shards) == [0, 1], out
+    last = [text.splitlines()[-1] for text in out]
+    assert run_tests.add_up(last).split(", ") in (["1 failed", "5 passed"], ["5 passed", "1 failed"])
+
+
+def test_counts_and_notes_are_added_up(tmp_path):
+    lines = ["== 1 failed, 20 passed, 1 error in 3.25s ==", "3 passed, 2 errors in 61.10s (0:01:01)"]
+    assert run_tests.add_up(lines) == "1 failed, 23 passed, 3 error"
+    notes = put(tmp_path, "notes", "gdb: 1 test(s)\nsomething else\ngdb: 2 test(s)\nsomething else\n")
+    assert run_tests.read_notes(notes) == ["gdb: 3 test(s)", "something else"]
+    assert run_tests.read_notes(tmp_path / "none") == []
