@@ -11,6 +11,7 @@ ing_status ing_pass_split(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_demote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_cost(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_rows(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_hold(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_lanes(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
@@ -18,6 +19,7 @@ ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 typedef struct ing_pass_funcs { /* funcs.c: what the funcs of a module do, together */
     uint8_t *named;             /* per argument: some func names this array by itself */
     bool atomic, random;        /* some func updates atomically, draws random numbers */
+    bool stops;                 /* some func has a CHECK */
 } ing_pass_funcs;
 bool ing_pass_funcs_init(ing_pass_funcs *s, const ing_ir_mod *m); /* false: no memory */
 void ing_pass_funcs_fini(ing_pass_funcs *s);

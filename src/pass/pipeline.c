@@ -16,6 +16,7 @@ static const struct {
     {"demote", ing_pass_demote},     /* atomics that need not be */
     {"cost", ing_pass_cost},         /* how heavy each task is */
     {"rows", ing_pass_rows},         /* loops over several axes get an inner loop */
+    {"hold", ing_pass_hold},         /* what a serial loop updates is held in a local */
     {"lanes", ing_pass_lanes},       /* columns go through a serial loop side by side */
     {"reduce", ing_pass_reduce},     /* sums into one place get lanes of their own */
     {"tally", ing_pass_tally}, /* integers at many places: a copy for each thread */
