@@ -37,8 +37,7 @@ static bool qualifies(const ing_targets *x, uint32_t id) { /* T1 */
            scalars_of(x->m, t.a) == (ing_dtype)i->type;
 }
 
-/* Is there anything to look for? Most loops update nothing. */
-static bool any(const ing_ir_func *f) {
+static bool has_atomics(const ing_ir_func *f) {
     for (uint32_t id = 1; id < f->insts.len; id++) {
         const ing_ir_inst *i = ing_ir_at(f, id);
         if (i->op == ING_OP_ATOMIC && !(i->flags & ING_IR_PRIVATE)) return true;
@@ -80,19 +79,22 @@ static bool run_task(ing_ir_mod *m, ing_ir_task *t, const ing_pass_options *o,
                      const ing_pass_funcs *funcs) {
     ing_ir_func *f = m->funcs.at[t->func];
     ing_targets x = {.m = m, .f = f, .o = o, .funcs = funcs, .qualifies = qualifies};
-    if (!any(f)) return true;
     bool ok = ing_targets_init(&x, true);
     for (uint32_t id = 1; ok && id < f->insts.len; id++) look(&x, t, id);
     ing_targets_fini(&x);
     return ok;
 }
 
+/* Most loops update nothing, and cost one look at their instructions here. */
 ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
-    ing_pass_funcs funcs;
-    bool ok = ing_pass_funcs_init(&funcs, m);
+    ing_pass_funcs funcs = {0};
+    bool ok = true;
     for (uint32_t k = 0; k < m->tasks.len && ok && ing_ir_ok(m); k++) {
         ing_ir_task *t = &m->tasks.at[k];
-        if (t->kind == ING_IR_TASK_RANGE) ok = run_task(m, t, o, &funcs);
+        if (t->kind != ING_IR_TASK_RANGE || !has_atomics(m->funcs.at[t->func]))
+            continue;
+        if (!funcs.named) ok = ing_pass_funcs_init(&funcs, m);
+        if (ok) ok = run_task(m, t, o, &funcs);
     }
     ing_pass_funcs_fini(&funcs);
     return ok ? ing_pass_done(m, e) : ing_fail(e, ING_MEMORY, "no memory for a pass");

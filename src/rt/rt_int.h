@@ -51,7 +51,7 @@
 #define EDGE_ITERS        64u
 /* A task's threads get copies of the arrays that it tallies (tally.c) when those take at most
  * so many bytes, and when each thread has so many iterations for each integer of a copy; a
- * copy itself counts for some more. Against atomics, at random places, one thread and two:
+ * copy itself and the argument words count for some more. Against atomics, at random places, one thread and two:
  * 1.2 to 4 times as fast at 4 iterations, 3 to 5 times at 16; 1 MiB is where a second thread
  * begins to gain less, since the copies share a cache. */
 #define TALLY_BYTES       (1u << 20)

@@ -342,15 +342,18 @@ static void run_reduction(run *r, seat *s, const ing_rt_task *t, uint64_t each,
     if (room != few) ing_free(room);
 }
 
+static bool copies_pay(const run *r, const ing_rt_task *t, uint64_t each,
+                       uint64_t trips) {
+    bool here = stays_here(t, trips, saturating_mul(trips, each));
+    return ing_rt_tally_pays(t, r->launch->args, trips, here ? 1 : usable_threads(r));
+}
+
 /* A task with partial results or tallies. What was tallied goes to the arrays however the loop
  * ends: they hold the updates of the iterations that ran. Kept out of line, as run_long is. */
 __attribute__((noinline)) static void run_gathering(run *r, seat *s,
                                                     const ing_rt_task *t, uint64_t each,
                                                     int64_t begin, int64_t end) {
-    uint64_t trips = (uint64_t)end - (uint64_t)begin;
-    bool here = stays_here(t, trips, saturating_mul(trips, each));
-    uint32_t threads = here ? 1 : usable_threads(r);
-    bool pays = t->n_tallies && ing_rt_tally_pays(t, r->launch->args, trips, threads);
+    bool pays = t->n_tallies && copies_pay(r, t, each, (uint64_t)end - (uint64_t)begin);
     if (pays) ing_rt_tally_open(s, t);
     if (t->partials)
         run_reduction(r, s, t, each, begin, end);

@@ -36,15 +36,14 @@ static uint64_t bytes_of(const ing_ir_tally *y, const uint64_t *args) {
 
 bool ing_rt_tally_pays(const ing_rt_task *t, const uint64_t *args, uint64_t trips,
                        uint32_t threads) {
-    uint64_t count = 0, bytes = 0;
+    uint64_t count = TALLY_SETUP + t->n_words, bytes = 0;
     for (uint32_t k = 0; k < t->n_tallies; k++) {
         uint64_t n = count_of(&t->tallies[k], args);
         if (n > TALLY_BYTES) return false;
         count += n;
         bytes += bytes_of(&t->tallies[k], args);
     }
-    return bytes <= TALLY_BYTES &&
-           (count + TALLY_SETUP) * TALLY_TRIPS * threads <= trips;
+    return bytes <= TALLY_BYTES && count * TALLY_TRIPS * threads <= trips;
 }
 
 /* ---- integers of every type ------------------------------------------------------------------ */

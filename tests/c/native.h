@@ -27,7 +27,8 @@ typedef struct setup {
     double tolerance; /* of floats, relative and absolute; 0 = exact */
     const targ *args;
     uint32_t n_args;
-    int polls; /* poll says "stop" from this call on; 0 = never */
+    int polls;    /* poll says "stop" from this call on; 0 = never */
+    bool tallies; /* the arrays count as copies of the one thread */
 } setup;
 
 typedef struct side { /* one of the two executions */
@@ -88,7 +89,8 @@ static void side_init(side *s, const ing_ir_mod *m, const setup *t) {
                        .owner = s,
                        .print = print_side,
                        .key = 0x123456789abcdefu,
-                       .task = 3};
+                       .task = 3,
+                       .tallies = t->tallies};
 }
 
 static void side_fini(side *s) {

@@ -191,6 +191,23 @@ static void test_metadata(void) {
            true, "!llvm.access.group", 0, "!llvm.loop !8", 1, "= alloca i32", 1, NULL);
 }
 
+/* Both ways stand in the loop, on one question that the entry asks; the atomic one is in the
+ * loop's group, the plain one is not, since iterations may meet: beside it are the pointers and
+ * the load of x. */
+static void test_tallies(void) {
+    expect("arg 0 array<i32, 1>\narg 1 array<i32, 1>\n"
+           "task @0 {\n  %b = task.begin i32\n  %e = task.end i32\n"
+           "  %x = array array<i32, 1> 0\n  %a = array array<i32, 1> 1\n"
+           "  %i = loop parallel i32 %b, %e {\n    %p = elem ref<i32> %x, [%i]\n"
+           "    %k = load i32 %p\n    %q = elem ref<i32> %a, [%k]\n"
+           "    %o = atomic tally i32 %q, %k, add\n    %r = elem ref<i32> %a, [%i]\n"
+           "    %s = atomic tally i32 %r, %i, sub\n  }\n"
+           "}\nrun @0 range begin 0 end 8 tally 2 1 i32 1 add cost 6\n",
+           true, "%tallies = load", 1, "br i1 %tallies.no", 2, "atomicrmw add", 1,
+           "atomicrmw sub", 1, "align 4, !tbaa !3, !llvm.access.group", 3,
+           "align 4, !tbaa !3\n", 4, "store i32", 2, NULL);
+}
+
 /* A func of `length` additions, called `calls` times by a parallel loop, beside a short loop
  * that is to stay as it is. */
 static void expect_scalar(int length, int calls, int scalar_loops) {
@@ -391,6 +408,7 @@ int main(void) {
     test_paired();
     test_vector_math();
     test_metadata();
+    test_tallies();
     test_long_loops();
     test_long_blocks();
     test_polls();

@@ -429,6 +429,46 @@ static void test_cancel(void) {
     CHECK(out.polled > 0 && out.ctx.fuel > 0 && out.ctx.fuel <= 1000);
 }
 
+/* ---- tallies ----------------------------------------------------------------------------------------------- */
+
+/* Every kind on every integer type, at places that meet: as plain updates and as atomic ones. */
+static void test_tallies(void) {
+    static const char *const kinds[] = {"add", "sub", "mul", "min",
+                                        "max", "and", "or",  "xor"};
+    enum { PLACES = 8, TRIPS = 1000 };
+    int32_t where[TRIPS];
+    uint64_t values[PLACES];
+    for (uint32_t k = 0; k < TRIPS; k++) where[k] = (int32_t)(k * 2654435761u >> 29);
+    for (uint32_t k = 0; k < PLACES; k++) values[k] = 0x9E3779B97F4A7C15u * (k + 1);
+    for (ing_dtype t = ING_I8; t <= ING_U64; t++) {
+        const char *n = ing_dtype_name(t);
+        ing_bytes b;
+        targ args[9] = {{where, sizeof where, {TRIPS}, 0}};
+        ing_bytes_init(&b);
+        for (int k = 0; k < 9; k++)
+            ing_bytes_printf(&b, "arg %d array<%s, 1>\n", k, k ? n : "i32");
+        ing_bytes_puts(&b, "task @0 {\n%b = task.begin i32\n%e = task.end i32\n"
+                           "%x = array array<i32, 1> 0\n"
+                           "%i = loop parallel i32 %b, %e {\n"
+                           "%q = elem ref<i32> %x, [%i]\n%k = load i32 %q\n");
+        ing_bytes_printf(&b, "%%v = cast %s %%i\n", n);
+        for (int k = 1; k < 9; k++) {
+            args[k] = (targ){values, PLACES * (size_t)ing_dtype_bytes(t), {PLACES}, 0};
+            ing_bytes_printf(&b, "%%a%d = array array<%s, 1> %d\n", k, n, k);
+            ing_bytes_printf(&b, "%%p%d = elem ref<%s> %%a%d, [%%k]\n", k, n, k);
+            ing_bytes_printf(&b, "%%o%d = atomic tally %s %%p%d, %%v, %s\n", k, n, k,
+                             kinds[k - 1]);
+        }
+        ing_bytes_puts(&b, "}\n}\nrun @0 range begin 0 end word 1 cost 9\n");
+        setup s = {.name = n, .ir = (char *)b.at, .args = args, .n_args = 9};
+        for (int k = 0; k < 2; k++) {
+            s.tallies = k;
+            both(&s, NULL);
+        }
+        ing_bytes_fini(&b);
+    }
+}
+
 /* ---- several threads -------------------------------------------------------------------------------------- */
 
 static const char contended[] =
@@ -507,6 +547,7 @@ int main(void) {
     test_tasks();
     test_checks();
     test_cancel();
+    test_tallies();
     test_threads();
     ing_helpers_free(helpers);
     return CHECK_DONE();

@@ -3,7 +3,8 @@
  * the iterations that ran. */
 #include "check.h"
 #include "ir/ir.h"
-#include "rt/rt.h"
+#include "launch/launch.h"
+#include "pass/pass.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -211,6 +212,53 @@ static void test_no_memory(shared *s) {
     ing_rt_free(rt);
 }
 
+/* ---- from IR text to the runtime ----------------------------------------------------------- */
+
+static const char histogram[] =
+    "arg 0 array<i32, 1>\narg 1 array<i16, 1>\n"
+    "kernel @0 {\n%x = array array<i32, 1> 0\n%a = array array<i16, 1> 1\n"
+    "%z = const i32 0\n%n = dim i32 %x, 0\n%one = const i16 1\n"
+    "%i = loop parallel i32 %z, %n {\n%p = elem ref<i32> %x, [%i]\n%k = load i32 %p\n"
+    "%q = elem ref<i16> %a, [%k]\n%o = atomic i16 %q, %one, add\n}\n}\n";
+
+typedef struct watcher { /* calls the interpreter and notes whether there are copies */
+    ing_rt_task of;
+    atomic_int copies, arrays;
+} watcher;
+
+static int32_t watch(void *self, ing_ctx *ctx, int64_t begin, int64_t end,
+                     int64_t chunk) {
+    watcher *w = self;
+    atomic_fetch_add(ctx->tallies ? &w->copies : &w->arrays, 1);
+    return w->of.interp(w->of.interp_self, ctx, begin, end, chunk);
+}
+
+static void test_whole_path(void) {
+    static int32_t x[20000];
+    int16_t bins[10] = {0}, want[10] = {0};
+    ing_ir_mod *m = NULL;
+    ing_pass_options o = {0};
+    CHECK(ing_ir_parse(histogram, sizeof histogram - 1, &m, NULL) == ING_OK);
+    CHECK(ing_pass_run(m, &o, NULL) == ING_OK && m->tasks.len == 1);
+    ing_code_task task = {.info = m->tasks.at[0]};
+    ing_code code = {.tasks = &task, .n_tasks = 1, .mod = m, .n_words = m->n_words};
+    ing_launch_tasks t;
+    CHECK(ing_launch_tasks_init(&t, &code, NULL) == ING_OK);
+    watcher w = {.of = t.at[0]};
+    t.at[0].interp = watch;
+    t.at[0].interp_self = &w;
+    for (uint64_t i = 0; i < 20000; i++) want[x[i] = random_bits(i) % 10]++;
+    uint64_t words[] = {(uint64_t)(uintptr_t)x, 20000, (uint64_t)(uintptr_t)bins, 10};
+    ing_rt *rt = ing_rt_new(2);
+    ing_rt_launch l = {.tasks = t.at, .n_tasks = 1, .args = words};
+    CHECK(ing_rt_run(rt, &l) == 0);
+    CHECK(w.copies > 0 && w.arrays == 0);
+    CHECK(memcmp(bins, want, sizeof bins) == 0);
+    ing_rt_free(rt);
+    ing_launch_tasks_fini(&t);
+    ing_ir_mod_free(m);
+}
+
 int main(void) {
     static shared s = {.lock = PTHREAD_MUTEX_INITIALIZER};
     alarm(300);
@@ -219,5 +267,6 @@ int main(void) {
     test_does_not_pay(&s);
     test_errors(&s);
     test_no_memory(&s);
+    test_whole_path();
     return CHECK_DONE();
 }
