@@ -216,36 +216,43 @@ def test_overlap(target):
 
 
 @qd.kernel
-def stops(x: Array(qd.i32, 1), bins: Array(qd.i32, 1), ran: Array(qd.i32, 1), at: qd.i32):
+def stops(x: Array(qd.i32, 1), bins: Array(qd.i32, 1), ran: Array(qd.i32, 1)):
     for i in range(x.shape[0]):
-        assert i != at, "here"
         bins[x[i]] += 1
         ran[i] = 1
 
 
-def test_error_in_the_loop(target):
+@qd.kernel
+def stops_in_debug_mode(x: Array(qd.i32, 1), bins: Array(qd.i32, 1), ran: Array(qd.i32, 1)):
+    for i in range(x.shape[0]):
+        assert x[i] < 64, "here"
+        qd.atomic_xor(bins[x[i]], i + 1)
+        ran[i] = 1
+
+
+@pytest.mark.parametrize("kernel, settings, error, message", [
+    (stops, {"check_out_of_bound": True}, IndexError, "out of bounds"),
+    (stops, {"debug": True}, IndexError, "out of bounds"),
+    (stops_in_debug_mode, {"debug": True}, AssertionError, "here"),
+], ids=["checked", "debug", "assert"])
+def test_error_in_the_loop(kernel, settings, error, message, target):
     """The array holds the updates of the iterations that ran, no more and no less."""
     n = trips(target, 300_000)
     x = places(np.random.default_rng(SEED), 64, n)
     for threads in 1, 2:
-        qd.init(cpu_max_num_threads=threads, debug=True)
+        qd.init(cpu_max_num_threads=threads, **settings)
         for at in 0, 1, n // 3, n - 1:
-            bins, ran = np.full(64, 7, "i4"), np.zeros(n, "i4")
-            with pytest.raises(AssertionError, match="here"):
-                stops(x, bins, ran, at)
-            assert np.array_equal(bins, 7 + np.bincount(x[ran == 1], minlength=64))
-            assert ran[at] == 0
-
-
-def test_bounds_in_debug_mode(target):
-    qd.init(debug=True)
-    x = places(np.random.default_rng(SEED), 64, trips(target, 20_000))
-    bins = np.zeros(64, "i4")
-    count(x, bins)
-    assert np.array_equal(bins, np.bincount(x, minlength=64))
-    x[1234] = 64
-    with pytest.raises(Exception, match="out of range|out of bounds"):
-        count(x, bins)
+            bins, ran, bad = np.full(64, 7, "i4"), np.zeros(n, "i4"), x.copy()
+            bad[at] = 64
+            with pytest.raises(error, match=message):
+                kernel(bad, bins, ran)
+            done = ran == 1
+            assert not done[at]
+            if kernel is stops:
+                want = expected("add", np.full(64, 7, "i4"), x[done], np.int32(1))
+            else:
+                want = expected("xor", np.full(64, 7, "i4"), x[done], np.arange(1, n + 1, dtype="i4")[done])
+            assert np.array_equal(bins, want)
 
 
 def test_launches_at_once(target):
