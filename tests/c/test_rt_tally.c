@@ -16,7 +16,9 @@ typedef struct shared { /* words[0] points to it */
     ing_rt_task *task;
     pthread_mutex_t lock; /* of updates of the array itself */
     const uint64_t *words;
+    const ing_rt_host *host;
     int64_t fail; /* iteration that stops, 0 = none */
+    bool slow;    /* each call takes some milliseconds */
     atomic_llong copies, arrays, wrong;
     atomic_uchar ran[TRIPS];
 } shared;
@@ -60,6 +62,7 @@ static int32_t work(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
         bool same = ctx->args[w] == s->words[w];
         if (same == (tallied && mine)) atomic_fetch_add(&s->wrong, 1);
     }
+    if (s->slow) usleep(4000);
     if (!mine) pthread_mutex_lock(&s->lock);
     int32_t rc = 0;
     for (int64_t i = begin; i < end && !rc; i++) {
@@ -94,7 +97,7 @@ static int32_t run(ing_rt *rt, shared *s, ing_rt_task *t, uint64_t trips,
         COUNT / rows,           (uint64_t)(uintptr_t)got.at[1], trips};
     uint64_t before[WORDS];
     memcpy(before, words, sizeof words);
-    ing_rt_launch l = {.tasks = t, .n_tasks = 1, .args = words};
+    ing_rt_launch l = {.tasks = t, .n_tasks = 1, .args = words, .host = s->host};
     memset(s->ran, 0, sizeof s->ran);
     s->copies = s->arrays = s->wrong = 0;
     s->task = t;
@@ -195,6 +198,28 @@ static void test_errors(shared *s) {
     }
 }
 
+static int cancel(void *self) {
+    (void)self;
+    return 1;
+}
+
+static void test_cancel(shared *s) {
+    static const ing_rt_host host = {.signals = cancel};
+    ing_ir_tally y = table_of(ING_I8, ING_IR_ATOMIC_AND);
+    ing_rt_task t = task_of(&y, 1);
+    t.cost = 1000;
+    s->slow = true;
+    s->host = &host;
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        ing_rt *rt = ing_rt_new(threads);
+        CHECK(run(rt, s, &t, TRIPS, 4) == ING_ABI_CANCELLED);
+        CHECK(s->copies > 0 && s->arrays == 0);
+        ing_rt_free(rt);
+    }
+    s->slow = false;
+    s->host = NULL;
+}
+
 /* A thread without memory for copies updates the array beside others that have some. */
 static void test_no_memory(shared *s) {
     ing_ir_tally y = table_of(ING_U32, ING_IR_ATOMIC_ADD);
@@ -266,6 +291,7 @@ int main(void) {
     test_several(&s);
     test_does_not_pay(&s);
     test_errors(&s);
+    test_cancel(&s);
     test_no_memory(&s);
     test_whole_path();
     return CHECK_DONE();

@@ -270,6 +270,31 @@ def test_launches_at_once(target):
     assert np.array_equal(bins.to_numpy(), 16 * np.bincount(x, minlength=16))
 
 
+@qd.kernel(graph=True)
+def sections(x: Array(qd.i32, 1), bins: Array(qd.i32, 1), low: Array(qd.i32, 1)):
+    with qd.graph.parallel_context():
+        with qd.graph.parallel():
+            for i in range(x.shape[0]):
+                bins[x[i]] += 1
+            for i in range(x.shape[0]):
+                qd.atomic_min(low[x[i]], -i)
+        with qd.graph.parallel():
+            for i in range(x.shape[0]):
+                bins[15 - x[i]] -= 3
+
+
+def test_sections_at_once(target):
+    """Two sections of a graph kernel count into one array, on workers that share their tasks."""
+    n = trips(target, 100_000)
+    x = places(np.random.default_rng(SEED), 16, n)
+    times = np.bincount(x, minlength=16)
+    for _ in range(10):
+        bins, low = np.zeros(16, "i4"), np.zeros(16, "i4")
+        sections(x, bins, low)
+        assert np.array_equal(bins, times - 3 * times[::-1])
+        assert np.array_equal(low, expected("min", np.zeros(16, "i4"), x, -np.arange(n, dtype="i4")))
+
+
 @qd.kernel
 def old(x: Array(qd.i32, 1), bins: Array(qd.i32, 1), out: Array(qd.i32, 1)):
     for i in range(x.shape[0]):
