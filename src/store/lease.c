@@ -2,7 +2,8 @@
  * others wait for it. Called by whoever computes values. A lease is advice: losing one
  * costs a computation done twice, never a wrong value, so every doubt ends in working.
  *
- * File <hex of key>.lease beside the entry, made with O_EXCL, 128 bytes, little-endian:
+ * File <hex of key>.lease beside the entry, 128 bytes, little-endian, written under another
+ * name and linked, so that it is whole from the start:
  *   0  8  magic "INGLEASE"     8  8  version 1     16  8  pid      24  8  its start time
  *  32  8  pid namespace       40 16  digest of the boot id        56 16  of the host name
  *  72  8  end, CLOCK_BOOTTIME 80  8  end, CLOCK_REALTIME  88 24  zero
@@ -10,7 +11,8 @@
  *
  * 1. Dead: its time is over; or it is from this host before a restart; or its process is
  *    gone (same boot, same pid namespace: a pid means the same process only with its
- *    start time). A half-written one is dead after GRACE.
+ *    start time). One that says nothing (a file system without links, a disk that failed)
+ *    is dead after GRACE.
  * 2. A dead lease is removed by one: flock on its open inode, then the name must still
  *    lead to that inode. Our open descriptor keeps the inode number from being reused,
  *    so nobody removes a successor for its predecessor.
@@ -217,6 +219,11 @@ static ing_reach open_place(const ing_store *s, ing_entry_kind kind, ing_hash128
     return ing_store_open_fan(s, letter, hex, create, dir);
 }
 
+/* Whether the mount has no links, or no more. */
+static bool cannot_link(void) {
+    return errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
+}
+
 static bool write_claim(int fd, const place *here, uint64_t ns) {
     uint8_t bytes[SIZE];
     char state;
@@ -234,19 +241,50 @@ static ing_lease_state impossible(const ing_store *s) {
     return ING_LEASE_IMPOSSIBLE;
 }
 
+/* A server may answer twice: then the link is there, and the second answer says EEXIST. */
+static bool link_claim(const ing_lease *l, const char *temp) {
+    struct stat st;
+    if (linkat(l->dir, temp, l->dir, l->name, 0) == 0) return true;
+    if (errno != EEXIST) return false;
+    bool linked = fstat(l->fd, &st) == 0 && st.st_nlink == 2;
+    errno = EEXIST;
+    return linked;
+}
+
+/* Where there are no links: for a moment it says nothing. */
+static bool create_claim(ing_lease *l, const place *here, uint64_t ns) {
+    if (l->fd >= 0) close(l->fd);
+    l->fd = openat(l->dir, l->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                   0600);
+    if (l->fd < 0 || write_claim(l->fd, here, ns)) return l->fd >= 0;
+    int why = errno;
+    unlinkat(l->dir, l->name, 0);
+    errno = why;
+    return false;
+}
+
+/* False with errno; EEXIST: there is one. */
+static bool claim_name(ing_lease *l, const place *here, uint64_t ns) {
+    char temp[ING_STORE_TEMP], hex[33] = {0};
+    memcpy(hex, l->name, 32);
+    l->fd = ing_store_open_temp(l->dir, hex, temp);
+    if (l->fd < 0) return false;
+    bool ok = write_claim(l->fd, here, ns) && link_claim(l, temp);
+    int why = errno;
+    unlinkat(l->dir, temp, 0);
+    errno = why;
+    return ok || (cannot_link() && create_claim(l, here, ns));
+}
+
 /* Open and ours, or why not. */
 static ing_lease_state make_file(const ing_store *s, ing_lease *l, uint64_t ns) {
     place here = where_we_are();
     for (int i = 0; i < TRIES; i++) {
         look was;
-        l->fd = openat(l->dir, l->name,
-                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (l->fd >= 0) {
-            if (write_claim(l->fd, &here, ns)) return ING_LEASE_HELD;
-            unlinkat(l->dir, l->name, 0);
-            return impossible(s);
-        }
+        if (claim_name(l, &here, ns)) return ING_LEASE_HELD;
         if (errno != EEXIST) return impossible(s);
+        if (l->fd >= 0) close(l->fd);
+        l->fd = -1;
         if (heal(s, l->dir, l->name, &here, &was)) continue;
         if (was == FOREIGN) return impossible(s);
         if (was == ALIVE) return ING_LEASE_BUSY;

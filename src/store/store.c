@@ -220,7 +220,7 @@ void ing_entry_fini(ing_entry *e) {
 
 /* ---- put ------------------------------------------------------------------------- */
 
-enum { TEMP_NAME = 33 + 1 + 16 + 4, TEMP_TRIES = 8 };
+enum { TEMP_TRIES = 8 };
 
 /* Random, because processes on several hosts may share the directory. */
 static uint64_t random_u64(void) {
@@ -229,10 +229,10 @@ static uint64_t random_u64(void) {
     return ing_os_now_ns() * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid() << 32;
 }
 
-static int open_temp(int dir, const char *hex, char name[TEMP_NAME]) {
+int ing_store_open_temp(int dir, const char *hex, char name[ING_STORE_TEMP]) {
     int fd = -1;
     for (int i = 0; i < TEMP_TRIES && fd < 0; i++) {
-        snprintf(name, TEMP_NAME, "%s.%016llx.tmp", hex,
+        snprintf(name, ING_STORE_TEMP, "%s.%016llx.tmp", hex,
                  (unsigned long long)random_u64());
         fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                     0600);
@@ -244,8 +244,8 @@ static int open_temp(int dir, const char *hex, char name[TEMP_NAME]) {
 /* close is asked too: that is where some file systems report a full disk. */
 static bool publish(int dir, const char *hex, const void *p, size_t n,
                     const uint8_t trailer[ING_STORE_TRAILER]) {
-    char temp[TEMP_NAME];
-    int fd = open_temp(dir, hex, temp);
+    char temp[ING_STORE_TEMP];
+    int fd = ing_store_open_temp(dir, hex, temp);
     if (fd < 0) return false;
     bool ok =
         ing_os_write_all(fd, p, n) && ing_os_write_all(fd, trailer, ING_STORE_TRAILER);

@@ -86,6 +86,11 @@ static inline uint64_t ing_store_get64(const uint8_t *p) {
 }
 uint64_t ing_store_wall_ns(void); /* as file times are: since 1970 */
 
+/* A new file beside the one that it is going to be, which a sweep removes if nobody else
+ * does. */
+enum { ING_STORE_TEMP = 33 + 1 + 16 + 4 };
+int ing_store_open_temp(int dir, const char *hex, char name[ING_STORE_TEMP]);
+
 /* Writes the entry into this layer and nothing else: no totals, no remote. */
 ing_status ing_store_publish(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                              const void *p, size_t n);

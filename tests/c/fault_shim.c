@@ -27,7 +27,7 @@ static struct {
     int error;
     bool sticky;    /* and all that follow */
     char only[128]; /* names of the calls that count, " " around each; "": all */
-    bool no_exec, no_home, hurry;
+    bool no_exec, no_home, hurry, link_twice;
     long mount; /* f_type of the directory; 0: as it is */
     long seen;
     char what[64];       /* the call that failed first */
@@ -45,6 +45,7 @@ void fault_move_clock(long seconds);
 void fault_only(const char *names);
 void fault_no_home(void);
 void fault_mount(long type);
+void fault_link_twice(void);
 void fault_hurry(void);
 
 void fault_arm(const char *dir, long k, int error, int sticky) {
@@ -89,6 +90,11 @@ void fault_no_home(void) {
 /* What fstatfs says of the directory. */
 void fault_mount(long type) {
     fault.mount = type;
+}
+
+/* A link is made, and the answer is that of a second try: as of a server. */
+void fault_link_twice(void) {
+    fault.link_twice = true;
 }
 
 /* Who sleeps wakes up at once, later. */
@@ -300,9 +306,11 @@ int unlinkat(int at, const char *name, int flags) {
 }
 
 int linkat(int from, const char *old, int to, const char *name, int flags) {
-    return fails(name_below(to, name), "linkat")
-               ? -1
-               : (int)syscall(SYS_linkat, from, old, to, name, flags);
+    if (fails(name_below(to, name), "linkat")) return -1;
+    int r = (int)syscall(SYS_linkat, from, old, to, name, flags);
+    if (r != 0 || !fault.link_twice) return r;
+    errno = EEXIST;
+    return -1;
 }
 
 int renameat(int from, const char *old, int to, const char *name) {

@@ -3,7 +3,7 @@ that has nothing but imported Ingot. Started by fault_tools.py with tests/c/faul
 
     {"cache": dir, "k": call that fails (0: none), "error": errno, "sticky": and all after it,
      "watch": where calls count (the cache), "only": names of the calls that count, "clock": seconds,
-     "no_exec": bool, "no_home": bool, "mount": f_type, "hurry": sleep is cut short,
+     "no_exec": bool, "no_home": bool, "mount": f_type, "link_twice": bool, "hurry": sleep is cut short,
      "kill": seconds until it is killed, "more": how many other kernels run first, "env": {}}
     -> {"killed": true} or {"values": [...], "counters": {...}, "seen": how many calls, "calls": their names,
         "what": the one that failed, "warnings": [...]}
@@ -68,6 +68,8 @@ def prepare(job):
         SHIM.fault_no_exec(watched)
     if job.get("hurry"):
         SHIM.fault_hurry()
+    if job.get("link_twice"):
+        SHIM.fault_link_twice()
     if job.get("no_home"):
         for name in ("INGOT_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
             os.environ.pop(name, None)

@@ -198,6 +198,16 @@ def test_images_are_published_to_a_mount_of_the_network(server, caches):
 
 
 @with_shim
+@pytest.mark.parametrize("how", [{"k": 1, "error": errno.EPERM, "sticky": 1, "only": "linkat"}, {"link_twice": True}])
+def test_a_mount_without_links(server, caches, how):
+    """Or one whose server makes a link and then says that there is one: leases work all the same."""
+    cache = fresh(caches, "empty")
+    got = server(cache, **how)
+    assert (got["counters"]["leases_taken"], got["counters"]["image_waits"]) == (IMAGES, 0)
+    assert is_warm(server(cache)) and not [p for p in cache.rglob("*") if p.suffix in (".tmp", ".lease")]
+
+
+@with_shim
 def test_no_file_may_be_executed(server, caches):
     """The same as a security policy would have it, for users who cannot mount."""
     warm = server(fresh(caches, "warm"), no_exec=True)
