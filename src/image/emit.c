@@ -250,12 +250,12 @@ static void put_symbol(cursor *c, uint32_t name, uint32_t bind, uint32_t type,
     put(c, &s, sizeof s);
 }
 
-/* The entry under both its names. Profilers that find two symbols at one address keep
- * the strong one: the label is for people. */
-static void put_entry(ing_link *l, cursor *c, cursor *names, uint32_t entry_bind) {
+/* The entry under both its names. Profilers that find two symbols at one address, in either
+ * table, keep the strong one (of two strong ones the longer): the label is for people. */
+static void put_entry(ing_link *l, cursor *c, cursor *names) {
     uint64_t at = ing_link_address(l, l->entry);
     uint64_t size = ing_elf_sym(&l->obj, l->entry).st_size;
-    put_symbol(c, put_string(names, ING_ABI_ENTRY), l->label ? entry_bind : STB_GLOBAL,
+    put_symbol(c, put_string(names, ING_ABI_ENTRY), l->label ? STB_WEAK : STB_GLOBAL,
                STT_FUNC, ING_OUT_TEXT, at, size);
     if (l->label)
         put_symbol(c, put_string(names, l->label), STB_GLOBAL, STT_FUNC, ING_OUT_TEXT,
@@ -266,7 +266,7 @@ static ing_status emit_dynsym(ing_link *l) {
     cursor c = cursor_at(l, ING_OUT_DYNSYM), names = cursor_at(l, ING_OUT_DYNSTR);
     put_string(&names, "");
     put_symbol(&c, 0, 0, 0, SHN_UNDEF, 0, 0);
-    put_entry(l, &c, &names, STB_GLOBAL);
+    put_entry(l, &c, &names);
     for (uint32_t k = 0; k < l->imports.len; k++)
         put_symbol(&c, put_string(&names, import_name(l, k)), STB_GLOBAL, STT_NOTYPE,
                    SHN_UNDEF, 0, 0);
@@ -358,7 +358,7 @@ static ing_status emit_symtab(ing_link *l) {
     put_string(&names, "");
     put_symbol(&c, 0, 0, 0, SHN_UNDEF, 0, 0);
     put_kept(l, &c, &names, true);
-    put_entry(l, &c, &names, STB_WEAK);
+    put_entry(l, &c, &names);
     put_kept(l, &c, &names, false);
     ING_TRY(ended(l, &names, ING_OUT_STRTAB));
     return ended(l, &c, ING_OUT_SYMTAB);

@@ -39,10 +39,15 @@ ing_status ing_image_of_entry(ing_entry *entry, ing_image **out, ing_err *e);
 ing_image *ing_image_ref(ing_image *i);
 void ing_image_unref(ing_image *i);
 ing_task_fn ing_image_entry(const ing_image *i);
+typedef struct ing_image_origin {
+    const char *name, *file;
+    uint32_t line; /* from 1 */
+} ing_image_origin;
 /* Registers the image's unwind table with libgcc, so that backtrace() and exceptions of the
- * host pass through its frames; taken back by the last unref. Off unless asked for, and only
- * for images that our linker made: libgcc trusts the table. False: the image has none. */
-bool ing_image_register_debug(ing_image *i);
+ * host pass through its frames, and tells gdb the name and line of its task (gdb.c); taken
+ * back by the last unref. The first to ask says where it is from. Off unless asked for, and
+ * only for images that our linker made: libgcc trusts the table. False: the image has none. */
+bool ing_image_register_debug(ing_image *i, const ing_image_origin *from);
 
 /* ---- packs (pack.c; format and reader: store/pack.h) -------------------------------- */
 

@@ -146,6 +146,18 @@ typedef struct ing_image_plan {
 ing_status ing_image_check(const uint8_t *p, size_t len, uint16_t machine, size_t page,
                            ing_image_plan *out, ing_err *e);
 
+/* ---- gdb.c: what a debugger is told -------------------------------------------------- */
+
+typedef struct ing_gdb_code { /* as mapped */
+    const uint8_t *code, *entry, *eh;
+    uint64_t code_size, eh_size;
+    const ing_image_origin *from;
+} ing_gdb_code;
+
+typedef struct ing_gdb_object ing_gdb_object;
+ing_gdb_object *ing_gdb_add(const ing_gdb_code *c); /* NULL: not told */
+void ing_gdb_remove(ing_gdb_object *o);
+
 /* ---- import.c ----------------------------------------------------------------------- */
 
 /* The k-th name of the table, NULL past its end: so that a test can ask for each. */

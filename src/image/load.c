@@ -20,6 +20,9 @@ struct ing_image {
     ing_pack *pack; /* referenced; NULL: none */
     ing_task_fn entry;
     const uint8_t *eh; /* NULL: none */
+    const uint8_t *code;
+    uint64_t code_size, eh_size;
+    ing_gdb_object *gdb; /* NULL: not told */
 };
 
 /* ---- check -------------------------------------------------------------------------- */
@@ -265,6 +268,12 @@ static void finish(ing_image *i, const ing_image_plan *plan, const uint8_t *base
     const uint8_t *entry = base + plan->entry;
     memcpy(&i->entry, &entry, sizeof entry); /* data pointer to function pointer */
     if (plan->eh_size) i->eh = base + plan->eh;
+    i->eh_size = plan->eh_size;
+    for (uint32_t k = 0; k < plan->n_segs; k++) {
+        if (!plan->seg[k].exec) continue;
+        i->code = base + plan->seg[k].vaddr;
+        i->code_size = plan->seg[k].memsz;
+    }
 }
 
 /* From bytes that are not, or may not be, mapped as code. */
@@ -452,10 +461,17 @@ ing_status ing_image_of_entry(ing_entry *entry, ing_image **out, ing_err *e) {
 void __register_frame(void *begin);
 void __deregister_frame(void *begin);
 
-bool ing_image_register_debug(ing_image *i) {
+bool ing_image_register_debug(ing_image *i, const ing_image_origin *from) {
     if (!i->eh) return false;
     if (__atomic_exchange_n(&i->frames, true, __ATOMIC_ACQ_REL)) return true;
     __register_frame((void *)i->eh);
+    ing_gdb_code code = {.code = i->code,
+                         .eh = i->eh,
+                         .code_size = i->code_size,
+                         .eh_size = i->eh_size,
+                         .from = from};
+    memcpy(&code.entry, &i->entry, sizeof i->entry);
+    i->gdb = ing_gdb_add(&code);
     return true;
 }
 
@@ -467,6 +483,7 @@ ing_image *ing_image_ref(ing_image *i) {
 void ing_image_unref(ing_image *i) {
     if (!i || __atomic_fetch_sub(&i->refs, 1, __ATOMIC_ACQ_REL) != 1) return;
     if (i->frames) __deregister_frame((void *)i->eh);
+    ing_gdb_remove(i->gdb);
     ing_exec_free(&i->mem);
     ing_pack_unref(i->pack);
     ing_free(i);

@@ -754,6 +754,7 @@ ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions 
     }
     k->observed.loaded = true;
     ing_count(&k->st->counters, ING_COUNT_KERNEL_DISK_HITS);
+    ing_py_tell_gdb(k, v, a->args);
     *out = v;
     return ING_OK;
 }

@@ -1,5 +1,5 @@
-/* Run-time errors of a launch in the user's terms: native code leaves a code, a function
- * ordinal and a node (R19); the variant knows which trees those are. */
+/* Places in native code in the user's terms: a function ordinal and a node (R19); the
+ * variant knows which trees those are. For run-time errors of a launch, and for gdb. */
 #include "py/kernel.h"
 
 #include <string.h>
@@ -126,4 +126,25 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
     if (slot->code >= ING_ABI_USER && message < v->messages.len)
         return assertion(&a, v->messages.at[message], e);
     return ing_fail(e, ING_RUNTIME, "the kernel stopped with code %d", slot->code);
+}
+
+/* The line of a task is that of its loop; the text is parsed for it. */
+void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const *args) {
+    if (!k->st->settings.at[ING_SET_gdb]) return;
+    for (uint32_t i = 0; i < v->code.n_tasks; i++) {
+        const ing_code_task *task = &v->code.tasks[i];
+        ing_error_slot slot = {.node = task->info.loc, .task = i};
+        at a = {k, v, args, &slot};
+        PyObject *owner = NULL;
+        const ing_front_tree *t = task->image ? tree_of(&a, &owner) : NULL;
+        uint32_t node = slot.node & ((1u << ING_FRONT_TREE_SHIFT) - 1);
+        if (t && node < t->nodes.len) {
+            ing_image_origin from = {.name = ing_py_def_name(&k->def),
+                                     .file = t->file ? t->file : "<unknown>",
+                                     .line = t->first_line +
+                                             t->nodes.at[node ? node : t->root].line};
+            ing_image_register_debug(task->image, &from);
+        }
+        Py_XDECREF(owner);
+    }
 }

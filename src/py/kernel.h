@@ -530,6 +530,8 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
                            PyObject *const *args, PyObject *const *held,
                            uint64_t *words, ing_py_views *views, ing_err *e);
 /* The launch failed: the error in the user's terms. */
+/* Tells gdb which kernel and line the code of a new variant is, if the setting `gdb` says so. */
+void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const *args);
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e);

@@ -239,6 +239,7 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
         return s;
     }
     ing_count(&k->st->counters, ING_COUNT_VARIANTS);
+    ing_py_tell_gdb(k, v, args);
     *out = v;
     return ING_OK;
 }

@@ -352,7 +352,7 @@ static void test_tools(void) {
         ing_bytes image = link_object(file, "saxpy.task0");
         make_write("tools.so", image.at, image.len);
         ing_bytes_fini(&image);
-        CHECK(tool_says("nm -D", "tools.so", " T ing_task"));
+        CHECK(tool_says("nm -D", "tools.so", " W ing_task"));
         CHECK(tool_says("nm -D", "tools.so", " T saxpy.task0"));
         CHECK(tool_says("nm", "tools.so", " T saxpy.task0"));
         CHECK(!tool_says("readelf -aW", "tools.so", "[Ww]arning\\|[Ee]rror:"));
@@ -471,8 +471,48 @@ static void test_refs(void) {
 static void test_debug_frames(void) {
     ing_bytes image = link_object("kernel.o", NULL);
     ing_image *i = load_fd(-1, image.at, image.len);
-    CHECK(i && ing_image_register_debug(i) && ing_image_register_debug(i));
+    ing_image_origin from = {"kernel", "/there/kernel.py", 300};
+    CHECK(i && ing_image_register_debug(i, &from) &&
+          ing_image_register_debug(i, &from));
     ing_image_unref(i); /* takes it back: nothing to see but no crash and no leak */
+    ing_bytes_fini(&image);
+}
+
+/* Unwind tables are trusted by libgcc, but not by what makes names for gdb: cut anywhere,
+ * with any bit changed, the answer is an object or none. */
+static void test_gdb_reads_any_table(void) {
+    ing_bytes image = link_object("kernel.o", "kernel");
+    ing_image_plan plan;
+    ing_image_origin from = {"kernel", "/there/kernel.py", 300};
+    CHECK(ing_image_check(image.at, image.len, ING_IMAGE_HOST, 4096, &plan, NULL) ==
+          ING_OK);
+    ing_gdb_code c = {.from = &from, .entry = image.at + plan.entry};
+    for (uint32_t k = 0; k < plan.n_segs; k++) {
+        if (!plan.seg[k].exec) continue;
+        c.code = image.at + plan.seg[k].vaddr;
+        c.code_size = plan.seg[k].memsz;
+    }
+    uint32_t told = 0;
+    for (uint64_t n = 0; n <= plan.eh_size; n++) {
+        uint8_t *eh = ing_malloc(n ? n : 1); /* so that a byte too far is noticed */
+        if (!eh) break;
+        memcpy(eh, image.at + plan.eh, n);
+        c.eh = eh, c.eh_size = n;
+        ing_gdb_remove(ing_gdb_add(&c));
+        ing_free(eh);
+    }
+    c.eh = image.at + plan.eh, c.eh_size = plan.eh_size;
+    for (uint64_t bit = 0; bit <= 8 * plan.eh_size; bit++) {
+        uint8_t *at = bit ? image.at + plan.eh + (bit - 1) / 8 : NULL;
+        uint8_t mask = bit ? (uint8_t)(1u << (bit - 1) % 8) : 0;
+        if (at) *at ^= mask;
+        ing_gdb_object *o = ing_gdb_add(&c);
+        told += o != NULL;
+        CHECK(o || bit); /* as it is, it is told */
+        ing_gdb_remove(o);
+        if (at) *at ^= mask;
+    }
+    CHECK(told > 1 && told < 8 * plan.eh_size);
     ing_bytes_fini(&image);
 }
 
@@ -566,6 +606,7 @@ static void test_llvm(void) {
     test_files();
     test_refs();
     test_debug_frames();
+    test_gdb_reads_any_table();
     test_no_memory();
 }
 
