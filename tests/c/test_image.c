@@ -492,27 +492,21 @@ static void test_gdb_reads_any_table(void) {
         c.code = image.at + plan.seg[k].vaddr;
         c.code_size = plan.seg[k].memsz;
     }
-    uint32_t told = 0;
-    for (uint64_t n = 0; n <= plan.eh_size; n++) {
-        uint8_t *eh = ing_malloc(n ? n : 1); /* so that a byte too far is noticed */
-        if (!eh) break;
-        memcpy(eh, image.at + plan.eh, n);
-        c.eh = eh, c.eh_size = n;
-        ing_gdb_remove(ing_gdb_add(&c));
-        ing_free(eh);
-    }
     c.eh = image.at + plan.eh, c.eh_size = plan.eh_size;
-    for (uint64_t bit = 0; bit <= 8 * plan.eh_size; bit++) {
-        uint8_t *at = bit ? image.at + plan.eh + (bit - 1) / 8 : NULL;
-        uint8_t mask = bit ? (uint8_t)(1u << (bit - 1) % 8) : 0;
-        if (at) *at ^= mask;
-        ing_gdb_object *o = ing_gdb_add(&c);
-        told += o != NULL;
-        CHECK(o || bit); /* as it is, it is told */
-        ing_gdb_remove(o);
-        if (at) *at ^= mask;
+    ing_gdb_object *o = ing_gdb_add(&c);
+    CHECK(o);
+    ing_gdb_remove(o);
+    for (uint64_t n = 0; n <= plan.eh_size; n++) {
+        for (uint64_t bit = 0; bit < (n == plan.eh_size ? 8 * n : 1); bit++) {
+            uint8_t *eh = ing_malloc(n ? n : 1); /* so that a byte too far is noticed */
+            if (!eh) break;
+            memcpy(eh, image.at + plan.eh, n);
+            if (n) eh[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            c.eh = eh, c.eh_size = n;
+            ing_gdb_remove(ing_gdb_add(&c));
+            ing_free(eh);
+        }
     }
-    CHECK(told > 1 && told < 8 * plan.eh_size);
     ing_bytes_fini(&image);
 }
 
