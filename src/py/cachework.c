@@ -186,7 +186,11 @@ static ing_status look_at(void *self, ing_entry_kind kind, const uint8_t *p, siz
         s = ing_py_index_keys(p, n, &keys);
         ing_vec_fini(&keys);
         break;
-    default: s = n == 16 ? ING_OK : ING_DECLINED; break; /* an alias */
+    default: /* an alias: a digest, or two and an index (disk.c) */
+        if (n == 16) break;
+        s = n > 32 ? ing_py_index_keys(p + 32, n - 32, &keys) : ING_DECLINED;
+        ing_vec_fini(&keys);
+        break;
     }
     return s;
 }

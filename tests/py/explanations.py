@@ -62,6 +62,20 @@ WANT = {
         "S: 'x' -> 'y'",
     'default of a func':
         'source of f() in case_default_of_a_func.py changed',
+    'default of a func, of its function':
+        'source of g() in case_default_of_a_func__of_its_function.py changed',
+    'keyword default of a func':
+        'source of f() in case_keyword_default_of_a_func.py changed',
+    'keyword default of a func, in place':
+        'source of f() in case_keyword_default_of_a_func__in_place.py changed',
+    'type of a default':
+        'source of f() in case_type_of_a_default.py changed',
+    'default of a method':
+        'source of f() in case_default_of_a_method.py changed',
+    'default of a kernel, at launch':
+        'source of k() in case_default_of_a_kernel__at_launch.py changed',
+    'keyword default of a kernel':
+        'source of k() in case_keyword_default_of_a_kernel.py changed',
     'default of a func by value':
         'default of x of f: 3 -> 4',
     'annotation of a func by value':

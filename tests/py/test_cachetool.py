@@ -89,12 +89,19 @@ def ingot(cache, *args, code=0, stdin=subprocess.DEVNULL):
     return done.stdout + done.stderr
 
 
+def qd_core():
+    from ingot import _core
+
+    return _core
+
+
 def entries(cache, kinds="ivxan"):
     return sorted(p for kind in kinds for p in (cache / kind).rglob("?" * 32))
 
 
 def warm(counters):
-    return (counters["lowerings"], counters["image_compiles"], counters["kernel_disk_hits"]) == (0, 0, 3)
+    return (counters["parses"], counters["lowerings"], counters["image_compiles"],
+            counters["kernel_disk_hits"]) == (0, 0, 0, 3)
 
 
 # ---- looking -------------------------------------------------------------------------------
@@ -111,10 +118,27 @@ def test_ls(cache):
     assert names >= {first["address"], *first["variants"], *first["images"]}
     size = {p.name: p.stat().st_size for p in entries(cache)}
     assert first["bytes"] == sum(size[k] for k in [first["address"], *first["variants"], *first["images"]])
+    image = next(p for p in entries(cache, "i") if p.name == first["images"][0])
+    os.utime(image, (2_000_000_000, image.stat().st_mtime))
+    before[image] = image.stat().st_atime_ns
+    again = json.loads(ingot(cache, "ls", "--json", "first"))[0]
+    assert again["used"] == 2_000_000_000 and again["published"] == first["published"]
     text = ingot(cache, "ls", "second")
     assert "prog.py.second" in text and "first" not in text and first["levels"][0] in text
     ingot(cache, "ls", "nothing", code=1)
     assert {p: p.stat().st_atime_ns for p in entries(cache)} == before  # to look is not to use
+
+
+def test_the_order_is_that_of_the_names(monkeypatch):
+    """Whatever the order of the directory."""
+    from ingot import _cachetool
+
+    core = {"_cache_entries": [], "_cache_image": None,
+            "_cache_labels": [(str(k), f"k{k * 7 % 10}", "k() in f.py", k, 0) for k in range(10)],
+            "_cache_kernels": [(str(k), []) for k in range(10)]}
+    for name, value in core.items():
+        monkeypatch.setattr(_cachetool._core, name, lambda *_, value=value: value)
+    assert [k["name"] for k in _cachetool.kernels("")] == [f"k{k}" for k in range(10)]
 
 
 def test_stat(cache, monkeypatch, tmp_path):
@@ -130,7 +154,10 @@ def test_stat(cache, monkeypatch, tmp_path):
     assert found["entries"] == len(files) and found["bytes"] == sum(p.stat().st_size for p in files)
     assert found["max_entries"] == 77 and found["max_bytes"] == 2 << 30 and found["free_bytes"] > 0
     assert found["kernels"] == 2 and found["compiles_on_record"] == 3
-    assert sum(k["entries"] for k in found["kinds"].values()) == len(files)
+    for letter, kind in zip("ivxan", ("images", "variants", "indexes", "aliases", "notes")):
+        sizes = [p.stat().st_size for p in entries(cache, letter)]
+        assert found["kinds"][kind] == {"entries": len(sizes), "bytes": sum(sizes)}
+    assert found["last_compile"] == max(row[3] for row in qd_core()._cache_labels(str(cache)))
     assert [x["rights"] for x in found["layers"]] == ["written", "read", "left out", "missing"]
     assert "mode 0777" in found["layers"][2]["reason"]
     text = ingot(cache, "stat")
@@ -181,6 +208,25 @@ def test_verify(cache, program):
     assert warm(program(cache))
 
 
+def test_verify_and_a_pack(cache, program, tmp_path):
+    """A damaged pack beside its files goes, a sealed one is reported."""
+    ingot(cache, "seal", tmp_path / "site")
+    for where in (cache, tmp_path / "site"):
+        where.chmod(0o700)
+        pack = where / "ingot.pack"
+        data = bytearray((tmp_path / "site" / "ingot.pack").read_bytes())
+        data[len(data) // 2] ^= 1
+        pack.unlink(missing_ok=True)
+        pack.write_bytes(data)
+        pack.chmod(0o600)
+        assert f"damaged: {pack}" in ingot(cache, "verify", "--dir", where, code=1) and pack.exists()
+    ingot(cache, "verify", "--repair", code=1)
+    assert not (cache / "ingot.pack").exists() and "0 damaged" in ingot(cache, "verify")
+    ingot(cache, "verify", "--repair", "--dir", tmp_path / "site", code=1)
+    assert (tmp_path / "site" / "ingot.pack").exists()
+    assert warm(program(cache))
+
+
 def test_trim(cache, program):
     files = entries(cache)
     assert "removed 0" in ingot(cache, "trim") and entries(cache) == files
@@ -223,10 +269,14 @@ def test_there_and_back(cache, program, tmp_path):
     assert archive.stat().st_mode & 0o777 == 0o600
     ingot(other, "import", archive, code=2)  # not trusted
     assert not other.exists()
-    assert "new here" in ingot(other, "import", "--trust", archive)
+    said = ingot(other, "import", "--trust", archive)
+    assert f"{len(entries(cache, 'ivxa'))} entries read" in said and "left out" not in said
+    assert [p.relative_to(other) for p in entries(other)] == [p.relative_to(cache) for p in entries(cache, "ivxa")]
     assert not entries(other, "n")  # notes stay at home
     assert warm(program(other))
     assert " 0 of them new" in ingot(other, "import", "--trust", archive)
+    ingot(other, "export", "--force", archive)
+    assert "left out" not in ingot(cache, "verify")
     assert [r["name"] for r in json.loads(ingot(other, "ls", "--json"))] == ["first", "second"]
 
 
