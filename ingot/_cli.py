@@ -20,11 +20,22 @@ def default_directory():
     return _core.cache_dir()
 
 
+def directory_in_use():
+    """Of the layers the one that programs write, else the first that they read."""
+    where = default_directory()
+    if not os.environ.get("INGOT_CACHE_PATH") or where != _core.cache_dir():
+        return where
+    rows = _cachetool.layers(where or "")
+    if rows[0]["rights"] != "missing":  # else a program would make it
+        rows.sort(key=lambda row: {"written": 0, "read": 1}.get(row["rights"], 2))
+    return rows[0]["path"] or None
+
+
 def _directory(args):
     """The cache to look at; a SystemExit says that there is none."""
     if args.anywhere:
         return None
-    where = args.dir or default_directory()
+    where = args.dir or directory_in_use()
     if where is None:
         sys.exit("ingot: there is no cache directory: neither INGOT_CACHE_DIR nor a home is set")
     if not os.path.isdir(where) and not args.missing_ok:

@@ -243,6 +243,75 @@ def test_trim(cache, program):
     assert warm(program(cache))
 
 
+def test_trim_without_options_keeps_to_the_bounds(cache, monkeypatch):
+    """The least recently used go first."""
+    files = entries(cache)
+    for age, p in enumerate(files):
+        os.utime(p, (1_600_000_000 - age, 1_600_000_000 - age))
+    monkeypatch.setenv("INGOT_OFFLINE_CACHE_MAX_ENTRIES", "8")
+    said = ingot(cache, "trim")
+    left = entries(cache)
+    assert 1 <= len(left) <= 8 and left == files[: len(left)]
+    assert f"removed {len(files) - len(left)} entries" in said
+    assert json.loads(ingot(cache, "stat", "--json"))["entries"] == len(left)
+    monkeypatch.setenv("INGOT_OFFLINE_CACHE_MAX_SIZE_OF_FILES", "1000")
+    ingot(cache, "trim")
+    assert sum(p.stat().st_size for p in entries(cache)) <= 1000
+
+
+def test_numbers_for_people():
+    from ingot._cachetool import show_age, show_size, size, span
+
+    assert [size(x) for x in ("7", "7b", "2k", "1.5M", "2g", "1TiB")] == [
+        7, 7, 2048, 3 << 19, 2 << 30, 1 << 40]
+    assert [span(x) for x in ("90s", "2m", "12h", "30d", "1w")] == [90, 120, 43200, 30 * 86400, 604800]
+    for bad in ("", "x", "5x"):
+        with pytest.raises(ValueError):
+            size(bad)
+        with pytest.raises(ValueError):
+            span(bad)
+    assert [show_size(n) for n in (5, 2048, 3 << 19, 5 << 40)] == ["5 B", "2.0 KiB", "1.5 MiB", "5120.0 GiB"]
+    assert show_age(0) == "-"
+
+
+def test_names_of_others_do_not_reach_the_terminal():
+    from ingot._cachetool import printable
+
+    assert printable("a\x1b[31mb\nc\u202e") == "a?[31mb?c?"
+
+
+def test_the_layer_that_is_written(cache, monkeypatch, tmp_path):
+    """Without --dir: of the layers that programs read the one that they write."""
+    ingot(cache, "seal", tmp_path / "site")
+    nowhere = tmp_path / "nowhere"
+    kept = {str(x): json.loads(ingot(nowhere, "stat", "--json", "--dir", x))["entries"]
+            for x in (cache, tmp_path / "site")}
+    for path, want in ((f"{tmp_path / 'site'}:{cache}", cache), (f"{cache}:{tmp_path / 'site'}", cache),
+                       (tmp_path / "site", tmp_path / "site")):
+        monkeypatch.setenv("INGOT_CACHE_PATH", str(path))
+        found = json.loads(ingot(nowhere, "stat", "--json"))
+        assert (found["directory"], found["entries"]) == (str(want), kept[str(want)])
+    monkeypatch.setenv("INGOT_CACHE_PATH", f":{cache}")  # a program would make the first
+    assert f"{nowhere}: no such directory" in ingot(nowhere, "stat", code=1)
+    monkeypatch.setenv("INGOT_OFFLINE_CACHE_FILE_PATH", str(cache))
+    monkeypatch.setenv("INGOT_CACHE_PATH", str(tmp_path / "site"))
+    assert json.loads(ingot(nowhere, "stat", "--json"))["directory"] == str(cache)
+
+
+def test_clear_values(cache):
+    """Kernels and values of cached steps are removed one without the other."""
+    from ingot import FileCache
+
+    values = FileCache(cache)
+    values["a key"] = 5
+    kernels = entries(cache)
+    assert "removed 1 entries" in ingot(cache, "clear", "--yes", "--values")
+    assert entries(cache) == kernels and values.get("a key") is None
+    values["a key"] = 5
+    assert f"removed {len(kernels)} entries" in ingot(cache, "clear", "--yes")
+    assert entries(cache) == [] and values["a key"] == 5
+
+
 def test_clear(cache, tmp_path):
     mine = cache / "i" / "mine.txt"
     mine.write_text("not a cache entry")

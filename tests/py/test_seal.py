@@ -203,6 +203,70 @@ def test_layers_and_caches_are_replaced(sealed, kernels):
     os.chmod(user, 0o755)
 
 
+TEMPLATE = """
+@qd.kernel
+def scaled(a: qd.types.ndarray(qd.f32, ndim=1), t: qd.template()):
+    for i in range(a.shape[0]):
+        a[i] = i * t
+
+for t in {times}:
+    scaled(a, t)
+    assert a[3] == 3 * t
+counters = qd._core.counters()
+"""
+
+
+def test_a_cache_above_a_layer_is_sealed(tmp_path, kernels):
+    """The upper layer holds what the lower lacked: a variant of a kernel that both know. Together
+    they serve everything; alone it is right, and compiles the rest."""
+    low, top, lower, upper = (tmp_path / x for x in ("low", "top", "lower", "upper"))
+
+    def run(path, *times):
+        counters = kernels(path, more=TEMPLATE.replace("{times}", str(times)))
+        return [counters[x] for x in ("kernel_disk_hits", "image_compiles", "store_published")]
+
+    assert run([low], 2)[:2] == [0, 4]
+    assert command("--dir", low, lower).returncode == 0
+    assert run([top, lower], 5)[:2] == [3, 1]
+    done = command("--dir", top, upper)
+    assert done.returncode == 0 and ": 1 images, 1 variants, 1 indexes, " in done.stdout
+    assert run([upper, lower], 2, 5) == run([lower, upper], 5, 2) == [5, 0, 0]
+    assert run([lower], 2) == [4, 0, 0]
+    assert run([upper], 5, 2) == [1, 4, 0]
+    for layer in (lower, upper):
+        layer.chmod(0o755)
+
+
+AS_STRANGER = """\
+import os, random, sys
+from ingot import _seal
+os.seteuid(int(sys.argv[1]))
+try:
+    _seal.seal(*sys.argv[2:])
+except OSError as e:
+    sys.exit(str(e))
+"""
+
+
+@as_root
+def test_a_place_that_cannot_be_written(sealed):
+    """By a user who may read the layer and write nowhere beside it."""
+    user, layer = sealed
+    with tempfile.TemporaryDirectory() as folder:
+        place = pathlib.Path(folder)
+        place.chmod(0o755)
+        shutil.copytree(layer, place / "layer")
+        for target in (place / "new", place / "layer"):
+            done = subprocess.run([sys.executable, "-c", AS_STRANGER, str(STRANGER), str(place / "layer"),
+                                   str(target)], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 1 and "Permission denied" in done.stderr, done.stderr
+            assert "Traceback" not in done.stderr
+            assert [p.name for p in place.iterdir()] == ["layer"]
+        (place / "layer").chmod(0o755)
+    done = command("--dir", user, user / "total" / "below")  # below a file
+    assert done.returncode == 1 and str(user / "total") in done.stderr and "Traceback" not in done.stderr
+
+
 def test_levels_stand_side_by_side(tmp_path, kernels):
     """One layer for machines of several levels (R18)."""
     cache, layer = tmp_path / "cache", tmp_path / "layer"
