@@ -430,7 +430,7 @@ static ing_status parse_bound(parser *p, const char *word, ing_ir_bound *b) {
 /* "tally word ndim dtype width kind" */
 static ing_status parse_tally(parser *p, ing_ir_task *t) {
     ing_ir_tally y = {0};
-    uint32_t ndim, kind;
+    uint32_t ndim = 0, kind = 0;
     ing_type dtype;
     LEX(p);
     ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a word", &y.word));
