@@ -107,11 +107,11 @@ static bool write_temp(const ing_store *s, int fd, uint64_t seen,
                        ing_pack_writer *write) {
     struct stat st;
     ing_pack_order order = {.fans = {0}, .has_fans = true, .seen = seen};
-    ing_store files = *s; /* rule 1 */
-    files.pack = NULL;
-    files.below = NULL;
-    files.counters = NULL;
-    files.remote = (ing_store_remote){0};
+    ing_store files = {.dir = s->dir, /* rule 1 */
+                       .fds = s->fds,
+                       .read_only = s->read_only,
+                       .quiet = s->quiet,
+                       .copies = s->copies};
     if (fstat(fd, &st) != 0) return false;
     note_fans(s, ing_store_item_of(&st, (ing_hash128){0, 0}).published, order.fans);
     return write(&files, fd, &order, NULL) == ING_OK;

@@ -120,7 +120,7 @@ static bool list_one(void *ctx, int dir, const char *name, ing_found what,
     return l->see(l->ctx, &item);
 }
 
-ing_status ing_store_each(ing_store *s, ing_entry_kind kind,
+ing_status ing_store_each(const ing_store *s, ing_entry_kind kind,
                           bool (*see)(void *ctx, const ing_store_item *item),
                           void *ctx) {
     listing l = {see, ctx};

@@ -122,7 +122,7 @@ typedef struct ing_store_item {
 
 /* Calls `see` for each entry, in no order, until it returns false. Entries that come or
  * go meanwhile may or may not be seen. */
-ing_status ing_store_each(ing_store *s, ing_entry_kind kind,
+ing_status ing_store_each(const ing_store *s, ing_entry_kind kind,
                           bool (*see)(void *ctx, const ing_store_item *item),
                           void *ctx);
 

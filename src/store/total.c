@@ -99,12 +99,11 @@ static bool count_one(void *ctx, const ing_store_item *item) {
 }
 
 bool ing_total_count(const ing_store *s, ing_entry_kind kind, ing_total *out) {
-    ing_store look = *s;
     bool ok = true;
     *out = (ing_total){.swept = ing_store_wall_ns()};
     for (ing_entry_kind k = ING_ENTRY_IMAGE; k < ING_ENTRY_KINDS; k++)
         if (ing_store_group(k) == ing_store_group(kind))
-            ok = ing_store_each(&look, k, count_one, &out->now) == ING_OK && ok;
+            ok = ing_store_each(s, k, count_one, &out->now) == ING_OK && ok;
     if (kind != ING_ENTRY_VALUE) out->now.bytes += ing_packed_bytes(s);
     return ok;
 }
