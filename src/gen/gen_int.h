@@ -77,8 +77,9 @@ typedef struct ing_gen_frame { /* an open block */
 typedef struct ing_gen {
     const ing_ir_mod *m;
     const ing_gen_options *o;
-    const char
-        *fmf; /* fast-math flags of the open block with a trailing blank, or "" */
+    /* Fast-math flags of the open block with a trailing blank, or ""; and those of fused
+     * operations (F5 in llvm_flow.c). */
+    const char *fmf, *fmf_fused;
     ing_bytes *out;
     ing_bytes entry; /* of the current function: allocas and what is loaded once */
     ing_bytes body;

@@ -318,7 +318,7 @@ ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes
     if (m->tasks.len != 1)
         return ing_fail(e, ING_INTERNAL, "gen: %u tasks in the module, not one",
                         m->tasks.len);
-    ing_gen g = {.m = m, .o = o, .out = out, .e = e, .fmf = ""};
+    ing_gen g = {.m = m, .o = o, .out = out, .e = e, .fmf = "", .fmf_fused = ""};
     ing_bytes_init(&g.entry);
     ing_bytes_init(&g.body);
     ing_arena_init(&g.arena);

@@ -10,7 +10,9 @@
  *     entry and gives it back at each return and around each call that burns fuel.
  *  F4 Sums in a block of more than LONG_BLOCK instructions are not reordered below
  *     opt_level 3: LLVM gathers a chain of them at its end, which keeps all terms alive
- *     and takes time with the square of their number. */
+ *     and takes time with the square of their number.
+ *  F5 A fused multiply-add cares for the sign of zero (no nsz): else LLVM looks through the
+ *     whole chain before it for a sign to move, with the square of its length. */
 #include "gen/gen_int.h"
 
 #include <stddef.h>
@@ -295,11 +297,12 @@ static void put_inst(ing_gen *g, uint32_t id) {
  * 280 instructions per call: 3.5 and 13 with sums that may be reordered, 1.2 and 2.4 without. */
 enum { LONG_BLOCK = 4096 };
 
-static const char *float_flags(const ing_gen *g, const ing_gen_frame *f) {
-    if (!g->o->fast_math) return "";
+static void set_float_flags(ing_gen *g, const ing_gen_frame *f) {
     bool chains = g->f->extra.at[f->block] > LONG_BLOCK && g->o->opt_level < 3;
     chains |= (ing_gen_inst(g, f->inst)->flags & ING_IR_ORDERED) != 0;
-    return chains ? "nsz contract " : "reassoc nsz contract ";
+    if (!g->o->fast_math) return;
+    g->fmf = chains ? "nsz contract " : "reassoc nsz contract ";
+    g->fmf_fused = chains ? "contract " : "reassoc contract ";
 }
 
 void ing_gen_body(ing_gen *g) {
@@ -310,7 +313,7 @@ void ing_gen_body(ing_gen *g) {
         if (g->ended || f->pos == g->f->extra.at[f->block])
             close_block(g);
         else {
-            g->fmf = float_flags(g, f);
+            set_float_flags(g, f);
             put_inst(g, g->f->extra.at[f->block + 1 + f->pos++]);
         }
     }

@@ -28,8 +28,9 @@ static txt fuse(ing_gen *g, const char *ty, uint32_t product, bool minus, txt re
     txt a = minus ? negated(g, ty, g->vals[p->a]) : g->vals[p->a];
     const char *suffix = p->type == ING_F32 ? "f32" : "f64";
     ing_gen_declare(g, "%s @llvm.fmuladd.%s(%s, %s, %s)", ty, suffix, ty, ty, ty);
-    return ing_gen_def(g, "call %s%s @llvm.fmuladd.%s(%s %s, %s %s, %s %s)", g->fmf, ty,
-                       suffix, ty, a.s, ty, g->vals[p->b].s, ty, rest.s);
+    return ing_gen_def(g, "call %s%s @llvm.fmuladd.%s(%s %s, %s %s, %s %s)",
+                       g->fmf_fused, ty, suffix, ty, a.s, ty, g->vals[p->b].s, ty,
+                       rest.s);
 }
 
 static bool is_sum(const ing_ir_inst *i) {
