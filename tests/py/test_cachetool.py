@@ -349,6 +349,28 @@ def test_there_and_back(cache, program, tmp_path):
     assert [r["name"] for r in json.loads(ingot(other, "ls", "--json"))] == ["first", "second"]
 
 
+def test_exports_that_are_not_whole(cache, tmp_path):
+    """Of nothing there is none, and no temporary file stays; damaged entries are left out, and it says so."""
+    out, empty = tmp_path / "out", tmp_path / "empty"
+    out.mkdir()
+    empty.mkdir(mode=0o700)
+    assert "no kernels to export" in ingot(empty, "export", out / "a.ingot", code=1)
+    assert list(out.iterdir()) == []
+    (out / "a.ingot").write_text("old")
+    image = entries(cache, "i")[0]
+    image.write_bytes(image.read_bytes()[:-1])
+    assert "left out: 1 damaged" in ingot(cache, "export", "--force", out / "a.ingot")
+    assert [p.name for p in out.iterdir()] == ["a.ingot"] and (out / "a.ingot").read_bytes()[:8] == b"INGOTARC"
+    assert "left out: 1 damaged" in ingot(cache, "seal", tmp_path / "site")
+
+
+def test_an_import_keeps_to_the_bounds(cache, monkeypatch, tmp_path):
+    ingot(cache, "export", tmp_path / "a.ingot")
+    monkeypatch.setenv("INGOT_OFFLINE_CACHE_MAX_ENTRIES", "5")
+    ingot(tmp_path / "other", "import", "--trust", tmp_path / "a.ingot")
+    assert 1 <= len(entries(tmp_path / "other")) <= 5
+
+
 def test_an_import_adds_to_what_is_there(cache, program, tmp_path):
     """Each side knows a variant that the other lacks; after it both are found."""
     archive, other = tmp_path / "kernels.ingot", tmp_path / "other"
@@ -368,7 +390,10 @@ def test_bad_archives_are_refused(cache, tmp_path):
     archive, other = tmp_path / "kernels.ingot", tmp_path / "other"
     ingot(cache, "export", archive)
     whole = archive.read_bytes()
-    for data in (b"", whole[:-1], whole[: len(whole) // 2], whole[:500] + b"x" + whole[501:], whole + b"x"):
+    head = 16
+    second = head + 8 + int.from_bytes(whole[head : head + 8], "little")
+    for data in (b"", whole[:-1], whole[: len(whole) // 2], whole[:500] + b"x" + whole[501:], whole + b"x",
+                 whole[:-1] + bytes([whole[-1] ^ 1]), whole[:head] + whole[second:]):
         archive.write_bytes(data)
         assert "damaged" in ingot(other, "import", "--trust", archive, code=1)
         assert not entries(other)

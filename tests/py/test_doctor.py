@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from conftest import needs
+from ingot import _doctor
 
 
 @pytest.fixture
@@ -92,3 +93,56 @@ def test_a_remote_that_is_down(doctor):
         code, found = doctor(INGOT_CACHE_REMOTE=f"redis://:secret@127.0.0.1:{port}/0",
                              INGOT_CACHE_REMOTE_KEY="k" * 20, INGOT_CACHE_REMOTE_TIMEOUT="0.2")
     assert code == 1 and failing(found)[0][0] == "remote" and "secret" not in json.dumps(found)
+
+
+# ---- what this machine does not have, as if it had ---------------------------------------------------
+
+
+def said(check):
+    return [(state, topic, text) for state, topic, text, _ in check]
+
+
+def test_mounts_and_space(monkeypatch, tmp_path):
+    assert _doctor.mount_of("/proc/self")[0] == "proc" and _doctor.mount_of(str(tmp_path))[0]
+    monkeypatch.setattr(_doctor, "mount_of", lambda path: ("ext4", "rw,relatime"))
+    monkeypatch.setattr(_doctor._cachetool, "free", lambda path: 1 << 40)
+    assert said(_doctor.place(tmp_path)) == [("ok", "space", "1024.0 GiB free")]
+    monkeypatch.setattr(_doctor._cachetool, "free", lambda path: 1 << 20)
+    assert said(_doctor.place(tmp_path / "not" / "yet")) == [("warn", "space", "1.0 MiB free")]
+    for kind, options, text in (("nfs4", "rw", "nfs4, shared: code is copied to memory"),
+                                ("fuse.sshfs", "rw", "fuse.sshfs, shared: code is copied to memory"),
+                                ("ext4", "rw,noexec,nodev", "noexec: code is copied to memory")):
+        monkeypatch.setattr(_doctor, "mount_of", lambda path, found=(kind, options): found)
+        state, topic, found = said(_doctor.place(tmp_path))[-1]
+        assert (state, topic) == ("ok", "mount") and found.startswith(text)
+
+
+def test_no_home_and_nothing_to_write(monkeypatch, tmp_path):
+    from ingot import _cli
+
+    monkeypatch.setattr(_cli, "default_directory", lambda: None)
+    monkeypatch.delenv("INGOT_CACHE_PATH", raising=False)
+    assert [x[:2] for x in said(_doctor.caches())] == [("fail", "cache")]
+    layer = tmp_path / "layer"
+    layer.mkdir(mode=0o700)
+    (layer / "MANIFEST").write_text("")  # sealed: only read
+    monkeypatch.setenv("INGOT_CACHE_PATH", str(layer))
+    found = said(_doctor.caches())
+    assert found[0][0] == "ok" and "(read)" in found[0][2]
+    assert found[1][0] == "warn" and found[1][2].startswith("no layer can be written")
+
+
+def test_a_policy_and_a_slow_machine(monkeypatch):
+    import mmap
+
+    def refuse(*args, **more):
+        raise PermissionError(1, "Operation not permitted")
+
+    def hang(*args, timeout, **more):
+        raise subprocess.TimeoutExpired("python", timeout)
+
+    assert [x[0] for x in said(_doctor.memory())] == ["ok"]
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    assert [x[:2] for x in said(_doctor.memory())] == [("fail", "memory")]
+    monkeypatch.setattr(subprocess, "run", hang)
+    assert [x[:2] for x in said(_doctor.helper())] == [("fail", "compiler")]
