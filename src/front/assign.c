@@ -86,13 +86,8 @@ ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom,
 static ing_status warn_precision(frame *fr, ing_node at, const char *what, ing_dtype to,
                                  ing_dtype from) {
     if (ing_front_promote(to, from) == to) return ING_OK;
-    char text[160];
-    const ing_front_node *n = &fr->t->nodes.at[at];
-    snprintf(text, sizeof text, "%s:%u: %s may lose precision: %s <- %s",
-             fr->t->file ? fr->t->file : "?", fr->t->first_line + n->line, what,
-             ing_dtype_name(to), ing_dtype_name(from));
-    GATE(fr, at, warn, "UserWarning", text, fr->lo->e);
-    return ING_OK;
+    return ing_front_warn_at(fr, at, "UserWarning", "%s may lose precision: %s <- %s",
+                             what, ing_dtype_name(to), ing_dtype_name(from));
 }
 
 ing_status ing_front_store(frame *fr, ing_node at, ing_node from, const value *ref,

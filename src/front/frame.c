@@ -57,6 +57,17 @@ ing_status ing_front_fail_at(frame *fr, ing_node at, ing_status s, const char *r
     return fail_text(fr, at, s, remedy, text);
 }
 
+ing_status ing_front_warn_at(frame *fr, ing_node at, const char *category,
+                             const char *fmt, ...) {
+    char text[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    GATE(fr, at, warn, category, text, fr->t, at, fr->lo->e);
+    return ING_OK;
+}
+
 ing_status ing_front_fail_gate(frame *fr, ing_node at, ing_status s) {
     ing_err *e = fr->lo->e;
     if (s == ING_PYTHON || s == ING_MEMORY || !e || e->line || !e->text) return s;

@@ -252,6 +252,10 @@ enum { MAX_NESTING = 200 };
 ing_status ing_front_fail_at(frame *fr, ing_node at, ing_status s, const char *remedy,
                              const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
+/* A warning about this place. */
+ing_status ing_front_warn_at(frame *fr, ing_node at, const char *category,
+                             const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Gives an error from behind the gate its place. */
 ing_status ing_front_fail_gate(frame *fr, ing_node at, ing_status s);
 #define GATE(fr, at, op, ...)                                                   \

@@ -46,11 +46,9 @@ static ing_status construct(frame *fr, ing_node n, ing_intrinsic *out) {
         if (v.tag != names[i].id) continue;
         *out = names[i].id;
         if (!names[i].flat || strcmp(last_name(fr, callee), names[i].flat) != 0) break;
-        const char *text = ing_arena_printf(
-            &fr->lo->arena, "%s:%u: qd.%s is deprecated: write %s",
-            fr->t->file ? fr->t->file : "?",
-            fr->t->first_line + fr->t->nodes.at[n].line, names[i].flat, names[i].text);
-        GATE(fr, n, warn, "DeprecationWarning", text ? text : "", fr->lo->e);
+        ING_TRY(ing_front_warn_at(fr, n, "DeprecationWarning",
+                                  "qd.%s is deprecated: write %s", names[i].flat,
+                                  names[i].text));
     }
     return ING_OK;
 }

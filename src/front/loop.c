@@ -162,15 +162,11 @@ static ing_status bound(frame *fr, ing_node at, const value *v, uint32_t *inst) 
                                  "a number is needed here; this is an array");
     ING_TRY(ing_front_load_number(fr, at, v, &x));
     ing_dtype t = v_type(&x);
-    if (ing_dtype_is_float(t) || t == ING_I64 || t == ING_U64 || t == ING_U32) {
-        const char *text = ing_arena_printf(
-            &fr->lo->arena,
-            "%s:%u: Casting range_for boundary values from %s to i32, which may cause "
-            "numerical issues",
-            fr->t->file ? fr->t->file : "?",
-            fr->t->first_line + fr->t->nodes.at[at].line, ing_dtype_name(t));
-        GATE(fr, at, warn, "UserWarning", text ? text : "", fr->lo->e);
-    }
+    if (ing_dtype_is_float(t) || t == ING_I64 || t == ING_U64 || t == ING_U32)
+        ING_TRY(ing_front_warn_at(fr, at, "UserWarning",
+                                  "Casting range_for boundary values from %s to i32, "
+                                  "which may cause numerical issues",
+                                  ing_dtype_name(t)));
     *inst = ing_front_emit_cast(fr, x.inst, t, ING_I32);
     return ING_OK;
 }
@@ -390,18 +386,13 @@ static ing_status static_for(frame *fr, ing_node n, const value *it, flow *out) 
     value *items;
     uint32_t count = 0;
     ING_TRY(static_items(fr, f->iter, it, &items, &count));
-    if (count > WARN_UNROLL) {
-        const char *text =
-            ing_arena_printf(&fr->lo->arena,
-                             "%s:%u: You are unrolling more than %d iterations, so the "
-                             "compile time may be "
-                             "extremely long. You can use a non-static for loop if you "
-                             "want to decrease the "
-                             "compile time.",
-                             fr->t->file ? fr->t->file : "?",
-                             fr->t->first_line + fr->t->nodes.at[n].line, WARN_UNROLL);
-        GATE(fr, n, warn, "SyntaxWarning", text ? text : "", fr->lo->e);
-    }
+    if (count > WARN_UNROLL)
+        ING_TRY(ing_front_warn_at(fr, n, "SyntaxWarning",
+                                  "You are unrolling more than %d iterations, so the "
+                                  "compile time may be extremely long. You can use a "
+                                  "non-static for loop if you want to decrease the "
+                                  "compile time.",
+                                  WARN_UNROLL));
     loop l = {.outer = fr->loops, .unrolled = true, .control = fr->control};
     fr->loops = &l;
     ing_status s = ING_OK;

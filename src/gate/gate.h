@@ -202,8 +202,10 @@ typedef struct ing_gate_ops {
     /* The name in scope (of == 0) or attribute that was probably meant, for a message; "" if
        none. Not recorded. NULL: nobody knows. */
     void (*near)(void *self, ing_gref of, const char *name, char *buf, size_t size);
-    /* A warning that belongs to the variant (R16). */
-    ing_status (*warn)(void *self, const char *category, const char *text, ing_err *e);
+    /* A warning that belongs to the variant (R16), about a node of a tree that `def` gave;
+       NULL: about no place. The text names no file and no line (R19). */
+    ing_status (*warn)(void *self, const char *category, const char *text,
+                       const struct ing_front_tree *tree, uint32_t node, ing_err *e);
     /* Text for the user's standard output, now (static_print). NULL: nobody listens. */
     ing_status (*say)(void *self, const char *text, size_t n, ing_err *e);
 } ing_gate_ops;

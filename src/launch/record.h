@@ -36,6 +36,7 @@ typedef struct ing_record_stage { /* a checkpoint: its label, and where the obje
 
 typedef struct ing_record_text {
     char *category, *text; /* owned; category NULL in messages */
+    uint32_t tree, node;   /* of a warning; tree: its number + 1, 0 = about no place */
 } ing_record_text;
 
 typedef struct ing_record {

@@ -179,21 +179,6 @@ static void set_busy(ing_py_kernel *k, unsigned long thread) {
     pthread_mutex_unlock(&k->host->compile_lock);
 }
 
-/* Warnings belong to the variant and are given when it is made (R16). */
-static ing_status give_warnings(const ing_py_kernel *k, const ing_py_variant *v) {
-    if (ing_py_host_warn(k->host) < 0) return ING_PYTHON;
-    for (Py_ssize_t i = 0; v->warnings && i < PyList_GET_SIZE(v->warnings); i++) {
-        PyObject *text = PyTuple_GET_ITEM(PyList_GET_ITEM(v->warnings, i), 1);
-        PyObject *category = PyTuple_GET_ITEM(PyList_GET_ITEM(v->warnings, i), 0);
-        bool old =
-            PyUnicode_CompareWithASCIIString(category, "DeprecationWarning") == 0;
-        const char *s = PyUnicode_AsUTF8(text);
-        PyObject *cls = old ? PyExc_DeprecationWarning : PyExc_UserWarning;
-        if (!s || PyErr_WarnEx(cls, s, 1) < 0) return ING_PYTHON;
-    }
-    return ING_OK;
-}
-
 /* The trace of a leaf, for the tree; of one that is not in memory from its entry. */
 static ing_status slot_trace(void *self, uint32_t slot, ing_trace *out) {
     ing_py_kernel *k = self;
@@ -248,7 +233,7 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     if (s == ING_OK && is_current(k, epoch)) s = keep_variant(k, v, key, e);
     set_busy(k, 0);
     if (s == ING_OK) s = ing_py_variant_added(k, v);
-    if (s == ING_OK) s = give_warnings(k, v);
+    if (s == ING_OK) s = ing_py_give_warnings(k, v, args);
     if (s != ING_OK)
         ing_py_variant_unref(v);
     else
@@ -273,7 +258,7 @@ static ing_status load_slot(const ing_py_asker *a, uint32_t slot, ing_questions 
     k->slots.at[slot].variant = v;
     v->refs++;
     ing_status s = ing_py_variant_added(k, v);
-    if (s == ING_OK) s = give_warnings(k, v);
+    if (s == ING_OK) s = ing_py_give_warnings(k, v, a->args);
     if (s == ING_OK)
         *out = v;
     else

@@ -404,16 +404,27 @@ static char *copy_text(const char *s) {
     return copy;
 }
 
+/* The number of a definition among the variant's trees + 1, 0 = it is none of them. */
+static uint32_t tree_number(const ing_py_variant *v, unsigned long path) {
+    for (uint32_t i = 0; i < v->trees.len && path; i++)
+        if (v->trees.at[i] == path) return i + 1;
+    return 0;
+}
+
 static bool record_texts(const ing_py_variant *v, ing_record *r) {
     for (uint32_t i = 0; i < v->messages.len; i++) {
-        ing_record_text t = {NULL, copy_text(v->messages.at[i])};
+        ing_record_text t = {.text = copy_text(v->messages.at[i])};
         if (!t.text || !ing_vec_push(&r->messages, t)) return false;
     }
     for (Py_ssize_t i = 0; v->warnings && i < PyList_GET_SIZE(v->warnings); i++) {
         PyObject *w = PyList_GET_ITEM(v->warnings, i);
         const char *a = PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 0));
         const char *b = a ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 1)) : NULL;
-        ing_record_text t = {copy_text(a), copy_text(b)};
+        ing_record_text t = {
+            .category = copy_text(a),
+            .text = copy_text(b),
+            .tree = tree_number(v, PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 2))),
+            .node = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 3))};
         if (!t.category || !t.text || !ing_vec_push(&r->warnings, t)) return false;
     }
     return true;
@@ -666,8 +677,9 @@ static ing_status load_texts(ing_record *r, ing_py_variant *v) {
         r->messages.at[i].text = NULL;
     }
     for (uint32_t i = 0; i < r->warnings.len; i++) {
-        PyObject *w =
-            Py_BuildValue("(ss)", r->warnings.at[i].category, r->warnings.at[i].text);
+        const ing_record_text *t = &r->warnings.at[i];
+        ing_path path = t->tree ? r->trees.at[t->tree - 1] : 0;
+        PyObject *w = Py_BuildValue("(ssII)", t->category, t->text, path, t->node);
         int bad = w ? PyList_Append(v->warnings, w) : -1;
         Py_XDECREF(w);
         if (bad) return ING_PYTHON;

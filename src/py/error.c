@@ -1,5 +1,6 @@
-/* Places in native code in the user's terms: a function ordinal and a node (R19); the
- * variant knows which trees those are. For run-time errors of a launch, and for gdb. */
+/* Places in the user's terms: code has a function ordinal and a node (R19); the variant
+ * knows which trees those are. For run-time errors of a launch, for warnings that a variant
+ * carries, and for gdb. */
 #include "py/kernel.h"
 
 #include <string.h>
@@ -11,8 +12,22 @@ typedef struct at { /* where an error happened */
     const ing_error_slot *slot;
 } at;
 
-/* The tree of the function where it happened, found again by its path and parsed now if
- * the variant came from the cache; positions are those of today's text (R19). */
+/* The tree of a function, found again by its path and parsed now if the variant came from
+ * the cache; positions are those of today's text (R19). */
+static const ing_front_tree *tree_at(ing_py_kernel *k, PyObject *const *args,
+                                     ing_path path, PyObject **owner) {
+    ing_err ignored;
+    ing_err_init(&ignored);
+    const ing_front_tree *tree = NULL;
+    ing_status s = ing_py_resolve(k, args, path, owner, &ignored);
+    ing_py_def *d = s == ING_OK ? ing_py_def_of(k->st, *owner) : NULL;
+    if (d) s = ing_py_def_tree(k->st, d, &tree, &ignored);
+    ing_err_fini(&ignored);
+    if (s != ING_OK) PyErr_Clear();
+    return s == ING_OK ? tree : NULL;
+}
+
+/* That of the function where it happened. */
 static const ing_front_tree *tree_of(const at *a, PyObject **owner) {
     const ing_py_variant *v = a->variant;
     if (a->slot->task >= v->code.n_tasks) return NULL;
@@ -22,16 +37,7 @@ static const ing_front_tree *tree_of(const at *a, PyObject **owner) {
     uint32_t opened = a->slot->node >> ING_FRONT_TREE_SHIFT;
     uint32_t i = opened ? v->trees.len - opened : t->trees[a->slot->func];
     if (i >= v->trees.len) return NULL;
-    ing_path path = v->trees.at[i];
-    ing_err ignored;
-    ing_err_init(&ignored);
-    const ing_front_tree *tree = NULL;
-    ing_status s = ing_py_resolve(a->kernel, a->args, path, owner, &ignored);
-    ing_py_def *d = s == ING_OK ? ing_py_def_of(a->kernel->st, *owner) : NULL;
-    if (d) s = ing_py_def_tree(a->kernel->st, d, &tree, &ignored);
-    ing_err_fini(&ignored);
-    if (s != ING_OK) PyErr_Clear();
-    return s == ING_OK ? tree : NULL;
+    return tree_at(a->kernel, a->args, v->trees.at[i], owner);
 }
 
 static ing_status at_node(const at *a, ing_status s, const char *remedy, ing_err *e,
@@ -147,4 +153,44 @@ void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const 
         }
         Py_XDECREF(owner);
     }
+}
+
+/* ---- warnings ------------------------------------------------------------------------------- */
+
+/* "file:line: text", or the text alone if it is about no place. NULL: raised. */
+static PyObject *placed(ing_py_kernel *k, PyObject *const *args, PyObject *warning) {
+    PyObject *text = PyTuple_GET_ITEM(warning, 1), *owner = NULL;
+    ing_path path = (ing_path)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 2));
+    unsigned long node = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 3));
+    const ing_front_tree *t = path ? tree_at(k, args, path, &owner) : NULL;
+    PyObject *out =
+        t && node < t->nodes.len
+            ? PyUnicode_FromFormat("%s:%u: %U", t->file ? t->file : "?",
+                                   t->first_line + t->nodes.at[node].line, text)
+            : Py_NewRef(text);
+    Py_XDECREF(owner);
+    return out;
+}
+
+static PyObject *class_of(PyObject *category) {
+    static const char *const names[] = {"DeprecationWarning", "SyntaxWarning"};
+    PyObject *const classes[] = {PyExc_DeprecationWarning, PyExc_SyntaxWarning};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (PyUnicode_CompareWithASCIIString(category, names[i]) == 0)
+            return classes[i];
+    return PyExc_UserWarning;
+}
+
+ing_status ing_py_give_warnings(ing_py_kernel *k, const ing_py_variant *v,
+                                PyObject *const *args) {
+    if (ing_py_host_warn(k->host) < 0) return ING_PYTHON;
+    for (Py_ssize_t i = 0; v->warnings && i < PyList_GET_SIZE(v->warnings); i++) {
+        PyObject *warning = PyList_GET_ITEM(v->warnings, i);
+        PyObject *text = placed(k, args, warning);
+        const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
+        int r = s ? PyErr_WarnEx(class_of(PyTuple_GET_ITEM(warning, 0)), s, 1) : -1;
+        Py_XDECREF(text);
+        if (r < 0) return ING_PYTHON;
+    }
+    return ING_OK;
 }

@@ -49,7 +49,7 @@ struct ing_py_gate {
     ing_vec(frame) frames;
     ing_vec(subtrace) subs;    /* of frames that were left */
     ing_vec(tree_place) trees; /* where each tree that was used is found */
-    PyObject *warnings;        /* list of (category, text) */
+    PyObject *warnings;        /* as ing_py_variant has them */
     ing_py_unreplayable only_here;
     ing_answers answers; /* in words, for explain */
 };
@@ -745,10 +745,11 @@ static ing_status gate_say(void *self, const char *text, size_t n, ing_err *e) {
 }
 
 static ing_status gate_warn(void *self, const char *category, const char *text,
-                            ing_err *e) {
+                            const ing_front_tree *tree, uint32_t node, ing_err *e) {
     (void)e;
     ing_py_gate *g = self;
-    PyObject *w = Py_BuildValue("(ss)", category, text);
+    ing_path path = tree ? ing_py_gate_tree_path(g, tree) : 0;
+    PyObject *w = Py_BuildValue("(ssII)", category, text, path, node);
     int r = w ? PyList_Append(g->warnings, w) : -1;
     Py_XDECREF(w);
     return r < 0 ? ING_PYTHON : ING_OK;

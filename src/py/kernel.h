@@ -260,7 +260,8 @@ typedef struct ing_py_variant {
     bool only_here; /* never on disk: no other process could ask what it asked */
     ing_vec(ing_path) trees;  /* where the definition of each function is found */
     ing_vec(char *) messages; /* of prints and assertions */
-    PyObject *warnings;       /* list of (category, text), R16; NULL: none */
+    /* List of (category, text, path of the definition or 0, node in it), R16; NULL: none. */
+    PyObject *warnings;
     /* The same for launches in which arrays share memory that the code takes to lie apart
      * (R22); NULL until the first of them. In memory only; its images are kept as any. */
     struct ing_py_variant *overlap;
@@ -529,9 +530,12 @@ typedef struct ing_py_views { /* foreign buffers held for one launch */
 ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
                            PyObject *const *args, PyObject *const *held,
                            uint64_t *words, ing_py_views *views, ing_err *e);
-/* The launch failed: the error in the user's terms. */
+/* Warnings belong to the variant and are given when it is made or loaded (R16). */
+ing_status ing_py_give_warnings(ing_py_kernel *k, const ing_py_variant *v,
+                                PyObject *const *args);
 /* Tells gdb which kernel and line the code of a new variant is, if the setting `gdb` says so. */
 void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const *args);
+/* The launch failed: the error in the user's terms. */
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e);

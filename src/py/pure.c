@@ -208,7 +208,7 @@ static ing_status report(ing_py_kernel *k, ing_py_gate *g, ing_py_def *d,
         ing_py_def_name(d), c->last, Py_TYPE(value)->tp_name);
     const ing_gate *face = ing_py_gate_face(g);
     if (is_capitals(c->last) || all_static)
-        return face->ops->warn(face->self, "pure", text, e);
+        return face->ops->warn(face->self, "pure", text, NULL, 0, e);
     return ing_front_diag(
         t, at ? at : t->root, ING_COMPILE,
         "pass it as an argument, or leave out fastcache=True: every kernel is cached",

@@ -257,10 +257,11 @@ static void mock_describe(void *self, ing_gref of, char *buf, size_t size) {
 }
 
 static ing_status mock_warn(void *self, const char *category, const char *text,
-                            ing_err *e) {
+                            const ing_front_tree *tree, uint32_t node, ing_err *e) {
     mock *m = self;
     (void)e;
-    ing_bytes_printf(&m->warnings, "%s: %s\n", category, text);
+    ing_bytes_printf(&m->warnings, "%s: %u: %s\n", category,
+                     tree->first_line + tree->nodes.at[node].line, text);
     return ING_OK;
 }
 

@@ -73,8 +73,9 @@ static void record_fill(ing_record *r, ing_paths *p) {
         CHECK(ing_vec_push(&r->steps, steps[i]));
     ing_record_stage stage = {.label = -3, .path = last};
     CHECK(ing_vec_push(&r->stages, stage));
-    ing_record_text message = {NULL, copy("it must be small")};
-    ing_record_text warning = {copy("note"), copy("this is slow")};
+    ing_record_text message = {.text = copy("it must be small")};
+    ing_record_text warning = {
+        .category = copy("note"), .text = copy("this is slow"), .tree = 1, .node = 7};
     CHECK(ing_vec_push(&r->messages, message) && ing_vec_push(&r->warnings, warning));
 }
 
@@ -161,6 +162,8 @@ static bool record_try(const uint8_t *p, size_t n, ing_bytes *again) {
             for (uint32_t j = 0; j < t->info.n_tallies; j++)
                 CHECK(tally_is_bound(&r, &t->info.tallies[j]));
         }
+        for (uint32_t i = 0; i < r.warnings.len; i++)
+            CHECK(r.warnings.at[i].tree <= r.trees.len);
         for (uint32_t i = 0; i < r.trace.list.len; i++)
             CHECK(r.trace.list.at[i].path < paths.nodes.len);
         for (uint32_t i = 0; i < r.trees.len; i++)
@@ -482,10 +485,10 @@ static void test_no_memory(void) {
     ing_bytes_fini(&b);
 }
 
-/* Version 5, byte by byte. Whoever changes the format changes its number. */
+/* Version 6, byte by byte. Whoever changes the format changes its number. */
 static void test_golden(void) {
     static const char want[] =
-        "0500000004000000000000000100000061030000006366670100000066050000"
+        "0600000004000000000000000100000061030000006366670100000066050000"
         "0000000000010000000000000000000000000000000000000002000000010000"
         "000000000000000000020000000b000000020000000000000000000000010000"
         "0005000000030000000000000000000000040000000c00000000000000fdffff"
@@ -505,7 +508,7 @@ static void test_golden(void) {
         "0000020000000509000000000000000608000000000000000000000000000000"
         "0006090000000000000007050000000000000001000000010000001000000069"
         "74206d75737420626520736d616c6c040000006e6f74650c0000007468697320"
-        "697320736c6f77";
+        "697320736c6f770100000007000000";
     ing_bytes b, hex;
     record_bytes(&b);
     ing_bytes_init(&hex);

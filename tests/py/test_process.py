@@ -46,6 +46,48 @@ print("#", c["image_compiles"], c["image_disk_hits"], c["helpers_started"])
 """
 
 
+WARNS = """
+import warnings
+
+@qd.func
+def rounded(x):
+    y = 1
+    y = x  # narrows
+    return y
+
+@qd.kernel
+def fill(a: qd.types.ndarray(qd.i32, 1), n: qd.i64, x: qd.f32):
+    for i in range(n):  # casts
+        a[i] = rounded(x)
+
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    fill(qd.ndarray(qd.i32, 3), 3, 2.5)
+for w in seen:
+    print(w.message)
+print("#", _core.counters()["image_compiles"] > 0)
+"""
+
+
+def test_warnings_know_their_place(tmp_path, cache_dir):
+    """Given again from the cache (R16) with the place in today's text (R19), however long its
+    path is; no entry names a file of the program."""
+    folders = [tmp_path / "a", tmp_path / "b", tmp_path.joinpath(*["deep" * 10] * 6)]
+    for k, folder in enumerate(folders):
+        folder.mkdir(parents=True)
+        path = write(folder, "# a comment\n" * k + WARNS)
+        lines = path.read_text().splitlines()
+        casts, narrows = (next(i for i, line in enumerate(lines, 1) if line.endswith(end))
+                          for end in ("# casts", "# narrows"))
+        assert run(path).splitlines() == [
+            f"{path}:{casts}: Casting range_for boundary values from i64 to i32, which may cause "
+            "numerical issues",
+            f"{path}:{narrows}: Assign may lose precision: i32 <- f32",
+            str(k == 0)]
+    entries = [p.read_bytes() for p in cache_dir.rglob("*") if p.is_file()]
+    assert entries and not any(bytes(tmp_path) in e for e in entries)
+
+
 def test_second_process_needs_no_llvm(tmp_path, cache_dir):
     prog = write(tmp_path, SAXPY)
     assert run(prog).split() == ["1", "0", "1"]
