@@ -19,6 +19,7 @@ typedef struct opening {
     ing_store *written, *first, **last; /* the rest as a list */
     ing_bytes *skipped;
     uint32_t n;
+    bool quiet; /* for a tool: also the time of a pack stays */
 } opening;
 
 /* A seal, a mount or a mode may forbid what the owner could do. */
@@ -44,6 +45,7 @@ static bool open_written(opening *o, const char *dir, ing_err *why) {
         ing_store_open_layer(&want, o->counters, &o->written, why) != ING_OK)
         return false;
     if (can_be_written(o->written)) {
+        o->written->quiet = o->quiet;
         ing_packed_open(o->written);
         return true;
     }
@@ -63,6 +65,7 @@ static ing_status open_read(opening *o, const char *dir, ing_err *why, ing_err *
     ing_layer_want want = {.dir = dir, .read_only = true};
     ing_status status = ing_store_open_layer(&want, o->counters, &s, &also);
     if (status == ING_OK) {
+        s->quiet = o->quiet;
         ing_packed_open(s);
         append(o, s);
     }
@@ -129,11 +132,13 @@ ing_status ing_store_open_there(const char *dir, ing_counters *counters,
                                 ing_store **out, ing_err *e) {
     ing_bytes skipped;
     ing_bytes_init(&skipped);
-    opening o = {.counters = counters, .skipped = &skipped, .n = 1}; /* makes nothing */
+    opening o = {.counters = counters,
+                 .skipped = &skipped,
+                 .n = 1, /* makes nothing */
+                 .quiet = true};
     o.last = &o.first;
     ing_status s = open_one(&o, dir, e);
     *out = o.written ? o.written : o.first;
-    if (*out) (*out)->quiet = true;
     if (s == ING_OK && !*out)
         s = ing_fail(e, ING_DECLINED, "%s",
                      skipped.len ? (const char *)skipped.at : "no such directory");

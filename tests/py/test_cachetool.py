@@ -259,6 +259,24 @@ def test_trim_without_options_keeps_to_the_bounds(cache, monkeypatch):
     assert sum(p.stat().st_size for p in entries(cache)) <= 1000
 
 
+def test_what_trim_removes_is_in_no_pack_either(cache, program, tmp_path):
+    """A pack counts as used when it is; whatever is removed by hand takes it along."""
+    ingot(cache, "seal", tmp_path / "site")
+    pack = cache / "ingot.pack"
+    shutil.copyfile(tmp_path / "site" / "ingot.pack", pack)
+    pack.chmod(0o600)
+    for p in entries(cache):
+        os.utime(p, (1_500_000_000, 1_500_000_000))
+    notes = len(entries(cache, "n"))  # in no pack
+    assert f"removed {notes} entries" in ingot(cache, "trim", "--older", "30d")
+    shutil.copyfile(tmp_path / "site" / "ingot.pack", pack)
+    pack.chmod(0o600)
+    os.utime(pack, (1_500_000_000, 1_500_000_000))
+    assert f"removed {len(entries(cache))} entries" in ingot(cache, "trim", "--older", "30d")
+    assert not pack.exists() and entries(cache) == []
+    assert program(cache)["image_compiles"] > 0
+
+
 def test_numbers_for_people():
     from ingot._cachetool import show_age, show_size, size, span
 
