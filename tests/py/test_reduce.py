@@ -140,6 +140,16 @@ def test_extremes(dtype, target):
     assert low.to_numpy()[0] == -10**5 and high.to_numpy()[0] == 10**5
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
+def test_extremes_of_one_sign(dtype, sign, target):
+    """What a lane begins with is not among the values, nor is 0."""
+    x = sign * np.random.default_rng(5).integers(7, 900, size(target, 5000)).astype(dtype)
+    low, high = array(np.array([10**5], dtype)), array(np.array([-10**5], dtype))
+    extremes(array(x), low, high)
+    assert low.to_numpy()[0] == x.min() and high.to_numpy()[0] == x.max()
+
+
 def test_bits(target):
     x = np.random.default_rng(6).integers(-2**31, 2**31, size(target, 10_000)).astype("i4") | 64
     both, any_, odd = (array(np.array([v], "i4")) for v in (-1, 0, 12345))
