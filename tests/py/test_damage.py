@@ -61,9 +61,10 @@ def test_entries_cut_short_and_with_changed_bits(server, caches, which, kinds):
         got = server(cache)
         bad = got["counters"]["store_bad_entry"]
         assert bad > 0 if kinds == READ[which] else bad == 0 and is_warm(got), (path, len(data))
-        place.write_bytes(path.read_bytes())
-        for alias in cache.glob("a/??/*") if which == "unaliased" else ():
-            alias.unlink()
+        if which == "unaliased":  # now it has aliases
+            cache = fresh(caches, which)
+        else:
+            place.write_bytes(path.read_bytes())
 
 
 @with_shim
