@@ -21,7 +21,8 @@ as_root = (lambda test: test) if os.geteuid() == 0 else pytest.mark.not_run(reas
 
 
 def forget(cache):
-    """Indexes and images are gone; leases stay."""
+    """Indexes and images are gone, and the pack that may have them; leases stay."""
+    (cache / "ingot.pack").unlink(missing_ok=True)
     for kind in "xi":
         for path in (cache / kind).rglob("?" * 32):
             path.unlink()
