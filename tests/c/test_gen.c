@@ -156,6 +156,33 @@ static void test_paired(void) {
     }
 }
 
+/* Two updates that are no pair: of other kinds, of two vectors, nobody else's. */
+static void test_unpaired(void) {
+    static const char ir[] =
+        "arg 0 array<tensor<f32, 2>, 1>\narg 1 array<tensor<f32, 2>, 1>\n"
+        "task @0 {\n  %%b = task.begin i32\n  %%e = task.end i32\n"
+        "  %%x = array array<tensor<f32, 2>, 1> 0\n"
+        "  %%y = array array<tensor<f32, 2>, 1> 1\n"
+        "  %%i = loop parallel i32 %%b, %%e {\n"
+        "    %%p = elem ref<tensor<f32, 2>> %%x, [%%i]\n    %%v = const f32 1.0\n"
+        "    %%o = elem ref<tensor<f32, 2>> %%y, [%%i]\n"
+        "    %%q = member ref<f32> %%p, 0\n    %%m = atomic %s f32 %%q, %%v, %s\n"
+        "    %%r = member ref<f32> %%%s, 1\n    %%n = atomic %s f32 %%r, %%v, %s\n  }\n"
+        "}\nrun @0 range begin 0 end 8 cost 6\n";
+    static const char *const cases[][4] = {
+        {"", "max", "p", "max"},
+        {"", "add", "p", "sub"},
+        {"", "add", "o", "add"},
+        {"private", "add", "p", "add"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[2048];
+        const char *const *c = cases[k];
+        snprintf(text, sizeof text, ir, c[0], c[1], c[2], c[0], c[3]);
+        expect(text, true, "cmpxchg weak ptr", 0, NULL);
+    }
+}
+
 /* The vector library under fast math only; a power with a constant exponent is LLVM's. */
 static void test_vector_math(void) {
     static const char ir[] =
@@ -406,6 +433,7 @@ int main(void) {
     test_flags();
     test_fused();
     test_paired();
+    test_unpaired();
     test_vector_math();
     test_metadata();
     test_tallies();
