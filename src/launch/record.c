@@ -1,6 +1,6 @@
 /* Variants as bytes. Everything read is checked against what it must be for the launch to
  * be safe (words inside the argument block, bounds inside the buffer, trees that exist):
- * a checksum precedes this, but nothing here relies on it. Little-endian; version 6:
+ * a checksum precedes this, but nothing here relies on it. Little-endian; version 7:
  *
  *   u32 version
  *   paths, trace                              as in src/trace/index.c
@@ -15,12 +15,12 @@
  *   u32 pairs of arrays that lie apart, each twice u32 word, ndim, element size
  *   u32 stages, each u64 label, u32 path; u32 steps, each u8 kind, u32 at, u32 word
  *   u32 messages, u32 warnings, texts as u32 length + bytes (a warning is two,
- *       u32 tree + 1 or 0, u32 node) */
+ *       u32 tree + 1 or 0, u32 node, u32 line, u64 stamp) */
 #include "launch/record.h"
 
 #include <string.h>
 
-enum { VERSION = 6, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 7, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 void ing_record_init(ing_record *r) {
     memset(r, 0, sizeof *r);
@@ -183,6 +183,8 @@ static void put_all(const ing_record *r, const ing_paths *own, const ing_trace *
         put_text(out, r->warnings.at[i].text);
         ing_bytes_u32(out, r->warnings.at[i].tree);
         ing_bytes_u32(out, r->warnings.at[i].node);
+        ing_bytes_u32(out, r->warnings.at[i].line);
+        ing_bytes_u64(out, r->warnings.at[i].stamp);
     }
 }
 
@@ -374,14 +376,18 @@ static ing_status get_graph(ing_reader *r, const ing_path_map *map, ing_record *
 }
 
 static ing_status get_texts(ing_reader *r, ing_record *out) {
-    uint32_t messages = ing_reader_count(r, 4), warnings = ing_reader_count(r, 16);
+    uint32_t messages = ing_reader_count(r, 4), warnings = ing_reader_count(r, 28);
     for (uint32_t i = 0; i < messages + warnings && !r->failed; i++) {
         bool warning = i >= messages;
         ing_record_text t = {0};
         if (warning) t.category = get_text(r);
         t.text = get_text(r);
-        if (warning) t.tree = ing_reader_u32(r);
-        if (warning) t.node = ing_reader_u32(r);
+        if (warning) {
+            t.tree = ing_reader_u32(r);
+            t.node = ing_reader_u32(r);
+            t.line = ing_reader_u32(r);
+            t.stamp = ing_reader_u64(r);
+        }
         bool ok = !r->failed && t.tree <= out->trees.len &&
                   (warning ? ing_vec_push(&out->warnings, t)
                            : ing_vec_push(&out->messages, t));

@@ -36,7 +36,10 @@ typedef struct ing_record_stage { /* a checkpoint: its label, and where the obje
 
 typedef struct ing_record_text {
     char *category, *text; /* owned; category NULL in messages */
-    uint32_t tree, node;   /* of a warning; tree: its number + 1, 0 = about no place */
+    /* Of a warning. tree: its number + 1, 0 = about no place. The node is at that line of the
+     * definition while its raw text has this hash: a hit need not parse it. */
+    uint32_t tree, node, line;
+    uint64_t stamp;
 } ing_record_text;
 
 typedef struct ing_record {

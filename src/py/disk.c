@@ -424,7 +424,9 @@ static bool record_texts(const ing_py_variant *v, ing_record *r) {
             .category = copy_text(a),
             .text = copy_text(b),
             .tree = tree_number(v, PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 2))),
-            .node = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 3))};
+            .node = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 3)),
+            .line = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 4)),
+            .stamp = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(w, 5))};
         if (!t.category || !t.text || !ing_vec_push(&r->warnings, t)) return false;
     }
     return true;
@@ -679,7 +681,8 @@ static ing_status load_texts(ing_record *r, ing_py_variant *v) {
     for (uint32_t i = 0; i < r->warnings.len; i++) {
         const ing_record_text *t = &r->warnings.at[i];
         ing_path path = t->tree ? r->trees.at[t->tree - 1] : 0;
-        PyObject *w = Py_BuildValue("(ssII)", t->category, t->text, path, t->node);
+        PyObject *w = Py_BuildValue("(ssIIIK)", t->category, t->text, path, t->node,
+                                    t->line, (unsigned long long)t->stamp);
         int bad = w ? PyList_Append(v->warnings, w) : -1;
         Py_XDECREF(w);
         if (bad) return ING_PYTHON;

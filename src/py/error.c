@@ -157,17 +157,46 @@ void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const 
 
 /* ---- warnings ------------------------------------------------------------------------------- */
 
+/* The definition at that path if its text is the one of that stamp: then places in it are
+ * known without parsing. */
+static ing_py_def *same_text(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                             uint64_t stamp, PyObject **owner) {
+    ing_err ignored;
+    ing_err_init(&ignored);
+    ing_status s = ing_py_resolve(k, args, path, owner, &ignored);
+    ing_err_fini(&ignored);
+    if (s != ING_OK) PyErr_Clear();
+    ing_py_def *d = s == ING_OK ? ing_py_def_of(k->st, *owner) : NULL;
+    if (!d) return NULL;
+    ing_py_def_text(k->st, d);
+    bool same =
+        d->text &&
+        ing_hash(PyBytes_AS_STRING(d->text), (size_t)PyBytes_GET_SIZE(d->text)).lo ==
+            stamp;
+    return same ? d : NULL;
+}
+
 /* "file:line: text", or the text alone if it is about no place. NULL: raised. */
 static PyObject *placed(ing_py_kernel *k, PyObject *const *args, PyObject *warning) {
-    PyObject *text = PyTuple_GET_ITEM(warning, 1), *owner = NULL;
+    PyObject *text = PyTuple_GET_ITEM(warning, 1), *owner = NULL, *out;
     ing_path path = (ing_path)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 2));
     unsigned long node = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 3));
-    const ing_front_tree *t = path ? tree_at(k, args, path, &owner) : NULL;
-    PyObject *out =
-        t && node < t->nodes.len
-            ? PyUnicode_FromFormat("%s:%u: %U", t->file ? t->file : "?",
-                                   t->first_line + t->nodes.at[node].line, text)
-            : Py_NewRef(text);
+    uint32_t line = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 4));
+    uint64_t stamp = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(warning, 5));
+    if (!path) return Py_NewRef(text);
+    ing_py_def *d = same_text(k, args, path, stamp, &owner);
+    if (d) {
+        PyObject *file = ((PyCodeObject *)PyFunction_GET_CODE(d->fn))->co_filename;
+        out = PyUnicode_FromFormat("%U:%u: %U", file, d->first_line + line, text);
+        Py_DECREF(owner);
+        return out;
+    }
+    Py_CLEAR(owner);
+    const ing_front_tree *t = tree_at(k, args, path, &owner);
+    out = t && node < t->nodes.len
+              ? PyUnicode_FromFormat("%s:%u: %U", t->file ? t->file : "?",
+                                     t->first_line + t->nodes.at[node].line, text)
+              : Py_NewRef(text);
     Py_XDECREF(owner);
     return out;
 }

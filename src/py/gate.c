@@ -749,7 +749,10 @@ static ing_status gate_warn(void *self, const char *category, const char *text,
     (void)e;
     ing_py_gate *g = self;
     ing_path path = tree ? ing_py_gate_tree_path(g, tree) : 0;
-    PyObject *w = Py_BuildValue("(ssII)", category, text, path, node);
+    uint32_t line = tree ? tree->nodes.at[node].line : 0;
+    uint64_t stamp = tree ? ing_hash(tree->text, tree->text_len).lo : 0;
+    PyObject *w = Py_BuildValue("(ssIIIK)", category, text, path, node, line,
+                                (unsigned long long)stamp);
     int r = w ? PyList_Append(g->warnings, w) : -1;
     Py_XDECREF(w);
     return r < 0 ? ING_PYTHON : ING_OK;

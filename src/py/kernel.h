@@ -260,7 +260,8 @@ typedef struct ing_py_variant {
     bool only_here; /* never on disk: no other process could ask what it asked */
     ing_vec(ing_path) trees;  /* where the definition of each function is found */
     ing_vec(char *) messages; /* of prints and assertions */
-    /* List of (category, text, path of the definition or 0, node in it), R16; NULL: none. */
+    /* List of (category, text, path of the definition or 0, node in it, its line and the
+     * stamp of the text that has it there), R16; NULL: none. */
     PyObject *warnings;
     /* The same for launches in which arrays share memory that the code takes to lie apart
      * (R22); NULL until the first of them. In memory only; its images are kept as any. */

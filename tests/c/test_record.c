@@ -74,8 +74,12 @@ static void record_fill(ing_record *r, ing_paths *p) {
     ing_record_stage stage = {.label = -3, .path = last};
     CHECK(ing_vec_push(&r->stages, stage));
     ing_record_text message = {.text = copy("it must be small")};
-    ing_record_text warning = {
-        .category = copy("note"), .text = copy("this is slow"), .tree = 1, .node = 7};
+    ing_record_text warning = {.category = copy("note"),
+                               .text = copy("this is slow"),
+                               .tree = 1,
+                               .node = 7,
+                               .line = 3,
+                               .stamp = 0x123456789abcdef0};
     CHECK(ing_vec_push(&r->messages, message) && ing_vec_push(&r->warnings, warning));
 }
 
@@ -485,10 +489,10 @@ static void test_no_memory(void) {
     ing_bytes_fini(&b);
 }
 
-/* Version 6, byte by byte. Whoever changes the format changes its number. */
+/* Version 7, byte by byte. Whoever changes the format changes its number. */
 static void test_golden(void) {
     static const char want[] =
-        "0600000004000000000000000100000061030000006366670100000066050000"
+        "0700000004000000000000000100000061030000006366670100000066050000"
         "0000000000010000000000000000000000000000000000000002000000010000"
         "000000000000000000020000000b000000020000000000000000000000010000"
         "0005000000030000000000000000000000040000000c00000000000000fdffff"
@@ -508,7 +512,7 @@ static void test_golden(void) {
         "0000020000000509000000000000000608000000000000000000000000000000"
         "0006090000000000000007050000000000000001000000010000001000000069"
         "74206d75737420626520736d616c6c040000006e6f74650c0000007468697320"
-        "697320736c6f770100000007000000";
+        "697320736c6f77010000000700000003000000f0debc9a78563412";
     ing_bytes b, hex;
     record_bytes(&b);
     ing_bytes_init(&hex);

@@ -75,7 +75,8 @@ def test_warnings_know_their_place(tmp_path, cache_dir):
     folders = [tmp_path / "a", tmp_path / "b", tmp_path.joinpath(*["deep" * 10] * 6)]
     for k, folder in enumerate(folders):
         folder.mkdir(parents=True)
-        path = write(folder, "# a comment\n" * k + WARNS)
+        head, body = WARNS.split("    for", 1)  # comments above the kernel, and in it
+        path = write(folder, "# a comment\n" * k + head + "    # one more\n" * k + "    for" + body)
         lines = path.read_text().splitlines()
         casts, narrows = (next(i for i, line in enumerate(lines, 1) if line.endswith(end))
                           for end in ("# casts", "# narrows"))
