@@ -62,12 +62,13 @@
 /* A task whose cost nobody knows runs on the calling thread for this long first. */
 #define PROBE_NS          10000u
 /* A worker without work, and a launcher waiting for workers, spins this long, then
- * sleeps. As long as a wake-up takes, so that spinning never costs more than twice the
- * best choice. A worker that has just worked for long spins for a SPIN_PART-th of that, up
- * to SPIN_MOST_NS: a kernel that went through much memory leaves the caller's caches cold,
- * and a Python loop then takes 15 to 90 us to its next launch. */
+ * sleeps. As long as a wake-up takes on a guest whose other CPU is idle (60 to 130 us), so
+ * that spinning never costs more than twice the best choice. A worker that has just worked
+ * for long spins for a SPIN_PART-th of that, up to SPIN_MOST_NS: a kernel that went through
+ * much memory leaves the caller's caches cold, and a Python loop then takes 15 to 90 us to
+ * its next launch. */
 #ifndef SPIN_NS
-#define SPIN_NS      25000u
+#define SPIN_NS      100000u
 #define SPIN_PART    8u
 #define SPIN_MOST_NS 200000u
 #endif
