@@ -76,7 +76,7 @@ class Compiler:
         # (1,000): 1,000 lines that update an array take it 1.4 s, now 0.2 s.
         llvm.set_option("ingot", "-dag-maps-huge-region=200")
         self.machines = {}
-        self.sinking = True
+        self.long = False
 
     def machine(self, cpu, level):
         key = cpu, level
@@ -87,13 +87,15 @@ class Compiler:
             )
         return self.machines[key]
 
-    def sink(self, on):
-        """Whether instructions move down to the only block that uses them. One of a long row
-        of blocks does so a block at a time, which takes time with the square of their number:
-        5 of 6 s for 100 calls of functions that can stop."""
-        if on != self.sinking:
-            self.llvm.set_option("ingot", f"-instcombine-code-sinking={int(on)}")
-            self.sinking = on
+    def settle(self, long):
+        """What LLVM leaves out in long texts, where it takes time with the square of their length.
+        Instructions that move down a row of blocks, to the only one that uses them: 5 of 6 s for
+        100 calls of functions that can stop. Deep trees of scalars that become vectors: 15 of
+        16 s for 1,000 products of matrices in a row."""
+        if long != self.long:
+            self.llvm.set_option("ingot", f"-instcombine-code-sinking={int(not long)}")
+            self.llvm.set_option("ingot", f"-slp-recursion-max-depth={6 if long else 12}")
+            self.long = long
 
     def ident(self, options, level):
         """Who makes the code and for which machine: kept in the image, part of no key."""
@@ -105,7 +107,7 @@ class Compiler:
         return f'\n!llvm.ident = !{{!4000000000}}\n!4000000000 = !{{!"{text}"}}\n'
 
     def compile(self, options, text):
-        self.sink(len(text) < LONG_TEXT)
+        self.settle(len(text) >= LONG_TEXT)
         level = min(max(int(options.get("level", "2")), 0), 3)
         machine = self.machine(options.get("cpu", "x86-64-v2"), level)
         module = self.llvm.parse_assembly(text + self.ident(options, level))
