@@ -140,7 +140,9 @@ static int32_t count_only(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chun
 
 static int32_t fail_here(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
     shared *s = of(ctx);
-    if (begin < s->begin || end > s->end || begin >= end || chunk < 0) s->bad++;
+    uint64_t from = (uint64_t)begin - (uint64_t)s->begin; /* a number of 64 bits */
+    if (begin < s->begin || end > s->end || begin >= end || (uint64_t)chunk != from)
+        s->bad++;
     ctx->error->code = USER;
     ctx->error->detail[0] = (uint64_t)begin;
     return 1;
