@@ -12,19 +12,32 @@ typedef struct at { /* where an error happened */
     const ing_error_slot *slot;
 } at;
 
-/* The tree of a function, found again by its path and parsed now if the variant came from
- * the cache; positions are those of today's text (R19). */
-static const ing_front_tree *tree_at(ing_py_kernel *k, PyObject *const *args,
-                                     ing_path path, PyObject **owner) {
+/* The definition that lies at a path now; NULL: none. */
+static ing_py_def *def_at(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                          PyObject **owner) {
+    ing_err ignored;
+    ing_err_init(&ignored);
+    ing_status s = ing_py_resolve(k, args, path, owner, &ignored);
+    ing_err_fini(&ignored);
+    if (s != ING_OK) PyErr_Clear();
+    return s == ING_OK ? ing_py_def_of(k->st, *owner) : NULL;
+}
+
+/* Its tree, parsed now if the variant came from the cache; positions are those of today's
+ * text (R19). */
+static const ing_front_tree *tree_in(ing_py_kernel *k, ing_py_def *d) {
     ing_err ignored;
     ing_err_init(&ignored);
     const ing_front_tree *tree = NULL;
-    ing_status s = ing_py_resolve(k, args, path, owner, &ignored);
-    ing_py_def *d = s == ING_OK ? ing_py_def_of(k->st, *owner) : NULL;
-    if (d) s = ing_py_def_tree(k->st, d, &tree, &ignored);
+    ing_status s = d ? ing_py_def_tree(k->st, d, &tree, &ignored) : ING_OK;
     ing_err_fini(&ignored);
     if (s != ING_OK) PyErr_Clear();
     return s == ING_OK ? tree : NULL;
+}
+
+static const ing_front_tree *tree_at(ing_py_kernel *k, PyObject *const *args,
+                                     ing_path path, PyObject **owner) {
+    return tree_in(k, def_at(k, args, path, owner));
 }
 
 /* That of the function where it happened. */
@@ -157,23 +170,13 @@ void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const 
 
 /* ---- warnings ------------------------------------------------------------------------------- */
 
-/* The definition at that path if its text is the one of that stamp: then places in it are
- * known without parsing. */
-static ing_py_def *same_text(ing_py_kernel *k, PyObject *const *args, ing_path path,
-                             uint64_t stamp, PyObject **owner) {
-    ing_err ignored;
-    ing_err_init(&ignored);
-    ing_status s = ing_py_resolve(k, args, path, owner, &ignored);
-    ing_err_fini(&ignored);
-    if (s != ING_OK) PyErr_Clear();
-    ing_py_def *d = s == ING_OK ? ing_py_def_of(k->st, *owner) : NULL;
-    if (!d) return NULL;
+/* Is the definition's text the one of that stamp? Then places in it are known without
+ * parsing. */
+static bool has_text(ing_py_kernel *k, ing_py_def *d, uint64_t stamp) {
     ing_py_def_text(k->st, d);
-    bool same =
-        d->text &&
-        ing_hash(PyBytes_AS_STRING(d->text), (size_t)PyBytes_GET_SIZE(d->text)).lo ==
-            stamp;
-    return same ? d : NULL;
+    if (!d->text) return false;
+    size_t n = (size_t)PyBytes_GET_SIZE(d->text);
+    return ing_hash(PyBytes_AS_STRING(d->text), n).lo == stamp;
 }
 
 /* "file:line: text", or the text alone if it is about no place. NULL: raised. */
@@ -183,20 +186,19 @@ static PyObject *placed(ing_py_kernel *k, PyObject *const *args, PyObject *warni
     unsigned long node = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 3));
     uint32_t line = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 4));
     uint64_t stamp = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(warning, 5));
-    if (!path) return Py_NewRef(text);
-    ing_py_def *d = same_text(k, args, path, stamp, &owner);
-    if (d) {
+    ing_py_def *d = path ? def_at(k, args, path, &owner) : NULL;
+    bool known = d && has_text(k, d, stamp);
+    const ing_front_tree *t = known ? NULL : tree_in(k, d);
+    if (t && node < t->nodes.len) {
+        line = t->nodes.at[node].line;
+        known = true;
+    }
+    if (known) {
         PyObject *file = ((PyCodeObject *)PyFunction_GET_CODE(d->fn))->co_filename;
         out = PyUnicode_FromFormat("%U:%u: %U", file, d->first_line + line, text);
-        Py_DECREF(owner);
-        return out;
+    } else {
+        out = Py_NewRef(text);
     }
-    Py_CLEAR(owner);
-    const ing_front_tree *t = tree_at(k, args, path, &owner);
-    out = t && node < t->nodes.len
-              ? PyUnicode_FromFormat("%s:%u: %U", t->file ? t->file : "?",
-                                     t->first_line + t->nodes.at[node].line, text)
-              : Py_NewRef(text);
     Py_XDECREF(owner);
     return out;
 }
