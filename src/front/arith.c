@@ -1,4 +1,4 @@
-/* Operators: binary, unary, comparisons, `and`/`or`, the ternary. Static operands are
+/* Operators: binary, unary, comparisons, `and`/`or`. Static operands are
  * folded (fold.c); for the rest, casts are inserted by the reference's type rules and one
  * instruction is emitted per operator. Called by expr.c through its table. */
 #include "front/front_int.h"
@@ -254,7 +254,7 @@ ing_status ing_front_expr_compare(frame *fr, ing_node n, value *out) {
     return ING_OK;
 }
 
-/* ---- and, or, ternary ----------------------------------------------------------------------- */
+/* ---- and, or ----------------------------------------------------------------------- */
 
 /* A side that is evaluated only sometimes: a block that stores its value in a slot. The
  * slot stands before the block, but its type is known only after it, and is set then. */
@@ -384,31 +384,4 @@ ing_status ing_front_select_values(frame *fr, ing_node at, uint32_t cond,
     uint32_t r = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
     *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_SELECT, t, cond, l, r), t);
     return ING_OK;
-}
-
-ing_status ing_front_expr_ifexp(frame *fr, ing_node n, value *out) {
-    const struct nf_IFEXP *f = NF(fr->t, n, IFEXP);
-    value test;
-    ING_TRY(ing_front_expr_forced(fr, f->test, &test));
-    if (ing_front_is_static(&test)) {
-        bool truth = false;
-        ING_TRY(ing_front_truth(fr, f->test, &test, &truth));
-        return ing_front_expr(fr, truth ? f->body : f->orelse, out);
-    }
-    uint32_t cond = 0;
-    ING_TRY(ing_front_condition(fr, f->test, &test, "if", &cond));
-    value a, b;
-    if (is_plain(fr, f->body) && is_plain(fr, f->orelse)) {
-        ING_TRY(ing_front_expr_forced(fr, f->body, &a));
-        ING_TRY(ing_front_expr_forced(fr, f->orelse, &b));
-        return ing_front_select_values(fr, n, cond, &a, &b, out);
-    }
-    side yes = {0}, no = {0};
-    ING_TRY(lower_side(fr, f->body, &yes));
-    ING_TRY(lower_side(fr, f->orelse, &no));
-    fr->b.loc = n;
-    ing_ir_emit(&fr->b, ING_OP_IF, 0, cond, yes.block, no.block);
-    a = side_value(fr, &yes);
-    b = side_value(fr, &no);
-    return ing_front_select_values(fr, n, cond, &a, &b, out);
 }

@@ -8,7 +8,7 @@
  *   expr.c    expressions that are no operators and no calls   call.c    calls
  *   arith.c   operators on run-time values, type rules         intrin.c  intrinsics
  *   fold.c    operators on static values                       value.c   conversions
- *   graph.c   the structure of graph kernels
+ *   choose.c  `a if c else b`                               graph.c   graph kernels
  *   contain.c dicts, comprehensions, methods of containers     tensor*.c vectors
  *   view.c    stretches of arrays
  *   struct.c  structs: bundles of values with names

@@ -1,7 +1,7 @@
 /* Intrinsics: what the functions of the language itself mean. One table from ids to a
  * function, the count of arguments and an operation; static arguments are computed as
  * Python would. Called by call.c. */
-#include "front/front_int.h"
+#include "front/tensor.h"
 
 #include <math.h>
 #include <string.h>
@@ -312,10 +312,16 @@ static ing_status in_select(frame *fr, ing_node n, const intrin *in, const call_
     (void)in;
     value c, x, y;
     uint32_t cond = 0;
+    bool ok = false; /* what is no vector says so itself */
     ING_TRY(arg_forced(fr, a, 0, &c));
     ING_TRY(arg_forced(fr, a, 1, &x));
     ING_TRY(arg_forced(fr, a, 2, &y));
     ING_TRY(ing_front_condition(fr, a->node[0], &c, "qd.select", &cond));
+    /* Tuples and lists stand for vectors here. */
+    if (x.kind == V_TUPLE || x.kind == V_LIST)
+        ING_TRY(ing_front_tensor_from(fr, a->node[1], &x, ING_VOID, &x, &ok));
+    if (y.kind == V_TUPLE || y.kind == V_LIST)
+        ING_TRY(ing_front_tensor_from(fr, a->node[2], &y, ING_VOID, &y, &ok));
     return ing_front_select_values(fr, n, cond, &x, &y, out);
 }
 

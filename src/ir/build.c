@@ -61,6 +61,10 @@ static ing_type result_type(const ing_ir_builder *b, ing_op op, ing_type t,
     }
 }
 
+static bool ends(const ing_ir_builder *b, uint32_t id) {
+    return ing_op_get(b->func->insts.at[id].op)->flags & ING_OPF_T;
+}
+
 static void append(ing_ir_builder *b, uint32_t id) {
     if (ing_ir_block_ended(b)) return;
     if (!ing_vec_push(&b->open, id)) fail(b);
@@ -74,6 +78,22 @@ uint32_t ing_ir_emit(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a, uint3
     uint32_t id = b->func->insts.len;
     if (!ing_vec_push(&b->func->insts, i)) return fail(b);
     append(b, id);
+    return id;
+}
+
+uint32_t ing_ir_emit_above(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a,
+                           uint32_t b_, uint32_t c) {
+    if (!usable(b)) return 0;
+    if (b->starts.len < 2) return fail(b);
+    uint32_t *start = &b->starts.at[b->starts.len - 1], outer = start[-1];
+    uint32_t inner = b->open.len - *start, id = b->func->insts.len;
+    ing_ir_inst i = {.op = (uint16_t)op, .a = a, .b = b_, .c = c, .loc = b->loc};
+    i.type = result_type(b, op, t, a);
+    if (!ing_vec_push(&b->func->insts, i)) return fail(b);
+    if (*start > outer && ends(b, b->open.at[*start - 1])) return id; /* unreachable */
+    if (!ing_vec_push(&b->open, id)) return fail(b);
+    memmove(b->open.at + *start + 1, b->open.at + *start, inner * sizeof *b->open.at);
+    b->open.at[(*start)++] = id;
     return id;
 }
 
@@ -186,9 +206,7 @@ void ing_ir_rebuild_end(ing_ir_builder *b, ing_ir_func *old) {
 bool ing_ir_block_ended(const ing_ir_builder *b) {
     if (!usable(b) || !b->starts.len) return false;
     uint32_t n = b->open.len;
-    if (n == b->starts.at[b->starts.len - 1]) return false;
-    ing_op op = b->func->insts.at[b->open.at[n - 1]].op;
-    return ing_op_get(op)->flags & ING_OPF_T;
+    return n > b->starts.at[b->starts.len - 1] && ends(b, b->open.at[n - 1]);
 }
 
 uint32_t ing_ir_loop_reserve(ing_ir_builder *b, ing_type index) {

@@ -268,6 +268,41 @@ static void test_builder(void) {
     ing_ir_mod_free(m);
 }
 
+static void test_builder_above(void) {
+    ing_ir_mod *m = ing_ir_mod_new();
+    ing_ir_builder b;
+    uint32_t f = ing_ir_add_func(m, ING_IR_FUNC, "f", NULL, 0, 0);
+    ing_ir_builder_init(&b, m, f);
+    ing_type ref = ing_ir_type_ref(m, ING_I32);
+    uint32_t yes = ing_ir_const_int(&b, ING_U1, 1);
+    ing_ir_block_begin(&b);
+    uint32_t one = ing_ir_const_int(&b, ING_I32, 1);
+    uint32_t slot = ing_ir_emit_above(&b, ING_OP_ALLOCA, ref, 0, 0, 0);
+    ing_ir_emit(&b, ING_OP_STORE, 0, slot, one, 0);
+    uint32_t then = ing_ir_block_end(&b);
+    ing_ir_emit(&b, ING_OP_IF, 0, yes, then, 0);
+    ing_ir_emit(&b, ING_OP_LOAD, ING_I32, slot, 0, 0);
+    ing_ir_emit(&b, ING_OP_RETURN, 0, 0, 0, 0);
+    ing_ir_block_begin(&b); /* after the end: in no block */
+    CHECK(ing_ir_emit_above(&b, ING_OP_ALLOCA, ref, 0, 0, 0) != 0);
+    ing_ir_block_end(&b);
+    ing_ir_builder_done(&b);
+    CHECK(ing_ir_ok(m) && verify(m, false) == ING_OK);
+    char *text = print_text(m, 0);
+    CHECK_STR(text, "func @0 () void {\n"
+                    "  %1 = const u1 1\n"
+                    "  %2 = alloca ref<i32>\n"
+                    "  if %1 {\n"
+                    "    %3 = const i32 1\n"
+                    "    store %2, %3\n"
+                    "  }\n"
+                    "  %4 = load i32 %2\n"
+                    "  return\n"
+                    "}\n");
+    ing_free(text);
+    ing_ir_mod_free(m);
+}
+
 /* ---- text that is refused --------------------------------------------------------------------- */
 
 typedef struct refused {
@@ -668,6 +703,7 @@ int main(void) {
     test_names();
     test_types();
     test_builder();
+    test_builder_above();
     test_bad_text();
     test_bad_ir();
     test_damaged();
