@@ -83,7 +83,7 @@ $(INSTALLED): $(READY) meson.build meson.options $(SOURCES)
 	@mkdir -p build
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PY) -m pip install --quiet \
 		--disable-pip-version-check --no-deps --no-build-isolation --force-reinstall \
-		-Cbuild-dir=build/py-$(PYTAG) .
+		--config-settings=build-dir=build/py-$(PYTAG) .
 	@touch $@
 
 clean:

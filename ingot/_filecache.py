@@ -4,6 +4,7 @@ Readers take no lock and a hit writes nothing; whatever is wrong with a file is 
 counter. The work is done by src/py/filecache.c over src/store.
 """
 
+import operator
 import os
 import pickle
 import time
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from ingot._core import FileCacheCore, step_key
 from ingot._flight import MISS, single_flight
 
+_used = operator.attrgetter("used")  # no lambda: see _declared in fingerprint.py
 _DIRECT = "0" * 32  # in place of a step's half of the key: keys given by the user
 
 
@@ -192,7 +194,7 @@ class FileCache:
 
     def entries(self):
         """All entries, the least recently used first."""
-        return sorted((Entry(*row) for row in self._core.entries()), key=lambda e: e.used)
+        return sorted([Entry(*row) for row in self._core.entries()], key=_used)
 
     def verify(self, remove=False):
         """Reads every entry and checks it. `remove` takes away what is damaged, and nothing

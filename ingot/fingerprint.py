@@ -230,6 +230,9 @@ def _installed(top):
 
 
 # ---- what classes were told (called by the engine) ---------------------------------------------
+#
+# Lists, not generator expressions: from 3.12 on CPython frees a function's code once too often
+# when there is no memory for the function, and a generator expression is one.
 
 _FLAGS = ("init", "repr", "eq", "order", "unsafe_hash", "frozen")
 _MADE = ("__eq__", "__hash__", "__init__", "__lt__", "__repr__", "__setattr__")
@@ -241,12 +244,12 @@ def _declared(cls):
     own = type.__dict__["__dict__"].__get__(cls)
     if "__dataclass_params__" in own:
         params = own["__dataclass_params__"]
-        out = [(("dataclass",), tuple(bool(getattr(params, n, False)) for n in _FLAGS))]
+        out = [(("dataclass",), tuple([bool(getattr(params, n, False)) for n in _FLAGS]))]
         for field in own["__dataclass_fields__"].values():
             out += _declared_field(field, sys.modules["dataclasses"].MISSING)
         return out
     if "__attrs_attrs__" in own:
-        out = [(("attrs",), tuple(own.get(n) is not None for n in _MADE))]
+        out = [(("attrs",), tuple([own.get(n) is not None for n in _MADE]))]
         for field in own["__attrs_attrs__"]:
             out += _declared_field(field, sys.modules["attr"].NOTHING)
         return out
@@ -263,7 +266,7 @@ def _declared_field(field, missing, name=None):
         return
     flags = ("init", "repr", "eq", "order", "compare", "hash", "kw_only", "frozen")
     name = field.name if name is None else name
-    yield ("field", name), tuple(getattr(field, n, None) is True for n in flags)
+    yield ("field", name), tuple([getattr(field, n, None) is True for n in flags])
     for part in ("default", "default_factory", "converter", "validator", "annotation"):
         value = getattr(field, part, None)
         if type(value).__name__ == "Factory" and type(value).__module__ in ("attr", "attr._make"):
