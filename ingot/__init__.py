@@ -13,6 +13,17 @@ Importing this package loads no compiler, no NumPy and no parser: those come wit
 kernel that is not in the cache yet, or with the first conversion that needs them.
 """
 
+try:
+    from ingot import _core
+except ImportError as e:
+    if "subinterpreters" not in str(e):
+        raise
+    raise ImportError(
+        "Ingot cannot be imported in a subinterpreter that has a GIL of its own: its engine is "
+        "shared by the whole process\nhelp: use Ingot in the main interpreter or in one that shares "
+        "its GIL"
+    ) from e
+
 from ingot import math, types
 from ingot._annotations import Template, ref, sparse_matrix_builder, template
 from ingot._arch import amdgpu, arm64, cpu, cuda, gpu, interp, metal, python, vulkan, x64, x86_64

@@ -264,7 +264,21 @@ static void module_clear(ing_py_state *st) {
 
 /* ---- the module ---------------------------------------------------------------------- */
 
+/* The engine counts on the GIL: guards read dictionaries that others write. */
+static int refuse_free_threading(void) {
+#ifdef Py_GIL_DISABLED
+    PyErr_SetString(PyExc_ImportError,
+                    "Ingot needs an interpreter with the GIL, and this is a "
+                    "free-threaded build of Python\n"
+                    "help: use the build without the `t` in its name");
+    return -1;
+#else
+    return 0;
+#endif
+}
+
 static int module_exec(PyObject *module) {
+    if (refuse_free_threading() < 0) return -1;
     ing_py_state *st = ing_py_state_in(module);
     for (int i = 0; i < N_PARTS; i++)
         if (parts[i].add(module, st) < 0) return -1;
@@ -296,6 +310,14 @@ static void free_all(void *module) {
 }
 
 static const PyModuleDef_Slot slots[] = {
+#if PY_VERSION_HEX >= 0x030C0000
+    /* That share the GIL. CPython refuses the import where an interpreter has its own, and
+     * ingot/__init__.py says what that means. */
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_SUPPORTED},
+#endif
+#if PY_VERSION_HEX >= 0x030D0000
+    {Py_mod_gil, Py_MOD_GIL_USED},
+#endif
     {Py_mod_exec, module_exec},
     {0, NULL},
 };
