@@ -16,7 +16,8 @@ TOOLS := meson meson-python ninja numpy 'llvmlite>=0.45' 'pytest>=7' hypothesis 
 EXTRAS := 'clang-format>=23,<24'
 
 # The stamps carry the version of Python, so that another PYTHON rebuilds the venv.
-PYTAG := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+PYTAG := $(shell $(PYTHON) -c \
+	'import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)' 2>/dev/null)
 READY := $(VENV)/.ready-$(PYTAG)
 INSTALLED := $(VENV)/.installed-$(PYTAG)
 SOURCES := $(shell find src ingot tools/revision.py tools/exports.map -type f \
@@ -24,14 +25,15 @@ SOURCES := $(shell find src ingot tools/revision.py tools/exports.map -type f \
 	-o -name meson.build -o -name '*.map' -o -name py.typed \) 2>/dev/null)
 SAY := @printf '%s\n'
 
-.PHONY: demo test stress bench asan tsan tidy fuzz inplace machine setup clean help
+.PHONY: demo test stress pythons bench asan tsan tidy fuzz inplace machine packages setup \
+	clean help
 .DEFAULT_GOAL := help
 
 help:
 	$(SAY) 'make demo    set up a local venv, run a simulation, write out/demo.png and .gif' \
 	       'make test    set up a local venv, run every test' \
 	       '' \
-	       'for developers: stress fuzz bench asan tsan tidy inplace clean (CONTRIBUTING.md)'
+	       'for developers: stress pythons fuzz bench asan tsan tidy inplace clean (CONTRIBUTING.md)'
 
 demo: $(INSTALLED)
 	@$(PY) examples/demo.py
@@ -41,6 +43,10 @@ test: $(INSTALLED)
 
 stress: $(INSTALLED)
 	@INGOT_STRESS=1 $(PY) tools/run_tests.py --jobs $(JOBS)
+
+# Every test here, and every Python test on each other interpreter of this machine.
+pythons:
+	@$(PYTHON) tools/run_ci.py --jobs $(JOBS) --full
 
 bench: $(INSTALLED)
 	@$(PY) bench/compute.py
@@ -65,6 +71,8 @@ inplace: $(READY)
 	@cp build/inplace-$(PYTAG)/_core*.so ingot/
 
 setup: $(INSTALLED)
+
+packages: $(READY)
 
 machine:
 	@sh tools/check_machine.sh "$(PYTHON)"

@@ -1,7 +1,9 @@
 """Runs the suites in order and ends with one line for each, and one for each thing that was
 not run with the reason. Called by the Makefile with the venv's Python.
 
-    run_tests.py [--jobs N] [--only checkers|asan|tsan|valgrind|python|tidy]
+    run_tests.py [--jobs N] [--only checkers|asan|tsan|valgrind|python|version|tidy]
+
+`version` is those of the Python tests whose outcome may depend on the version of Python.
 
 Exit status 0 only when every suite that ran passed. INGOT_STRESS=1 asks for the full-size
 suites; otherwise randomised ones run a twentieth with a fixed seed.
@@ -48,6 +50,15 @@ VALGRIND_CANNOT = {
     "test_rt_fork": "threads of the parent are leaks in the child",
     "test_store": "it takes away file descriptors",
 }
+
+# Tests of the engine alone: what they find on one version of Python they find on each. All
+# others face the interpreter (reading of code, guards, objects, processes).
+ENGINE = """
+    algorithms atomic bounds damage examples faults fused graph_model hold hostile_entries
+    image_tools kills lanes linalg math overlap pairs random random_kernels random_vectors reduce
+    remote remote_mutants repack rows same_result seal simulations sparse stampede tally
+    vector_math
+""".split()
 
 
 class Report:
@@ -185,7 +196,17 @@ def run_c_tests(report, env, jobs, name):
     report.add(TITLES[name], ok, time.monotonic() - start, detail)
 
 
-def shard(number, env, scratch):
+def test_files(version):
+    """The files of Python tests, or those of them that may depend on the version of Python."""
+    files = sorted((ROOT / "tests" / "py").glob("test_*.py"))
+    left_out = {f"test_{name}" for name in ENGINE} if version else set()
+    strange = left_out - {path.stem for path in files}
+    if strange:
+        raise SystemExit(f"run_tests.py: ENGINE names what is not there: {strange}")
+    return [path for path in files if path.stem not in left_out]
+
+
+def shard(number, env, scratch, files):
     """A pytest process that takes files from those that are left (conftest.py)."""
     env = dict(env)
     env["INGOT_TEST_CLAIMS"] = str(scratch / "claims")
@@ -193,7 +214,7 @@ def shard(number, env, scratch):
     # From tests/py, so that `import ingot` takes the installed package.
     command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml", "-v"]
     command += ["--no-header", "--color=no", "-o", "console_output_style=classic"]
-    command += ["--rootdir", ROOT, ROOT / "tests" / "py"]
+    command += ["--rootdir", ROOT, *files]
     return subprocess.Popen(
         [str(c) for c in command], cwd=ROOT / "tests" / "py", env=env, text=True,
         errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -221,13 +242,15 @@ def add_up(lines):
     return ", ".join(f"{n} {what}" for what, n in counts.items()) or "no summary"
 
 
-def run_python(report, env, jobs):
-    heading(f"Python tests, {jobs} at a time" + (", full size" if STRESS else ""))
+def run_python(report, env, jobs, version=False):
+    title = "Python tests (version)" if version else "Python tests"
+    heading(f"{title}, {jobs} at a time" + (", full size" if STRESS else ""))
+    files = test_files(version)
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ingot-shards-") as folder:
         scratch = pathlib.Path(folder)
         (scratch / "claims").mkdir()
-        shards = [shard(k, env, scratch) for k in range(jobs)]
+        shards = [shard(k, env, scratch, files) for k in range(jobs)]
         tails = [[] for _ in shards]
         readers = [threading.Thread(target=follow, args=a) for a in zip(shards, tails)]
         for reader in readers:
@@ -240,7 +263,10 @@ def run_python(report, env, jobs):
     detail = add_up([tail[-1] for tail in tails if tail])
     died = [str(s.returncode) for s, tail in zip(shards, tails) if not tail]
     detail += f"; ended early with status {', '.join(died)}" if died else ""
-    report.add("Python tests", ok, time.monotonic() - start, detail)
+    report.add(title, ok, time.monotonic() - start, detail)
+    if version:
+        here = "%d.%d" % sys.version_info[:2]
+        report.not_run.append(f"{len(ENGINE)} files of tests of the engine on {here} (make pythons)")
 
 
 def run_tidy(report, env, jobs):
@@ -287,9 +313,8 @@ def read_notes(path):
     return [f"{what}: {n} test(s)" if n else what for what, n in counts.items()]
 
 
-def note_optional(report, scratch):
-    """Adds what tests recorded, and what one run by its nature leaves out."""
-    report.not_run += read_notes(scratch / "not-run.txt")
+def note_optional(report):
+    """Adds what one run by its nature leaves out."""
     here = "%d.%d" % sys.version_info[:2]
     others = ", ".join(v for v in PYTHONS if v != here)
     report.not_run.append(f"Python {others} (this run is {here}; make test PYTHON=... picks one)")
@@ -303,6 +328,7 @@ SUITES = {
     "tsan": lambda r, e, j: run_c_tests(r, e, j, "tsan"),
     "valgrind": run_valgrind,
     "python": run_python,
+    "version": lambda r, e, j: run_python(r, e, j, version=True),
     "tidy": run_tidy,
 }
 
@@ -322,8 +348,10 @@ def main():
         env = environment(scratch)
         for suite in suites:
             SUITES[suite](report, env, args.jobs)
+        if "python" in suites or "version" in suites:
+            report.not_run += read_notes(scratch / "not-run.txt")
         if not args.only:
-            note_optional(report, scratch)
+            note_optional(report)
     return 0 if report.show() else 1
 
 

@@ -1,6 +1,7 @@
 """Each checker accepts the tree and refuses a bad sample; the Makefile's machine check names
 what is missing."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -20,6 +21,7 @@ import check_size
 import check_symbols
 import list_files
 import revision
+import run_ci
 import run_tests
 import version
 
@@ -362,3 +364,52 @@ def test_counts_and_notes_are_added_up(tmp_path):
     notes = put(tmp_path, "notes", "gdb: 1 test(s)\nsomething else\ngdb: 2 test(s)\nsomething else\n")
     assert run_tests.read_notes(notes) == ["gdb: 3 test(s)", "something else"]
     assert run_tests.read_notes(tmp_path / "none") == []
+
+
+def test_files_that_may_depend_on_the_version():
+    every, some = run_tests.test_files(False), run_tests.test_files(True)
+    assert set(some) < set(every) and len(every) - len(some) == len(run_tests.ENGINE)
+
+
+# ---- continuous integration -----------------------------------------------------------------
+
+
+def interpreter(folder, file, version, **about):
+    """A program that says of itself what an interpreter would."""
+    about = {"version": version, "level": "final", "name": "cpython", "threads": False,
+             "headers": True, "venv": True, **about}
+    path = put(folder, file, f"#!/bin/sh\ncat <<'END'\n{json.dumps(about)}\nEND\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_other_interpreters_are_found(tmp_path, monkeypatch):
+    versions = tmp_path / "pyenv" / "versions"
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setattr(run_ci, "candidates", lambda f=run_ci.candidates: (
+        p for p in f() if tmp_path in p.parents))
+    here = sys.version_info
+    interpreter(tmp_path / "bin", f"python3.{here.minor}", here[:3])
+    interpreter(tmp_path / "bin", "python3.9", (3, 9, 1))
+    interpreter(tmp_path / "bin", "python3.90", (3, 90, 1))
+    interpreter(tmp_path / "bin", "python3.91", (3, 91, 7), headers=False)
+    interpreter(tmp_path / "bin", "python3.93", (3, 93, 0), venv=False)
+    interpreter(tmp_path / "bin", "python3.94", (3, 94, 0), level="beta")
+    interpreter(tmp_path / "bin", "python3.95", (3, 95, 0), name="pypy")
+    put(tmp_path, "bin/python3.96", "#!/bin/sh\necho 'command not found' >&2\nexit 127\n").chmod(0o755)
+    put(tmp_path, "bin/python3.97-config", "#!/bin/sh\n").chmod(0o755)
+    newer = interpreter(versions / "3.90.5" / "bin", "python3.90", (3, 90, 5))
+    built = interpreter(versions / "3.91.2" / "bin", "python3.91", (3, 91, 2))
+    free = interpreter(versions / "3.91t" / "bin", "python3.91t", (3, 91, 2), threads=True)
+    not_run = []
+    found = run_ci.interpreters(not_run)
+    assert found == {"3.90": newer, "3.91": built, "3.91t": free}
+    assert not_run == ["Python 3.93 (no venv module with pip)", "Python 3.94 (not released yet)"]
+
+
+def test_closing_lines():
+    rule = "=" * 78
+    assert run_ci.closing(["a", rule, "b", rule, "checkers passed", "not run: x"]) == [
+        "checkers passed", "not run: x"]
+    assert run_ci.closing(["make: *** broken"]) == ["make: *** broken"] and run_ci.closing([]) == []
