@@ -1,9 +1,10 @@
 """Runs the suites in order and ends with one line for each, and one for each thing that was
 not run with the reason. Called by the Makefile with the venv's Python.
 
-    run_tests.py [--jobs N] [--only checkers|asan|tsan|valgrind|python|version|tidy]
+    run_tests.py [--jobs N] [--only checkers|asan|tsan|valgrind|python|version|lowered|tidy]
 
-`version` is those of the Python tests whose outcome may depend on the version of Python.
+`version` is those of the Python tests whose outcome may depend on the version of Python,
+`lowered` those that run on the interpreter, with the IR before any pass.
 
 Exit status 0 only when every suite that ran passed. INGOT_STRESS=1 asks for the full-size
 suites; otherwise randomised ones run a twentieth with a fixed seed.
@@ -55,7 +56,7 @@ VALGRIND_CANNOT = {
 # others face the interpreter (reading of code, guards, objects, processes).
 ENGINE = """
     algorithms atomic bounds damage examples faults fused graph_model hold hostile_entries
-    image_tools kills lanes linalg math overlap pairs random random_kernels random_vectors reduce
+    image_tools kills lanes linalg lowered math overlap pairs random random_kernels random_vectors reduce
     remote remote_mutants repack rows same_result seal simulations sparse stampede tally
     vector_math
 """.split()
@@ -242,10 +243,10 @@ def add_up(lines):
     return ", ".join(f"{n} {what}" for what, n in counts.items()) or "no summary"
 
 
-def run_python(report, env, jobs, version=False):
-    title = "Python tests (version)" if version else "Python tests"
+def run_python(report, env, jobs, version=False, title="Python tests", select=()):
+    title += " (version)" if version else ""
     heading(f"{title}, {jobs} at a time" + (", full size" if STRESS else ""))
-    files = test_files(version)
+    files = [*test_files(version), *select]
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ingot-shards-") as folder:
         scratch = pathlib.Path(folder)
@@ -267,6 +268,12 @@ def run_python(report, env, jobs, version=False):
     if version:
         here = "%d.%d" % sys.version_info[:2]
         report.not_run.append(f"{len(ENGINE)} files of tests of the engine on {here} (make pythons)")
+
+
+def run_lowered(report, env, jobs):
+    env = {**env, "INGOT_INTERP_PASSES": "0"}
+    select = ["-k", "interp", "-m", "not after_passes"]
+    run_python(report, env, jobs, title="Python tests as lowered", select=select)
 
 
 def run_tidy(report, env, jobs):
@@ -319,7 +326,8 @@ def note_optional(report):
     others = ", ".join(v for v in PYTHONS if v != here)
     report.not_run.append(f"Python {others} (this run is {here}; make test PYTHON=... picks one)")
     if not STRESS:
-        report.not_run.append("TSan, valgrind, full-size randomised suites (make stress)")
+        report.not_run.append("TSan, valgrind, full-size randomised suites, tests on the IR as "
+                              "lowered (make stress)")
 
 
 SUITES = {
@@ -329,6 +337,7 @@ SUITES = {
     "valgrind": run_valgrind,
     "python": run_python,
     "version": lambda r, e, j: run_python(r, e, j, version=True),
+    "lowered": run_lowered,
     "tidy": run_tidy,
 }
 
@@ -341,6 +350,7 @@ def main():
     suites = args.only or ["checkers", "asan", "python"]
     if STRESS and not args.only:
         suites[2:2] = ["tsan", "valgrind"]
+        suites.append("lowered")
     report = Report()
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ingot-test-") as folder:

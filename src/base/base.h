@@ -386,6 +386,7 @@ uint16_t ing_f64_to_f16(double d);
     X(default_ip, S, 4, 1, "dtype of integer literals")                                \
     X(default_fp, S, 11, 1, "dtype of float literals")                                 \
     X(interp, B, 0, 0, "run on the IR interpreter instead of native code")             \
+    X(interp_passes, B, 1, 1, "passes run before the interpreter; off: IR as lowered") \
     X(python, B, 0, 0, "run kernels as the Python functions they are")                 \
     X(cpu_max_num_threads, I, 0, 0, "threads a launch may use; 0 = all cores")         \
     X(num_compile_threads, I, 0, 0, "helper processes; 0 = one per core")              \

@@ -83,7 +83,9 @@ typedef struct ing_code { /* the compiled tasks of one variant */
     uint32_t n_tasks;
     ing_ir_step *steps; /* of a graph kernel, else NULL */
     uint32_t n_steps;
-    ing_ir_mod *mod; /* kept when interpreted, else NULL */
+    ing_ir_mod
+        *mod; /* kept when interpreted, else NULL; as lowered it has no tasks, and
+                        `tasks` is one that stands for the whole kernel */
     uint32_t buffer_bytes, n_words;
     ing_vec(ing_code_apart) apart;
 } ing_code;

@@ -353,13 +353,16 @@ static void slot_finish(ing_engine *g, uint32_t slot, ing_image *image) {
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Which syntax tree each function of the module came from, for run-time errors. */
-static ing_status note_trees(const ing_ir_mod *m, ing_code_task *t, ing_err *e) {
-    t->n_trees = m->funcs.len;
-    t->trees = ing_calloc(t->n_trees ? t->n_trees : 1, sizeof *t->trees);
-    if (!t->trees) return ing_fail(e, ING_MEMORY, "no memory for the task table");
-    for (uint32_t i = 0; i < t->n_trees; i++) t->trees[i] = m->funcs.at[i]->tree;
-    return ING_OK;
+/* Which syntax tree each function that `root` reaches came from, for run-time errors. */
+static ing_status note_trees(const ing_ir_mod *m, uint32_t root, ing_code_task *t,
+                             ing_err *e) {
+    uint32_t *funcs = NULL;
+    ING_TRY(ing_ir_func_reaches(m, root, &funcs, &t->n_trees, e));
+    t->trees = ing_calloc(t->n_trees, sizeof *t->trees);
+    for (uint32_t i = 0; t->trees && i < t->n_trees; i++)
+        t->trees[i] = m->funcs.at[funcs[i]]->tree;
+    ing_free(funcs);
+    return t->trees ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for the task table");
 }
 
 static ing_status image_get(ing_engine *g, const image_job *job, ing_code_task *out,
@@ -367,7 +370,7 @@ static ing_status image_get(ing_engine *g, const image_job *job, ing_code_task *
     ing_ir_mod *task = NULL;
     ING_TRY(ing_ir_extract_task(job->mod, job->task, &task, e));
     uint32_t slot = 0;
-    ing_status s = note_trees(task, out, e);
+    ing_status s = note_trees(task, 0, out, e);
     if (s == ING_OK) s = ing_ir_digest(task, &out->ir, e);
     ing_hash128 key = image_key(g, out->ir, job->gen);
     if (s == ING_OK) s = slot_claim(g, key, &slot, &out->image, e);
@@ -467,6 +470,17 @@ static ing_status code_apart(ing_code *code, const ing_ir_mod *m, ing_err *e) {
     return ING_OK;
 }
 
+/* Random numbers depend on where they are drawn, not on what other tasks there are. */
+static ing_status number_places(ing_code *code, const ing_ir_mod *m, ing_err *e) {
+    uint8_t *draws = ing_calloc((size_t)m->funcs.len + 1, 1);
+    if (!draws) return ing_fail(e, ING_MEMORY, "no memory for the task table");
+    ing_status s = ing_ir_draws(m, draws, e);
+    for (uint32_t i = 0, n = 0; i < code->n_tasks && s == ING_OK; i++)
+        if (draws[m->tasks.at[i].func]) code->tasks[i].info.place = n++;
+    ing_free(draws);
+    return s;
+}
+
 static ing_status code_tasks(ing_code *code, const ing_ir_mod *m, ing_err *e) {
     code->n_tasks = m->tasks.len;
     code->buffer_bytes = m->buffer_bytes;
@@ -479,12 +493,35 @@ static ing_status code_tasks(ing_code *code, const ing_ir_mod *m, ing_err *e) {
     if (!code->steps) return ing_fail(e, ING_MEMORY, "no memory for the steps");
     if (m->steps.len)
         memcpy(code->steps, m->steps.at, m->steps.len * sizeof *code->steps);
+    ING_TRY(number_places(code, m, e));
     return code_apart(code, m, e);
+}
+
+static ing_status interpreted(ing_ir_mod *m, ing_code *out, ing_err *e) {
+    for (uint32_t i = 0; i < out->n_tasks; i++)
+        ING_TRY(note_trees(m, out->tasks[i].info.func, &out->tasks[i], e));
+    out->mod = m;
+    return ING_OK;
+}
+
+/* No pass at all: the interpreter runs the kernel as lowered, as one serial task. */
+static ing_status build_lowered(ing_ir_mod *m, ing_code *out, ing_err *e) {
+    ING_TRY(ing_ir_verify(m, e));
+    if (m->n_stages)
+        return ing_fail(e, ING_RUNTIME,
+                        "a kernel with checkpoints is made of tasks and cannot run as "
+                        "lowered: use interp_passes=True");
+    ING_TRY(code_tasks(out, m, e)); /* with room for one at least */
+    out->n_tasks = 1;
+    out->tasks[0].info = (ing_ir_task){.kind = ING_IR_TASK_SERIAL, .may_run_long = 1};
+    return interpreted(m, out, e);
 }
 
 static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
                         ing_err *e) {
     const int64_t *set = job->settings->at;
+    if (set[ING_SET_interp] && !set[ING_SET_interp_passes])
+        return build_lowered(job->mod, out, e);
     ing_pass_options po = {.fast_math = set[ING_SET_fast_math] != 0,
                            .debug = set[ING_SET_debug] != 0,
                            .overlap = job->overlap};
@@ -494,12 +531,7 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
     note_time(g, &clock, "passes", &report->pass_ns);
     report->tasks = job->mod->tasks.len;
     ING_TRY(code_tasks(out, job->mod, e));
-    if (set[ING_SET_interp]) {
-        for (uint32_t i = 0; i < out->n_tasks; i++)
-            ING_TRY(note_trees(job->mod, &out->tasks[i], e));
-        out->mod = job->mod;
-        return ING_OK;
-    }
+    if (set[ING_SET_interp]) return interpreted(job->mod, out, e);
     ing_gen_options go = gen_options(g, job->settings);
     image_job common = {job->mod, 0, &go, job->label, report};
     uint32_t threads = (uint32_t)set[ING_SET_num_compile_threads];

@@ -71,10 +71,10 @@ typedef struct ing_ctx {
     /* Takes a copy; called only by code with a PRINT, and then never NULL. */
     void (*print)(struct ing_ctx *, const ing_printed *);
     /* The numbers of RANDOM are a function of these (src/ir/random.c). The runtime sets key
-     * (seed and launch) and task; each iteration of a parallel loop sets stream to its index
+     * (seed and launch) and place (of the task among those that draw); each iteration of a parallel loop sets stream to its index
      * and draw to 0; each RANDOM takes one draw. */
     uint64_t key;
-    uint64_t task;
+    uint64_t place;
     uint64_t stream;
     uint64_t draw;
     /* What the chunks of a reduction left (src/pass/reduce.h); only while its task runs. */

@@ -30,9 +30,9 @@ void ing_gen_stream(ing_gen *g, txt index) {
 /* 64 random bits; the one function that every RANDOM of the module calls. */
 void ing_gen_random_function(ing_gen *g) {
     if (!g->uses_random) return;
-    static const char *const fields[] = {"draw", "stream", "task", "key"};
+    static const char *const fields[] = {"draw", "stream", "place", "key"};
     static const size_t at[] = {offsetof(ing_ctx, draw), offsetof(ing_ctx, stream),
-                                offsetof(ing_ctx, task), offsetof(ing_ctx, key)};
+                                offsetof(ing_ctx, place), offsetof(ing_ctx, key)};
     ing_bytes *o = g->out;
     ing_bytes_puts(o, "\ndefine internal i64 @ing_random(ptr %ctx) #0 {\nentry:\n");
     for (int k = 0; k < 4; k++)
@@ -44,7 +44,7 @@ void ing_gen_random_function(ing_gen *g) {
         o, "  %next = add i64 %draw, 1\n"
            "  store i64 %next, ptr %draw.p, align 8" TAG "\n"
            "  %above = lshr i64 %draw, 32\n  %shifted = shl i64 %above, 16\n"
-           "  %top = add i64 %task, %shifted\n  %s.high = lshr i64 %stream, 32\n"
+           "  %top = add i64 %place, %shifted\n  %s.high = lshr i64 %stream, 32\n"
            "  %k.high = lshr i64 %key, 32\n"
            "  %i0 = trunc i64 %draw to i32\n  %i1 = trunc i64 %stream to i32\n"
            "  %i2 = trunc i64 %s.high to i32\n  %i3 = trunc i64 %top to i32\n"

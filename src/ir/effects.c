@@ -1,6 +1,7 @@
-/* What a module may write: which array arguments a launch can change. Used by src/py to
- * bump generations (R25) and to refuse read-only memory. Must never miss a write; it may
- * name an array that is only read. */
+/* What a module may do. Which array arguments a launch can change: used by src/py to bump
+ * generations (R25) and to refuse read-only memory; it must never miss a write, and may name
+ * an array that is only read. What may draw random numbers: used by whoever numbers the
+ * places where they are drawn. */
 #include "ir/ir.h"
 
 /* The value at the root of a ref: ELEM -> its array, MEMBER -> its ref, and so on. */
@@ -31,4 +32,31 @@ void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written) {
     /* Funcs that write through a parameter may have been given any array. */
     for (uint32_t k = 0; through_param && k < m->args.len; k++)
         if (ing_ir_type(m, m->args.at[k].type)->kind == ING_TYPE_ARRAY) written[k] = 1;
+}
+
+static bool block_draws(const ing_ir_func *f, uint32_t block, const uint8_t *draws) {
+    const uint32_t *ids = ing_ir_block_ids(f, block);
+    for (uint32_t k = 0; k < ing_ir_block_len(f, block); k++)
+        if (ing_ir_inst_draws(f, ing_ir_at(f, ids[k]), draws)) return true;
+    return false;
+}
+
+bool ing_ir_inst_draws(const ing_ir_func *f, const ing_ir_inst *i,
+                       const uint8_t *draws) {
+    uint32_t blocks[2], n = ing_ir_inst_blocks(i, blocks);
+    if (i->op == ING_OP_RANDOM || (i->op == ING_OP_CALL && draws[i->a])) return true;
+    while (n)
+        if (block_draws(f, blocks[--n], draws)) return true;
+    return false;
+}
+
+ing_status ing_ir_draws(const ing_ir_mod *m, uint8_t *draws, ing_err *e) {
+    uint32_t *order = NULL;
+    ING_TRY(ing_ir_call_order(m, &order, e));
+    for (uint32_t k = 0; k < m->funcs.len; k++) {
+        const ing_ir_func *f = m->funcs.at[order[k]];
+        draws[order[k]] = block_draws(f, f->body, draws);
+    }
+    ing_free(order);
+    return ING_OK;
 }

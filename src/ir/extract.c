@@ -41,18 +41,18 @@ static void calls_fini(calls *c) {
     ing_vec_fini(&c->callee);
 }
 
-ing_status ing_ir_task_funcs(const ing_ir_mod *m, uint32_t k, uint32_t **funcs,
-                             uint32_t *n, ing_err *e) {
+ing_status ing_ir_func_reaches(const ing_ir_mod *m, uint32_t func, uint32_t **funcs,
+                               uint32_t *n, ing_err *e) {
     calls c = {0}; /* of one function at a time: others may have thousands of tasks */
     uint32_t *order = ing_calloc((size_t)m->funcs.len + 1, sizeof *order);
     uint8_t *seen = ing_calloc((size_t)m->funcs.len + 1, 1);
     uint32_t len = 0;
-    bool ok = order && seen, known = k < m->tasks.len;
+    bool ok = order && seen, known = func < m->funcs.len;
     *funcs = NULL;
     *n = 0;
     if (ok && known) {
-        order[len++] = m->tasks.at[k].func;
-        seen[order[0]] = 1;
+        order[len++] = func;
+        seen[func] = 1;
     }
     for (uint32_t at = 0; at < len && ok; at++) { /* breadth first: a queue is enough */
         const ing_ir_func *f = m->funcs.at[order[at]];
@@ -68,12 +68,18 @@ ing_status ing_ir_task_funcs(const ing_ir_mod *m, uint32_t k, uint32_t **funcs,
     ing_free(seen);
     if (!ok || !known) {
         ing_free(order);
-        return ok ? ing_fail(e, ING_INTERNAL, "no task %u", k)
+        return ok ? ing_fail(e, ING_INTERNAL, "no function %u", func)
                   : ing_fail(e, ING_MEMORY, "no memory for the call graph");
     }
     *funcs = order;
     *n = len;
     return ING_OK;
+}
+
+ing_status ing_ir_task_funcs(const ing_ir_mod *m, uint32_t k, uint32_t **funcs,
+                             uint32_t *n, ing_err *e) {
+    if (k >= m->tasks.len) return ing_fail(e, ING_INTERNAL, "no task %u", k);
+    return ing_ir_func_reaches(m, m->tasks.at[k].func, funcs, n, e);
 }
 
 /* Depth-first with an explicit stack: next[f] is where f's callees go on. */

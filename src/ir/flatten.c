@@ -17,6 +17,9 @@ typedef struct flattener {
     ing_flat *out;
     const uint32_t *ordinal;
     loop_ctx *loop;
+    const uint8_t *draws; /* of a kernel: which functions draw random numbers */
+    uint32_t place;       /* how many stretches drew some before the present one */
+    bool drew;            /* and whether this one does */
     bool ok;
 } flattener;
 
@@ -184,6 +187,52 @@ static void put_while(flattener *s, const ing_ir_inst *i) {
     patch_chain(s, ctx.breaks, here(s));
 }
 
+/* ---- a kernel as lowered ----------------------------------------------------------------- */
+
+/* A stretch of the kernel ends here, where the split would begin another task: random numbers
+ * depend on how many before it draw some (ing_ir_task.place). */
+static void put_place(flattener *s) {
+    s->place += s->drew;
+    s->drew = false;
+    put(s, (ing_step){.op = ING_STEP_PLACE, .a = s->place});
+}
+
+static void put_top(flattener *s, uint32_t block);
+
+static void put_region(flattener *s, const ing_ir_inst *i) {
+    uint32_t inner[2], start;
+    ing_ir_inst_blocks(i, inner);
+    put_place(s);
+    start = here(s);
+    put_top(s, inner[0]);
+    if (i->op == ING_OP_DO_WHILE)
+        put(s, (ing_step){.op = ING_STEP_AGAIN, .a = off(s, i->a), .c = start});
+    put_place(s);
+}
+
+static void put_inst(flattener *s, uint32_t id);
+
+static void put_top_inst(flattener *s, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(s->f, id);
+    bool parallel = i->op == ING_OP_LOOP && (i->flags & ING_IR_PARALLEL);
+    if (i->op >= ING_OP_DO_WHILE && i->op <= ING_OP_SECTION) {
+        put_region(s, i);
+        return;
+    }
+    if (parallel) put_place(s);
+    s->drew |= ing_ir_inst_draws(s->f, i, s->draws);
+    put_inst(s, id);
+    if (parallel) put_place(s);
+}
+
+/* The outermost block of a kernel, or of a region in it (I8). */
+static void put_top(flattener *s, uint32_t block) {
+    for (uint32_t k = 0; k < ing_ir_block_len(s->f, block) && s->ok; k++)
+        put_top_inst(s, ing_ir_block_ids(s->f, block)[k]);
+}
+
+/* ---- all instructions -------------------------------------------------------------------- */
+
 static void put_jump(flattener *s, uint32_t *chain) {
     uint32_t n = put(s, (ing_step){.op = ING_STEP_JUMP, .c = *chain});
     *chain = n + 1;
@@ -226,13 +275,17 @@ static void put_block(flattener *s, uint32_t block) {
 }
 
 bool ing_ir_flatten(ing_flat *out, const ing_ir_mod *m, uint32_t func,
-                    const uint32_t *ordinal) {
+                    const uint32_t *ordinal, const uint8_t *draws) {
     const ing_ir_func *f = m->funcs.at[func];
-    flattener s = {.m = m, .f = f, .out = out, .ordinal = ordinal, .ok = true};
+    flattener s = {
+        .m = m, .f = f, .out = out, .ordinal = ordinal, .draws = draws, .ok = true};
     *out = (ing_flat){.func = f};
     out->ret_size = ing_ir_is_scalar(f->ret) ? 0 : ing_ir_type_size(m, f->ret);
     if (!lay_out(&s)) return false;
-    put_block(&s, f->body);
+    if (f->kind == ING_IR_KERNEL)
+        put_top(&s, f->body);
+    else
+        put_block(&s, f->body);
     put(&s, (ing_step){.op = ING_OP_RETURN});
     return s.ok;
 }

@@ -216,6 +216,18 @@ static void run_detail(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp)
         v->ctx->error->detail[k] = WORD(f->off[f->func->extra.at[i->b + k]]);
 }
 
+static void begin_place(vm *v, uint32_t number) {
+    v->ctx->place = number;
+    v->ctx->stream = v->ctx->draw = 0;
+}
+
+/* The flag of a DO_WHILE, as ing_graph_next reads it. */
+static bool flag_is_set(const ing_step *s, const uint8_t *fp) {
+    const uint64_t *words = *(uint64_t *const *)(const void *)(fp + s->a);
+    const int32_t *flag = (const int32_t *)(uintptr_t)words[0];
+    return __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+}
+
 /* An iteration of a parallel loop begins: random numbers depend on its index alone. */
 static void begin_iteration(vm *v, const ing_step *s, uint8_t *fp) {
     if (!s->from) return;
@@ -315,6 +327,7 @@ static void run_data(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
     case ING_OP_DETAIL: run_detail(v, f, s, fp); break;
     case ING_OP_MAKE: memset(fp + s->d, 0, s->size); break;
     case ING_STEP_COPY: memcpy(fp + s->d, fp + s->a, s->size); break;
+    case ING_STEP_PLACE: begin_place(v, s->a); break;
     case ING_OP_EXTRACT:
         if (s->dtype) {
             WORD(s->d) = load(s->dtype, fp + s->a + s->b);
@@ -393,6 +406,10 @@ static void run(vm *v, cursor c) {
             if (poll(v)) return;
             c.s = c.f->steps.at + s->c;
             break;
+        case ING_STEP_AGAIN:
+            if (poll(v)) return;
+            if (flag_is_set(s, fp)) c.s = c.f->steps.at + s->c;
+            break;
         case ING_OP_CALL:
             c.s = s;
             if (!enter(v, &c)) return;
@@ -415,29 +432,32 @@ static void run(vm *v, cursor c) {
     }
 }
 
-/* Flattens the task and all it reaches; ordinals as in ing_ir_task_funcs. */
-static bool prepare(vm *v, uint32_t k) {
+/* Flattens the function and all it reaches; ordinals as in ing_ir_task_funcs. */
+static bool prepare(vm *v, uint32_t func) {
     uint32_t *funcs = NULL, n = 0;
-    if (ing_ir_task_funcs(v->m, k, &funcs, &n, NULL) != ING_OK) return false;
+    if (ing_ir_func_reaches(v->m, func, &funcs, &n, NULL) != ING_OK) return false;
     uint32_t *ordinal = ing_calloc(v->m->funcs.len, sizeof *ordinal);
+    uint8_t *draws = ing_calloc(v->m->funcs.len, 1);
     v->flats = ing_calloc(n, sizeof *v->flats);
-    bool ok = ordinal && v->flats;
+    bool ok = ordinal && draws && v->flats;
+    if (ok && v->m->funcs.at[func]->kind == ING_IR_KERNEL)
+        ok = ing_ir_draws(v->m, draws, NULL) == ING_OK;
     for (uint32_t j = 0; j < n && ok; j++) ordinal[funcs[j]] = j;
     for (uint32_t j = 0; j < n && ok; j++) {
         v->n_flats = j + 1;
-        ok = ing_ir_flatten(&v->flats[j], v->m, funcs[j], ordinal);
+        ok = ing_ir_flatten(&v->flats[j], v->m, funcs[j], ordinal, draws);
     }
     ing_free(funcs);
     ing_free(ordinal);
+    ing_free(draws);
     return ok;
 }
 
-int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx,
-                      int64_t begin, int64_t end, int64_t chunk) {
-    vm v = {.m = m, .ctx = ctx, .begin = begin, .end = end, .chunk = chunk};
+static int32_t run_func(vm v, uint32_t func) {
+    struct ing_ctx *ctx = v.ctx;
     uint8_t *fp = NULL;
     ctx->stream = ctx->draw = 0;
-    if (prepare(&v, k)) fp = frame_push(&v, v.flats[0].frame);
+    if (prepare(&v, func)) fp = frame_push(&v, v.flats[0].frame);
     if (fp) {
         run(&v, (cursor){.f = &v.flats[0], .s = v.flats[0].steps.at, .fp = fp});
     } else {
@@ -453,4 +473,14 @@ int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx,
     ing_vec_fini(&v.calls);
     free_segments(v.seg);
     return v.stopped;
+}
+
+int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx,
+                      int64_t begin, int64_t end, int64_t chunk) {
+    vm v = {.m = m, .ctx = ctx, .begin = begin, .end = end, .chunk = chunk};
+    return run_func(v, m->tasks.at[k].func);
+}
+
+int32_t ing_ir_interp_lowered(const ing_ir_mod *m, struct ing_ctx *ctx) {
+    return run_func((vm){.m = m, .ctx = ctx}, 0);
 }

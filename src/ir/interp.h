@@ -13,9 +13,11 @@ enum {                           /* steps that are not operations of op.def */
        ING_STEP_JUMP = ING_OP_N, /* to c */
        ING_STEP_IF_NOT,          /* a = u1; to c when false */
        ING_STEP_LOOP,            /* d = index, a, b = bounds; to c when empty */
-       ING_STEP_NEXT, /* d = index, b = end; to c (the body) while below it */
-       ING_STEP_BACK, /* back edge of a WHILE; to c */
-       ING_STEP_COPY, /* d := a, `size` bytes */
+       ING_STEP_NEXT,  /* d = index, b = end; to c (the body) while below it */
+       ING_STEP_BACK,  /* back edge of a WHILE; to c */
+       ING_STEP_COPY,  /* d := a, `size` bytes */
+       ING_STEP_PLACE, /* as lowered: random numbers are drawn at place a from here on */
+       ING_STEP_AGAIN, /* end of a DO_WHILE, a = array of its flag; to c while not 0 */
 };
 
 typedef struct ing_step {
@@ -36,9 +38,10 @@ typedef struct ing_flat { /* one function */
     uint32_t ret_size; /* bytes of an aggregate result, 0 for a scalar or none */
 } ing_flat;
 
-/* False: no memory. `number` gives the ordinal of a callee in the task. */
+/* False: no memory. `ordinal` gives the number of a callee in the task; `draws`, of which
+ * functions draw random numbers, is for a kernel as lowered only. */
 bool ing_ir_flatten(ing_flat *out, const ing_ir_mod *m, uint32_t func,
-                    const uint32_t *ordinal);
+                    const uint32_t *ordinal, const uint8_t *draws);
 void ing_ir_flat_fini(ing_flat *f);
 
 #endif

@@ -196,7 +196,9 @@ typedef struct ing_ir_task {
     uint32_t partials;    /* words that each chunk leaves; 0 = none */
     uint32_t cost; /* rough instructions per iteration (range) or in all (serial) */
     ing_ir_bound begin, end;
-    uint32_t loc; /* of its loop or first statement, for people; in no digest */
+    uint32_t loc;   /* of its loop or first statement, for people; in no digest */
+    uint32_t place; /* its number among the tasks that draw random numbers; in no text
+                       and no digest: the conductor counts them */
     uint32_t n_tallies;
     ing_ir_tally tallies[ING_IR_MAX_TALLIES];
 } ing_ir_task;
@@ -365,6 +367,9 @@ void ing_ir_copy_block(ing_ir_copy *c, uint32_t block); /* into the open block *
  * (ing_free). */
 ing_status ing_ir_task_funcs(const ing_ir_mod *m, uint32_t k, uint32_t **funcs,
                              uint32_t *n, ing_err *e);
+/* The same from any function on: before the split, from the kernel. */
+ing_status ing_ir_func_reaches(const ing_ir_mod *m, uint32_t func, uint32_t **funcs,
+                               uint32_t *n, ing_err *e);
 /* All functions, callees before callers; ING_INTERNAL on a cycle. Malloc'ed. */
 ing_status ing_ir_call_order(const ing_ir_mod *m, uint32_t **funcs, ing_err *e);
 
@@ -399,6 +404,11 @@ ing_status ing_ir_digest(const ing_ir_mod *m, ing_hash128 *out, ing_err *e);
 
 /* written[k] = 1 for every argument k that the module may write; one byte per argument. */
 void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written);
+/* draws[k] = 1 for every function k that may draw random numbers, itself or in a call. */
+ing_status ing_ir_draws(const ing_ir_mod *m, uint8_t *draws, ing_err *e);
+/* The same of one instruction, with its blocks. */
+bool ing_ir_inst_draws(const ing_ir_func *f, const ing_ir_inst *i,
+                       const uint8_t *draws);
 
 /* ---- random numbers: the one definition of RANDOM (random.c) ------------------------------ */
 
@@ -414,5 +424,9 @@ uint64_t ing_ir_random(struct ing_ctx *ctx, ing_dtype t);
 /* Runs task `k` on the calling thread over [begin, end) as native code would (R24). */
 int32_t ing_ir_interp(const ing_ir_mod *m, uint32_t k, struct ing_ctx *ctx,
                       int64_t begin, int64_t end, int64_t chunk);
+/* Runs the kernel of a module as lowered, which no pass has seen: its parallel loops one after
+ * the other, each in the order of its index, the regions of I8 in place. There must be no
+ * CHECKPOINT. Needs no launch buffer. */
+int32_t ing_ir_interp_lowered(const ing_ir_mod *m, struct ing_ctx *ctx);
 
 #endif

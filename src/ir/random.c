@@ -1,6 +1,6 @@
 /* Random numbers: the definition that the interpreter runs and that native code repeats
  * (src/gen/llvm_service.c). Philox4x32-10 of Salmon and others (2011): a keyed function of
- * a counter, so a number depends on where it is drawn (launch, task, iteration, draw) and
+ * a counter, so a number depends on where it is drawn (launch, place, iteration, draw) and
  * never on threads, chunks or the instruction set. No state but the context's own. */
 #include "gen/abi.h"
 #include "ir/ir.h"
@@ -21,10 +21,10 @@ void ing_ir_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
     memcpy(out, c, sizeof c);
 }
 
-/* The counter is the draw, the stream and the task. The upper half of the draw shares a
- * word with the task: more than 2^32 draws in one iteration still differ. */
+/* The counter is the draw, the stream and the place. The upper half of the draw shares a
+ * word with the place: more than 2^32 draws in one iteration still differ. */
 static uint64_t draw_bits(struct ing_ctx *ctx) {
-    uint64_t draw = ctx->draw++, top = ctx->task + ((draw >> 32) << 16);
+    uint64_t draw = ctx->draw++, top = ctx->place + ((draw >> 32) << 16);
     uint32_t counter[4] = {(uint32_t)draw, (uint32_t)ctx->stream,
                            (uint32_t)(ctx->stream >> 32), (uint32_t)top};
     uint32_t key[2] = {(uint32_t)ctx->key, (uint32_t)(ctx->key >> 32)}, out[4];

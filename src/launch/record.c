@@ -10,7 +10,7 @@
  *       ndim, grad, element rank; u32 element shape [2]; 12 bytes of layout
  *   u32 trees, u32 path each
  *   u32 tasks, each u8 kind, long, chunk shift; u32 partials, cost; bounds begin and end
- *       (u8 at, u64 value, u32 offset), u32 node, u64 lo, u64 hi of the IR digest, u32
+ *       (u8 at, u64 value, u32 offset), u32 node, place, u64 lo, u64 hi of the IR digest, u32
  *       functions, u32 tree each; u32 tallies, each u32 word, width, u8 ndim, dtype, kind
  *   u32 pairs of arrays that lie apart, each twice u32 word, ndim, element size
  *   u32 stages, each u64 label, u32 path; u32 steps, each u8 kind, u32 at, u32 word
@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-enum { VERSION = 7, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 8, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 void ing_record_init(ing_record *r) {
     memset(r, 0, sizeof *r);
@@ -94,6 +94,7 @@ static void put_task(ing_bytes *out, const ing_record_task *t) {
     put_bound(out, &t->info.begin);
     put_bound(out, &t->info.end);
     ing_bytes_u32(out, t->info.loc);
+    ing_bytes_u32(out, t->info.place);
     ing_bytes_u64(out, t->ir.lo);
     ing_bytes_u64(out, t->ir.hi);
     ing_bytes_u32(out, t->n_trees);
@@ -318,6 +319,7 @@ static ing_status get_task(ing_reader *r, ing_record *out) {
               t.info.chunk_shift <= ING_IR_MAX_CHUNK_SHIFT &&
               t.info.partials <= ING_IR_MAX_PARTIALS;
     t.info.loc = ing_reader_u32(r);
+    t.info.place = ing_reader_u32(r);
     t.ir.lo = ing_reader_u64(r);
     t.ir.hi = ing_reader_u64(r);
     t.n_trees = ing_reader_count(r, 4);

@@ -6,6 +6,7 @@
 static int32_t run_interp(void *self, ing_ctx *ctx, int64_t begin, int64_t end,
                           int64_t chunk) {
     const ing_launch_interp *t = self;
+    if (!t->mod->tasks.len) return ing_ir_interp_lowered(t->mod, ctx);
     return ing_ir_interp(t->mod, t->task, ctx, begin, end, chunk);
 }
 
@@ -27,6 +28,7 @@ static void task_init(ing_rt_task *to, const ing_code_task *from, uint32_t n_wor
     to->chunk_shift = i->chunk_shift;
     to->partials = i->partials;
     to->cost = i->cost;
+    to->place = i->place;
     to->begin_at = bound_at[i->begin.at];
     to->end_at = bound_at[i->end.at];
     to->begin = bound_of(&i->begin);

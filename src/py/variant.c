@@ -190,6 +190,8 @@ static ing_status lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **g
     /* What the passes and the launch read after it. */
     int64_t unused;
     ING_TRY(face->ops->config(face->self, ING_SET_fast_math, &unused, e));
+    if (k->st->settings.at[ING_SET_interp])
+        ING_TRY(face->ops->config(face->self, ING_SET_interp_passes, &unused, e));
     return face->ops->config(face->self, ING_SET_debug, &unused, e);
 }
 

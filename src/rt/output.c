@@ -104,13 +104,14 @@ void ing_rt_print(ing_ctx *ctx, const ing_printed *p) {
     seat *s = ctx->owner;
     if (!s->run->launch->sink) return;
     output *o = output_of(s->run);
+    uint64_t task = (uint64_t)(s->task - s->run->launch->tasks);
     bool lost = !o;
     if (o) {
         size_t n = sizeof(ing_rt_printed) + 8 * (size_t)p->n;
         pthread_mutex_lock(&o->lock);
-        bool wanted = p->code >= ING_ABI_USER || fault_is_new(o, ctx->task, p);
+        bool wanted = p->code >= ING_ABI_USER || fault_is_new(o, task, p);
         if (wanted && make_room(s, o, n, &lost)) {
-            ing_rt_printed head = {.task = ctx->task};
+            ing_rt_printed head = {.task = task};
             memcpy(&head.p, p, sizeof *p);
             memcpy(o->at + o->len, &head, sizeof head);
             memcpy(o->at + o->len + sizeof head, p->words, 8 * (size_t)p->n);

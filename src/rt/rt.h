@@ -53,6 +53,7 @@ typedef struct ing_rt_task {
     uint8_t chunk_shift;      /* with partials: iterations per chunk, as a shift */
     uint32_t partials;        /* words that each chunk leaves, 0 = none */
     uint32_t cost;            /* per iteration, from ing_ir_task */
+    uint32_t place;           /* of its random numbers, from ing_ir_task */
     uint8_t begin_at, end_at; /* ing_rt_bound_at */
     int64_t begin, end;       /* constant, byte offset in the buffer, or word number */
     const struct ing_ir_tally *tallies; /* arrays that threads may have copies of */

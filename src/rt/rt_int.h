@@ -153,9 +153,10 @@ typedef struct seat {
     ing_ctx ctx;
     ing_error_slot error;
     run *run;
-    int64_t fuel;     /* the last refill */
-    uint64_t poll_ns; /* clock at the last poll, 0 = none yet */
-    uint32_t number;  /* the launcher is 0, a worker has its own */
+    const ing_rt_task *task; /* that it calls, for its prints */
+    int64_t fuel;            /* the last refill */
+    uint64_t poll_ns;        /* clock at the last poll, 0 = none yet */
+    uint32_t number;         /* the launcher is 0, a worker has its own */
     bool launcher;
 } seat;
 

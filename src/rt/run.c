@@ -121,7 +121,8 @@ static void report(seat *s, const ing_rt_task *t) {
 
 static bool call_task(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
                       int64_t chunk) {
-    s->ctx.task = (uint64_t)(t - s->run->launch->tasks);
+    s->task = t;
+    s->ctx.place = t->place;
     int32_t rc = t->fn ? t->fn(&s->ctx, begin, end, chunk)
                        : t->interp(t->interp_self, &s->ctx, begin, end, chunk);
     if (__builtin_expect(rc == 0 && s->error.code == ING_ABI_OK, 1)) return true;

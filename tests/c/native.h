@@ -89,7 +89,7 @@ static void side_init(side *s, const ing_ir_mod *m, const setup *t) {
                        .owner = s,
                        .print = print_side,
                        .key = 0x123456789abcdefu,
-                       .task = 3,
+                       .place = 3,
                        .tallies = t->tallies};
 }
 

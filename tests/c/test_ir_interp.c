@@ -737,7 +737,7 @@ typedef struct outcome {
     uint64_t ret;
 } outcome;
 
-static void execute(const ing_ir_mod *m, outcome *o) {
+static void execute(const ing_ir_mod *m, outcome *o, bool lowered) {
     launch l;
     launch_init(&l);
     memset(o, 0, sizeof *o);
@@ -750,7 +750,7 @@ static void execute(const ing_ir_mod *m, outcome *o) {
     l.args[1] = l.args[3] = ELEMS;
     l.args[4] = I(-3) & UINT32_MAX;
     l.args[5] = f64_bits(2.5);
-    o->status = run_tasks(m, &l);
+    o->status = lowered ? ing_ir_interp_lowered(m, &l.ctx) : run_tasks(m, &l);
     o->ret = l.rets[0];
 }
 
@@ -812,7 +812,7 @@ static bool check_variant(const char *text, int v, const outcome *want,
         if (!task) ok = step(m, variants[v][k]);
     }
     if (ok) {
-        execute(m, &got);
+        execute(m, &got, false);
         ok = same(&got, want);
         CHECK(ok);
         if (m->tasks.len > *tasks) *tasks = m->tasks.len;
@@ -836,9 +836,12 @@ static bool check_program(uint32_t *tasks) {
         ok = strcmp(text, two) == 0;
         CHECK(ok);
         ing_free(two);
-        outcome want;
+        outcome want, serial;
+        execute(again, &want, true);
         as_task(again);
-        execute(again, &want);
+        execute(again, &serial, false);
+        ok = same(&serial, &want);
+        CHECK(ok);
         for (int v = 0; v < N_VARIANTS && ok; v++)
             ok = check_variant(text, v, &want, tasks);
     }

@@ -130,6 +130,8 @@ def run_program(path, *args, code=0, timeout=240, agree=True, **env):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "not_run(reason): needs something that is missing")
+    config.addinivalue_line("markers", "after_passes: about tasks, sums, overlaps or checkpoints; not for "
+                            "the run of `make stress` on the IR as lowered")
     try:
         import hypothesis
     except ImportError:

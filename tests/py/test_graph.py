@@ -232,6 +232,7 @@ def test_members_of_data_oriented_objects():
     assert (sim.x.to_numpy() == 5).all()
 
 
+@pytest.mark.after_passes
 def test_methods_yield_and_resume():
     sim = Sim()
     status = sim.step(2)
@@ -265,6 +266,7 @@ def staged(x: A1, f: FLAG, c: FLAG):
         x[i] += 100000
 
 
+@pytest.mark.after_passes
 def test_yield_ends_the_launch_and_resume_goes_on_inside_the_loop():
     x, f, c = qd.ndarray(qd.i32, (2,)), flag(1), flag(2)
     status = staged(x, f, c)
@@ -276,6 +278,7 @@ def test_yield_ends_the_launch_and_resume_goes_on_inside_the_loop():
     assert x[0] == 111 + 100 + 1000 + 10 + 100 + 1000 + 100000
 
 
+@pytest.mark.after_passes
 def test_unknown_labels_and_kernels_without_checkpoints():
     x = qd.ndarray(qd.i32, (2,))
     with pytest.raises(RuntimeError, match="does not match any .*staged(.|\n)*it has 5"):
@@ -312,6 +315,7 @@ def make_labelled(label):
     return k
 
 
+@pytest.mark.after_passes
 def test_labels_are_the_users_own_objects():
     class Other(IntEnum):
         HERE = 10
@@ -594,6 +598,7 @@ def test_flags():
         refused(k, *args, words="does not resolve to an ndarray kernel parameter")
 
 
+@pytest.mark.after_passes
 def test_checkpoints_that_are_refused():
     with pytest.raises(qd.IngotSyntaxError, match="requires graph=True"):
         qd.kernel(checkpoints=True)
@@ -657,6 +662,7 @@ def made_again(x: A1, k: qd.i32, f: FLAG):
             x[i] += n
 
 
+@pytest.mark.after_passes
 def test_values_of_arguments_may_cross_a_checkpoint():
     x = qd.ndarray(qd.i32, (4,))
     made_again(x, 2, flag())
@@ -792,6 +798,7 @@ print("#", qd._core.counters()["lowerings"])
 """
 
 
+@pytest.mark.after_passes
 def test_tables_are_restored_whole(tmp_path, cache_dir):
     from conftest import run_program
 
@@ -816,6 +823,7 @@ def test_tables_are_restored_whole(tmp_path, cache_dir):
 # ---- pictures ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.after_passes
 def test_visualize_as_text(tmp_path):
     @qd.kernel(graph=True)
     def shown(x: A1, c: FLAG):
@@ -845,6 +853,7 @@ def staged_text():
     return qd.graph.visualize(sim.step)
 
 
+@pytest.mark.after_passes
 @needs("graphviz")
 @pytest.mark.parametrize("ending, magic", [("svg", b"<?xml"), ("png", b"\x89PNG")])
 def test_visualize_as_picture(tmp_path, ending, magic):

@@ -101,6 +101,7 @@ def test_stored_and_loaded():
     assert np.array_equal(y, 1 + a @ x)
 
 
+@pytest.mark.after_passes
 @pytest.mark.parametrize("at", [(0, 0), (10, 30), (0, 39)], ids=str)
 def test_arrays_that_share_memory(at):
     """The vector lies in the result, or overlaps it: each sum sees those before it."""

@@ -83,6 +83,7 @@ def model(kernel, x, s, t):
 KERNELS = (running, resets, two_kinds, one_kind, by_func)
 
 
+@pytest.mark.after_passes
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 @pytest.mark.parametrize("shared", ["same", "slices", "apart"])
 def test_as_in_python(kernel, shared, one_thread):
@@ -99,6 +100,7 @@ def test_as_in_python(kernel, shared, one_thread):
         assert got == (shared != "apart")
 
 
+@pytest.mark.after_passes
 def test_own_arrays(one_thread):
     x, s = qd.ndarray(qd.i32, 100), qd.ndarray(qd.i32, 1)
     x.fill(1)
@@ -106,6 +108,7 @@ def test_own_arrays(one_thread):
     np.testing.assert_array_equal(x.to_numpy(), np.arange(1, 101))
 
 
+@pytest.mark.after_passes
 def test_the_array_itself(one_thread):
     """The target is an element of the array that is summed up."""
     x = np.arange(50, dtype="i4")
@@ -138,6 +141,7 @@ def test_only_assumed_pairs_count(one_thread):
     assert s[0] == (memory[:7] * memory[1:]).sum()
 
 
+@pytest.mark.after_passes
 def test_mixed_launches(one_thread):
     """Both kinds of code serve one kernel, in any order, also after what was in memory is gone."""
     for overlap in (False, True, True, False, "again", True, False):
@@ -174,6 +178,7 @@ def two_updates(y: Array(qd.i64, 1), z: Array(qd.i64, 1)):
         z[i] += 2
 
 
+@pytest.mark.after_passes
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("shift", [0, 1, 5])
 def test_updates_of_overlapping_slices(target, threads, shift):
@@ -191,6 +196,7 @@ def test_updates_of_overlapping_slices(target, threads, shift):
     assert (y == 1).all() and (z == 2).all()
 
 
+@pytest.mark.after_passes
 def test_sums_at_every_number_of_threads(target):
     """Integer sums through two names of one place do not depend on the order."""
     n = 300_000 if target == "native" else 9000

@@ -101,6 +101,7 @@ def size(target, n):
     return n if target == "native" else min(n, 9000)
 
 
+@pytest.mark.after_passes
 @pytest.mark.parametrize("n", [0, 1, 2, 255, 256, 257, 4095, 4096, 4097, 100_003])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
 def test_total(n, dtype, target):
@@ -170,6 +171,7 @@ def test_nothing_added_changes_nothing():
     assert s.to_numpy()[0] == 5000.0
 
 
+@pytest.mark.after_passes
 def test_vector(target):
     x = np.random.default_rng(7).random(size(target, 50_000), dtype=np.float32)
     m = qd.ndarray(qd.types.vector(3, qd.f32), 1)
@@ -201,6 +203,7 @@ def test_same_at_every_number_of_threads():
     assert len(seen) == 1 and len(seen_long) == 1
 
 
+@pytest.mark.after_passes
 def test_native_equals_interpreter():
     """Without fast math the order of additions is the same, so every bit is."""
     x = (np.random.default_rng(9).random(10_007) - 0.5).astype("f4")

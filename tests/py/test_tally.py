@@ -196,6 +196,7 @@ def sees(x: Array(qd.i32, 1), bins: Array(qd.i32, 1), also: Array(qd.i32, 1), ou
         out[i] = also[x[i]]
 
 
+@pytest.mark.after_passes
 def test_overlap(target):
     """Through another array an iteration sees its own update; when both are one, that is kept."""
     qd.init(cpu_max_num_threads=1)
