@@ -5,6 +5,7 @@
  *   lower.c   the kernel: setting up, arguments, results       stmt.c    statements
  *   frame.c   function bodies: scopes, names, configuration    loop.c    `for`
  *   func.c    calls of funcs: specialising and sharing (R7)    assign.c  targets
+ *   result.c  what they give back (func.h)
  *   expr.c    expressions that are no operators and no calls   call.c    calls
  *   arith.c   operators on run-time values, type rules         intrin.c  intrinsics
  *   fold.c    operators on static values                       value.c   conversions

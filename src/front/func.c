@@ -10,27 +10,9 @@
  * An argument is a value; its run-time leaves become IR parameters in order, everything
  * else is part of the signature. Things behind the gate go through the gate's frame, so
  * that what the func reads of them is recorded relative to the parameter. */
-#include "front/front_int.h"
+#include "front/func.h"
 
 #include <string.h>
-
-struct func_info { /* of one func object: what its annotations say */
-    const ing_front_tree *t;
-    param_list list;
-    ing_gate_param *params;
-    bool early;    /* returns from within a branch or loop, as far as its text tells */
-    bool can_open; /* worth it and possible */
-    bool *gradients; /* per parameter: its gradient may be asked for */
-};
-
-struct spec {
-    uint32_t func; /* IR function */
-    uint32_t subtrace;
-    bool done;
-    bool has_ret; /* a return statement was met; `ret` is valid */
-    value ret; /* its shape: V_RT leaves give the types, V_REF ones are large tensors */
-    uint32_t n_args; /* IR parameters of the arguments; those of large results follow */
-};
 
 typedef struct call {
     frame *fr;
@@ -417,71 +399,6 @@ static ing_status pass_arg(call *c, uint32_t i) {
     return ING_OK;
 }
 
-/* ---- leaves: between values and IR parameters or results ---------------------------------------------- */
-
-typedef struct leaves {
-    ing_vec(uint32_t) insts;
-    ing_vec(ing_type) types;
-} leaves;
-
-static void leaves_fini(leaves *l) {
-    ing_vec_fini(&l->insts);
-    ing_vec_fini(&l->types);
-}
-
-static bool leaves_add(frame *fr, leaves *l, const value *v, bool places) {
-    if (v_holds(v)) {
-        for (uint32_t i = 0; i < v_children(v); i++)
-            if (!leaves_add(fr, l, &v->items[i], places)) return false;
-        return true;
-    }
-    bool is_place = places && v->kind == V_REF;
-    if (v->kind != V_RT && v->kind != V_ARRAY && !is_place) return true;
-    ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
-    return ing_vec_push(&l->insts, v->inst) && ing_vec_push(&l->types, t);
-}
-
-/* The same value for another frame, with its leaves taken from `next` on: parameters of the
- * open function, or members of a result. Without a source they stay: an opened func. */
-typedef struct source {
-    ing_op op; /* PARAM, EXTRACT, or NONE: `inst` is the one leaf */
-    uint32_t inst, next;
-    const uint32_t *places; /* of a result: the caller's memory for large tensors */
-} source;
-
-static ing_status rebuild(frame *fr, value *v, source *src) {
-    if (v_holds(v)) {
-        value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
-        if (!items) return no_memory(fr);
-        for (uint32_t i = 0; i < v_children(v); i++) {
-            items[i] = v->items[i];
-            ING_TRY(rebuild(fr, &items[i], src));
-        }
-        v->items = items;
-        v->gref = 0;
-        return ING_OK;
-    }
-    if (v->kind != V_RT && v->kind != V_REF && v->kind != V_ARRAY) {
-        v->gref = 0;
-        return ING_OK;
-    }
-    v->gref = 0;
-    if (!src) return ING_OK;
-    if (v->kind == V_REF && src->places) {
-        v->inst = *src->places++;
-        return ING_OK;
-    }
-    ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
-    uint32_t k = src->next++;
-    if (src->op == ING_OP_PARAM)
-        v->inst = ing_ir_emit(&fr->b, ING_OP_PARAM, t, k, 0, 0);
-    else if (src->op == ING_OP_EXTRACT)
-        v->inst = ing_ir_emit(&fr->b, ING_OP_EXTRACT, t, src->inst, k, 0);
-    else
-        v->inst = src->inst;
-    return ING_OK;
-}
-
 /* ---- lowering a specialisation -------------------------------------------------------------------------- */
 
 static ing_status bind_default(frame *fr, const call *c, uint32_t i, value *v) {
@@ -543,7 +460,7 @@ static ing_status bind_param(frame *fr, const call *c, uint32_t i, source *src) 
         v = (value){.kind = V_THING, .gref = ref};
         return ing_front_scope_add(fr, atom, &v);
     } else
-        ING_TRY(rebuild(fr, &v, src));
+        ING_TRY(ing_front_rebuild(fr, &v, src));
     if (v.kind == V_STRUCT) return bind_struct(fr, c, i, atom, &v);
     bool template = c->info->params[i].passing == ING_PASS_TEMPLATE;
     bool is_value =
@@ -615,202 +532,6 @@ static ing_status spec_lower(call *c, spec *sp, const leaves *l) {
     return ING_OK;
 }
 
-/* ---- results -------------------------------------------------------------------------------------------- */
-
-static ing_status plain_result(frame *fr, ing_node n, value *v);
-
-static ing_status struct_result(frame *fr, ing_node at, uint32_t i, const value *v,
-                                value *out) {
-    const ing_gate *g = fr->lo->gate;
-    ING_TRY(ing_front_struct_result(fr, at, v, fr->returns.layouts[i], out));
-    if (g->ops->annotation)
-        GATE(fr, at, annotation, ING_GATE_RESULT + i, &out->gref, fr->lo->e);
-    return plain_result(fr, at, out);
-}
-
-static ing_status annotated_result(frame *fr, ing_node n, const value *v, value *out) {
-    const ing_gate_returns *r = &fr->returns;
-    value one = *v, *items = &one;
-    uint32_t count = 1;
-    bool ok = true,
-         whole = r->n == 1 && !r->tuple && (r->tensors[0].rank || r->layouts[0]);
-    if (!ing_front_is_scalar(v) && !whole)
-        ING_TRY(ing_front_items(fr, n, v, &items, &count, &ok));
-    if (!ok) items = &one, count = 1;
-    if (count != r->n)
-        return ing_front_fail_at(fr, n, ING_TYPE,
-                                 "return as many values as the annotation names",
-                                 "%s is annotated to return %u values, this returns %u",
-                                 fr->name, r->n, count);
-    value *made = ING_NEW_ARRAY(&fr->lo->arena, count, value);
-    if (!made) return no_memory(fr);
-    for (uint32_t i = 0; i < count; i++) {
-        ing_node at = ing_front_result_node(fr, n, i, count);
-        uint32_t inst = 0;
-        if (r->layouts[i]) {
-            ING_TRY(struct_result(fr, at, i, &items[i], &made[i]));
-            continue;
-        }
-        if (r->tensors[i].rank) {
-            ING_TRY(ing_front_tensor_convert(fr, at, &items[i], &r->tensors[i],
-                                             r->dtypes[i], &made[i]));
-            ING_TRY(ing_front_tensor_result(fr, at, &made[i]));
-            continue;
-        }
-        ING_TRY(ing_front_convert(fr, at, &items[i], r->dtypes[i], &inst));
-        made[i] = ing_front_rt(inst, r->dtypes[i]);
-    }
-    *out = count == 1 && !r->tuple ? made[0] : ing_front_seq(V_TUPLE, made, count);
-    return ING_OK;
-}
-
-static ing_status plain_result(frame *fr, ing_node n, value *v) {
-    ING_TRY(ing_front_force(fr, n, v));
-    if (v->kind == V_SHAPE) {
-        value *items;
-        uint32_t m = 0;
-        bool ok = false;
-        ING_TRY(ing_front_items(fr, n, v, &items, &m, &ok));
-        *v = ing_front_seq(V_TUPLE, items, m);
-    }
-    if (ing_front_is_tensor(fr, v)) {
-        ING_TRY(ing_front_tensor_load(fr, n, v, v));
-        return ing_front_tensor_result(fr, n, v);
-    }
-    if (v->kind == V_SEEN && v->seen == ING_GATE_STRUCT) {
-        bool ok = false;
-        ING_TRY(ing_front_struct_from(fr, n, v, v, &ok));
-    }
-    if (v->kind == V_STRUCT) ING_TRY(ing_front_struct_load(fr, n, v, v));
-    if (v_holds(v)) {
-        value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
-        if (!items) return no_memory(fr);
-        for (uint32_t i = 0; i < v_children(v); i++) {
-            items[i] = v->items[i];
-            if (v->kind == V_DICT && i % 2 == 0 && ing_front_is_static(&items[i]))
-                continue; /* a key */
-            ING_TRY(plain_result(fr, n, &items[i]));
-        }
-        v->items = items;
-        return ING_OK;
-    }
-    /* With one way out a compile-time number stays one. */
-    bool literal = v->kind == V_BOOL || v->kind == V_INT || v->kind == V_FLOAT;
-    if (literal && fr->one_return) return ING_OK;
-    if (ing_front_is_scalar(v)) return ing_front_load(fr, n, v, v);
-    if (v->kind == V_NONE || v->kind == V_STR || v->kind == V_DTYPE ||
-        v->kind == V_INTRINSIC)
-        return ING_OK;
-    return ing_front_fail_at(fr, n, ING_TYPE, "return numbers or tuples of them",
-                             "%s cannot be returned from a func",
-                             ing_front_describe(fr, v));
-}
-
-/* Of the same members; when the types are not found at one place, methods are lost. */
-static ing_status match_struct(frame *fr, ing_node n, value *first, const value *v) {
-    for (uint32_t k = 0; k < v->n; k++)
-        if (strcmp(v->info->names[k], first->info->names[k]) != 0)
-            return ing_front_fail_at(
-                fr, n, ING_TYPE, "return the same kind of struct everywhere",
-                "this return does not match an earlier one: member '%s' and '%s'",
-                v->info->names[k], first->info->names[k]);
-    if (first->gref != v->gref &&
-        (!v->gref || !first->gref ||
-         ing_front_place(fr, v->gref) != ing_front_place(fr, first->gref)))
-        first->gref = 0;
-    return ING_OK;
-}
-
-/* A later return takes the types of the first one. */
-static ing_status match_result(frame *fr, ing_node n, value *first, value *v) {
-    bool seq = v_holds(first);
-    if (first->kind != v->kind || (seq && first->n != v->n))
-        return ing_front_fail_at(
-            fr, n, ING_TYPE, "return the same kind of value everywhere",
-            "this return does not match an earlier one: %s and %s",
-            ing_front_describe(fr, v), ing_front_describe(fr, first));
-    if (v->kind == V_STRUCT) ING_TRY(match_struct(fr, n, first, v));
-    for (uint32_t i = 0; seq && i < v_children(v); i++)
-        ING_TRY(match_result(fr, n, &first->items[i], &v->items[i]));
-    bool typed = v->kind == V_RT || v->kind == V_REF;
-    if (!typed || v->type == first->type) return ING_OK;
-    if (v->type >= ING_DTYPE_N || first->type >= ING_DTYPE_N)
-        return ing_front_fail_at(fr, n, ING_TYPE, "annotate the return type",
-                                 "this return is %s, an earlier one %s",
-                                 ing_front_describe(fr, v),
-                                 ing_front_describe(fr, first));
-    if (ing_front_promote(v_type(first), v_type(v)) != v_type(first))
-        return ing_front_fail_at(
-            fr, n, ING_TYPE, "annotate the return type: def f() -> qd.f32",
-            "this return is %s, an earlier one %s", ing_dtype_name(v_type(v)),
-            ing_dtype_name(v_type(first)));
-    *v = ing_front_rt(ing_front_emit_cast(fr, v->inst, v_type(v), v_type(first)),
-                      first->type);
-    return ING_OK;
-}
-
-/* The parameter for the `k`-th large tensor of a result; the first return adds it. */
-static ing_status result_place(frame *fr, ing_type ref, uint32_t k, uint32_t *inst) {
-    ing_ir_func *f = fr->b.func;
-    uint32_t at = fr->sp->n_args + k;
-    if (at == f->n_params) {
-        ing_type *all = ING_NEW_ARRAY(&fr->lo->mod->arena, at + 1, ing_type);
-        if (!all) return no_memory(fr);
-        if (at) memcpy(all, f->params, at * sizeof *all);
-        all[at] = ref;
-        f->params = all;
-        f->n_params = at + 1;
-    }
-    *inst = ing_ir_emit(&fr->b, ING_OP_PARAM, ref, at, 0, 0);
-    return ING_OK;
-}
-
-static ing_status store_large(frame *fr, ing_node n, const value *v, uint32_t *k) {
-    for (uint32_t i = 0; v_holds(v) && i < v_children(v); i++)
-        ING_TRY(store_large(fr, n, &v->items[i], k));
-    if (v->kind != V_REF) return ING_OK;
-    value place = {.kind = V_REF, .type = v->type};
-    ing_type ref = ing_ir_type_ref(fr->lo->mod, v->type);
-    ING_TRY(result_place(fr, ref, (*k)++, &place.inst));
-    return ing_front_tensor_store(fr, n, &place, v);
-}
-
-static ing_status emit_return(frame *fr, ing_node n, const value *v) {
-    leaves l = {0};
-    uint32_t large = 0;
-    ING_TRY(store_large(fr, n, v, &large));
-    fr->b.loc = n;
-    ing_status s = leaves_add(fr, &l, v, false) ? ING_OK : no_memory(fr);
-    if (s == ING_OK) {
-        ing_type t = l.types.len == 0   ? ING_VOID
-                     : l.types.len == 1 ? l.types.at[0]
-                                        : ing_ir_type_struct(fr->lo->mod, l.types.at,
-                                                             NULL, l.types.len);
-        uint32_t inst = l.types.len == 0 ? 0 : l.insts.at[0];
-        if (l.types.len > 1) inst = ing_ir_make(&fr->b, t, l.insts.at, l.insts.len);
-        fr->b.func->ret = t;
-        ing_ir_emit(&fr->b, ING_OP_RETURN, 0, inst, 0, 0);
-    }
-    leaves_fini(&l);
-    return s;
-}
-
-ing_status ing_front_func_return(frame *fr, ing_node n, const value *given) {
-    value v = *given;
-    spec *sp = fr->sp;
-    if (fr->returns.given && fr->returns.n && v.kind != V_NONE)
-        ING_TRY(annotated_result(fr, n, given, &v));
-    else
-        ING_TRY(plain_result(fr, n, &v));
-    if (sp->has_ret)
-        ING_TRY(match_result(fr, n, &sp->ret, &v));
-    else
-        sp->ret = v;
-    sp->has_ret = true;
-    fr->b.loc = n;
-    return fr->top ? ING_OK : emit_return(fr, n, &v);
-}
-
 /* ---- the call ----------------------------------------------------------------------------------------------- */
 
 static ing_status spec_key(call *c, ing_hash128 fn, ing_hash128 *out) {
@@ -848,14 +569,39 @@ static ing_status spec_get(call *c, ing_hash128 key, const leaves *l, spec **out
     return spec_lower(c, *out, l);
 }
 
-/* Structs bring their types along, named in the caller's terms. */
+/* The array that was passed as this instruction. */
+static const value *find_array(const value *v, uint32_t n, uint32_t inst) {
+    const value *found = NULL;
+    for (uint32_t i = 0; i < n && !found; i++) {
+        if (v[i].kind == V_ARRAY && v[i].inst == inst && v[i].gref)
+            found = &v[i];
+        else if (v_holds(&v[i]) && v[i].items)
+            found = find_array(v[i].items, v_children(&v[i]), inst);
+    }
+    return found;
+}
+
+/* Structs bring their types along, arrays and things from outside themselves, named in the
+ * caller's terms. */
 static ing_status carry(call *c, const value *from, value *to) {
     frame *fr = c->fr;
+    bool thing = from->kind == V_SEEN || from->kind == V_FUNC;
     for (uint32_t i = 0; i < v_children(from); i++)
         ING_TRY(carry(c, &from->items[i], &to->items[i]));
-    if (from->kind == V_STRUCT && from->gref && fr->lo->gate->ops->carry)
+    if ((thing || from->kind == V_STRUCT || from->kind == V_ARRAY) && from->gref &&
+        fr->lo->gate->ops->carry)
         GATE(fr, c->node, carry, from->gref, c->fn->gref, c->refs, c->info->list.n,
              &to->gref, fr->lo->e);
+    if (from->kind == V_ARRAY && !to->gref) {
+        const value *passed = find_array(c->args, c->info->list.n, to->inst);
+        if (passed) to->gref = passed->gref;
+    }
+    if (!thing) return ING_OK;
+    if (!to->gref)
+        return ing_front_fail_at(fr, c->node, ING_TYPE, "read it here",
+                                 "%s returns %s, which is known only in there",
+                                 c->info->t->name, ing_front_describe(fr, from));
+    *to = (value){.kind = V_THING, .gref = to->gref};
     return ING_OK;
 }
 
@@ -883,8 +629,10 @@ static ing_status emit_call(call *c, const spec *sp, leaves *l, value *out) {
     bool several = ing_ir_type(fr->lo->mod, t)->kind == ING_TYPE_STRUCT;
     source src = {.op = several ? ING_OP_EXTRACT : ING_OP_NONE,
                   .inst = inst,
-                  .places = l->insts.at + sp->n_args};
-    ING_TRY(rebuild(fr, out, &src));
+                  .places = l->insts.at + sp->n_args,
+                  .callee = fr->lo->mod->funcs.at[sp->func],
+                  .args = l->insts.at};
+    ING_TRY(ing_front_rebuild(fr, out, &src));
     return carry(c, &sp->ret, out);
 }
 
@@ -943,7 +691,7 @@ static ing_status open_func(call *c, ing_hash128 signature, value *out) {
     *out = (value){.kind = V_VOID};
     if (!sp.has_ret) return ING_OK;
     *out = sp.ret;
-    ING_TRY(rebuild(caller, out, NULL));
+    ING_TRY(ing_front_rebuild(caller, out, NULL));
     return carry(c, &sp.ret, out);
 }
 
@@ -979,9 +727,10 @@ ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
     spec *sp = NULL;
     ing_status s = ING_OK;
     for (uint32_t i = 0; i < count && s == ING_OK; i++)
-        if (!c.defaulted[i] && !leaves_add(fr, &l, &c.args[i], true)) s = no_memory(fr);
+        if (!c.defaulted[i] && !ing_front_leaves_add(fr, &l, &c.args[i]))
+            s = no_memory(fr);
     if (s == ING_OK) s = spec_get(&c, key, &l, &sp);
     if (s == ING_OK) s = emit_call(&c, sp, &l, out);
-    leaves_fini(&l);
+    ing_front_leaves_fini(&l);
     return s;
 }

@@ -127,15 +127,25 @@ typedef struct ing_gate_param {
     bool by_ref;     /* TEMPLATE: a variable or element of dtype */
 } ing_gate_param;
 
-/* What a `->` annotation says. n = 0: none or None. */
+/* What a `->` annotation says: n entries, one per result. A tuple among the results of a func
+ * is an entry of its own, before those of its items. n = 0: none or None. */
+enum { ING_GATE_MAX_RETURNS = 16 };
 typedef struct ing_gate_returns {
     bool given;
     bool tuple; /* written as a tuple, even of one */
     uint32_t n;
-    ing_dtype dtypes[16];
-    ing_gate_tensor tensors[16];
-    const ing_gate_struct *layouts[16]; /* a struct; its dtype is VOID */
+    ing_dtype dtypes[ING_GATE_MAX_RETURNS]; /* VOID: left open, in funcs */
+    ing_gate_tensor tensors[ING_GATE_MAX_RETURNS];
+    const ing_gate_struct *layouts[ING_GATE_MAX_RETURNS]; /* a struct; dtype is VOID */
+    uint8_t items[ING_GATE_MAX_RETURNS]; /* a tuple: how many items it has, + 1 */
 } ing_gate_returns;
+
+/* The entry after entry i and what belongs to it. */
+static inline uint32_t ing_gate_after(const ing_gate_returns *r, uint32_t i) {
+    for (uint32_t left = 1; left && i < r->n; i++)
+        left += r->items[i] ? (uint32_t)r->items[i] - 2 : UINT32_MAX;
+    return i;
+}
 
 typedef struct ing_gate_key { /* a constant subscript */
     bool is_str;

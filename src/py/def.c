@@ -573,61 +573,118 @@ static ing_status bad_annotation(ing_py_state *st, ing_py_def *d, uint32_t i,
 }
 
 static ing_status bad_return(ing_py_state *st, ing_py_def *d, PyObject *a, ing_err *e) {
-    if (ing_py_dtype_from(st, a) != ING_VOID)
+    if (ing_py_is_tensor_type(st, a))
         return ing_py_def_fail(st, d, ING_PY_AT_RETURNS, ING_SYNTAX,
-                               "write the results to an array", e,
-                               "a kernel can return at most 16 values");
+                               "say both: qd.types.vector(3, qd.f32)", e,
+                               "the result of a kernel needs a size and a dtype");
     return ing_py_def_fail(st, d, ING_PY_AT_RETURNS, ING_SYNTAX,
                            "annotate with a dtype, a tuple of dtypes, or None", e,
                            "the return annotation (%.80s) is no return type",
                            Py_TYPE(a)->tp_name);
 }
 
-static ing_status add_return(ing_py_state *st, ing_py_def *d, PyObject *a,
-                             ing_gate_returns *out, ing_err *e) {
-    ing_dtype t = ing_py_dtype_from(st, a);
-    if (out->n < 16 && ing_py_is_struct_type(st, a)) {
-        out->layouts[out->n] = ing_py_layout_of(a);
-        out->dtypes[out->n++] = ING_VOID;
+/* Is it tuple[...] or typing.Tuple[...]? New reference to what stands in the brackets, or
+ * NULL; of `tuple[X, ...]`, of which nobody knows how many, NULL as well. */
+static PyObject *tuple_items(PyObject *a) {
+    if (PyTuple_Check(a) || PyList_Check(a)) return PySequence_Tuple(a);
+    if (PyType_Check(a)) return NULL;
+    PyObject *origin = ing_py_attr(a, "__origin__");
+    PyObject *args =
+        origin == (PyObject *)&PyTuple_Type ? ing_py_attr(a, "__args__") : NULL;
+    bool ok = args && PyTuple_Check(args);
+    for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(args); i++)
+        ok = PyTuple_GET_ITEM(args, i) != Py_Ellipsis;
+    PyErr_Clear();
+    Py_XDECREF(origin);
+    if (!ok) Py_CLEAR(args);
+    return args;
+}
+
+/* What says nothing about numbers: a class, an array, a generic type. */
+static bool is_open(ing_py_state *st, PyObject *a) {
+    ing_gate_param ignored;
+    PyObject *origin = PyType_Check(a) ? NULL : ing_py_attr(a, "__origin__");
+    PyErr_Clear();
+    bool yes = PyType_Check(a) || origin || is_any(a) ||
+               ing_py_passing_of(st, a, &ignored) == ING_OK;
+    Py_XDECREF(origin);
+    return yes;
+}
+
+typedef struct results {
+    ing_py_state *st;
+    ing_py_def *d;
+    bool kernel;
+    ing_gate_returns *out;
+    PyObject *types; /* list: what each entry is written as */
+    ing_err *e;
+} results;
+
+static ing_status add_tuple(const results *r, PyObject *items, uint32_t at);
+
+/* The nesting of the annotation, which the number of entries bounds, bounds the recursion. */
+static ing_status add_return(const results *r, PyObject *a) {
+    ing_gate_returns *out = r->out;
+    uint32_t i = out->n;
+    if (i == ING_GATE_MAX_RETURNS)
+        return ing_py_def_fail(r->st, r->d, ING_PY_AT_RETURNS, ING_SYNTAX,
+                               "write the results to an array", r->e,
+                               "a %s can return at most %d values",
+                               r->kernel ? "kernel" : "func", ING_GATE_MAX_RETURNS);
+    if (PyList_Append(r->types, a) < 0) return ING_PYTHON;
+    out->n++;
+    out->dtypes[i] = ing_py_dtype_from(r->st, a);
+    if (out->dtypes[i] != ING_VOID) return ING_OK;
+    if (ing_py_is_struct_type(r->st, a)) {
+        out->layouts[i] = ing_py_layout_of(a);
         return ING_OK;
     }
-    if (out->n < 16 && ing_py_is_tensor_type(st, a)) {
-        t = (ing_dtype)((ing_py_tensor_type *)a)->id;
-        out->tensors[out->n] = ((ing_py_tensor_type *)a)->shape;
+    if (ing_py_is_tensor_type(r->st, a)) {
+        out->dtypes[i] = (ing_dtype)((ing_py_tensor_type *)a)->id;
+        out->tensors[i] = ((ing_py_tensor_type *)a)->shape;
+        bool known = out->dtypes[i] && ing_gate_count(&out->tensors[i]);
+        return known || !r->kernel ? ING_OK : bad_return(r->st, r->d, a, r->e);
     }
-    if (t == ING_VOID || out->n == 16) return bad_return(st, d, a, e);
-    out->dtypes[out->n++] = t;
-    return ING_OK;
+    PyObject *items = r->kernel ? NULL : tuple_items(a);
+    if (items) return add_tuple(r, items, i);
+    if (PyErr_Occurred()) return ING_PYTHON;
+    return !r->kernel && is_open(r->st, a) ? ING_OK : bad_return(r->st, r->d, a, r->e);
+}
+
+/* Entry `at` is a tuple of these; takes items. */
+static ing_status add_tuple(const results *r, PyObject *items, uint32_t at) {
+    Py_ssize_t n = PyTuple_GET_SIZE(items);
+    ing_status s = ING_OK;
+    for (Py_ssize_t i = 0; s == ING_OK && i < n; i++)
+        s = add_return(r, PyTuple_GET_ITEM(items, i));
+    if (s == ING_OK) r->out->items[at] = (uint8_t)(n + 1);
+    Py_DECREF(items);
+    return s;
 }
 
 /* `-> qd.f32`, `-> (qd.i32, qd.f32)`, `-> tuple[int, float]`, `-> None`. *types: a tuple of
- * what it names, new reference. */
+ * what it names, new reference. Funcs may leave open what their results are. */
 static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
-                                 ing_gate_returns *out, PyObject **types, ing_err *e) {
+                                 bool kernel, ing_gate_returns *out, PyObject **types,
+                                 ing_err *e) {
     if (a && is_any(a)) a = NULL; /* says as much as no annotation */
     out->given = a != NULL;
     if (!a || a == Py_None) {
         *types = PyTuple_New(0);
         return *types ? ING_OK : ING_PYTHON;
     }
-    PyObject *items = NULL;
-    if (PyTuple_Check(a) || PyList_Check(a)) {
-        items = PySequence_Tuple(a);
-    } else if (ing_py_dtype_from(st, a) == ING_VOID && !ing_py_is_tensor_type(st, a) &&
-               !ing_py_is_struct_type(st, a)) {
-        items = ing_py_attr(a, "__args__");
-        if (!items || !PyTuple_Check(items)) {
-            PyErr_Clear();
-            Py_CLEAR(items);
-        }
-    }
+    results r = {st, d, kernel, out, PyList_New(0), e};
+    if (!r.types) return ING_PYTHON;
+    PyObject *items = tuple_items(a);
+    ing_status s = !items && PyErr_Occurred() ? ING_PYTHON : ING_OK;
     out->tuple = items != NULL;
-    if (!items) items = PyTuple_Pack(1, a);
-    if (!items) return ING_PYTHON;
-    ing_status s = ING_OK;
-    for (Py_ssize_t i = 0; s == ING_OK && i < PyTuple_GET_SIZE(items); i++)
-        s = add_return(st, d, PyTuple_GET_ITEM(items, i), out, e);
-    *types = items;
+    for (Py_ssize_t i = 0; s == ING_OK && items && i < PyTuple_GET_SIZE(items); i++)
+        s = add_return(&r, PyTuple_GET_ITEM(items, i));
+    if (s == ING_OK && !items) s = add_return(&r, a);
+    *types = s == ING_OK ? PyList_AsTuple(r.types) : NULL;
+    if (s == ING_OK && !*types) s = ING_PYTHON;
+    Py_XDECREF(items);
+    Py_DECREF(r.types);
     return s;
 }
 
@@ -655,7 +712,7 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         if (!a && PyErr_Occurred())
             s = bad_annotation(st, d, is_ret ? ING_PY_AT_RETURNS : i, e);
         else if (is_ret)
-            s = return_meaning(st, d, a, &returns, &results, e);
+            s = return_meaning(st, d, a, kernel, &returns, &results, e);
         else
             s = one_meaning(st, d, i, a, optional, kernel, &p[i], e);
         if (s == ING_OK && !is_ret)

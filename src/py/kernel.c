@@ -323,7 +323,15 @@ static const PyMemberDef kernel_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+/* Copies of functions are the functions themselves, as Python's own do it. */
+static PyObject *same_object(PyObject *self, PyObject *memo) {
+    (void)memo;
+    return Py_NewRef(self);
+}
+
 static const PyMethodDef kernel_methods[] = {
+    {"__copy__", same_object, METH_NOARGS, NULL},
+    {"__deepcopy__", same_object, METH_O, NULL},
     {"lower", (PyCFunction)(void (*)(void))kernel_lower, METH_FASTCALL,
      "lower(*args) -> (trace, ir)\n\nWhat a compile for these arguments would ask and "
      "make."},
@@ -373,16 +381,18 @@ static const PyMemberDef func_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+static const PyMethodDef func_methods[] = {
+    {"__copy__", same_object, METH_NOARGS, NULL},
+    {"__deepcopy__", same_object, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 static const PyType_Slot func_slots[] = {
-    {Py_tp_traverse, func_traverse},
-    {Py_tp_clear, func_clear},
-    {Py_tp_dealloc, func_dealloc},
-    {Py_tp_call, func_call},
-    {Py_tp_descr_get, bind_method},
-    {Py_tp_repr, func_repr},
-    {Py_tp_getset, (void *)func_getset},
-    {Py_tp_members, (void *)func_members},
-    {0, NULL},
+    {Py_tp_traverse, func_traverse},       {Py_tp_clear, func_clear},
+    {Py_tp_dealloc, func_dealloc},         {Py_tp_call, func_call},
+    {Py_tp_descr_get, bind_method},        {Py_tp_repr, func_repr},
+    {Py_tp_getset, (void *)func_getset},   {Py_tp_members, (void *)func_members},
+    {Py_tp_methods, (void *)func_methods}, {0, NULL},
 };
 
 static const PyType_Spec func_spec = {

@@ -231,7 +231,9 @@ ing_hash128 ing_py_returns_digest(const ing_gate_returns *r) {
     ing_hasher_u64(&h, 1, (uint64_t)r->given | (uint64_t)r->tuple << 1);
     for (uint32_t i = 0; i < r->n; i++) {
         const ing_gate_tensor *t = &r->tensors[i];
-        ing_hasher_u64(&h, 2, (uint64_t)r->dtypes[i] | (uint64_t)t->rank << 8);
+        ing_hasher_u64(&h, 2,
+                       (uint64_t)r->dtypes[i] | (uint64_t)t->rank << 8 |
+                           (uint64_t)r->items[i] << 16);
         ing_hasher_u64(&h, 3, t->shape[0] | (uint64_t)t->shape[1] << 32);
         if (r->layouts[i]) ing_hasher_digest(&h, 4, r->layouts[i]->digest);
     }

@@ -146,8 +146,12 @@ void ing_words_returns(const ing_gate_returns *r, ing_bytes *out) {
         put_elements(r->tensors[i].rank, r->tensors[i].shape, out);
         if (r->layouts[i])
             put_struct(r->layouts[i], out);
+        else if (r->items[i])
+            ing_bytes_printf(out, "a tuple of %d", r->items[i] - 1);
         else
-            ing_bytes_puts(out, ing_dtype_name(r->dtypes[i]));
+            ing_bytes_puts(out, r->dtypes[i]         ? ing_dtype_name(r->dtypes[i])
+                                : r->tensors[i].rank ? "any dtype"
+                                                     : "anything");
     }
     if (r->tuple) ing_bytes_puts(out, " as a tuple");
 }

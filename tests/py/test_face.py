@@ -386,3 +386,33 @@ def test_decorating_parses_nothing():
         "print('ast' in sys.modules, 'numpy' in sys.modules)"
     )
     assert run(program) == "False False"
+
+
+def test_copies_of_functions_are_themselves():
+    @qd.func
+    def f(x):
+        return x
+
+    @qd.data_oriented
+    class Holder:
+        def __init__(self):
+            self.n, self.f, self.g, self.k = 4, f, self.method, self.kernel
+
+        @qd.func
+        def method(self, x):
+            return x * self.n
+
+        @qd.kernel
+        def kernel(self) -> qd.i32:
+            return self.g(self.f(2))
+
+    qd.init()
+    held = Holder()
+    for made in (copy.copy(held), copy.deepcopy(held)):
+        assert made.f is f and made.k.__func__ is held.k.__func__
+    made = copy.deepcopy(held)
+    assert made.g.__self__ is made and made.k.__self__ is made
+    made.n = 5
+    assert held.k() == 8 and made.k() == 10
+    for one in (f, Holder.kernel, qd.math.mod):
+        assert copy.copy(one) is one and copy.deepcopy([one, one]) == [one, one]
