@@ -39,6 +39,7 @@ from ingot._core import (
     IngotNameError,
     IngotRuntimeError,
     IngotRuntimeTypeError,
+    IngotStaticCallWarning,
     IngotSyntaxError,
     IngotTypeError,
     IngotValueError,

@@ -398,6 +398,7 @@ uint16_t ing_f64_to_f16(double d);
     X(random_seed, I, 0, 0, "seed of qd.random")                                       \
     X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")                           \
     X(frozen, B, 0, 0, "raise where a kernel would have to be compiled")               \
+    X(paranoid, B, 0, 0, "lower each kernel again at every launch and compare")        \
     X(gdb, B, 0, 0, "tell gdb the names and lines of kernels")                         \
     X(offline_cache_max_size_of_files, I, INT64_C(2) << 30, 0,                         \
       "bytes that the cache on disk may take; 0 = no bound")                           \

@@ -226,12 +226,34 @@ ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const valu
     return ING_OK;
 }
 
+/* `x is None` asks for no more of what is outside. *done: it was asked. */
+static ing_status compare_none(frame *fr, ing_node n, const struct nf_COMPARE *f,
+                               value *out, bool *done) {
+    const ing_front_tree *t = fr->t;
+    ing_front_op op = (ing_front_op)list_at(t, f->ops, 0);
+    ing_node right = list_at(t, f->comparators, 0);
+    *done = fr->in_static && list_len(t, f->ops) == 1 &&
+            (op == ING_AST_Is || op == ING_AST_IsNot) &&
+            t->nodes.at[right].kind == ING_NODE_CONSTANT &&
+            t->consts.at[NF(t, right, CONSTANT)->value].kind == ING_CONST_NONE;
+    if (!*done) return ING_OK;
+    value left, none = ing_front_none();
+    ING_TRY(ing_front_expr(fr, f->left, &left));
+    if (left.kind != V_THING) return ing_front_compare(fr, n, op, &left, &none, out);
+    ING_TRY(ing_front_derive(fr, n, left.gref, ING_DERIVE_SAME, 0, out));
+    *out = ing_front_bool((out->i != 0) == (op == ING_AST_Is));
+    return ING_OK;
+}
+
 /* All operands of a chain are evaluated once and first, as in the reference; they have no
  * effects that a later comparison could need to skip. */
 ing_status ing_front_expr_compare(frame *fr, ing_node n, value *out) {
     const struct nf_COMPARE *f = NF(fr->t, n, COMPARE);
     uint32_t count = list_len(fr->t, f->ops);
     value left, all = ing_front_bool(true);
+    bool done = false;
+    ING_TRY(compare_none(fr, n, f, out, &done));
+    if (done) return ING_OK;
     ING_TRY(ing_front_expr_forced(fr, f->left, &left));
     for (uint32_t i = 0; i < count; i++) {
         value right, one;

@@ -266,7 +266,7 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     if (fn.kind == V_STRUCT_TYPE) return ing_front_struct_call(fr, n, &fn, &a, out);
     if (method) return ing_front_call_method(fr, n, &fn, method, &a, out);
     if (fn.kind == V_INTRINSIC && fn.tag == ING_IN_PY_ISINSTANCE)
-        return ing_front_isinstance(fr, n, &a, out);
+        return ing_front_isinstance(fr, n, &fn, &a, out);
     if (fn.kind == V_FUNC)
         return ing_front_call_func(fr, n, &fn, self.kind == V_STRUCT ? &self : NULL, &a,
                                    out);

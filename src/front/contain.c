@@ -63,9 +63,12 @@ static ing_status dict_pairs(frame *fr, ing_node at, const value *d, value **pai
     if (d->kind == V_DICT) return ING_OK;
     *pairs = ING_NEW_ARRAY(&fr->lo->arena, 2 * (size_t)d->n + 1, value);
     if (!*pairs) return no_memory(fr);
+    value keys;
+    ING_TRY(ing_front_derive(fr, at, d->gref, ING_DERIVE_ITEMS, 0, &keys));
     for (uint32_t i = 0; i < d->n; i++) {
         value *key = &(*pairs)[2 * i];
-        ING_TRY(ing_front_thing_key(fr, at, d->gref, i, key));
+        ing_gate_key number = {.i = i};
+        ING_TRY(ing_front_thing_item(fr, at, keys.gref, &number, key));
         ING_TRY(ing_front_force(fr, at, key));
         if (key->kind != V_STR && key->kind != V_INT)
             return ing_front_fail_at(
@@ -73,13 +76,23 @@ static ing_status dict_pairs(frame *fr, ing_node at, const value *d, value **pai
                 "dicts with other keys than strings and integers cannot be used in "
                 "kernels; this has %s",
                 ing_front_describe(fr, key));
-        ing_gate_key k = {.is_str = key->kind == V_STR};
-        if (k.is_str)
-            k.s = key->s;
-        else
-            k.i = key->i;
+        ing_gate_key k;
+        ING_TRY(ing_front_key(fr, at, key, &k));
         ING_TRY(ing_front_thing_item(fr, at, d->gref, &k, &(*pairs)[2 * i + 1]));
     }
+    return ING_OK;
+}
+
+ing_status ing_front_key(frame *fr, ing_node at, const value *v, ing_gate_key *out) {
+    *out = (ing_gate_key){.is_str = v->kind == V_STR};
+    if (!out->is_str)
+        out->i = v->i;
+    else if (!memchr(v->s, 0, v->n))
+        out->s = v->s;
+    else
+        return ing_front_fail_at(fr, at, ING_VALUE, "use another key",
+                                 "a key with a null character cannot be used in "
+                                 "kernels");
     return ING_OK;
 }
 
@@ -94,6 +107,7 @@ static ing_status dict_spread(frame *fr, ing_node n, value_vec *out) {
         return ing_front_fail_at(fr, n, ING_TYPE, "write out the keys",
                                  "`**` needs a dict; this is %s",
                                  ing_front_describe(fr, &d));
+    ING_TRY(ing_front_count(fr, n, &d));
     ING_TRY(dict_pairs(fr, n, &d, &pairs));
     for (uint32_t i = 0; i < d.n; i++)
         ING_TRY(dict_put(fr, n, out, &pairs[2 * i], &pairs[2 * i + 1]));
@@ -270,15 +284,26 @@ static ing_status fail_method(frame *fr, ing_node n, const value *of,
                              ing_front_describe(fr, of), name);
 }
 
+/* Of one from outside only this key is asked for. */
+static ing_status dict_get(frame *fr, ing_node at, const value *d, const value *key,
+                           value *out, bool *found) {
+    ing_gate_key k;
+    if (d->kind == V_DICT) return ing_front_dict_get(fr, at, d, key, out, found);
+    *found = key->kind == V_STR || key->kind == V_INT;
+    if (!*found) return ING_OK; /* no dict that kernels take has such a key */
+    ING_TRY(ing_front_key(fr, at, key, &k));
+    ING_TRY(ing_front_thing_item(fr, at, d->gref, &k, out));
+    *found = out->kind != V_VOID;
+    return ING_OK;
+}
+
 static ing_status dict_method(frame *fr, ing_node n, const value *d, method id,
                               const call_args *a, value *out) {
     if (id == METHOD_GET) {
-        value *pairs, whole = *d, key = a->at[0];
+        value key = a->at[0];
         bool found = false;
         ING_TRY(ing_front_force(fr, a->node[0], &key));
-        ING_TRY(dict_pairs(fr, n, d, &pairs));
-        whole.items = pairs;
-        ING_TRY(ing_front_dict_get(fr, n, &whole, &key, out, &found));
+        ING_TRY(dict_get(fr, n, d, &key, out, &found));
         if (!found) *out = a->n > 1 ? a->at[1] : ing_front_none();
         return ING_OK;
     }
@@ -334,8 +359,10 @@ ing_status ing_front_call_method(frame *fr, ing_node n, const value *of,
                                  "%s takes %u to %u arguments by position", name,
                                  methods[k].min, methods[k].max);
     bool for_dict = id <= METHOD_GET;
+    value counted = *of;
     if (for_dict != is_dict(of)) return fail_method(fr, n, of, name);
-    return for_dict ? dict_method(fr, n, of, id, a, out)
+    if (for_dict && id != METHOD_GET) ING_TRY(ing_front_count(fr, n, &counted));
+    return for_dict ? dict_method(fr, n, &counted, id, a, out)
                     : list_method(fr, n, of, id, a, out);
 }
 
@@ -360,11 +387,6 @@ static bool same_text(const value *v, const char *s) {
     return v->kind == V_STR && v->n == strlen(s) && memcmp(v->s, s, v->n) == 0;
 }
 
-static bool same_class(const class_name *a, const class_name *b) {
-    return a->module.kind == V_STR && a->name.kind == V_STR &&
-           same_text(&b->module, a->module.s) && same_text(&b->name, a->name.s);
-}
-
 /* The builtin class of a value that the front end knows by content; NULL: it is a thing. */
 static const char *builtin_class(const value *v) {
     switch ((value_kind)v->kind) {
@@ -380,33 +402,20 @@ static const char *builtin_class(const value *v) {
     }
 }
 
+/* Of a value that kernels made themselves. */
 static ing_status is_of_class(frame *fr, ing_node at, const value *v,
                               const class_name *cls, bool *out) {
     const char *known = builtin_class(v);
-    *out = same_text(&cls->module, "builtins") && same_text(&cls->name, "object");
+    bool builtin = same_text(&cls->module, "builtins");
+    *out = builtin && same_text(&cls->name, "object");
     if (*out) return ING_OK;
-    if (known) {
-        bool builtin = same_text(&cls->module, "builtins");
-        *out = builtin && (same_text(&cls->name, known) ||
-                           (v->kind == V_BOOL && same_text(&cls->name, "int")));
-        return ING_OK;
-    }
-    if (!v->gref)
+    if (!known)
         return ing_front_fail_at(fr, at, ING_COMPILE,
                                  "ask about compile-time values only",
                                  "isinstance needs a compile-time value; this is %s",
                                  ing_front_describe(fr, v));
-    value type, mro, *items;
-    uint32_t n = 0;
-    bool ok = false;
-    ING_TRY(read_attr(fr, at, v->gref, "__class__", &type));
-    ING_TRY(read_attr(fr, at, type.gref, "__mro__", &mro));
-    ING_TRY(ing_front_items(fr, at, &mro, &items, &n, &ok));
-    for (uint32_t i = 0; i < n && !*out; i++) {
-        class_name have;
-        ING_TRY(class_read(fr, at, items[i].gref, &have));
-        *out = same_class(cls, &have);
-    }
+    *out = builtin && (same_text(&cls->name, known) ||
+                       (v->kind == V_BOOL && same_text(&cls->name, "int")));
     return ING_OK;
 }
 
@@ -448,7 +457,26 @@ static ing_status class_of_arg(frame *fr, ing_node at, value *v, class_name *out
     return class_read(fr, at, v->gref, out);
 }
 
-ing_status ing_front_isinstance(frame *fr, ing_node n, const call_args *a, value *out) {
+/* Of a thing from outside: Python is asked, and asked again at each launch. */
+static ing_status ask_isinstance(frame *fr, ing_node n, const value *fn, const value *v,
+                                 const value *cls, bool *out) {
+    ing_gref args[2] = {v->gref, cls->gref};
+    value is = {.kind = V_THING};
+    GATE(fr, n, call, fn->gref, args, 2, &is.gref, fr->lo->e);
+    ING_TRY(ing_front_force(fr, n, &is));
+    *out = is.kind == V_BOOL && is.i;
+    return ING_OK;
+}
+
+static bool is_class(const value *v) {
+    class_name name;
+    return v->gref && ((v->kind == V_SEEN &&
+                        (v->seen == ING_GATE_CLASS || v->seen == ING_GATE_TUPLE)) ||
+                       v->kind == V_STRUCT_TYPE || builtin_name(v, &name));
+}
+
+ing_status ing_front_isinstance(frame *fr, ing_node n, const value *fn,
+                                const call_args *a, value *out) {
     if (a->n != 2 || a->n_kw)
         return ing_front_fail_at(
             fr, n, ING_TYPE, "isinstance(x, (A, B)) asks for several",
@@ -456,16 +484,21 @@ ing_status ing_front_isinstance(frame *fr, ing_node n, const call_args *a, value
     value v = a->at[0], cls = a->at[1], *classes = &cls;
     uint32_t count = 1;
     bool ok = true, is = false;
-    ING_TRY(ing_front_force(fr, a->node[0], &v));
     ING_TRY(ing_front_force(fr, a->node[1], &cls));
+    if (cls.kind == V_TUPLE)
+        ING_TRY(ing_front_items(fr, a->node[1], &cls, &classes, &count, &ok));
+    if (!v.gref) ING_TRY(ing_front_force(fr, a->node[0], &v));
     if (v.kind == V_STRUCT)
         return ing_front_fail_at(fr, n, ING_TYPE,
                                  "decide it by a qd.template() argument",
                                  "isinstance does not know structs in kernels");
-    if (cls.kind == V_TUPLE || (cls.kind == V_SEEN && cls.seen == ING_GATE_TUPLE))
-        ING_TRY(ing_front_items(fr, a->node[1], &cls, &classes, &count, &ok));
     for (uint32_t i = 0; i < count && !is; i++) {
         class_name name;
+        ING_TRY(ing_front_force(fr, a->node[1], &classes[i]));
+        if (v.gref && is_class(&classes[i])) {
+            ING_TRY(ask_isinstance(fr, n, fn, &v, &classes[i], &is));
+            continue;
+        }
         ING_TRY(class_of_arg(fr, a->node[1], &classes[i], &name));
         ING_TRY(is_of_class(fr, a->node[0], &v, &name, &is));
     }

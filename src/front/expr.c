@@ -269,6 +269,13 @@ static ing_status slice_items(frame *fr, ing_node at, const value *base,
     return ING_OK;
 }
 
+static ing_status fail_range(frame *fr, ing_node at, const value *base,
+                             const value *index) {
+    return ing_front_fail_at(fr, at, ING_INDEX, "items are counted from 0",
+                             "index %lld of %s", (long long)index->i,
+                             ing_front_describe(fr, base));
+}
+
 static ing_status sequence_item(frame *fr, ing_node at, const value *base,
                                 const value *index, value *out) {
     value *items;
@@ -287,15 +294,17 @@ static ing_status sequence_item(frame *fr, ing_node at, const value *base,
             ING_I32);
         return ING_OK;
     }
+    bool number = index->kind == V_INT || index->kind == V_BOOL;
+    if (number && base->kind == V_SEEN) { /* how many there are does not matter */
+        ing_gate_key key = {.i = index->i};
+        ING_TRY(ing_front_thing_item(fr, at, base->gref, &key, out));
+        return out->kind == V_VOID ? fail_range(fr, at, base, index) : ING_OK;
+    }
     ING_TRY(ing_front_items(fr, at, base, &items, &n, &ok));
     if (index->kind == V_SLICE) return slice_items(fr, at, base, index, items, n, out);
-    if (index->kind != V_INT && index->kind != V_BOOL)
-        return fail_index(fr, at, base, index);
+    if (!number) return fail_index(fr, at, base, index);
     int64_t k = index->i < 0 ? index->i + n : index->i;
-    if (k < 0 || k >= n)
-        return ing_front_fail_at(fr, at, ING_INDEX, "items are counted from 0",
-                                 "index %lld of %s", (long long)index->i,
-                                 ing_front_describe(fr, base));
+    if (k < 0 || k >= n) return fail_range(fr, at, base, index);
     *out = items[k];
     return ING_OK;
 }
@@ -311,13 +320,10 @@ static ing_status fail_key(frame *fr, ing_node at, const value *base,
 
 static ing_status dict_item(frame *fr, ing_node at, const value *base,
                             const value *index, value *out) {
-    ing_gate_key k = {.is_str = index->kind == V_STR};
-    if (k.is_str)
-        k.s = index->s;
-    else if (index->kind == V_INT)
-        k.i = index->i;
-    else
+    ing_gate_key k;
+    if (index->kind != V_STR && index->kind != V_INT)
         return fail_index(fr, at, base, index);
+    ING_TRY(ing_front_key(fr, at, index, &k));
     ING_TRY(ing_front_thing_item(fr, at, base->gref, &k, out));
     if (out->kind != V_VOID) return ING_OK;
     return fail_key(fr, at, base, index);
@@ -364,7 +370,9 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
         (base->kind == V_SEEN &&
          (base->seen == ING_GATE_TUPLE || base->seen == ING_GATE_LIST)))
         return sequence_item(fr, at, base, &index, out);
-    if (base->kind == V_SEEN && base->seen == ING_GATE_DICT)
+    if (base->kind == V_SEEN &&
+        (base->seen == ING_GATE_DICT ||
+         (base->seen == ING_GATE_OBJECT && ing_front_is_static(&index))))
         return dict_item(fr, at, base, &index, out);
     if (base->kind == V_DICT) return own_dict_item(fr, at, base, &index, out);
     return ing_front_fail_at(fr, at, ING_TYPE,

@@ -286,25 +286,37 @@ static int compare_strings(const value *l, const value *r) {
     return c < 0 ? -1 : c > 0;
 }
 
-/* The very same thing: values by kind and content. Whether two objects from outside are
- * one is no fact that can be asked again later, so it is refused. */
+static bool is_enum(const value *v) {
+    return v->kind == V_SEEN && v->seen == ING_GATE_ENUM;
+}
+
+/* Known by being that very thing, not by content. */
+static bool is_thing(const value *v) {
+    return v->gref && (v->kind == V_SEEN || v->kind == V_FUNC || v->kind == V_ARRAY ||
+                       v->kind == V_TYPE || v->kind == V_STRUCT_TYPE);
+}
+
+/* The very same thing: values by kind and content, things by asking. `==` of two things may
+ * be theirs to say, and nobody asks them (R5); members of enums are equal to themselves. */
 static ing_status same(frame *fr, ing_node at, const value *l, const value *r,
-                       bool *out) {
+                       bool identity, bool *out) {
     *out = false;
-    bool outside = (l->kind == V_SEEN || l->kind == V_FUNC) && l->kind == r->kind;
-    if (outside && l->kind == V_SEEN && l->seen != r->seen) return ING_OK;
-    if (outside && (l->kind == V_FUNC || l->seen != ING_GATE_ENUM))
+    bool things = is_thing(l) && is_thing(r) && l->kind == r->kind;
+    if (things && l->kind == V_SEEN && l->seen != r->seen) return ING_OK;
+    if (things && !identity && !is_enum(l) && l->kind != V_TYPE)
         return ing_front_fail_at(
             fr, at, ING_TYPE,
-            "compare a number, a name or an enum member of theirs, or compare outside "
-            "and "
-            "pass the result",
+            "ask with `is`, compare a number, a name or an enum member of theirs, or "
+            "compare outside and pass the result",
             "two objects from outside cannot be compared in a kernel");
-    if (outside) {
-        ing_hash128 a, b;
-        GATE(fr, at, memo_key, l->gref, &a, fr->lo->e);
-        GATE(fr, at, memo_key, r->gref, &b, fr->lo->e);
-        *out = ing_hash_eq(a, b);
+    if (things && l->kind == V_TYPE) {
+        *out = l->type == r->type;
+        return ING_OK;
+    }
+    if (things) {
+        value v;
+        ING_TRY(ing_front_derive(fr, at, l->gref, ING_DERIVE_SAME, r->gref, &v));
+        *out = v.i != 0;
         return ING_OK;
     }
     if (l->kind != r->kind) return ING_OK;
@@ -356,14 +368,12 @@ static ing_status contains(frame *fr, ing_node at, const value *l, const value *
     }
     if (r->kind == V_SEEN && r->seen == ING_GATE_DICT &&
         (l->kind == V_STR || l->kind == V_INT)) {
-        ing_gate_key k = {.is_str = l->kind == V_STR};
-        if (k.is_str)
-            k.s = l->s;
-        else
-            k.i = l->i;
+        ing_gate_key k;
         value v;
+        ING_TRY(ing_front_key(fr, at, l, &k));
         ING_TRY(ing_front_thing_item(fr, at, r->gref, &k, &v));
-        *result = v.kind != V_VOID;
+        ING_TRY(ing_front_is_there(fr, at, &v, &v));
+        *result = v.i != 0;
         return ING_OK;
     }
     if (r->kind == V_DICT && ing_front_is_static(l)) {
@@ -394,10 +404,6 @@ static ing_status contains(frame *fr, ing_node at, const value *l, const value *
 
 static bool is_tuple(const value *v) {
     return v->kind == V_TUPLE || (v->kind == V_SEEN && v->seen == ING_GATE_TUPLE);
-}
-
-static bool is_enum(const value *v) {
-    return v->kind == V_SEEN && v->seen == ING_GATE_ENUM;
 }
 
 /* A member of a plain enum equals itself and nothing else; one that is a number or a string
@@ -436,7 +442,7 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
         return ING_OK;
     }
     if (op == ING_AST_Is || op == ING_AST_IsNot) {
-        ING_TRY(same(fr, at, &l, &r, result));
+        ING_TRY(same(fr, at, &l, &r, true, result));
         *result ^= op == ING_AST_IsNot;
         *done = true;
         return ING_OK;
@@ -459,7 +465,7 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
         if (is_sequence(&l) && is_sequence(&r) && is_tuple(&l) == is_tuple(&r))
             ING_TRY(equal_items(fr, at, &l, &r, result));
         else
-            ING_TRY(same(fr, at, &l, &r, result));
+            ING_TRY(same(fr, at, &l, &r, false, result));
         *result ^= op == ING_AST_NotEq;
         *done = true;
     }

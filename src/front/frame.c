@@ -404,20 +404,38 @@ ing_status ing_front_thing_attr(frame *fr, ing_node at, ing_gref of, const char 
     return ING_OK;
 }
 
-ing_status ing_front_thing_key(frame *fr, ing_node at, ing_gref of, uint32_t i,
-                               value *out) {
+ing_status ing_front_derive(frame *fr, ing_node at, ing_gref of, ing_gate_derived what,
+                            ing_gref other, value *out) {
     ing_hasher h;
     ing_hasher_init(&h);
     ing_hasher_u64(&h, 6, of);
-    ing_hasher_u64(&h, 7, i);
+    ing_hasher_u64(&h, 7, (uint64_t)what | (uint64_t)other << 8);
     ing_hash128 key = ing_hasher_done(&h);
     uint32_t known = ing_map_get(&fr->lo->steps, key);
     ing_gref ref = known ? known - 1 : 0;
-    if (!fr->lo->gate->ops->key)
-        return ing_front_fail_at(fr, at, ING_COMPILE, "loop over a tuple of its keys",
-                                 "dicts from outside cannot be iterated here");
-    if (!known) GATE(fr, at, key, of, i, &ref, fr->lo->e);
+    if (!known) GATE(fr, at, derive, of, what, other, &ref, fr->lo->e);
     step_done(fr, key, ref, out);
+    return ref ? ing_front_force(fr, at, out) : ING_OK;
+}
+
+ing_status ing_front_is_there(frame *fr, ing_node at, const value *step, value *out) {
+    bool there = step->kind != V_VOID; /* that there is nothing was recorded */
+    if (there) ING_TRY(ing_front_derive(fr, at, step->gref, ING_DERIVE_SAME, 0, out));
+    *out = ing_front_bool(there);
+    return ING_OK;
+}
+
+ing_status ing_front_count(frame *fr, ing_node at, value *v) {
+    bool container =
+        v->kind == V_SEEN && (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST ||
+                              v->seen == ING_GATE_DICT);
+    value n;
+    if (!container) return ING_OK;
+    ING_TRY(ing_front_derive(fr, at, v->gref, ING_DERIVE_LEN, 0, &n));
+    if (n.kind != V_INT || n.i < 0 || n.i > UINT32_MAX)
+        return ing_front_fail_at(fr, at, ING_VALUE, "pass the numbers as an array",
+                                 "%s is too long", ing_front_describe(fr, v));
+    v->n = (uint32_t)n.i;
     return ING_OK;
 }
 

@@ -288,9 +288,13 @@ ing_status ing_front_thing_attr(frame *fr, ing_node at, ing_gref of, const char 
                                 value *out);
 ing_status ing_front_thing_item(frame *fr, ing_node at, ing_gref of,
                                 const ing_gate_key *k, value *out);
-/* Key number i of a dict, in order. */
-ing_status ing_front_thing_key(frame *fr, ing_node at, ing_gref of, uint32_t i,
-                               value *out);
+/* What Python says of a thing as a whole, looked at; V_VOID: nothing. */
+ing_status ing_front_derive(frame *fr, ing_node at, ing_gref of, ing_gate_derived what,
+                            ing_gref other, value *out);
+/* Whether a step led anywhere, as a V_BOOL; recorded either way. */
+ing_status ing_front_is_there(frame *fr, ing_node at, const value *step, value *out);
+/* Fills v->n of a container from outside, which is asked for only where it matters. */
+ing_status ing_front_count(frame *fr, ing_node at, value *v);
 
 /* ---- value.c ------------------------------------------------------------------------------------ */
 
@@ -326,8 +330,9 @@ uint32_t ing_front_emit_cast(frame *fr, uint32_t inst, ing_dtype from, ing_dtype
 /* As a u1 condition; floats are refused as in the reference. */
 ing_status ing_front_condition(frame *fr, ing_node at, const value *v, const char *what,
                                uint32_t *inst);
-ing_status ing_front_truth(frame *fr, ing_node at, const value *v,
-                           bool *out); /* static */
+ing_status ing_front_truth(frame *fr, ing_node at, const value *v, bool *out);
+uint32_t ing_front_str_len(const char *s, uint32_t n);
+/* in characters, as Python's */ /* static */
 /* The items of something that can be unpacked; *ok false: it cannot. */
 ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items,
                            uint32_t *n, bool *ok);
@@ -491,6 +496,8 @@ ing_status ing_front_struct_method(frame *fr, ing_node at, const value *v,
 
 ing_status ing_front_expr_call(frame *fr, ing_node n, value *out);
 /* `self`: the struct whose method it is, or NULL. */
+/* A run-time argument was found at `ref`: specialised funcs that capture it are marked. */
+void ing_front_note_capture(frame *fr, ing_gref ref);
 ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
                                const value *self, const call_args *a, value *out);
 ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
@@ -506,6 +513,8 @@ typedef enum dict_part { DICT_KEYS, DICT_VALUES, DICT_ITEMS } dict_part;
 ing_status ing_front_expr_dict(frame *fr, ing_node n, value *out);
 ing_status ing_front_expr_dictcomp(frame *fr, ing_node n, value *out);
 ing_status ing_front_expr_listcomp(frame *fr, ing_node n, value *out);
+/* A string or integer as a key. */
+ing_status ing_front_key(frame *fr, ing_node at, const value *v, ing_gate_key *out);
 ing_status ing_front_dict_get(frame *fr, ing_node at, const value *d, const value *key,
                               value *out, bool *found);
 /* Keys, values or (key, value) of a dict, d->n of them. */
@@ -515,7 +524,8 @@ bool ing_front_is_method(const char *name); /* of some container */
 bool ing_front_has_methods(const value *v);
 ing_status ing_front_call_method(frame *fr, ing_node n, const value *of,
                                  const char *name, const call_args *a, value *out);
-ing_status ing_front_isinstance(frame *fr, ing_node n, const call_args *a, value *out);
+ing_status ing_front_isinstance(frame *fr, ing_node n, const value *fn,
+                                const call_args *a, value *out);
 
 /* ---- view.c -------------------------------------------------------------------------------------------------- */
 

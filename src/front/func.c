@@ -554,19 +554,52 @@ static ing_status fail_recursion(call *c) {
                              c->info->t->name);
 }
 
+void ing_front_note_capture(frame *fr, ing_gref ref) {
+    const ing_gate *g = fr->lo->gate;
+    if (!g->ops->captured || !g->ops->captured(g->self, ref)) return;
+    for (frame *f = fr; f; f = f->caller)
+        if (f->sp) f->sp->captures = true;
+}
+
+/* Funcs found at two places are one now and may be two at another launch: those that bind
+ * what they capture are shared only where they are found at the same place. */
+static ing_hash128 placed_key(const call *c, ing_hash128 key) {
+    ing_hasher h;
+    ing_hasher_init(&h);
+    ing_hasher_digest(&h, 1, key);
+    ing_hasher_u64(&h, 2, ing_front_place(c->fr, c->fn->gref));
+    for (uint32_t i = 0; i < c->info->list.n; i++)
+        if (!c->defaulted[i] && c->args[i].kind == V_FUNC)
+            ing_hasher_u64(&h, 3, ing_front_place(c->fr, c->args[i].gref));
+    return ing_hasher_done(&h);
+}
+
+static bool spec_put(lowering *lo, ing_hash128 key, spec *sp) {
+    return ing_vec_push(&lo->spec_list, sp) &&
+           ing_map_put(&lo->specs, key, lo->spec_list.len);
+}
+
+static spec *spec_find(const lowering *lo, ing_hash128 key) {
+    uint32_t known = ing_map_get(&lo->specs, key);
+    return known ? lo->spec_list.at[known - 1] : NULL;
+}
+
 static ing_status spec_get(call *c, ing_hash128 key, const leaves *l, spec **out) {
     lowering *lo = c->fr->lo;
-    uint32_t known = ing_map_get(&lo->specs, key);
-    if (known) {
-        *out = lo->spec_list.at[known - 1];
-        if ((*out)->done) return ING_OK;
-        return fail_recursion(c);
+    spec *any = spec_find(lo, key);
+    *out = any;
+    if (any && !any->done) return fail_recursion(c);
+    ing_hash128 placed = placed_key(c, key);
+    if (any && any->captures) *out = spec_find(lo, placed);
+    if (!*out) {
+        *out = ING_NEW(&lo->arena, spec);
+        if (!*out || (!any && !spec_put(lo, key, *out))) return no_memory(c->fr);
+        ING_TRY(spec_lower(c, *out, l));
+        if ((*out)->captures && !spec_put(lo, placed, *out)) return no_memory(c->fr);
     }
-    *out = ING_NEW(&lo->arena, spec);
-    if (!*out || !ing_vec_push(&lo->spec_list, *out) ||
-        !ing_map_put(&lo->specs, key, lo->spec_list.len))
-        return no_memory(c->fr);
-    return spec_lower(c, *out, l);
+    for (frame *f = c->fr; (*out)->captures && f; f = f->caller)
+        if (f->sp) f->sp->captures = true;
+    return ING_OK;
 }
 
 /* The array that was passed as this instruction. */

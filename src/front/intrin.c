@@ -382,10 +382,20 @@ static ing_status in_len(frame *fr, ing_node n, const intrin *in, const call_arg
     uint32_t count = 0;
     bool ok = false;
     ING_TRY(arg_forced(fr, a, 0, &v));
-    if (v.kind == V_STR || v.kind == V_SHAPE || v.kind == V_STRUCT ||
-        (v.kind == V_SEEN && v.seen == ING_GATE_DICT)) {
+    if (v.kind == V_STR) {
+        *out = ing_front_int((int64_t)ing_front_str_len(v.s, v.n));
+        return ING_OK;
+    }
+    if (v.kind == V_SHAPE || v.kind == V_STRUCT) {
         *out = ing_front_int(v.n);
         return ING_OK;
+    }
+    if (v.kind == V_SEEN) {
+        ING_TRY(ing_front_derive(fr, n, v.gref, ING_DERIVE_LEN, 0, out));
+        if (out->kind == V_INT) {
+            out->gref = 0;
+            return ING_OK;
+        }
     }
     ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
     if (!ok)
@@ -451,10 +461,7 @@ static ing_status in_attr(frame *fr, ing_node n, const intrin *in, const call_ar
                                  in->op == ING_IN_PY_HASATTR ? "hasattr" : "getattr");
     value got;
     ING_TRY(ing_front_thing_attr(fr, n, of.gref, name.s, &got));
-    if (in->op == ING_IN_PY_HASATTR) {
-        *out = ing_front_bool(got.kind != V_VOID);
-        return ING_OK;
-    }
+    if (in->op == ING_IN_PY_HASATTR) return ing_front_is_there(fr, n, &got, out);
     *out = got.kind == V_VOID && a->n > 2 ? a->at[2] : got;
     if (out->kind != V_VOID) return ING_OK;
     return ing_front_fail_at(fr, n, ING_ATTRIBUTE,

@@ -358,6 +358,7 @@ ing_status ing_front_struct_from(frame *fr, ing_node at, const value *given, val
     }
     *ok = v.kind == V_SEEN && v.seen == ING_GATE_DICT;
     if (!*ok) return ING_OK;
+    ING_TRY(ing_front_count(fr, at, &v));
     ING_TRY(dict_pairs(fr, at, &v, &pairs));
     ING_TRY(from_pairs(fr, at, pairs, v.n, out));
     out->gref = owner;

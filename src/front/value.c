@@ -136,6 +136,7 @@ static ing_status new_arg(frame *fr, ing_gref ref, ing_type t, ing_dtype dtype,
         known = ing_map_get(&lo->args, place);
         ok = !known || ing_map_put(&lo->args, key, known);
     }
+    ing_front_note_capture(fr, ref);
     if (!known) {
         known = ing_ir_add_arg(lo->mod, t) + 1;
         ing_front_arg a = {.ref = ref, .dtype = dtype};
@@ -509,7 +510,14 @@ ing_status ing_front_condition(frame *fr, ing_node at, const value *v, const cha
     return ING_OK;
 }
 
+uint32_t ing_front_str_len(const char *s, uint32_t n) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) count += ((uint8_t)s[i] & 0xC0) != 0x80;
+    return count;
+}
+
 ing_status ing_front_truth(frame *fr, ing_node at, const value *v, bool *out) {
+    value truth;
     switch ((value_kind)v->kind) {
     case V_NONE: *out = false; return ING_OK;
     case V_BOOL:
@@ -520,19 +528,8 @@ ing_status ing_front_truth(frame *fr, ing_node at, const value *v, bool *out) {
     case V_LIST:
     case V_DICT: *out = v->n != 0; return ING_OK;
     case V_SEEN:
-        if (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST ||
-            v->seen == ING_GATE_DICT)
-            *out = v->n != 0;
-        else if (v->seen == ING_GATE_ENUM) {
-            value x;
-            ING_TRY(ing_front_thing_attr(fr, at, v->gref, "value", &x));
-            ING_TRY(ing_front_force(fr, at, &x));
-            if (x.kind == V_SEEN)
-                *out = true;
-            else
-                return ing_front_truth(fr, at, &x, out);
-        } else
-            *out = true;
+        ING_TRY(ing_front_derive(fr, at, v->gref, ING_DERIVE_TRUTH, 0, &truth));
+        *out = truth.kind == V_BOOL && truth.i;
         return ING_OK;
     case V_DTYPE:
     case V_FUNC:
@@ -580,8 +577,11 @@ static ing_status range_items(frame *fr, ing_node at, const value *v, value **it
     return ING_OK;
 }
 
-static ing_status seen_items(frame *fr, ing_node at, const value *v, value **items,
+/* Items of a tuple or list from outside. */
+static ing_status seen_items(frame *fr, ing_node at, const value *given, value **items,
                              uint32_t *n) {
+    value counted = *given, *v = &counted;
+    ING_TRY(ing_front_count(fr, at, v));
     if (v->n > MAX_ITEMS)
         return ing_front_fail_at(fr, at, ING_VALUE, "pass the numbers as an array",
                                  "a compile-time sequence of more than %d items",
@@ -637,8 +637,16 @@ ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items
                (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST)) {
         ING_TRY(seen_items(fr, at, v, items, n));
     } else if (v->kind == V_DICT || (v->kind == V_SEEN && v->seen == ING_GATE_DICT)) {
-        *n = v->n;
-        ING_TRY(ing_front_dict_part(fr, at, v, DICT_KEYS, items));
+        value d = *v;
+        ING_TRY(ing_front_count(fr, at, &d));
+        *n = d.n;
+        ING_TRY(ing_front_dict_part(fr, at, &d, DICT_KEYS, items));
+    } else if (v->kind == V_SEEN && v->seen == ING_GATE_OBJECT &&
+               (fr->in_static || v->from_static)) {
+        value all;
+        ING_TRY(ing_front_derive(fr, at, v->gref, ING_DERIVE_ITEMS, 0, &all));
+        *ok = all.kind == V_SEEN;
+        if (*ok) ING_TRY(seen_items(fr, at, &all, items, n));
     } else if (v->kind == V_SHAPE) {
         *n = v->n;
         *items = ING_NEW_ARRAY(&fr->lo->arena, v->n + 1, value);

@@ -27,9 +27,9 @@ typedef enum ing_gate_kind {
     ING_GATE_STR,   /* s, n */
     ING_GATE_DTYPE, /* dtype */
     ING_GATE_ENUM, /* a member: its value is attr "value"; IntEnum also fills i, wide=0 */
-    ING_GATE_TUPLE, /* len; items by item() */
+    ING_GATE_TUPLE, /* items by item(), how many by derive() */
     ING_GATE_LIST,  /* likewise */
-    ING_GATE_DICT,  /* len; items by item(str or int) */
+    ING_GATE_DICT,  /* likewise; items by item(str or int) */
     ING_GATE_FUNC, /* a @qd.func: def() gives its tree; bound: attr "__self__" is set */
     ING_GATE_KERNEL,    /* a @qd.kernel */
     ING_GATE_INTRINSIC, /* id: ing_intrinsic */
@@ -43,7 +43,7 @@ typedef enum ing_gate_kind {
     ING_GATE_TENSOR_TYPE, /* qd.types.vector(..), matrix(..): elem_rank, elem_shape, dtype; what
                              is left open is 0 */
     ING_GATE_VIEW, /* a stretch of an array: attrs "arr", "offset" and "size" */
-    ING_GATE_STRUCT, /* a host struct: members by attr, or by attr "_entries", key() and item() */
+    ING_GATE_STRUCT, /* a host struct: members by attr, or by attr "_entries" and its items */
     ING_GATE_STRUCT_TYPE, /* qd.dataclass, qd.types.struct(..): layout; its methods and the types
                              of its members by item() */
 } ing_gate_kind;
@@ -95,7 +95,7 @@ typedef struct ing_gate_fact {
     uint32_t n;
     const char *of; /* ENUM: name of its class */
     uint32_t id;    /* INTRINSIC */
-    uint32_t len;   /* TUPLE, LIST, DICT; ENUM: ing_gate_enum */
+    uint32_t len; /* ENUM: ing_gate_enum; TUPLE, LIST, DICT of gates without derive() */
     /* ARRAY: */
     uint8_t ndim;
     uint8_t grad;
@@ -153,6 +153,14 @@ typedef struct ing_gate_key { /* a constant subscript */
     const char *s;
 } ing_gate_key;
 
+/* What Python says of a thing as a whole, itself a thing that can be asked about. */
+typedef enum ing_gate_derived {
+    ING_DERIVE_LEN,   /* len(x) */
+    ING_DERIVE_TRUTH, /* bool(x) */
+    ING_DERIVE_ITEMS, /* tuple(x) */
+    ING_DERIVE_SAME,  /* x is y; y absent: x is None */
+} ing_gate_derived;
+
 struct ing_front_tree;
 
 enum { ING_GATE_RESULT = 1 << 16 }; /* see annotation() */
@@ -164,8 +172,9 @@ typedef struct ing_gate_ops {
                        ing_err *e);
     ing_status (*item)(void *self, ing_gref of, const ing_gate_key *k, ing_gref *out,
                        ing_err *e);
-    ing_status (*key)(void *self, ing_gref of, uint32_t i, ing_gref *out,
-                      ing_err *e); /* DICT: its key number i, in order (R3) */
+    /* *out 0: Python has no answer either. NULL: len of the fact, no other answers. */
+    ing_status (*derive)(void *self, ing_gref of, ing_gate_derived what, ing_gref other,
+                         ing_gref *out, ing_err *e);
     /* The fact about a thing; recorded. Asking again is free and gives the same answer. */
     ing_status (*look)(void *self, ing_gref of, ing_gate_fact *out, ing_err *e);
     /* The same where a constant is needed (qd.static): a number that would be read at each
@@ -174,6 +183,9 @@ typedef struct ing_gate_ops {
     /* Equal numbers = found at the same place, in this launch and in every other; 0: it has
      * no place. Objects that are the same now may be two later. NULL: no places. */
     uint32_t (*place)(void *self, ing_gref of);
+    /* Was it reached through the scopes of the frame's function, not through a parameter?
+     * NULL: nobody knows. */
+    bool (*captured)(void *self, ing_gref of);
     /* Calls a Python function with static arguments and yields its result (R2). */
     ing_status (*call)(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
                        ing_gref *out, ing_err *e);

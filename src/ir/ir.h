@@ -401,6 +401,8 @@ ing_status ing_ir_extract_task(const ing_ir_mod *m, uint32_t k, ing_ir_mod **out
                                ing_err *e);
 /* Digest of a module as extracted: its text without names and locations. */
 ing_status ing_ir_digest(const ing_ir_mod *m, ing_hash128 *out, ing_err *e);
+/* Of what it says, however functions are numbered and shared (content.c). */
+ing_status ing_ir_content(const ing_ir_mod *m, ing_hash128 *out, ing_err *e);
 
 /* written[k] = 1 for every argument k that the module may write; one byte per argument. */
 void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written);

@@ -1,11 +1,11 @@
 /* Variants as bytes. Everything read is checked against what it must be for the launch to
  * be safe (words inside the argument block, bounds inside the buffer, trees that exist):
- * a checksum precedes this, but nothing here relies on it. Little-endian; version 7:
+ * a checksum precedes this, but nothing here relies on it. Little-endian; version 9:
  *
  *   u32 version
  *   paths, trace                              as in src/trace/index.c
- *   u32 words, u32 buffer bytes, u8 returns tuple, u8 flush denormals,
- *   u32 results, u8 dtype each
+ *   u32 words, u32 buffer bytes, u8 returns tuple, u8 flush denormals, u64 lo, u64 hi of
+ *   what was lowered, u32 results, u8 dtype each
  *   u32 binds, each u8 kind, dtype, written, 0; u32 arg, word, path; u8 element dtype,
  *       ndim, grad, element rank; u32 element shape [2]; 12 bytes of layout
  *   u32 trees, u32 path each
@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-enum { VERSION = 8, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 9, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 void ing_record_init(ing_record *r) {
     memset(r, 0, sizeof *r);
@@ -164,6 +164,8 @@ static void put_all(const ing_record *r, const ing_paths *own, const ing_trace *
     ing_bytes_u32(out, r->buffer_bytes);
     ing_bytes_u8(out, r->returns_tuple);
     ing_bytes_u8(out, r->flush_denormals);
+    ing_bytes_u64(out, r->lowered.lo);
+    ing_bytes_u64(out, r->lowered.hi);
     ing_bytes_u32(out, r->n_rets);
     ing_bytes_put(out, r->rets, r->n_rets);
     ing_bytes_u32(out, r->binds.len);
@@ -406,6 +408,8 @@ static ing_status get_head(ing_reader *r, ing_record *out) {
     out->buffer_bytes = ing_reader_u32(r);
     out->returns_tuple = ing_reader_u8(r) != 0;
     out->flush_denormals = ing_reader_u8(r) != 0;
+    out->lowered.lo = ing_reader_u64(r);
+    out->lowered.hi = ing_reader_u64(r);
     out->n_rets = ing_reader_count(r, 1);
     if (r->failed || out->n_rets > ING_RECORD_MAX_RETS || out->n_words > MAX_WORDS ||
         out->buffer_bytes > MAX_BUFFER)

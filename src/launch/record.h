@@ -55,6 +55,7 @@ typedef struct ing_record {
     uint32_t n_rets;
     uint8_t rets[ING_RECORD_MAX_RETS];
     bool returns_tuple, flush_denormals;
+    ing_hash128 lowered; /* ing_ir_content of what it was compiled from */
 } ing_record;
 
 void ing_record_init(ing_record *r);

@@ -3,7 +3,7 @@
  * and for numbers. */
 #include "py/array.h"
 #include "py/foreign.h"
-#include "py/kernel.h"
+#include "py/guard.h"
 #include "py/struct.h"
 #include "py/tensor.h"
 #include "trace/notes.h"
@@ -304,8 +304,9 @@ static ing_status bind_number(ing_py_kernel *k, const ing_py_bind *b, PyObject *
 }
 
 ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
-                           PyObject *const *args, PyObject *const *held,
-                           uint64_t *words, ing_py_views *views, ing_err *e) {
+                           const ing_py_checks *c, PyObject *const *args,
+                           PyObject *const *held, uint64_t *words, ing_py_views *views,
+                           ing_err *e) {
     for (uint32_t i = 0; i < v->binds.len; i++) {
         const ing_py_bind *b = &v->binds.at[i];
         switch ((ing_py_bind_kind)b->kind) {
@@ -328,10 +329,10 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
             break;
         }
         case ING_BIND_NUMBER:
-            ING_TRY(bind_number(k, b, held[b->fetch - 1], &words[b->word], e));
+            ING_TRY(bind_number(k, b, held[c->binds.at[i] - 1], &words[b->word], e));
             break;
         case ING_BIND_CAPTURED:
-            ING_TRY(bind_captured(k, b, held[b->fetch - 1], words, views, e));
+            ING_TRY(bind_captured(k, b, held[c->binds.at[i] - 1], words, views, e));
             break;
         }
     }

@@ -311,9 +311,9 @@ static const char *ask_name(uint8_t ask) {
     case ING_ASK_SOURCE: return "source";
     case ING_ASK_CONFIG: return "setting";
     case ING_ASK_MEANING: return "annotation";
-    case ING_ASK_IDENTITY: break;
+    case ING_ASK_WHOLE: return "whole";
     }
-    return "object";
+    return "?";
 }
 
 /* (what is asked, of what, answer in words or "", its digest) */

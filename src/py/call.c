@@ -2,7 +2,7 @@
  * binds, then hands the words to the runtime: no Python frame, no allocation (DESIGN
  * section 3). What the last variant cannot serve goes through the decision tree, and what
  * the tree has not seen is compiled. */
-#include "py/kernel.h"
+#include "py/guard.h"
 #include "py/struct.h"
 #include "py/tensor.h"
 
@@ -474,20 +474,26 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     views.n = 0;
     if (v->code.n_words > STACK_WORDS)
         words = ing_calloc(v->code.n_words, sizeof *words);
-    if (v->fetches.len > STACK_HELD) held = ing_calloc(v->fetches.len, sizeof *held);
+    ing_py_checks *checks = v->checks;
+    if (checks->fetches.len > STACK_HELD)
+        held = ing_calloc(checks->fetches.len, sizeof *held);
     v->refs++; /* qd.init in another thread may drop it from the kernel */
+    checks->refs++;
     ing_status s = ING_OK;
     if (!words || !held) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
-    if (s == ING_OK) s = ing_py_guards_hold(k, v, args, held, &n_held, e);
-    if (s == ING_OK) s = ing_py_bind_all(k, v, args, held, words, &views, e);
+    if (s == ING_OK) s = ing_py_guards_hold(k, v, checks, args, held, &n_held, e);
+    if (s == ING_OK) s = ing_py_bind_all(k, v, checks, args, held, words, &views, e);
     uint32_t resume = ING_GRAPH_NO_STAGE;
     if (s == ING_OK && label) s = ing_py_graph_stage(k, v, label, &resume, e);
+    if (s == ING_OK && k->st->settings.at[ING_SET_paranoid])
+        s = ing_py_paranoid(k, v, args, e);
     bool overlaps = s == ING_OK && ing_launch_overlaps(&v->code, words);
     if (s == ING_OK && !overlaps) *result = run(k, v, args, words, resume);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
     for (uint32_t i = 0; held && i < n_held; i++) Py_XDECREF(held[i]);
     if (held != held_stack) ing_free(held);
     if (words != on_stack) ing_free(words);
+    ing_py_checks_unref(checks);
     if (overlaps) s = try_overlap(k, v, args, label, result, e);
     ing_py_variant_unref(v);
     return s;

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* The dataclass Field of a name, new reference; NULL without exception = none. */
-static PyObject *field_of(PyObject *cls, PyObject *name) {
+PyObject *ing_py_field_get(PyObject *cls, PyObject *name) {
     PyObject *fields =
         PyType_Check(cls) ? ing_py_attr(cls, "__dataclass_fields__") : NULL;
     PyObject *f =
@@ -28,15 +27,26 @@ bool ing_py_is_dataclass(PyObject *cls) {
     return yes;
 }
 
-/* `from __future__ import annotations`: the type is text, meant in the class's module. */
-static PyObject *evaluate(PyObject *cls, PyObject *text) {
+PyObject *ing_py_field_scope(PyObject *cls) {
     PyObject *name = ing_py_attr(cls, "__module__");
     PyObject *module = name ? PyImport_GetModule(name) : NULL;
-    PyObject *scope = module ? PyModule_GetDict(module) : NULL;
-    const char *s = PyUnicode_AsUTF8(text);
-    PyObject *v = scope && s ? PyRun_String(s, Py_eval_input, scope, scope) : NULL;
+    PyObject *scope =
+        module && PyModule_Check(module) ? Py_NewRef(PyModule_GetDict(module)) : NULL;
     Py_XDECREF(name);
     Py_XDECREF(module);
+    return scope;
+}
+
+/* `from __future__ import annotations`: the type is text, meant in the class's module. A
+ * plain name needs no compiler. */
+static PyObject *evaluate(PyObject *cls, PyObject *text) {
+    PyObject *scope = ing_py_field_scope(cls);
+    PyObject *v = scope ? PyDict_GetItemWithError(scope, text) : NULL;
+    const char *s = PyUnicode_AsUTF8(text);
+    Py_XINCREF(v);
+    if (!v && scope && s && !PyErr_Occurred())
+        v = PyRun_String(s, Py_eval_input, scope, scope);
+    Py_XDECREF(scope);
     return v;
 }
 
@@ -71,7 +81,7 @@ PyObject *ing_py_strip_optional(PyObject *type, bool *optional) {
 }
 
 PyObject *ing_py_field_type(PyObject *cls, PyObject *name) {
-    PyObject *field = field_of(cls, name);
+    PyObject *field = ing_py_field_get(cls, name);
     PyObject *type = field ? ing_py_attr(field, "type") : NULL;
     if (type && PyUnicode_Check(type)) Py_XSETREF(type, evaluate(cls, type));
     bool optional = false; /* a dataclass or None: its fields are those of the class */
@@ -113,7 +123,7 @@ static PyObject *strip_final(PyObject *type, bool *final) {
 
 /* field(metadata={"add_value_to_cache_key": True}), the reference's way to say it. */
 static bool wants_value(PyObject *cls, PyObject *name) {
-    PyObject *field = field_of(cls, name);
+    PyObject *field = ing_py_field_get(cls, name);
     PyObject *metadata = field ? ing_py_attr(field, "metadata") : NULL;
     PyObject *v =
         metadata ? PyMapping_GetItemString(metadata, "add_value_to_cache_key") : NULL;

@@ -108,6 +108,7 @@ int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *sou
         return -1;
     }
     d->fn = Py_NewRef(fn);
+    d->code = Py_NewRef(PyFunction_GET_CODE(fn));
     d->ours = d->text_later = !source && is_ours(st, fn);
     d->first_line = (uint32_t)code_of(d->fn)->co_firstlineno;
     if (take_names(d) < 0 || (!d->text_later && take_text(st, d, source) < 0)) {
@@ -119,6 +120,7 @@ int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *sou
 
 void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->fn);
+    Py_CLEAR(d->code);
     Py_CLEAR(d->text);
     Py_CLEAR(d->why);
     Py_CLEAR(d->held);
@@ -219,8 +221,17 @@ static ing_status lambda_error(const ing_py_def *d, ing_err *e) {
                     file ? file : "?", d->first_line);
 }
 
+ing_status ing_py_def_check(const ing_py_def *d, ing_err *e) {
+    if (PyFunction_GET_CODE(d->fn) == d->code) return ING_OK;
+    return ing_fail(e, ING_SYNTAX,
+                    "the code of %s was replaced after it was decorated\nhelp: "
+                    "decorate the other function, and use that in its place",
+                    ing_py_def_name(d));
+}
+
 ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
                            ing_err *e) {
+    ING_TRY(ing_py_def_check(d, e));
     if (!d->tree) {
         if (is_lambda(d)) return lambda_error(d, e);
         ing_py_def_text(st, d);
@@ -298,6 +309,7 @@ static bool own_digest(const ing_py_def *d, ing_hash128 *out) {
 ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
                              ing_err *e) {
     const ing_front_tree *t;
+    ING_TRY(ing_py_def_check(d, e));
     if (!d->digest_known && d->ours)
         d->ours = d->digest_known = own_digest(d, &d->digest);
     if (!d->digest_known && ing_py_disk_alias_get(st, d, &d->digest) == ING_OK)

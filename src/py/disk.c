@@ -11,7 +11,7 @@
  * The index is derived: it is read, extended and replaced by rename. Two processes that
  * extend it at once may lose one leaf; its variant is then lowered once more (the images
  * are there) and added again. */
-#include "py/kernel.h"
+#include "py/guard.h"
 
 #include "ing_revision.h"
 
@@ -474,6 +474,7 @@ static bool record_of(const ing_py_variant *v, ing_record *r) {
     memcpy(r->rets, v->rets, sizeof r->rets);
     r->returns_tuple = v->returns_tuple;
     r->flush_denormals = v->flush_denormals;
+    r->lowered = v->lowered;
     for (uint32_t i = 0; i < v->code.apart.len; i++)
         if (!ing_vec_push(&r->apart, v->code.apart.at[i])) return false;
     return record_tasks(v, r) && record_graph(v, r) && record_texts(v, r);
@@ -707,6 +708,7 @@ static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v) {
     memcpy(v->rets, r->rets, sizeof v->rets);
     v->returns_tuple = r->returns_tuple;
     v->flush_denormals = r->flush_denormals;
+    v->lowered = r->lowered;
     for (uint32_t i = 0; i < r->trees.len; i++)
         if (!ing_vec_push(&v->trees, r->trees.at[i])) return ING_DECLINED;
     ING_TRY(load_binds(k, r, v));

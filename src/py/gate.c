@@ -49,6 +49,7 @@ struct ing_py_gate {
     ing_vec(frame) frames;
     ing_vec(subtrace) subs;    /* of frames that were left */
     ing_vec(tree_place) trees; /* where each tree that was used is found */
+    ing_map calls;             /* root path of a call -> a thing that is its result */
     PyObject *warnings;        /* as ing_py_variant has them */
     ing_py_unreplayable only_here;
     ing_answers answers; /* in words, for explain */
@@ -214,11 +215,11 @@ static ing_status depth_check(ing_py_gate *g, ing_path p, ing_err *e) {
     uint32_t n = 0, calls = 0;
     for (; p; p = g->kernel->paths.nodes.at[p].parent) {
         ing_path_node node = g->kernel->paths.nodes.at[p];
-        if (node.step == ING_STEP_CALL_PATH) {
+        if (ing_step_names_path(&node)) {
             uint32_t inner = 1;
             for (ing_path a = (ing_path)node.i; a;
                  a = g->kernel->paths.nodes.at[a].parent)
-                if (g->kernel->paths.nodes.at[a].step == ING_STEP_CALL_PATH) inner++;
+                if (ing_step_names_path(&g->kernel->paths.nodes.at[a])) inner++;
             calls = inner > calls ? inner : calls;
         }
         if (++n > MAX_STEPS || calls >= ING_PATH_MAX_NESTING)
@@ -226,6 +227,21 @@ static ing_status depth_check(ing_py_gate *g, ing_path p, ing_err *e) {
                             "too many steps between the kernel and this value");
     }
     return ING_OK;
+}
+
+/* Whether two things are one. Asked again later unless both are known by their paths' values:
+ * what the front end made itself is compared once. */
+static ing_status gate_same(ing_py_gate *g, thing a, thing b, ing_gref *out,
+                            ing_err *e) {
+    ing_paths *paths = &g->kernel->paths;
+    ing_path path = 0, root = 0;
+    if (a.path && b.path) {
+        ING_TRY(depth_check(g, b.path, e));
+        root = ing_path_add(paths, a.root, ING_STEP_SAME, NULL, (int64_t)b.root);
+        path = ing_path_add(paths, a.path, ING_STEP_SAME, NULL, (int64_t)b.path);
+        if (!root || !path) return no_memory(e);
+    }
+    return thing_take(g, PyBool_FromLong(a.obj == b.obj), path, root, out, e);
 }
 
 static ing_status gate_attr(void *self, ing_gref of, const char *name, ing_gref *out,
@@ -254,12 +270,19 @@ static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
     return ING_OK;
 }
 
-static ing_status gate_key(void *self, ing_gref of, uint32_t i, ing_gref *out,
-                           ing_err *e) {
+static ing_status gate_derive(void *self, ing_gref of, ing_gate_derived what,
+                              ing_gref other, ing_gref *out, ing_err *e) {
+    static const ing_step steps[] = {
+        [ING_DERIVE_LEN] = ING_STEP_LEN,
+        [ING_DERIVE_TRUTH] = ING_STEP_TRUTH,
+        [ING_DERIVE_ITEMS] = ING_STEP_ITEMS,
+        [ING_DERIVE_SAME] = ING_STEP_SAME,
+    };
     ing_py_gate *g = self;
     thing t = *thing_get(g, of);
     ING_TRY(depth_check(g, t.path, e));
-    return step_from(g, t, ING_STEP_KEY, NULL, i, out, e);
+    if (other) return gate_same(g, t, *thing_get(g, other), out, e);
+    return step_from(g, t, steps[what], NULL, 0, out, e);
 }
 
 static void put_shape(uint32_t rank, const uint32_t *shape, char *buf, size_t size) {
@@ -380,6 +403,14 @@ static uint32_t gate_place(void *self, ing_gref of) {
     return thing_get(self, of)->root;
 }
 
+static bool gate_captured(void *self, ing_gref of) {
+    ing_py_gate *g = self;
+    ing_path p = thing_get(g, of)->path;
+    while (p && g->kernel->paths.nodes.at[p].parent)
+        p = g->kernel->paths.nodes.at[p].parent;
+    return g->kernel->paths.nodes.at[p].step == ING_STEP_FRAME_FUNC;
+}
+
 /* The path of a call in one of the two ways of naming things; 0 when it has none. */
 static ing_path call_path(ing_py_gate *g, const thing *fn, const ing_gref *args,
                           uint32_t n, bool root) {
@@ -428,8 +459,58 @@ static void only_here(ing_py_gate *g, const thing *fn, const ing_gref *args,
     }
 }
 
-/* Calls while compiling (R2). A pure function's result follows from arguments that were
- * looked at already; any other call becomes part of the path of its result. */
+static ing_status refuse_call(ing_py_gate *g, ing_gref fn, ing_err *e) {
+    char what[128];
+    gate_describe(g, fn, what, sizeof what);
+    return ing_fail(e, ING_TYPE,
+                    "%s cannot be called in kernels\nhelp: decorate the "
+                    "function with @qd.func, or call it outside and pass the result",
+                    what);
+}
+
+/* Records all of what a call is given; *plain: of Python's own classes and immutable. */
+static ing_status record_whole(ing_py_gate *g, const thing *t, bool *plain,
+                               ing_err *e) {
+    ing_py_whole w;
+    if (!t->obj) return ING_OK;
+    ING_TRY(ing_py_whole_of(g->kernel->st, t->obj, &w));
+    *plain = *plain && w.kind == ING_WHOLE_PLAIN;
+    return record(g, t->path, ING_ASK_WHOLE, w.answer, e);
+}
+
+/* Where the result of a call is found again. *root 0: nowhere, it stays in this process. */
+static ing_status name_call(ing_py_gate *g, const thing *fn, const ing_gref *args,
+                            uint32_t n, ing_path *path, ing_path *root, ing_err *e) {
+    *path = call_path(g, fn, args, n, false);
+    *root = call_path(g, fn, args, n, true);
+    if (fn->path && (!*path || !*root)) {
+        only_here(g, fn, args, n);
+        *path = *root = 0;
+    }
+    return depth_check(g, *root, e);
+}
+
+/* A call of the same function with the same arguments was made before: its result, which is
+ * asked for once per compile (R6). */
+static ing_status call_once(ing_py_gate *g, PyObject *fn, ing_path root,
+                            const ing_gref *args, uint32_t n, PyObject **out) {
+    uint32_t known = root ? ing_map_get(&g->calls, (ing_hash128){root, 0}) : 0;
+    if (!known) return call_now(g, fn, args, n, out);
+    *out = Py_NewRef(thing_get(g, known)->obj);
+    return ING_OK;
+}
+
+/* Numbers, text, None: nothing that could be another one with the same content. */
+static bool is_plain_result(ing_py_gate *g, PyObject *o) {
+    return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
+           PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) ||
+           ing_py_is_dtype(g->kernel->st, o);
+}
+
+/* Calls while compiling (R2). What goes into a call is recorded as a whole: where all of it
+ * is immutable, equal answers mean an equal result, else guards make the call again. The
+ * plain result of a listed function of plain values follows from these; any other result is
+ * itself found by making the call. */
 static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
                             ing_gref *out, ing_err *e) {
     ing_py_gate *g = self;
@@ -438,33 +519,35 @@ static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint3
     ing_py_callable kind = t.obj ? ing_py_callable_kind(t.obj) : ING_PY_CALL_NEVER;
     ing_hash128 digest;
     if (kind == ING_PY_CALL_NEVER ||
-        !ing_py_callable_digest(g->kernel->st, t.obj, &digest)) {
-        char what[128];
-        gate_describe(g, fn, what, sizeof what);
-        return ing_fail(
-            e, ING_TYPE,
-            "%s cannot be called in kernels\nhelp: decorate the "
-            "function with @qd.func, or call it outside and pass the result",
-            what);
-    }
+        !ing_py_callable_digest(g->kernel->st, t.obj, &digest))
+        return refuse_call(g, fn, e);
     ING_TRY(record_source(g, &t, digest, e));
+    bool plain = kind == ING_PY_CALL_PURE;
     PyObject *result = NULL;
-    ING_TRY(call_now(g, t.obj, args, n, &result));
-    ing_path path = 0, root = 0;
-    if (kind == ING_PY_CALL_RECORDED) {
-        path = call_path(g, &t, args, n, false);
-        root = call_path(g, &t, args, n, true);
-        if (t.path && (!path || !root)) {
-            only_here(g, &t, args, n);
-            path = root = 0;
-        }
-        ing_status s = depth_check(g, root, e);
-        if (s != ING_OK) {
-            Py_DECREF(result);
-            return s;
+    if (kind != ING_PY_CALL_LIVE) {
+        ING_TRY(record_whole(g, &t, &plain, e));
+        for (uint32_t i = 0; i < n; i++) {
+            thing a = *thing_get(g, args[i]);
+            ING_TRY(record_whole(g, &a, &plain, e));
         }
     }
-    return thing_take(g, result, path, root, out, e);
+    if (plain) {
+        ING_TRY(call_now(g, t.obj, args, n, &result));
+        if (is_plain_result(g, result)) return thing_take(g, result, 0, 0, out, e);
+    }
+    ing_path path = 0, root = 0;
+    ing_status s = name_call(g, &t, args, n, &path, &root, e);
+    if (s == ING_OK && !result) s = call_once(g, t.obj, root, args, n, &result);
+    if (s != ING_OK) {
+        Py_XDECREF(result);
+        return s;
+    }
+    ING_TRY(thing_take(g, result, path, root, out, e));
+    thing made = *thing_get(g, *out);
+    if (root && !ing_map_put(&g->calls, (ing_hash128){root, 0}, *out))
+        return no_memory(e);
+    if (kind != ING_PY_CALL_RECORDED || !path) return ING_OK;
+    return record_whole(g, &made, &plain, e);
 }
 
 static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
@@ -687,15 +770,20 @@ static ing_status gate_carry(void *self, ing_gref of, ing_gref fn,
                              ing_err *e) {
     ing_py_gate *g = self;
     thing t = *thing_get(g, of);
-    ing_path paths[ING_PY_MAX_PARAMS] = {0}, path = 0;
+    ing_path paths[ING_PY_MAX_PARAMS] = {0}, roots[ING_PY_MAX_PARAMS] = {0};
+    ing_path path = 0, root = 0;
     if (n > ING_PY_MAX_PARAMS) return ing_fail(e, ING_INTERNAL, "too many parameters");
-    for (uint32_t i = 0; i < n; i++) paths[i] = thing_get(g, params[i])->path;
+    for (uint32_t i = 0; i < n; i++) {
+        paths[i] = thing_get(g, params[i])->path;
+        roots[i] = thing_get(g, params[i])->root;
+    }
     *out = 0;
     if (!t.path) return ING_OK;
-    if (!ing_path_reroot(&g->kernel->paths, t.path, thing_get(g, fn)->path, paths, n,
-                         &path))
+    thing f = *thing_get(g, fn);
+    if (!ing_path_reroot(&g->kernel->paths, t.path, f.path, paths, n, &path) ||
+        !ing_path_reroot(&g->kernel->paths, t.path, f.root, roots, n, &root))
         return no_memory(e);
-    return path ? thing_take(g, Py_XNewRef(t.obj), path, t.root, out, e) : ING_OK;
+    return path && root ? thing_take(g, Py_XNewRef(t.obj), path, root, out, e) : ING_OK;
 }
 
 /* ---- the rest ------------------------------------------------------------------------------------ */
@@ -762,10 +850,11 @@ static const ing_gate_ops gate_ops = {
     .name = gate_name,
     .attr = gate_attr,
     .item = gate_item,
-    .key = gate_key,
+    .derive = gate_derive,
     .look = gate_look,
     .bake = gate_bake,
     .place = gate_place,
+    .captured = gate_captured,
     .call = gate_call,
     .make = gate_make,
     .param = gate_param,
@@ -807,6 +896,7 @@ ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, ing_py_gate 
     g->kernel = k;
     g->args = args;
     ing_answers_init(&g->answers);
+    ing_map_init(&g->calls);
     ing_status s = gate_open(g, e);
     if (s != ING_OK) {
         ing_py_gate_free(g);
@@ -831,6 +921,7 @@ void ing_py_gate_free(ing_py_gate *g) {
     ing_vec_fini(&g->subs);
     ing_vec_fini(&g->things);
     ing_vec_fini(&g->trees);
+    ing_map_fini(&g->calls);
     Py_XDECREF(g->warnings);
     Py_XDECREF(g->only_here.type);
     ing_answers_fini(&g->answers);

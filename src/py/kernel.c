@@ -1,7 +1,7 @@
 /* The types Kernel and Func: what @qd.kernel and @qd.func make. A kernel is callable
  * through vectorcall and is a method descriptor, so calling it as a method builds no bound
  * object. Decorating stores the function and its text, nothing more. */
-#include "py/kernel.h"
+#include "py/guard.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -37,8 +37,8 @@ static int kernel_traverse(ing_py_kernel *k, visitproc visit, void *arg) {
     for (uint32_t i = 0; i < k->slots.len; i++) {
         ing_py_variant *v = k->slots.at[i].variant;
         if (!v || v->refs != 1) continue; /* a launch is using it */
-        for (uint32_t j = 0; j < v->guards.len; j++) Py_VISIT(v->guards.at[j].expect);
-        for (uint32_t j = 0; j < v->marks.len; j++) Py_VISIT(v->marks.at[j].dict);
+        int stop = v->checks ? ing_py_checks_traverse(v->checks, visit, arg) : 0;
+        if (stop) return stop;
     }
     return ing_py_def_traverse(&k->def, visit, arg);
 }

@@ -46,7 +46,8 @@ typedef struct ing_py_host {
     size_t cursor_at;
     PyTypeObject *kernel_type;
     PyTypeObject *func_type;
-    PyObject *enum_class;         /* enum.Enum once enum is imported */
+    PyObject *enum_class; /* enum.Enum once enum is imported */
+    int watcher; /* of dictionaries: its id + 1; 0: none yet, -1: none was free */
     PyObject *told_types;         /* set: names that [UNKNOWN_TYPE] was given for */
     pthread_mutex_t compile_lock; /* with compile_done: waiting for another's compile */
     pthread_cond_t compile_done;
@@ -70,7 +71,8 @@ int ing_py_host_warn(ing_py_host *h);
 enum { ING_PY_MAX_PARAMS = 512 };
 
 typedef struct ing_py_def {
-    PyObject *fn; /* the Python function */
+    PyObject *fn;   /* the Python function */
+    PyObject *code; /* its code when it was decorated: the text is of that */
     PyObject
         *text; /* bytes: raw lines of the def; NULL: `why` says why there are none */
     PyObject *why;
@@ -99,6 +101,8 @@ int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg);
 PyObject *ing_py_def_default(const ing_py_def *d, uint32_t i);
 /* Takes the text if that was put off; without one, `why` says why. */
 void ing_py_def_text(ing_py_state *st, ing_py_def *d);
+/* Is its code still what was decorated? Else an error. */
+ing_status ing_py_def_check(const ing_py_def *d, ing_err *e);
 /* Parses on first use. */
 ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
                            ing_err *e);
@@ -158,58 +162,6 @@ typedef struct ing_py_func {
     PyObject *dict, *weakrefs;
 } ing_py_func;
 
-/* A place that a launch looks at: one step from another one, or from a root. */
-typedef struct ing_py_fetch {
-    ing_path path;
-    uint32_t parent;  /* fetch from 1; 0 = a root */
-    uint32_t atom;    /* ATTR: its name */
-    uint8_t step;     /* ing_step */
-    uint8_t place;    /* members: ing_py_place */
-    bool whole;       /* behind a call: the whole path is followed */
-    bool module_only; /* reads nothing but module dictionaries */
-    bool live;        /* wanted even while those are unchanged */
-    uint32_t at;      /* members: see ing_py_place; ARG: which */
-    PyObject *name;   /* members: the atom as a str; the kernel owns it */
-    PyObject
-        *cached; /* module_only: what is there, while they are unchanged; borrowed */
-} ing_py_fetch;
-
-typedef enum ing_py_place { /* where instances of a class have an attribute (member.c) */
-                            ING_MEMBER_UNKNOWN,
-                            ING_MEMBER_ANY, /* Python is to find it */
-                            ING_MEMBER_TABLE, /* at: index in the instance's table of names */
-                            ING_MEMBER_SLOT, /* at: bytes from the start of the instance */
-} ing_py_place;
-
-/* Fetches that follow one another and start from the same thing. */
-typedef struct ing_py_members {
-    uint32_t parent;    /* fetch from 1; 0 = roots */
-    uint32_t first, n;  /* of the variant's fetches */
-    bool plain;         /* attributes, read together: member.c; else one by one */
-    bool checked;       /* guards of numbers held for an object of that class */
-    uint32_t version;   /* of the class that the places are for; 0: none */
-    PyTypeObject *type; /* compared, never used */
-} ing_py_members;
-
-/* One question of a variant's trace that a launch must check again (R11). */
-typedef struct ing_py_guard {
-    ing_path path;
-    uint8_t ask;
-    uint32_t fetch; /* from 1 */
-    bool always;    /* checked even while module dictionaries are unchanged */
-    ing_hash128 answer;
-    PyObject
-        *expect; /* owned: an immutable atom, type or function; NULL: by digest (R13) */
-    bool bound;  /* a method: `expect` is its func */
-    PyTypeObject *number; /* a number read at launch: its type, one of Python's own */
-    bool is_object;       /* the answer: an object that is nothing in particular */
-    uint32_t
-        version; /* is_object: of the class of which the last one was; 0: none yet */
-    PyTypeObject *type; /* that class; compared, never used */
-    PyObject *code, *defaults,
-        *kwdefaults; /* owned: of a Python function that was called; else NULL */
-} ing_py_guard;
-
 typedef enum ing_py_bind_kind {
     ING_BIND_SCALAR, /* argument -> word, converted to dtype */
     ING_BIND_ARRAY,  /* argument: an array of this spec, ours or foreign (NumPy ...) */
@@ -224,15 +176,8 @@ typedef struct ing_py_bind {
     uint16_t arg; /* the parameter; of what is behind a path: where that starts, or 0 */
     uint32_t word;
     const ing_py_spec *spec;
-    ing_path path;  /* CAPTURED, NUMBER */
-    uint32_t fetch; /* CAPTURED, NUMBER: from 1 */
+    ing_path path; /* CAPTURED, NUMBER */
 } ing_py_bind;
-
-typedef struct
-    ing_py_dict_mark { /* a module dictionary as it was when guards last held */
-    PyObject *dict;    /* owned, as any function of that module owns it */
-    uint64_t version;
-} ing_py_dict_mark;
 
 typedef struct ing_py_variant {
     uint32_t refs;
@@ -245,19 +190,13 @@ typedef struct ing_py_variant {
     bool times_taken;   /* by a launch under way */
     ing_trace trace;
     ing_vec(ing_py_bind) binds;
-    ing_vec(ing_py_fetch) fetches;
-    ing_vec(ing_py_members) members; /* all of the fetches, in order */
-    ing_vec(ing_py_guard) guards;
-    ing_vec(ing_py_dict_mark) marks;
-    uint64_t watch_epoch;            /* 3.12+: see guard.c */
-    bool marked;                     /* marks are valid */
-    uint32_t n_live, n_live_members; /* what every launch fetches: the first ones */
-    uint32_t n_always; /* guards that every launch checks: the first ones */
+    struct ing_py_checks *checks; /* what a launch asks again: guard.h */
     uint32_t n_rets;
     uint8_t rets[ING_RECORD_MAX_RETS]; /* ing_dtype */
     bool returns_tuple;
     bool flush_denormals;
-    bool only_here; /* never on disk: no other process could ask what it asked */
+    ing_hash128 lowered; /* ing_ir_content of what it was compiled from */
+    bool only_here;      /* never on disk: no other process could ask what it asked */
     ing_vec(ing_path) trees;  /* where the definition of each function is found */
     ing_vec(char *) messages; /* of prints and assertions */
     /* List of (category, text, path of the definition or 0, node in it, its line and the
@@ -326,6 +265,23 @@ bool ing_py_fact_is_value(const ing_gate_fact *f); /* compiled in, equal by dige
 /* The func or kernel definition behind an object (bound methods included), or NULL. */
 ing_py_def *ing_py_def_of(ing_py_state *st, PyObject *obj);
 bool ing_py_is_atom(ing_py_state *st, PyObject *obj); /* a guard may own it (R13) */
+bool ing_py_is_enum_member(ing_py_state *st, PyObject *obj);
+
+/* Values as a whole (whole.c): how an equal answer is to be understood. */
+typedef enum ing_py_whole_kind {
+    ING_WHOLE_CHANGES, /* it can change: one answer for all of these */
+    ING_WHOLE_FROZEN,  /* holds a frozen dataclass, which can be changed by force */
+    ING_WHOLE_CLASSED, /* holds members of enums, whose class is known by name alone */
+    ING_WHOLE_PLAIN,   /* of Python's own classes: equal answer, equal value */
+} ing_py_whole_kind;
+typedef struct ing_py_whole {
+    ing_py_whole_kind kind;
+    ing_hash128 answer;
+    uint64_t classes; /* in this process: which classes it holds; 0: none, or unknown */
+} ing_py_whole;
+/* Of a function that can be called while compiling: what a call is given besides. */
+ing_status ing_py_whole_of(ing_py_state *st, PyObject *obj, ing_py_whole *out);
+ing_hash128 ing_py_whole_changes(void); /* the answer of what can change */
 
 /* One step along a path from `from` (borrowed; NULL only for roots). *out: new reference,
  * or NULL = absent. */
@@ -353,8 +309,9 @@ ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
 /* Calls while compiling (staticcall.c). */
 typedef enum ing_py_callable {
     ING_PY_CALL_NEVER,
-    ING_PY_CALL_PURE,     /* the result follows from the arguments */
-    ING_PY_CALL_RECORDED, /* the call is part of the result's path */
+    ING_PY_CALL_PURE,     /* listed: the result follows from all of the arguments */
+    ING_PY_CALL_RECORDED, /* a Python function: from the arguments and what it reads */
+    ING_PY_CALL_LIVE, /* isinstance: from a little of the arguments; made at each launch */
 } ing_py_callable;
 ing_py_callable ing_py_callable_kind(PyObject *fn);
 bool ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out);
@@ -364,6 +321,10 @@ PyObject *ing_py_call_arg_value(const ing_paths *p, const ing_path_node *n);
 
 /* Declared types (declared.c). */
 bool ing_py_is_dataclass(PyObject *cls);
+/* The dataclass Field of a name, and its type as written; NULL without exception = none. */
+PyObject *ing_py_field_get(PyObject *cls, PyObject *name);
+/* The scope in which the types of a class's fields are meant, where they are text. */
+PyObject *ing_py_field_scope(PyObject *cls);
 /* New reference; NULL without exception = none. */
 PyObject *ing_py_field_type(PyObject *cls, PyObject *name);
 
@@ -448,22 +409,8 @@ int ing_py_cachework_add(PyObject *module);                   /* cachework.c */
 
 /* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
 
-/* Are all guards of the variant still true for these arguments? ING_DECLINED: no. `held`
- * has a slot per fetch; *n_held of them take a new reference to what was fetched, or NULL,
- * also on failure: while a launch runs without the GIL, others may drop it. */
-ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v,
-                              PyObject *const *args, PyObject **held, uint32_t *n_held,
-                              ing_err *e);
 /* Puts the path of what an error is about before its text; returns s. */
 ing_status ing_py_at_path(ing_py_kernel *k, ing_path path, ing_status s, ing_err *e);
-/* The m->n attributes `f` of one object, as new references; NULL = absent (member.c). */
-ing_status ing_py_members_get(ing_py_members *m, ing_py_fetch *f, PyObject *of,
-                              PyObject **out);
-/* All guards held for what was read of this object. */
-void ing_py_members_held(ing_py_members *m, PyObject *of);
-/* Fills guards and dictionary marks of a new variant. */
-ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
-                              PyObject *const *args, ing_err *e);
 /* A new variant for these arguments (lowers with the GIL, builds without it); `overlap`: one
  * that works when arrays share memory. */
 ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
@@ -528,9 +475,11 @@ typedef struct ing_py_views { /* foreign buffers held for one launch */
 } ing_py_views;
 /* Fills the argument words. ING_DECLINED: an array of another spec (or a scalar where the
  * plan wants an array): not this variant. */
+struct ing_py_checks;
 ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
-                           PyObject *const *args, PyObject *const *held,
-                           uint64_t *words, ing_py_views *views, ing_err *e);
+                           const struct ing_py_checks *c, PyObject *const *args,
+                           PyObject *const *held, uint64_t *words, ing_py_views *views,
+                           ing_err *e);
 /* Warnings belong to the variant and are given when it is made or loaded (R16). */
 ing_status ing_py_give_warnings(ing_py_kernel *k, const ing_py_variant *v,
                                 PyObject *const *args);
@@ -559,6 +508,12 @@ void ing_py_pure_tell(ing_py_kernel *k);
 /* A variant was added to the kernel, or chosen by the tree (storm.c). */
 ing_status ing_py_variant_added(ing_py_kernel *k, ing_py_variant *v);
 void ing_py_variant_used(ing_py_kernel *k, ing_py_variant *v);
+/* With the setting `paranoid`: is the variant what the kernel lowers to now (paranoid.c)? */
+ing_status ing_py_paranoid(ing_py_kernel *k, const ing_py_variant *v,
+                           PyObject *const *args, ing_err *e);
+/* The gate is the caller's to free, also on failure. */
+ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **gate,
+                        ing_front_result *r, ing_err *e);
 /* Trace and IR of a lowering with these arguments, as text (str, str); compiles nothing. */
 PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args);
 

@@ -11,7 +11,7 @@
  * So a hint is never stale, and no object is recognised by its address (R13). Everything
  * else goes to PyObject_GetAttr: properties, __getattr__, metaclass tricks, class
  * attributes, versions of Python whose tables are not known here. */
-#include "py/kernel.h"
+#include "py/guard.h"
 
 #include <structmember.h>
 
@@ -181,9 +181,11 @@ static void learn(PyObject *of, const table *t, PyObject *value, ing_py_fetch *f
         return;
     }
     /* A descriptor of the class goes first, or makes the value; a default of a dataclass
-     * is neither. */
+     * is neither. One of a class written in Python may become one, and its own version is
+     * not looked at. */
     if (in_class &&
-        (Py_TYPE(in_class)->tp_descr_get || Py_TYPE(in_class)->tp_descr_set))
+        (Py_TYPE(in_class)->tp_descr_get || Py_TYPE(in_class)->tp_descr_set ||
+         Py_TYPE(in_class)->tp_flags & Py_TPFLAGS_HEAPTYPE))
         return;
     if (in_class == value) return;
     search(t, f);

@@ -15,7 +15,7 @@
 #include "ir/ir.h"
 
 /* ---- exceptions (raise.c) ----------------------------------------------------------
- * name, its base among ours, the built-in class it also is (or NULL). An out-of-bounds
+ * name, its base among ours (or NONE), the built-in class it also is (or NULL). An out-of-bounds
  * access counts as a failed assertion because programs written for the reference catch
  * it as one. */
 #define ING_PY_EXC_LIST(X)                                                 \
@@ -31,13 +31,15 @@
     X(RUNTIME_TYPE, "IngotRuntimeTypeError", RUNTIME, PyExc_TypeError)     \
     X(ARGUMENT, "IngotArgumentError", RUNTIME_TYPE, PyExc_ValueError)      \
     X(ASSERTION, "IngotAssertionError", RUNTIME, PyExc_AssertionError)     \
-    X(INDEX, "IngotIndexError", ASSERTION, PyExc_IndexError)
+    X(INDEX, "IngotIndexError", ASSERTION, PyExc_IndexError)               \
+    X(STATIC_CALL, "IngotStaticCallWarning", NONE, PyExc_UserWarning)
 
 typedef enum ing_py_exc {
 #define X(name, text, base, also) ING_PY_EXC_##name,
     ING_PY_EXC_LIST(X)
 #undef X
-        ING_PY_EXC_N
+        ING_PY_EXC_N,
+    ING_PY_EXC_NONE
 } ing_py_exc;
 
 /* ---- array specs (array_spec.c) ------------------------------------------------------

@@ -29,6 +29,7 @@ static PyObject *also_is(ing_py_exc which) {
 static PyObject *make_bases(const ing_py_state *st, ing_py_exc which) {
     PyObject *also = also_is(which);
     if (which == ING_PY_EXC_ERROR) return PyTuple_Pack(1, PyExc_Exception);
+    if (classes[which].base == ING_PY_EXC_NONE) return PyTuple_Pack(1, also);
     PyObject *base = st->exc[classes[which].base];
     return also ? PyTuple_Pack(2, base, also) : PyTuple_Pack(1, base);
 }

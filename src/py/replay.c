@@ -1,7 +1,7 @@
 /* Asking again: follows a recorded path through today's objects and answers the question
  * at its end. Used by the decision tree and by guards; the gate takes the same steps
- * while compiling. Attribute access is Python's own, so properties run; nothing else of
- * the user's does. */
+ * while compiling. Attribute access is Python's own, so properties run; so do __bool__,
+ * __len__ and __iter__ of what is tested or looped over, and calls (staticcall.c). */
 #include "py/kernel.h"
 #include "trace/notes.h"
 
@@ -40,7 +40,11 @@ static ing_status attr_item(PyObject *from, PyObject *name, PyObject **out) {
     return ING_OK;
 }
 
+/* What a dict lacks is absent, whatever __missing__ would make of it. */
 static ing_status key_item(PyObject *from, PyObject *key, PyObject **out) {
+    if (PyDict_Check(from) && Py_TYPE(from)->tp_as_mapping->mp_subscript ==
+                                  PyDict_Type.tp_as_mapping->mp_subscript)
+        return dict_item(from, key, out);
     *out = PyObject_GetItem(from, key);
     if (*out) return ING_OK;
     if (!PyErr_ExceptionMatches(PyExc_LookupError) &&
@@ -78,14 +82,6 @@ static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
         Py_DECREF(key);
         return s;
     }
-    if (step == ING_STEP_KEY) {
-        Py_ssize_t pos = 0;
-        PyObject *key = NULL, *v;
-        while (i >= 0 && PyDict_Check(from) && PyDict_Next(from, &pos, &key, &v) && i--)
-            key = NULL;
-        *out = Py_XNewRef(key);
-        return ING_OK;
-    }
     ing_py_def *d = ing_py_def_of(st, from);
     int64_t result = i - ING_GATE_RESULT;
     if (step == ING_STEP_PARAM && d && result >= 0 && d->result_types &&
@@ -95,6 +91,48 @@ static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
     if (step == ING_STEP_DEFAULT) *out = Py_XNewRef(ing_py_def_default(d, (uint32_t)i));
     if (step == ING_STEP_PARAM && d->types)
         *out = Py_NewRef(PyTuple_GET_ITEM(d->types, i));
+    return ING_OK;
+}
+
+/* All items of an iterable, in order; NULL: it is none that can be asked twice. Past the
+ * limit the front end refuses what it sees. */
+static ing_status items_of(PyObject *from, PyObject **out) {
+    enum { LIMIT = (1 << 16) + 1 };
+    if (PyAnySet_Check(from) || PyIter_Check(from) || !Py_TYPE(from)->tp_iter)
+        return ING_OK;
+    if (PyDict_CheckExact(from) || PyTuple_CheckExact(from) ||
+        PyList_CheckExact(from)) {
+        *out = PySequence_Tuple(from);
+        return *out ? ING_OK : ING_PYTHON;
+    }
+    PyObject *it = PyObject_GetIter(from), *list = it ? PyList_New(0) : NULL, *item;
+    while (list && PyList_GET_SIZE(list) < LIMIT && (item = PyIter_Next(it))) {
+        if (PyList_Append(list, item) < 0) Py_CLEAR(list);
+        Py_DECREF(item);
+    }
+    if (list && !PyErr_Occurred()) *out = PyList_AsTuple(list);
+    Py_XDECREF(it);
+    Py_XDECREF(list);
+    return *out ? ING_OK : ING_PYTHON;
+}
+
+/* What Python says of an object as a whole: its own __len__, __bool__ and __iter__ run. */
+static ing_status derived_step(PyObject *from, ing_step step, PyObject **out) {
+    if (step == ING_STEP_SAME) {
+        *out = PyBool_FromLong(from == Py_None);
+        return ING_OK;
+    }
+    if (step == ING_STEP_ITEMS) return items_of(from, out);
+    if (step == ING_STEP_TRUTH) {
+        int truth = PyObject_IsTrue(from);
+        if (truth >= 0) *out = PyBool_FromLong(truth);
+        return truth >= 0 ? ING_OK : ING_PYTHON;
+    }
+    Py_ssize_t n = PyObject_Size(from);
+    if (n >= 0) *out = PyLong_FromSsize_t(n);
+    if (*out) return ING_OK;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return ING_PYTHON;
+    PyErr_Clear();
     return ING_OK;
 }
 
@@ -124,8 +162,12 @@ ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
         ING_TRY(ing_py_def_meanings(k->st, d, from == (PyObject *)k, e));
         return numbered_step(k->st, from, ING_STEP_PARAM, node->i, out);
     }
+    case ING_STEP_LEN:
+    case ING_STEP_TRUTH:
+    case ING_STEP_ITEMS:
+    case ING_STEP_SAME:
+        return from ? derived_step(from, (ing_step)node->step, out) : ING_OK;
     case ING_STEP_ITEM_INT:
-    case ING_STEP_KEY:
     case ING_STEP_DEFAULT:
         return from ? numbered_step(k->st, from, (ing_step)node->step, node->i, out)
                     : ING_OK;
@@ -158,6 +200,18 @@ static ing_status add_call_arg(ing_py_kernel *k, PyObject *const *args,
     return bad ? ING_PYTHON : ING_OK;
 }
 
+/* Is `obj` the thing at the path that the node names? */
+static ing_status same_step(ing_py_kernel *k, PyObject *const *args, PyObject *obj,
+                            const ing_path_node *node, uint32_t depth, PyObject **out,
+                            ing_err *e) {
+    PyObject *other = NULL;
+    bool ignored;
+    ING_TRY(resolve(k, args, (ing_path)node->i, depth + 1, &other, &ignored, e));
+    *out = PyBool_FromLong(obj == other);
+    Py_XDECREF(other);
+    return ING_OK;
+}
+
 static ing_status call_step(PyObject *fn, PyObject *list, PyObject **out) {
     PyObject *tuple = list ? PyList_AsTuple(list) : PyTuple_New(0);
     *out = tuple && fn ? PyObject_Call(fn, tuple, NULL) : NULL;
@@ -188,6 +242,8 @@ static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path
         } else if (node.step == ING_STEP_CALL) {
             s = call_step(obj, list, &next);
             Py_CLEAR(list);
+        } else if (node.step == ING_STEP_SAME && node.i) {
+            s = same_step(k, args, obj, &node, depth, &next, e);
         } else {
             s = ing_py_step(k, args, obj, &node, &next, e);
         }
@@ -300,6 +356,12 @@ ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, bool at_launch,
     ing_path_node node = k->paths.nodes.at[path];
     if (ask == ING_ASK_MEANING) return answer_meaning(k, obj, &node, out, e);
     if (ask == ING_ASK_SOURCE) return answer_source(k->st, obj, out, e);
+    if (ask == ING_ASK_WHOLE) {
+        ing_py_whole w;
+        ING_TRY(ing_py_whole_of(k->st, obj, &w));
+        *out = w.answer;
+        return ING_OK;
+    }
     return answer_look(k, obj, at_launch, path, out, e);
 }
 

@@ -28,7 +28,7 @@ static PyObject *enum_class(ing_py_state *st) {
     return st->host->enum_class;
 }
 
-static bool is_enum_member(ing_py_state *st, PyObject *obj) {
+bool ing_py_is_enum_member(ing_py_state *st, PyObject *obj) {
     PyObject *cls = enum_class(st);
     return cls && PyType_Check(cls) &&
            PyType_IsSubtype(Py_TYPE(obj), (PyTypeObject *)cls);
@@ -40,7 +40,8 @@ bool ing_py_is_atom(ing_py_state *st, PyObject *o) {
            PyFunction_Check(o) || PyCFunction_Check(o) || ing_py_is_dtype(st, o) ||
            Py_TYPE(o) == st->host->func_type || Py_TYPE(o) == st->host->kernel_type ||
            ing_py_is_tensor_type(st, o) || ing_py_is_struct_type(st, o) ||
-           is_enum_member(st, o) || ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
+           ing_py_is_enum_member(st, o) ||
+           ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
 }
 
 static ing_status see_int(PyObject *obj, ing_gate_fact *f, ing_err *e) {
@@ -69,6 +70,14 @@ static ing_status see_str(PyObject *obj, ing_gate_fact *f) {
     f->n = (uint32_t)n;
     f->kind = ING_GATE_STR;
     return ING_OK;
+}
+
+/* A member that says by itself what it equals is an object like any other. */
+static bool compares_itself(PyObject *obj) {
+    PyTypeObject *base = PyLong_Check(obj)      ? &PyLong_Type
+                         : PyUnicode_Check(obj) ? &PyUnicode_Type
+                                                : &PyBaseObject_Type;
+    return Py_TYPE(obj)->tp_richcompare != base->tp_richcompare;
 }
 
 static ing_status see_enum(PyObject *obj, ing_gate_fact *f, ing_err *e) {
@@ -186,17 +195,52 @@ static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     return true;
 }
 
+/* Is a container of a derived class still read as its base is? One with an own __iter__ or
+ * __getitem__ is an object that Python is asked about. */
+static bool reads_as(PyObject *obj, PyTypeObject *base) {
+    PyTypeObject *t = Py_TYPE(obj);
+    const PySequenceMethods *s = t->tp_as_sequence, *s0 = base->tp_as_sequence;
+    const PyMappingMethods *m = t->tp_as_mapping, *m0 = base->tp_as_mapping;
+    return t == base ||
+           (t->tp_iter == base->tp_iter && s && m && s->sq_length == s0->sq_length &&
+            s->sq_item == s0->sq_item && s->sq_contains == s0->sq_contains &&
+            m->mp_length == m0->mp_length && m->mp_subscript == m0->mp_subscript &&
+            t->tp_richcompare == base->tp_richcompare);
+}
+
+/* The methods that kernels know are the base's own. */
+static bool has_methods_of(PyTypeObject *t, PyTypeObject *base) {
+    static const char *const names[] = {"keys", "values", "items", "get"};
+    bool same = true;
+    for (size_t i = 0; same && i < sizeof names / sizeof *names; i++) {
+        PyObject *name = PyUnicode_InternFromString(names[i]);
+        same = name && _PyType_Lookup(t, name) == _PyType_Lookup(base, name);
+        Py_XDECREF(name);
+    }
+    PyErr_Clear();
+    return same;
+}
+
+/* An ordered dict has an order of its own, and else what a dict has. */
+static bool reads_as_dict(PyObject *obj) {
+    PyTypeObject *t = Py_TYPE(obj);
+    if (t == &PyDict_Type || t == &PyODict_Type) return true;
+    PyTypeObject *base = PyODict_Check(obj) ? &PyODict_Type : &PyDict_Type;
+    return t->tp_iter == base->tp_iter &&
+           t->tp_as_mapping->mp_length == base->tp_as_mapping->mp_length &&
+           t->tp_as_mapping->mp_subscript == base->tp_as_mapping->mp_subscript &&
+           t->tp_as_sequence->sq_contains == base->tp_as_sequence->sq_contains &&
+           has_methods_of(t, base);
+}
+
 static void see_rest(PyObject *obj, ing_gate_fact *f) {
     f->s = Py_TYPE(obj)->tp_name;
-    if (PyTuple_Check(obj)) {
+    if (PyTuple_Check(obj) && reads_as(obj, &PyTuple_Type)) {
         f->kind = ING_GATE_TUPLE;
-        f->len = (uint32_t)PyTuple_GET_SIZE(obj);
-    } else if (PyList_Check(obj)) {
+    } else if (PyList_Check(obj) && reads_as(obj, &PyList_Type)) {
         f->kind = ING_GATE_LIST;
-        f->len = (uint32_t)PyList_GET_SIZE(obj);
-    } else if (PyDict_Check(obj)) {
+    } else if (PyDict_Check(obj) && reads_as_dict(obj)) {
         f->kind = ING_GATE_DICT;
-        f->len = (uint32_t)PyDict_GET_SIZE(obj);
     } else if (PyModule_Check(obj)) {
         f->kind = ING_GATE_MODULE;
     } else if (PyType_Check(obj)) {
@@ -244,7 +288,8 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
         f->s = ing_intrinsic_name((ing_intrinsic)f->id);
         return ING_OK;
     }
-    if (is_enum_member(st, obj)) return see_enum(obj, f, e);
+    if (ing_py_is_enum_member(st, obj) && !compares_itself(obj))
+        return see_enum(obj, f, e);
     ing_py_foreign_kind kind = ing_py_foreign_kind_of(st, obj);
     if (kind >= ING_FOREIGN_BUFFER) return see_foreign(st, obj, 0, f, e);
     if (kind == ING_FOREIGN_NUMBER && see_number(obj, f) == ING_OK) return ING_OK;
@@ -315,9 +360,6 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
     case ING_GATE_INTRINSIC: ing_hasher_str(&h, TAG_TEXT, f->s); break;
     case ING_GATE_DTYPE:
     case ING_GATE_SCALAR: ing_hasher_u64(&h, TAG_TYPE, f->dtype); break;
-    case ING_GATE_TUPLE:
-    case ING_GATE_LIST:
-    case ING_GATE_DICT: ing_hasher_u64(&h, TAG_LEN, f->len); break;
     case ING_GATE_TENSOR:
     case ING_GATE_TENSOR_TYPE:
         ing_hasher_u64(&h, TAG_TYPE, (uint64_t)f->dtype | (uint64_t)f->elem_rank << 8);

@@ -1,7 +1,8 @@
 /* Calls of Python functions while compiling (R2). Two kinds may be called: functions of a
  * listed pure set (math, operator, builtins, NumPy's scalar types), whose result follows
- * from the arguments, and plain Python functions, whose call is part of the path of their
- * result: replayed from disk by calling again, guarded at launches by their source.
+ * from the arguments, and Python functions and methods. A call is part of the path of its
+ * result, and replayed from disk by calling again. At launches it is guarded by its source
+ * and by its arguments where these and its result are immutable (whole.c), else by calling.
  *
  * A call in a path: the function, one CALL_... step per argument, then CALL. Arguments
  * that have a path of their own are named by it. */
@@ -23,6 +24,8 @@ static const char *const pure_builtins[] = {"divmod", "round", "sorted", "sum", 
                                             "min",    "max",   "pow",    "len", "chr",
                                             "ord",    "repr",  NULL};
 
+static const char *const live_builtins[] = {"isinstance", NULL};
+
 /* Module name of a builtin function as UTF-8; NULL when it has none. */
 static const char *c_module(PyObject *fn) {
     PyObject *m = ((PyCFunctionObject *)fn)->m_module;
@@ -38,6 +41,11 @@ static bool pure_c_function(PyObject *fn) {
            (strcmp(module, "builtins") == 0 && in_list(name, pure_builtins));
 }
 
+static bool live_c_function(PyObject *fn) {
+    const char *module = c_module(fn), *name = ((PyCFunctionObject *)fn)->m_ml->ml_name;
+    return module && strcmp(module, "builtins") == 0 && in_list(name, live_builtins);
+}
+
 /* numpy.float32 and its kin: static types of NumPy's own. */
 static bool numpy_scalar_type(PyObject *fn) {
     return PyType_Check(fn) &&
@@ -46,10 +54,16 @@ static bool numpy_scalar_type(PyObject *fn) {
            PyType_IsSubtype((PyTypeObject *)fn, &PyBaseObject_Type);
 }
 
+/* A method of a class written in Python: the function. Else itself. */
+static PyObject *function_of(PyObject *fn) {
+    return PyMethod_Check(fn) ? PyMethod_GET_FUNCTION(fn) : fn;
+}
+
 ing_py_callable ing_py_callable_kind(PyObject *fn) {
+    if (PyCFunction_CheckExact(fn) && live_c_function(fn)) return ING_PY_CALL_LIVE;
     if (PyCFunction_CheckExact(fn) && pure_c_function(fn)) return ING_PY_CALL_PURE;
     if (numpy_scalar_type(fn)) return ING_PY_CALL_PURE;
-    return PyFunction_Check(fn) ? ING_PY_CALL_RECORDED : ING_PY_CALL_NEVER;
+    return PyFunction_Check(function_of(fn)) ? ING_PY_CALL_RECORDED : ING_PY_CALL_NEVER;
 }
 
 /* What a call depends on of the function itself: its name if it is a listed one, its text
@@ -57,7 +71,8 @@ ing_py_callable ing_py_callable_kind(PyObject *fn) {
 bool ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out) {
     ing_hasher h;
     ing_hasher_init(&h);
-    if (PyCFunction_CheckExact(fn) && pure_c_function(fn)) {
+    fn = function_of(fn);
+    if (PyCFunction_CheckExact(fn) && (pure_c_function(fn) || live_c_function(fn))) {
         ing_hasher_str(&h, TAG_C, c_module(fn));
         ing_hasher_str(&h, TAG_C, ((PyCFunctionObject *)fn)->m_ml->ml_name);
     } else if (numpy_scalar_type(fn)) {
@@ -101,11 +116,11 @@ ing_path ing_py_call_arg_step(ing_paths *p, ing_path parent, ing_path arg,
         memcpy(&bits, &d, sizeof bits);
         return ing_path_add(p, parent, ING_STEP_CALL_FLOAT, NULL, bits);
     }
-    const char *s = PyUnicode_CheckExact(value) ? PyUnicode_AsUTF8(value) : NULL;
-    if (!s) {
-        PyErr_Clear();
-        return 0;
-    }
+    Py_ssize_t size = 0;
+    const char *s =
+        PyUnicode_CheckExact(value) ? PyUnicode_AsUTF8AndSize(value, &size) : NULL;
+    if (!s) PyErr_Clear();
+    if (!s || strlen(s) != (size_t)size) return 0; /* names end with a null */
     return ing_path_add(p, parent, ING_STEP_CALL_STR, s, 0);
 }
 

@@ -1,7 +1,7 @@
 /* Too many variants (R12): a warning when eight of them differ in nothing but one value that
  * was compiled in, and a bound on how many a kernel keeps in memory. Called when a variant
  * was added to a kernel; what is dropped here comes back from disk, or is made again. */
-#include "py/kernel.h"
+#include "py/guard.h"
 
 enum { STORM = 8, MAX_IN_MEMORY = 256, MAX_SHOWN = 40 };
 
@@ -46,9 +46,10 @@ static uint32_t only_difference(const ing_trace *a, const ing_trace *b) {
 
 /* The value that the variant was made for; borrowed, NULL: not one that is compiled in. */
 static PyObject *value_at(const ing_py_variant *v, ing_path path) {
-    for (uint32_t i = 0; i < v->guards.len; i++) {
-        PyObject *o = v->guards.at[i].expect;
-        if (v->guards.at[i].path == path && v->guards.at[i].ask == ING_ASK_LOOK && o &&
+    const ing_py_checks *c = v->checks;
+    for (uint32_t i = 0; i < c->guards.len; i++) {
+        PyObject *o = c->guards.at[i].expect;
+        if (c->guards.at[i].path == path && c->guards.at[i].ask == ING_ASK_LOOK && o &&
             (PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o)))
             return o;
     }

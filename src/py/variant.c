@@ -1,7 +1,7 @@
 /* Compiling one variant: lower with the GIL, build without it (R15), and turn the result
  * into what a launch needs: binds, guards, tasks. Called on a miss only. */
 #include "py/report.h"
-#include "py/kernel.h"
+#include "py/guard.h"
 
 #include <string.h>
 
@@ -23,20 +23,9 @@ void ing_py_variant_unref(ing_py_variant *v) {
     ing_free(v->times);
     ing_code_fini(&v->code);
     ing_trace_fini(&v->trace);
-    for (uint32_t i = 0; i < v->guards.len; i++) {
-        const ing_py_guard *g = &v->guards.at[i];
-        Py_XDECREF(g->expect);
-        Py_XDECREF(g->code);
-        Py_XDECREF(g->defaults);
-        Py_XDECREF(g->kwdefaults);
-    }
-    for (uint32_t i = 0; i < v->marks.len; i++) Py_XDECREF(v->marks.at[i].dict);
+    ing_py_checks_unref(v->checks);
     for (uint32_t i = 0; i < v->messages.len; i++) ing_free(v->messages.at[i]);
     ing_vec_fini(&v->binds);
-    ing_vec_fini(&v->guards);
-    ing_vec_fini(&v->fetches);
-    ing_vec_fini(&v->members);
-    ing_vec_fini(&v->marks);
     ing_vec_fini(&v->trees);
     ing_vec_fini(&v->messages);
     Py_XDECREF(v->warnings);
@@ -179,7 +168,7 @@ static void place_error(const ing_front_result *r, uint32_t loc, ing_err *e) {
     ing_err_fini(&old);
 }
 
-static ing_status lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **gate,
+ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **gate,
                         ing_front_result *r, ing_err *e) {
     const ing_front_tree *tree;
     ING_TRY(ing_py_def_tree(k->st, &k->def, &tree, e));
@@ -210,13 +199,14 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
     ing_span span = {
         .what = "lower", .label = ing_py_def_name(&k->def), .from = ing_os_now_ns()};
     report.began = span.from;
-    ing_status s = lower(k, args, &gate, &r, e);
+    ing_status s = ing_py_lower(k, args, &gate, &r, e);
     span.end = ing_os_now_ns();
     report.front_ns = span.end - span.from;
     ing_events_span(k->host->events, &span);
     if (s == ING_OK) ing_py_report_front(&report, k->host->events, &r);
     if (s == ING_OK) s = ing_py_pure_check(k, gate, args, e);
     if (s == ING_OK) s = fill(k, gate, &r, v, args, e);
+    if (s == ING_OK) s = ing_ir_content(r.mod, &v->lowered, e);
     const ing_py_unreplayable *what = gate ? ing_py_gate_unreplayable(gate) : NULL;
     v->only_here = what != NULL;
     if (s == ING_OK && what) s = ing_py_pure_only_here(k, what);
@@ -253,7 +243,7 @@ PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args) {
     ing_front_result_init(&r);
     ing_py_gate *gate = NULL;
     PyObject *out = NULL;
-    ing_status s = lower(k, args, &gate, &r, &e);
+    ing_status s = ing_py_lower(k, args, &gate, &r, &e);
     if (s == ING_OK) {
         ing_bytes trace, ir;
         ing_bytes_init(&trace);

@@ -97,17 +97,17 @@ static ing_status read_path_nodes(ing_reader *r, ing_paths *p, const atom_map *a
         if (parent >= i || (atom && atom >= atoms->len) || step == ING_STEP_NONE ||
             step >= ING_STEP_N)
             return ING_DECLINED;
-        if (step == ING_STEP_CALL_PATH) { /* another path, made before this one */
-            if (value <= 0 || value >= (int64_t)i) return ING_DECLINED;
-            value = map->at[value];
-        }
         ing_path_node node = {map->at[parent], (uint8_t)step,
                               atom ? atoms->at[atom] : 0, value};
+        if (ing_step_names_path(&node)) { /* another path, made before this one */
+            if (value <= 0 || value >= (int64_t)i) return ING_DECLINED;
+            node.i = map->at[value];
+        }
         ing_path made = p->nodes.len;
         if (first)
             p->nodes.at[p->nodes.len++] = node;
         else
-            made = ing_path_add_atom(p, node.parent, (ing_step)step, node.atom, value);
+            made = ing_path_add_atom(p, node.parent, (ing_step)step, node.atom, node.i);
         if (!made) return ING_DECLINED;
         map->at[map->len++] = made;
     }
@@ -139,7 +139,7 @@ static ing_path copy_path(const ing_paths *from, ing_path path, ing_paths *to,
     }
     while (n-- > 0) {
         ing_path_node s = from->nodes.at[chain[n]];
-        if (s.step == ING_STEP_CALL_PATH) {
+        if (ing_step_names_path(&s)) {
             s.i = copy_path(from, (ing_path)s.i, to, depth + 1);
             if (s.i == 0) return 0;
         }
@@ -173,7 +173,7 @@ ing_status ing_trace_read(ing_reader *r, const ing_path_map *map, ing_trace *t) 
     for (uint32_t i = 0; i < n; i++, p += QUESTION_BYTES) {
         ing_path path = mapped(map, le32(p));
         uint32_t ask = le32(p + 4);
-        if (!path || ask < ING_ASK_LOOK || ask > ING_ASK_IDENTITY) return ING_DECLINED;
+        if (!path || ask < ING_ASK_LOOK || ask > ING_ASK_WHOLE) return ING_DECLINED;
         ing_question q = {path, (uint8_t)ask, {le64(p + 8), le64(p + 16)}};
         t->list.at[t->list.len++] = q;
     }
@@ -241,7 +241,7 @@ static ing_status read_nodes(ing_reader *r, const ing_path_map *map,
     for (uint32_t i = 0; i < n; i++, p += NODE_BYTES) {
         uint32_t path = le32(p);
         ing_tree_node node = {path ? mapped(map, path) : 0, le32(p + 4), le32(p + 8)};
-        if ((path && !node.path) || node.ask > ING_ASK_IDENTITY ||
+        if ((path && !node.path) || node.ask > ING_ASK_WHOLE ||
             (!path && node.variant >= n_variants))
             return ING_DECLINED;
         out[i] = node;

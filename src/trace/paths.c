@@ -87,7 +87,7 @@ static bool reroot(ing_paths *p, ing_path of, const new_roots *to, uint32_t dept
     if (at == 0) return true;
     for (uint32_t k = steps - 1; k-- > 0;) {
         ing_path_node s = p->nodes.at[chain[k]];
-        if (s.step == ING_STEP_CALL_PATH) {
+        if (ing_step_names_path(&s)) {
             ing_path arg = 0;
             if (!reroot(p, (ing_path)s.i, to, depth + 1, &arg)) return false;
             if (arg == 0) return true; /* the argument is the caller's own value */
@@ -139,7 +139,10 @@ static void print_step(const ing_paths *p, const ing_path_node *n, ing_bytes *ou
     case ING_STEP_FIELD_TYPE: ing_bytes_printf(out, ".%s:type", name); break;
     case ING_STEP_N: break;
     case ING_STEP_CONFIG: ing_bytes_printf(out, "config(%s)", name); break;
-    case ING_STEP_KEY: ing_bytes_printf(out, ".key(%lld)", i); break;
+    case ING_STEP_LEN: ing_bytes_puts(out, ":len"); break;
+    case ING_STEP_TRUTH: ing_bytes_puts(out, ":bool"); break;
+    case ING_STEP_ITEMS: ing_bytes_puts(out, ":items"); break;
+    case ING_STEP_SAME: ing_bytes_puts(out, ":is"); break; /* then what, if not None */
     }
 }
 
@@ -150,10 +153,8 @@ static void print_path(const ing_paths *p, ing_path of, uint32_t depth,
     if (n == 0 || depth > MAX_NESTING) ing_bytes_puts(out, "...");
     while (n-- > 0 && depth <= MAX_NESTING) {
         const ing_path_node *s = &p->nodes.at[chain[n]];
-        if (s->step != ING_STEP_CALL_PATH) {
-            print_step(p, s, out);
-            continue;
-        }
+        if (s->step != ING_STEP_CALL_PATH) print_step(p, s, out);
+        if (!ing_step_names_path(s)) continue;
         ing_bytes_puts(out, "<");
         print_path(p, (ing_path)s->i, depth + 1, out);
         ing_bytes_puts(out, ">");

@@ -43,7 +43,7 @@ static const char *ask_name(ing_ask a) {
     case ING_ASK_SOURCE: return "source";
     case ING_ASK_CONFIG: return "config";
     case ING_ASK_MEANING: return "meaning";
-    case ING_ASK_IDENTITY: return "identity";
+    case ING_ASK_WHOLE: return "whole";
     }
     return "?";
 }

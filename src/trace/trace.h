@@ -34,7 +34,10 @@ typedef enum ing_step {
     ING_STEP_CALL_NONE,
     ING_STEP_FIELD_TYPE, /* declared type of a dataclass field */
     ING_STEP_CONFIG,     /* root: setting i */
-    ING_STEP_KEY,        /* key number i of a dict, in its order */
+    ING_STEP_LEN,        /* what Python's len, bool and tuple say of a thing */
+    ING_STEP_TRUTH,
+    ING_STEP_ITEMS,
+    ING_STEP_SAME, /* whether it is the very thing at path number i; 0: None */
     ING_STEP_N,
 } ing_step;
 
@@ -43,8 +46,8 @@ typedef enum ing_ask {
     ING_ASK_LOOK = 1, /* what is there: its kind, and its value or spec; or nothing */
     ING_ASK_SOURCE,   /* tree digest of a func, text and code of a Python function */
     ING_ASK_CONFIG,
-    ING_ASK_MEANING,  /* of an annotation: passing, dtype, ndim */
-    ING_ASK_IDENTITY, /* memory only: the very object */
+    ING_ASK_MEANING, /* of an annotation: passing, dtype, ndim */
+    ING_ASK_WHOLE, /* all of a value that is immutable all the way down; or that it is not */
 } ing_ask;
 
 typedef struct ing_path_node {
@@ -53,6 +56,11 @@ typedef struct ing_path_node {
     uint32_t atom;
     int64_t i;
 } ing_path_node;
+
+/* Does the step name another path, in its i? */
+static inline bool ing_step_names_path(const ing_path_node *n) {
+    return n->step == ING_STEP_CALL_PATH || (n->step == ING_STEP_SAME && n->i);
+}
 
 typedef struct ing_question {
     ing_path path;

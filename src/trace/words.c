@@ -79,9 +79,9 @@ void ing_words_fact(const ing_gate_fact *f, ing_bytes *out) {
     case ING_GATE_STR: put_text(f->s, f->n, out); break;
     case ING_GATE_DTYPE: ing_bytes_puts(out, ing_dtype_name(f->dtype)); break;
     case ING_GATE_ENUM: put_enum(f, out); break;
-    case ING_GATE_TUPLE: ing_bytes_printf(out, "a tuple of length %u", f->len); break;
-    case ING_GATE_LIST: ing_bytes_printf(out, "a list of length %u", f->len); break;
-    case ING_GATE_DICT: ing_bytes_printf(out, "a dict of length %u", f->len); break;
+    case ING_GATE_TUPLE: ing_bytes_puts(out, "a tuple"); break;
+    case ING_GATE_LIST: ing_bytes_puts(out, "a list"); break;
+    case ING_GATE_DICT: ing_bytes_puts(out, "a dict"); break;
     case ING_GATE_FUNC: ing_bytes_puts(out, f->bound ? "a method" : "a func"); break;
     case ING_GATE_KERNEL: ing_bytes_puts(out, "a kernel"); break;
     case ING_GATE_INTRINSIC: ing_bytes_printf(out, "%.40s of Ingot", f->s); break;
@@ -237,8 +237,11 @@ static void put_step(const ing_paths *p, const ing_path_node *n, ing_bytes *out)
     case ING_STEP_FIELD_TYPE: ing_bytes_printf(out, ".%s", name); break;
     case ING_STEP_ITEM_INT: ing_bytes_printf(out, "[%lld]", i); break;
     case ING_STEP_ITEM_STR: ing_bytes_printf(out, "['%s']", name); break;
-    case ING_STEP_KEY: ing_bytes_printf(out, ", key number %lld", i); break;
     case ING_STEP_FRAME_PARAM: ing_bytes_printf(out, "parameter %lld", i); break;
+    case ING_STEP_LEN:
+    case ING_STEP_TRUTH:
+    case ING_STEP_ITEMS: ing_bytes_puts(out, ")"); break;
+    case ING_STEP_SAME: ing_bytes_puts(out, i ? " is another" : " is None"); break;
     default: break;
     }
 }
@@ -267,12 +270,21 @@ static bool is_scope(uint8_t step) {
     return step >= ING_STEP_GLOBAL && step <= ING_STEP_RETURNS;
 }
 
+/* What opens a step that put_step closes. */
+static const char *opening(uint8_t step) {
+    return step == ING_STEP_LEN     ? "len("
+           : step == ING_STEP_TRUTH ? "bool("
+           : step == ING_STEP_ITEMS ? "tuple("
+                                    : "";
+}
+
 /* Prints the path from its last scope on; returns who reads it, 0 = the kernel or nobody. */
 static ing_path put_from_scope(const ing_paths *p, ing_path of, ing_bytes *out) {
     ing_path chain[MAX_CHAIN], reader = 0;
     uint32_t n = 0;
     for (ing_path at = of; at && n < MAX_CHAIN; at = p->nodes.at[at].parent) {
         chain[n++] = at;
+        ing_bytes_puts(out, opening(p->nodes.at[at].step));
         if (!is_scope(p->nodes.at[at].step)) continue;
         reader = p->nodes.at[at].parent;
         break;

@@ -61,8 +61,8 @@ static const struct {
     {"LIST[1]", {.kind = ING_GATE_INT, .i = 20}},
     {"LIST[2]", {.kind = ING_GATE_INT, .i = 30}},
     {"TABLE", {.kind = ING_GATE_DICT, .len = 2}},
-    {"TABLE{0}", {.kind = ING_GATE_INT, .i = 7}},
-    {"TABLE{1}", {.kind = ING_GATE_INT, .i = 3}},
+    {"TABLE{}[0]", {.kind = ING_GATE_INT, .i = 7}},
+    {"TABLE{}[1]", {.kind = ING_GATE_INT, .i = 3}},
     {"TABLE[7]", {.kind = ING_GATE_INT, .i = 70}},
     {"TABLE[3]", {.kind = ING_GATE_INT, .i = 30}},
     {"obj", {.kind = ING_GATE_OBJECT}},
@@ -130,13 +130,28 @@ static ing_status mock_item(void *self, ing_gref of, const ing_gate_key *k,
     return ING_OK;
 }
 
-static ing_status mock_key(void *self, ing_gref of, uint32_t i, ing_gref *out,
-                           ing_err *e) {
+static ing_status mock_derive(void *self, ing_gref of, ing_gate_derived what,
+                              ing_gref other, ing_gref *out, ing_err *e) {
     mock *m = self;
-    char path[160];
+    const ing_gate_fact *f = &m->things[of].fact;
+    char path[64];
     (void)e;
-    snprintf(path, sizeof path, "%s{%u}", m->things[of].path, i);
-    *out = mock_find(m, path);
+    bool empty = f->kind >= ING_GATE_TUPLE && f->kind <= ING_GATE_DICT && !f->len;
+    ing_gate_fact answer = {.kind = ING_GATE_BOOL};
+    if (what == ING_DERIVE_LEN)
+        answer = (ing_gate_fact){.kind = ING_GATE_INT, .i = f->len};
+    else if (what == ING_DERIVE_ITEMS)
+        answer = (ing_gate_fact){.kind = ING_GATE_TUPLE, .len = f->len};
+    else if (what == ING_DERIVE_TRUTH)
+        answer.i = !empty;
+    else
+        answer.i = other ? strcmp(m->things[of].path, m->things[other].path) == 0
+                         : f->kind == ING_GATE_NONE;
+    snprintf(path, sizeof path, "%.50s{%s}", m->things[of].path,
+             what == ING_DERIVE_ITEMS ? ""
+             : what == ING_DERIVE_LEN ? "len"
+                                      : "?");
+    *out = mock_add(m, path, &answer, NULL);
     return ING_OK;
 }
 
@@ -269,7 +284,7 @@ static const ing_gate_ops mock_ops = {
     .name = mock_name,
     .attr = mock_attr,
     .item = mock_item,
-    .key = mock_key,
+    .derive = mock_derive,
     .look = mock_look,
     .call = mock_call,
     .make = mock_make,

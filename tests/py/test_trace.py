@@ -348,18 +348,22 @@ class Thing:
 LEFT = RIGHT = Thing()
 
 
-def test_identity_of_objects_is_refused():
-    """It could not be asked again at the next launch."""
-    import pytest
+def test_identity_of_objects_is_asked_again():
+    global RIGHT
 
     @qd.kernel
     def k(x: qd.types.ndarray()):
+        x[0] = 0
         if qd.static(LEFT is RIGHT):
             x[0] = 1
 
     qd.init()
-    with pytest.raises(qd.IngotTypeError, match="cannot be compared"):
-        k(qd.ndarray(qd.f32, 1))
+    x = qd.ndarray(qd.f32, 1)
+    for same in (True, False, True):
+        RIGHT = LEFT if same else Thing()
+        k(x)
+        assert x[0] == same
+    assert k._variants == 2
 
 
 class Text(str):

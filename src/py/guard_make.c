@@ -1,0 +1,537 @@
+/* Making the checks of a variant: every question of its trace becomes a guard, or follows
+ * from others. All places that a variant reads form one program of fetches, parents first
+ * and the members of one object together, so that `self.grid` is read once for all of its
+ * members and they in one go (member.c). Called when a variant was compiled or loaded, and
+ * when its places have moved (guard.h, G2). */
+#include "py/guard.h"
+#include "py/struct.h"
+
+#include <string.h>
+#include <structmember.h>
+
+static ing_status no_memory(ing_err *e) {
+    return ing_fail(e, ING_MEMORY, "no memory for guards");
+}
+
+static void guard_fini(const ing_py_guard *g) {
+    Py_XDECREF(g->expect);
+    Py_XDECREF(g->code);
+    Py_XDECREF(g->defaults);
+    Py_XDECREF(g->kwdefaults);
+    Py_XDECREF(g->field);
+    Py_XDECREF(g->declared);
+}
+
+void ing_py_checks_unref(ing_py_checks *c) {
+    if (!c || --c->refs) return;
+    for (uint32_t i = 0; i < c->guards.len; i++) guard_fini(&c->guards.at[i]);
+    ing_py_watch_fini(&c->watch);
+    ing_vec_fini(&c->fetches);
+    ing_vec_fini(&c->members);
+    ing_vec_fini(&c->guards);
+    ing_vec_fini(&c->binds);
+    ing_vec_fini(&c->relations);
+    ing_free(c);
+}
+
+int ing_py_checks_traverse(const ing_py_checks *c, visitproc visit, void *arg) {
+    if (c->refs != 1) return 0; /* a launch is using it */
+    for (uint32_t i = 0; i < c->guards.len; i++) {
+        Py_VISIT(c->guards.at[i].expect);
+        Py_VISIT(c->guards.at[i].code);
+        Py_VISIT(c->guards.at[i].defaults);
+        Py_VISIT(c->guards.at[i].kwdefaults);
+        Py_VISIT(c->guards.at[i].field);
+        Py_VISIT(c->guards.at[i].declared);
+    }
+    return ing_py_watch_traverse(&c->watch, visit, arg);
+}
+
+/* ---- fetches ------------------------------------------------------------------------------ */
+
+/* Where to go to answer a question: an annotation is read from its function. */
+static ing_path place_of(const ing_py_kernel *k, ing_path path, ing_ask ask) {
+    return ask == ING_ASK_MEANING ? k->paths.nodes.at[path].parent : path;
+}
+
+/* A step that takes more than what it starts from: its path is followed as a whole. */
+static bool is_whole(const ing_path_node *n) {
+    return n->step == ING_STEP_CALL || (n->step == ING_STEP_SAME && n->i);
+}
+
+/* The program under construction: what each fetch gave, owned here. */
+typedef struct making {
+    ing_py_kernel *kernel;
+    ing_py_variant *variant;
+    ing_py_checks *checks;
+    PyObject *const *args;
+    ing_vec(PyObject *) values; /* parallel to the fetches */
+    ing_vec(uint32_t) known;    /* path -> fetch + 1 */
+    ing_map wholes; /* path -> answer to WHOLE: 1 it can change, 2 it cannot */
+    ing_map calls;  /* path of a call -> 1 made at each launch, 2 not */
+} making;
+
+static ing_status watch_step(making *m, PyObject *from, const ing_path_node *node,
+                             ing_py_fetch *f, ing_err *e) {
+    ing_py_watch *w = &m->checks->watch;
+    if (!f->module_only) return ING_OK;
+    f->module_only = ing_py_step_is_watched(m->kernel, from, node, &f->dict);
+    if (!f->module_only || !f->dict) return ING_OK;
+    ING_TRY(ing_py_watch_dict(m->kernel->host, w, f->dict, e));
+    if (node->step != ING_STEP_ATTR) return ING_OK;
+    return ing_py_watch_pin(w, from, (PyObject *const *)&from->ob_type, e);
+}
+
+static ing_status add_fetch(making *m, ing_path path, uint32_t parent, uint32_t *out,
+                            ing_err *e) {
+    ing_py_kernel *k = m->kernel;
+    ing_py_checks *c = m->checks;
+    ing_path_node node = k->paths.nodes.at[path];
+    PyObject *from = parent ? m->values.at[parent - 1] : NULL, *value = NULL;
+    ing_py_fetch f = {.path = path,
+                      .parent = parent,
+                      .atom = node.atom,
+                      .step = node.step,
+                      .whole = is_whole(&node)};
+    f.module_only = !f.whole && (!parent || c->fetches.at[parent - 1].module_only);
+    f.at = node.step == ING_STEP_ARG && node.i >= 0 ? (uint32_t)node.i : UINT32_MAX;
+    if (node.step == ING_STEP_ATTR && !(f.name = ing_py_atom_name(k, node.atom)))
+        return ING_PYTHON;
+    if (f.whole) {
+        ING_TRY(ing_py_resolve(k, m->args, path, &value, e));
+    } else {
+        ING_TRY(watch_step(m, from, &node, &f, e));
+        ING_TRY(ing_py_step(k, m->args, from, &node, &value, e));
+    }
+    if (!ing_vec_reserve(&m->values, m->values.len + 1) ||
+        !ing_vec_push(&c->fetches, f)) {
+        Py_XDECREF(value);
+        return no_memory(e);
+    }
+    m->values.at[m->values.len++] = value;
+    m->known.at[path] = *out = c->fetches.len;
+    return ING_OK;
+}
+
+/* The fetch of a path, made with those of its parents if it is new; *out from 1. */
+static ing_status want(making *m, ing_path path, uint32_t *out, ing_err *e) {
+    ing_path chain[ING_PATH_MAX_STEPS], p = path;
+    uint32_t n = 0, at = 0;
+    while (m->known.len <= path)
+        if (!ing_vec_push(&m->known, 0)) return no_memory(e);
+    for (; p && !m->known.at[p]; p = m->kernel->paths.nodes.at[p].parent) {
+        if (n == ING_PATH_MAX_STEPS)
+            return ing_fail(e, ING_INTERNAL, "a path is too long");
+        chain[n++] = p;
+        if (!is_whole(&m->kernel->paths.nodes.at[p])) continue;
+        p = 0;
+        break;
+    }
+    at = p ? m->known.at[p] : 0;
+    while (n-- > 0) ING_TRY(add_fetch(m, chain[n], at, &at, e));
+    *out = at;
+    return ING_OK;
+}
+
+/* ---- what follows from other guards --------------------------------------------------------- */
+
+static uint32_t whole_of(const making *m, ing_path path) {
+    return ing_map_get(&m->wholes, (ing_hash128){path, 0});
+}
+
+static ing_status note_wholes(making *m, ing_err *e) {
+    const ing_trace *t = &m->variant->trace;
+    ing_hash128 changes = ing_py_whole_changes();
+    for (uint32_t i = 0; i < t->list.len; i++) {
+        const ing_question *q = &t->list.at[i];
+        if (q->ask != ING_ASK_WHOLE) continue;
+        uint32_t answer = ing_hash_eq(q->answer, changes) ? 1 : 2;
+        if (!ing_map_put(&m->wholes, (ing_hash128){q->path, 0}, answer))
+            return no_memory(e);
+    }
+    return ING_OK;
+}
+
+static bool is_call_arg(uint8_t step) {
+    return step >= ING_STEP_CALL_PATH && step <= ING_STEP_CALL_NONE;
+}
+
+/* Is a call made again at each launch? Not if all that went into it is immutable, and so is
+ * what came out; a listed function makes its result anew each time. */
+static ing_status call_is_live(making *m, ing_path call, bool *live, ing_err *e) {
+    const ing_paths *p = &m->kernel->paths;
+    uint32_t known = ing_map_get(&m->calls, (ing_hash128){call, 0}), fn = 0;
+    ing_path at = p->nodes.at[call].parent;
+    *live = known == 1;
+    if (known) return ING_OK;
+    for (; is_call_arg(p->nodes.at[at].step); at = p->nodes.at[at].parent)
+        if (p->nodes.at[at].step == ING_STEP_CALL_PATH &&
+            whole_of(m, (ing_path)p->nodes.at[at].i) != 2)
+            *live = true;
+    if (whole_of(m, at) != 2) *live = true;
+    if (!*live && whole_of(m, call) != 2) {
+        ING_TRY(want(m, at, &fn, e));
+        PyObject *obj = m->values.at[fn - 1];
+        *live = !obj || ing_py_callable_kind(obj) != ING_PY_CALL_PURE;
+    }
+    if (!ing_map_put(&m->calls, (ing_hash128){call, 0}, *live ? 1 : 2))
+        return no_memory(e);
+    return ING_OK;
+}
+
+/* Are both sides members of enums? Those are guarded by being the very same. */
+static ing_status same_is_live(making *m, ing_path same, bool *live, ing_err *e) {
+    ing_path sides[2] = {m->kernel->paths.nodes.at[same].parent,
+                         (ing_path)m->kernel->paths.nodes.at[same].i};
+    *live = false;
+    for (int i = 0; i < 2; i++) {
+        uint32_t fetch = 0;
+        ING_TRY(want(m, sides[i], &fetch, e));
+        PyObject *obj = m->values.at[fetch - 1];
+        if (!obj || !ing_py_is_enum_member(m->kernel->st, obj)) *live = true;
+    }
+    return ING_OK;
+}
+
+/* A relation follows from the guards of what it is between; anything behind one that is not
+ * live does too. */
+static ing_status is_relation(making *m, ing_path path, bool *yes, ing_err *e) {
+    *yes = false;
+    for (ing_path at = path; at; at = m->kernel->paths.nodes.at[at].parent) {
+        ing_path_node n = m->kernel->paths.nodes.at[at];
+        bool live = false;
+        if (!is_whole(&n)) continue;
+        if (n.step == ING_STEP_CALL)
+            ING_TRY(call_is_live(m, at, &live, e));
+        else
+            ING_TRY(same_is_live(m, at, &live, e));
+        *yes = !live;
+        if (live) return ING_OK;
+    }
+    return ING_OK;
+}
+
+/* Questions that need no guard: settings, and what is fixed with the kernel. Annotations of
+ * a func are not fixed: another func of the same text may stand in its place. Defaults can
+ * be assigned. */
+static bool is_fixed(const ing_py_kernel *k, const ing_question *q) {
+    ing_path_node n = k->paths.nodes.at[q->path];
+    if (q->ask == ING_ASK_CONFIG || n.step == ING_STEP_KERNEL) return true;
+    return q->ask == ING_ASK_MEANING && n.parent &&
+           k->paths.nodes.at[n.parent].step == ING_STEP_KERNEL;
+}
+
+/* An array whose spec the binding itself compares. */
+static bool is_bound(const ing_py_kernel *k, const ing_py_variant *v,
+                     const ing_question *q) {
+    ing_path_node n = k->paths.nodes.at[q->path];
+    if (q->ask != ING_ASK_LOOK) return false;
+    for (uint32_t i = 0; i < v->binds.len; i++) {
+        const ing_py_bind *b = &v->binds.at[i];
+        if (b->kind == ING_BIND_CAPTURED && b->path == q->path) return true;
+        if (b->kind == ING_BIND_ARRAY && n.step == ING_STEP_ARG && b->arg == n.i)
+            return true;
+    }
+    return false;
+}
+
+/* ---- guards ------------------------------------------------------------------------------------ */
+
+/* Where a dataclass's Field has its type: a slot. NULL: somewhere else. */
+static PyObject *const *type_slot(PyObject *field) {
+    PyObject *name = PyUnicode_InternFromString("type");
+    PyObject *d = name ? _PyType_Lookup(Py_TYPE(field), name) : NULL;
+    Py_XDECREF(name);
+    if (!d || !Py_IS_TYPE(d, &PyMemberDescr_Type)) return NULL;
+    const PyMemberDef *member = ((PyMemberDescrObject *)d)->d_member;
+    if (member->type != T_OBJECT_EX || member->offset <= 0) return NULL;
+    return (PyObject *const *)((char *)field + member->offset);
+}
+
+/* Names that the text of a type mentions, `a.b.c`, as far as they lead through modules: those
+ * dictionaries are watched. *simple: nothing else is read. */
+static ing_status watch_names(making *m, PyObject *scope, const char *s, bool *simple,
+                              ing_err *e) {
+    *simple = true;
+    while (*s) {
+        PyObject *dict = scope;
+        if (*s == '\'' || *s == '"') *simple = false; /* text within the text */
+        while (dict && (Py_UNICODE_ISALPHA((Py_UCS4)(uint8_t)*s) || *s == '_')) {
+            size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"
+                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+            PyObject *name = PyUnicode_FromStringAndSize(s, (Py_ssize_t)n);
+            if (!name) return ING_PYTHON;
+            ING_TRY(ing_py_watch_dict(m->kernel->host, &m->checks->watch, dict, e));
+            PyObject *v = PyDict_GetItemWithError(dict, name);
+            Py_DECREF(name);
+            if (!v && PyErr_Occurred()) return ING_PYTHON;
+            s += n;
+            bool more = *s == '.';
+            if (more && v && !PyModule_CheckExact(v)) *simple = false;
+            dict = more && v && PyModule_CheckExact(v) ? PyModule_GetDict(v) : NULL;
+            s += more;
+        }
+        s += *s != 0;
+    }
+    return ING_OK;
+}
+
+/* The declared type of a field: class, the table of fields and the type's place are watched,
+ * and what its text names if it is text. */
+static ing_status watch_field(making *m, PyObject *cls, ing_py_guard *g, ing_err *e) {
+    ing_py_watch *w = &m->checks->watch;
+    PyObject *name =
+        ing_py_atom_name(m->kernel, m->kernel->paths.nodes.at[g->path].atom);
+    if (!name) return ING_PYTHON;
+    PyObject *field = PyType_Check(cls) ? ing_py_field_get(cls, name) : NULL;
+    PyObject *fields = field ? ing_py_attr(cls, "__dataclass_fields__") : NULL;
+    PyObject *const *slot = fields ? type_slot(field) : NULL;
+    PyErr_Clear();
+    g->always = !slot || !PyDict_Check(fields);
+    ing_status s = ING_OK;
+    if (!g->always) {
+        g->field = Py_NewRef(field);
+        g->declared = Py_XNewRef(*slot);
+        s = ing_py_watch_class(w, (PyTypeObject *)cls, e);
+        if (s == ING_OK) s = ing_py_watch_dict(m->kernel->host, w, fields, e);
+        if (s == ING_OK) s = ing_py_watch_pin(w, field, slot, e);
+    }
+    Py_XDECREF(field);
+    Py_XDECREF(fields);
+    if (s != ING_OK || g->always || !g->declared || !PyUnicode_Check(g->declared))
+        return s;
+    PyObject *scope = ing_py_field_scope(cls);
+    const char *text = PyUnicode_AsUTF8(g->declared);
+    bool simple = scope && text;
+    if (!simple) PyErr_Clear();
+    if (simple) s = watch_names(m, scope, text, &simple, e);
+    if (s == ING_OK && simple) /* where the class's module is found */
+        s = ing_py_watch_dict(m->kernel->host, w, PyImport_GetModuleDict(), e);
+    Py_XDECREF(scope);
+    g->always = !simple;
+    return s;
+}
+
+/* The same pointer is the same value, unless it can be changed by force. The defaults of a
+ * function are its own until it gets others, those by name can change in place. */
+static ing_status expect_whole(making *m, ing_py_guard *g, PyObject *obj) {
+    ing_py_whole w;
+    ING_TRY(ing_py_whole_of(m->kernel->st, obj, &w));
+    g->classes = w.classes;
+    g->always |= PyFunction_Check(obj) || PyMethod_Check(obj);
+    if (w.kind == ING_WHOLE_CHANGES) return ING_OK;
+    g->always |= w.kind == ING_WHOLE_FROZEN;
+    if (PyFunction_Check(obj) && !PyFunction_GET_KW_DEFAULTS(obj))
+        ing_py_guard_note_function(g, obj);
+    else if (!g->always)
+        g->expect = Py_NewRef(obj);
+    return ING_OK;
+}
+
+/* What a guard may be satisfied with at a glance, seeing that the answer is right now. */
+static ing_status expect(making *m, ing_py_guard *g, PyObject *obj, bool number,
+                         ing_err *e) {
+    ing_py_state *st = m->kernel->st;
+    ing_py_def *d = g->ask == ING_ASK_SOURCE ? ing_py_def_of(st, obj) : NULL;
+    PyObject *atom = ing_py_unbound(st, obj);
+    g->bound = atom != obj;
+    if (number) {
+        g->number = Py_TYPE(obj);
+    } else if (g->ask == ING_ASK_SOURCE && PyFunction_Check(obj)) {
+        ing_py_guard_note_function(g, obj);
+    } else if (g->ask == ING_ASK_WHOLE) {
+        return expect_whole(m, g, obj);
+    } else if (ing_py_is_atom(st, atom)) {
+        g->expect = Py_NewRef(atom);
+    }
+    if (!d || d->ours) return ING_OK;
+    return ing_py_watch_pin(&m->checks->watch, d->fn,
+                            &((PyFunctionObject *)d->fn)->func_code, e);
+}
+
+static bool is_object_answer(const ing_question *q) {
+    ing_gate_fact f = {.kind = ING_GATE_OBJECT, .s = ""};
+    return q->ask == ING_ASK_LOOK && ing_hash_eq(q->answer, ing_py_fact_digest(&f));
+}
+
+/* What can change in place is looked at each time, wherever its name is. */
+static bool changes_in_place(const ing_question *q, PyObject *obj) {
+    if (!obj) return false;
+    return PyList_Check(obj) || PyDict_Check(obj) ||
+           (q->ask == ING_ASK_SOURCE && PyFunction_Check(obj));
+}
+
+static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
+    ing_py_kernel *k = m->kernel;
+    ing_py_checks *c = m->checks;
+    ing_py_guard g = {.path = q->path, .ask = q->ask, .answer = q->answer};
+    ING_TRY(want(m, place_of(k, q->path, (ing_ask)q->ask), &g.fetch, e));
+    PyObject *obj = m->values.at[g.fetch - 1];
+    bool is_field = q->ask == ING_ASK_MEANING &&
+                    k->paths.nodes.at[q->path].step == ING_STEP_FIELD_TYPE;
+    if (is_field && obj) ING_TRY(watch_field(m, obj, &g, e));
+    /* The object may be another one by now than the one that was asked about. */
+    ing_hash128 answer;
+    bool number =
+        ing_py_is_number(obj) && ing_py_fetch_at_launch(c, m->values.at, g.fetch);
+    ing_status s =
+        ing_py_answer_of(k, obj, number, q->path, (ing_ask)q->ask, &answer, e);
+    g.is_object = is_object_answer(q);
+    if (s == ING_OK && obj && ing_hash_eq(answer, q->answer))
+        s = expect(m, &g, obj, number, e);
+    g.always |= !c->fetches.at[g.fetch - 1].module_only || changes_in_place(q, obj);
+    if (g.always) c->fetches.at[g.fetch - 1].live = true;
+    if (ing_vec_push(&c->guards, g)) return s;
+    guard_fini(&g);
+    return no_memory(e);
+}
+
+/* ---- the order of fetches ------------------------------------------------------------------- */
+
+/* Is it read together with its siblings? */
+static bool is_plain(const ing_py_fetch *f) {
+    return f->step == ING_STEP_ATTR && f->parent && !f->whole && !f->module_only;
+}
+
+/* `from`: groups before that one are complete. */
+static bool add_members(ing_py_checks *v, const ing_py_fetch *f, uint32_t from) {
+    uint32_t at = v->fetches.len - 1;
+    ing_py_members *last = v->members.len ? &v->members.at[v->members.len - 1] : NULL;
+    if (last && last->parent == f->parent && last->plain == is_plain(f) &&
+        v->members.len > from) {
+        last->n++;
+        return true;
+    }
+    ing_py_members m = {.parent = f->parent, .first = at, .n = 1, .plain = is_plain(f)};
+    return ing_vec_push(&v->members, m);
+}
+
+/* Fetches in a new order: parents still first, children of one parent together, and those
+ * that stand in what is watched first, then those that every launch makes. */
+typedef struct reordering {
+    const ing_py_fetch *old;
+    uint32_t *first, *next; /* lists of children by old numbers, first[0] the roots */
+    uint32_t *moved;        /* old number -> new number, both from 1 */
+    uint32_t *turns;        /* new number -> old number */
+} reordering;
+
+typedef enum phase { PHASE_CACHED, PHASE_LIVE, PHASE_REST } phase;
+
+static phase phase_of(const ing_py_fetch *f) {
+    return !f->live ? PHASE_REST : f->module_only ? PHASE_CACHED : PHASE_LIVE;
+}
+
+static bool order(ing_py_checks *v, const reordering *r, phase which) {
+    uint32_t from = v->members.len;
+    for (uint32_t turn = 0; turn <= v->fetches.len; turn++) {
+        for (uint32_t i = r->first[r->turns[turn]]; i; i = r->next[i]) {
+            ing_py_fetch f = r->old[i - 1];
+            if (phase_of(&f) != which) continue;
+            f.parent = turn;
+            if (!ing_vec_push(&v->fetches, f) || !add_members(v, &f, from))
+                return false;
+            r->moved[i] = v->fetches.len;
+            r->turns[v->fetches.len] = i;
+        }
+    }
+    return true;
+}
+
+static void mark_live(ing_py_checks *v) {
+    /* What a live fetch starts from is live. Parents come first. */
+    for (uint32_t i = v->fetches.len; i-- > 0;) {
+        const ing_py_fetch *f = &v->fetches.at[i];
+        if (f->live && f->parent) v->fetches.at[f->parent - 1].live = true;
+    }
+}
+
+static ing_status arrange(ing_py_checks *v, ing_err *e) {
+    uint32_t n = v->fetches.len;
+    if (n == 0) return ING_OK;
+    mark_live(v);
+    ing_py_fetch *old = ing_calloc(n, sizeof *old);
+    uint32_t *lists = ing_calloc(((size_t)n + 1) * 4, sizeof *lists);
+    bool ok = old && lists;
+    if (ok) {
+        reordering r = {old, lists, lists + n + 1, lists + 2 * (n + 1),
+                        lists + 3 * (n + 1)};
+        memcpy(old, v->fetches.at, n * sizeof *old);
+        for (uint32_t i = n; i > 0; i--) {
+            r.next[i] = r.first[old[i - 1].parent];
+            r.first[old[i - 1].parent] = i;
+        }
+        v->fetches.len = 0;
+        ok = order(v, &r, PHASE_CACHED);
+        v->n_cached = v->fetches.len;
+        v->n_cached_members = v->members.len;
+        ok = ok && order(v, &r, PHASE_LIVE);
+        v->n_live = v->fetches.len;
+        v->n_live_members = v->members.len;
+        ok = ok && order(v, &r, PHASE_REST);
+        for (uint32_t i = 0; ok && i < v->binds.len; i++)
+            v->binds.at[i] = r.moved[v->binds.at[i]]; /* 0 stays 0 */
+        for (uint32_t i = 0; ok && i < v->guards.len; i++)
+            v->guards.at[i].fetch = r.moved[v->guards.at[i].fetch];
+    }
+    ing_free(old);
+    ing_free(lists);
+    return ok ? ING_OK : no_memory(e);
+}
+
+static ing_status make_all(making *m, ing_err *e) {
+    ing_py_variant *v = m->variant;
+    ing_py_checks *c = m->checks;
+    ING_TRY(note_wholes(m, e));
+    for (uint32_t i = 0; i < v->binds.len; i++) {
+        ing_py_bind *b = &v->binds.at[i];
+        uint32_t fetch = 0;
+        if (b->kind == ING_BIND_CAPTURED || b->kind == ING_BIND_NUMBER) {
+            ING_TRY(want(m, b->path, &fetch, e));
+            c->fetches.at[fetch - 1].live = true;
+        }
+        if (!ing_vec_push(&c->binds, fetch)) return no_memory(e);
+    }
+    for (uint32_t i = 0; i < v->trace.list.len; i++) {
+        ing_question q = v->trace.list.at[i];
+        bool relation;
+        if (is_fixed(m->kernel, &q) || is_bound(m->kernel, v, &q)) continue;
+        ING_TRY(is_relation(m, q.path, &relation, e));
+        if (!relation)
+            ING_TRY(add_guard(m, &q, e));
+        else if (!ing_vec_push(&c->relations, i))
+            return no_memory(e);
+    }
+    for (uint32_t i = 0; i < c->guards.len; i++) {
+        ing_py_guard g = c->guards.at[i];
+        if (!g.always) continue;
+        c->guards.at[i] = c->guards.at[c->n_always];
+        c->guards.at[c->n_always++] = g;
+    }
+    PyFunctionObject *fn = (PyFunctionObject *)m->kernel->def.fn;
+    ING_TRY(ing_py_watch_pin(&c->watch, (PyObject *)fn, &fn->func_code, e));
+    return arrange(c, e);
+}
+
+ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,
+                              PyObject *const *args, ing_err *e) {
+    making m = {.kernel = k, .variant = v, .args = args};
+    m.checks = ing_calloc(1, sizeof *m.checks);
+    if (!m.checks) return no_memory(e);
+    m.checks->refs = 1;
+    ing_map_init(&m.wholes);
+    ing_map_init(&m.calls);
+    ing_status s = make_all(&m, e);
+    for (uint32_t i = 0; i < m.values.len; i++) Py_XDECREF(m.values.at[i]);
+    ing_vec_fini(&m.values);
+    ing_vec_fini(&m.known);
+    ing_map_fini(&m.wholes);
+    ing_map_fini(&m.calls);
+    if (s != ING_OK) {
+        ing_py_checks_unref(m.checks);
+        return s;
+    }
+    ing_py_checks *old = v->checks;
+    v->checks = m.checks; /* the first launch compares everything, then marks */
+    ing_py_checks_unref(old);
+    return ING_OK;
+}

@@ -1,0 +1,154 @@
+/* What is watched: dictionaries of modules, classes, and single places in objects that hardly
+ * ever change, so that a launch knows without a look that everything read through them is as
+ * it was. Before Python 3.12 a dictionary has a version tag; from 3.12 on a watcher moves one
+ * counter for all watched dictionaries of the process. What cannot be watched is looked at
+ * at every launch. Called by guards with the GIL. */
+#include "py/guard.h"
+
+static ing_status no_memory(ing_err *e) {
+    return ing_fail(e, ING_MEMORY, "no memory for guards");
+}
+
+#if PY_VERSION_HEX >= 0x030C0000
+/* registry: watcher callbacks take no argument. All interpreters of a process add to it, so
+ * that a change in one is at most a look too many in another. */
+static uint64_t changes;
+
+static int on_change(PyDict_WatchEvent event, PyObject *dict, PyObject *key,
+                     PyObject *value) {
+    (void)event, (void)dict, (void)key, (void)value;
+    __atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+/* Ids of watchers belong to one interpreter, as a host does. */
+static bool watch_dict(ing_py_host *h, PyObject *dict) {
+    if (h->watcher == 0) {
+        int id = PyDict_AddWatcher(on_change);
+        if (id < 0) PyErr_Clear(); /* none is free: names are compared one by one */
+        h->watcher = id < 0 ? -1 : id + 1;
+    }
+    if (h->watcher < 0) return false;
+    if (PyDict_Watch(h->watcher - 1, dict) == 0) return true;
+    PyErr_Clear();
+    return false;
+}
+
+static uint64_t version_of(PyObject *dict) {
+    (void)dict;
+    return 0;
+}
+#else
+static bool watch_dict(ing_py_host *h, PyObject *dict) {
+    (void)h, (void)dict;
+    return true;
+}
+
+static uint64_t version_of(PyObject *dict) {
+    return ((PyDictObject *)dict)->ma_version_tag;
+}
+#endif
+
+static bool dicts_unchanged(const ing_py_watch *w) {
+#if PY_VERSION_HEX >= 0x030C0000
+    return w->changes == __atomic_load_n(&changes, __ATOMIC_RELAXED);
+#else
+    for (uint32_t i = 0; i < w->dicts.len; i++)
+        if (version_of(w->dicts.at[i].dict) != w->dicts.at[i].version) return false;
+    return true;
+#endif
+}
+
+bool ing_py_watch_pinned(const ing_py_watch *w) {
+    for (uint32_t i = 0; i < w->pins.len; i++)
+        if (*w->pins.at[i].at != w->pins.at[i].want) return false;
+    return true;
+}
+
+bool ing_py_watch_unchanged(const ing_py_watch *w) {
+    if (w->never || !dicts_unchanged(w) || !ing_py_watch_pinned(w)) return false;
+    for (uint32_t i = 0; i < w->classes.len; i++) {
+        const ing_py_class_mark *m = &w->classes.at[i];
+        if (!m->version || m->type->tp_version_tag != m->version) return false;
+    }
+    return true;
+}
+
+/* A class gets a tag when something is looked up in it. */
+static uint32_t tag_of(PyTypeObject *type) {
+    if (!type->tp_version_tag) {
+        PyObject *name = PyUnicode_InternFromString("__doc__");
+        if (name) (void)_PyType_Lookup(type, name);
+        Py_XDECREF(name);
+        PyErr_Clear();
+    }
+    return type->tp_version_tag;
+}
+
+void ing_py_watch_note(ing_py_watch *w) {
+#if PY_VERSION_HEX >= 0x030C0000
+    w->changes = __atomic_load_n(&changes, __ATOMIC_RELAXED);
+#endif
+    for (uint32_t i = 0; i < w->dicts.len; i++)
+        w->dicts.at[i].version = version_of(w->dicts.at[i].dict);
+    for (uint32_t i = 0; i < w->classes.len; i++)
+        w->classes.at[i].version = tag_of(w->classes.at[i].type);
+}
+
+bool ing_py_watch_has(const ing_py_watch *w, const PyObject *dict) {
+    for (uint32_t i = 0; i < w->dicts.len; i++)
+        if (w->dicts.at[i].dict == dict) return true;
+    return false;
+}
+
+ing_status ing_py_watch_dict(ing_py_host *h, ing_py_watch *w, PyObject *dict,
+                             ing_err *e) {
+    if (ing_py_watch_has(w, dict)) return ING_OK;
+    ing_py_dict_mark m = {dict, version_of(dict)};
+    if (!watch_dict(h, dict)) w->never = true;
+    if (!ing_vec_push(&w->dicts, m)) return no_memory(e);
+    Py_INCREF(dict);
+    return ING_OK;
+}
+
+ing_status ing_py_watch_pin(ing_py_watch *w, PyObject *owner, PyObject *const *at,
+                            ing_err *e) {
+    for (uint32_t i = 0; i < w->pins.len; i++)
+        if (w->pins.at[i].at == at) return ING_OK;
+    ing_py_pin p = {owner, at, *at};
+    if (!ing_vec_push(&w->pins, p)) return no_memory(e);
+    Py_INCREF(owner);
+    Py_XINCREF(p.want);
+    return ING_OK;
+}
+
+ing_status ing_py_watch_class(ing_py_watch *w, PyTypeObject *type, ing_err *e) {
+    for (uint32_t i = 0; i < w->classes.len; i++)
+        if (w->classes.at[i].type == type) return ING_OK;
+    ing_py_class_mark m = {type, tag_of(type)};
+    if (!ing_vec_push(&w->classes, m)) return no_memory(e);
+    Py_INCREF(type);
+    return ING_OK;
+}
+
+int ing_py_watch_traverse(const ing_py_watch *w, visitproc visit, void *arg) {
+    for (uint32_t i = 0; i < w->dicts.len; i++) Py_VISIT(w->dicts.at[i].dict);
+    for (uint32_t i = 0; i < w->pins.len; i++) {
+        Py_VISIT(w->pins.at[i].owner);
+        Py_VISIT(w->pins.at[i].want);
+    }
+    for (uint32_t i = 0; i < w->classes.len; i++) Py_VISIT(w->classes.at[i].type);
+    return 0;
+}
+
+void ing_py_watch_fini(ing_py_watch *w) {
+    for (uint32_t i = 0; i < w->dicts.len; i++) Py_DECREF(w->dicts.at[i].dict);
+    for (uint32_t i = 0; i < w->pins.len; i++) {
+        Py_DECREF(w->pins.at[i].owner);
+        Py_XDECREF(w->pins.at[i].want);
+    }
+    for (uint32_t i = 0; i < w->classes.len; i++) Py_DECREF(w->classes.at[i].type);
+    ing_vec_fini(&w->dicts);
+    ing_vec_fini(&w->pins);
+    ing_vec_fini(&w->classes);
+}
