@@ -76,6 +76,36 @@ def loops(a: A):
         a[i] = a[i] * 2.0
 
 
+DIMS = (4, 4)
+
+
+class Grid:
+    cells = 16
+
+
+grid = Grid()
+
+
+def area(dims):
+    return dims[0] * dims[1]
+
+
+def cells(of):
+    return of.cells
+
+
+@qd.kernel
+def fixed_call(a: A):
+    for i in range(qd.static(area(DIMS))):
+        a[i] = 1.0
+
+
+@qd.kernel
+def live_call(a: A):
+    for i in range(qd.static(cells(grid))):
+        a[i] = 1.0
+
+
 def from_text(name, text, **scope):
     """A function from text that has a file, as the reference wants."""
     with open(os.path.join(tempfile.mkdtemp(dir=folder), name + ".py"), "w") as f:
@@ -197,6 +227,8 @@ def make_cases():
         "template_primitives=False": lambda: at_launch.step(),
         "scalar return": lambda: total(x),
         "3 small loops": lambda: loops(x),
+        "static call, immutable argument": lambda: fixed_call(x),
+        "static call, mutable argument": lambda: live_call(x),
         "149 arrays in 5 dataclasses": of_solver(),
         "1 ndarray of 4,096": whole_path(4096),
         "1 ndarray of 1M": whole_path(1 << 20),

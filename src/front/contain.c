@@ -292,9 +292,8 @@ static ing_status dict_get(frame *fr, ing_node at, const value *d, const value *
     *found = key->kind == V_STR || key->kind == V_INT;
     if (!*found) return ING_OK; /* no dict that kernels take has such a key */
     ING_TRY(ing_front_key(fr, at, key, &k));
-    ING_TRY(ing_front_thing_item(fr, at, d->gref, &k, out));
-    *found = out->kind != V_VOID;
-    return ING_OK;
+    GATE(fr, at, has, d->gref, NULL, &k, found, fr->lo->e);
+    return *found ? ing_front_thing_item(fr, at, d->gref, &k, out) : ING_OK;
 }
 
 static ing_status dict_method(frame *fr, ing_node n, const value *d, method id,

@@ -369,11 +369,8 @@ static ing_status contains(frame *fr, ing_node at, const value *l, const value *
     if (r->kind == V_SEEN && r->seen == ING_GATE_DICT &&
         (l->kind == V_STR || l->kind == V_INT)) {
         ing_gate_key k;
-        value v;
         ING_TRY(ing_front_key(fr, at, l, &k));
-        ING_TRY(ing_front_thing_item(fr, at, r->gref, &k, &v));
-        ING_TRY(ing_front_is_there(fr, at, &v, &v));
-        *result = v.i != 0;
+        GATE(fr, at, has, r->gref, NULL, &k, result, fr->lo->e);
         return ING_OK;
     }
     if (r->kind == V_DICT && ing_front_is_static(l)) {

@@ -418,13 +418,6 @@ ing_status ing_front_derive(frame *fr, ing_node at, ing_gref of, ing_gate_derive
     return ref ? ing_front_force(fr, at, out) : ING_OK;
 }
 
-ing_status ing_front_is_there(frame *fr, ing_node at, const value *step, value *out) {
-    bool there = step->kind != V_VOID; /* that there is nothing was recorded */
-    if (there) ING_TRY(ing_front_derive(fr, at, step->gref, ING_DERIVE_SAME, 0, out));
-    *out = ing_front_bool(there);
-    return ING_OK;
-}
-
 ing_status ing_front_count(frame *fr, ing_node at, value *v) {
     bool container =
         v->kind == V_SEEN && (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST ||

@@ -291,8 +291,6 @@ ing_status ing_front_thing_item(frame *fr, ing_node at, ing_gref of,
 /* What Python says of a thing as a whole, looked at; V_VOID: nothing. */
 ing_status ing_front_derive(frame *fr, ing_node at, ing_gref of, ing_gate_derived what,
                             ing_gref other, value *out);
-/* Whether a step led anywhere, as a V_BOOL; recorded either way. */
-ing_status ing_front_is_there(frame *fr, ing_node at, const value *step, value *out);
 /* Fills v->n of a container from outside, which is asked for only where it matters. */
 ing_status ing_front_count(frame *fr, ing_node at, value *v);
 

@@ -459,10 +459,12 @@ static ing_status in_attr(frame *fr, ing_node n, const intrin *in, const call_ar
         return ing_front_fail_at(fr, n, ING_TYPE, "write x.name",
                                  "%s needs a thing from outside and a constant name",
                                  in->op == ING_IN_PY_HASATTR ? "hasattr" : "getattr");
-    value got;
-    ING_TRY(ing_front_thing_attr(fr, n, of.gref, name.s, &got));
-    if (in->op == ING_IN_PY_HASATTR) return ing_front_is_there(fr, n, &got, out);
-    *out = got.kind == V_VOID && a->n > 2 ? a->at[2] : got;
+    bool there = true;
+    if (in->op == ING_IN_PY_HASATTR || a->n > 2)
+        GATE(fr, n, has, of.gref, name.s, NULL, &there, fr->lo->e);
+    *out = in->op == ING_IN_PY_HASATTR ? ing_front_bool(there) : a->at[2];
+    if (in->op == ING_IN_PY_HASATTR || !there) return ING_OK;
+    ING_TRY(ing_front_thing_attr(fr, n, of.gref, name.s, out));
     if (out->kind != V_VOID) return ING_OK;
     return ing_front_fail_at(fr, n, ING_ATTRIBUTE,
                              "give a third argument for that case",

@@ -172,6 +172,10 @@ typedef struct ing_gate_ops {
                        ing_err *e);
     ing_status (*item)(void *self, ing_gref of, const ing_gate_key *k, ing_gref *out,
                        ing_err *e);
+    /* Whether there is such an item, or (k NULL) attribute: one question, whatever the answer,
+     * unlike a step, which is followed by others only if it leads somewhere. */
+    ing_status (*has)(void *self, ing_gref of, const char *attr, const ing_gate_key *k,
+                      bool *out, ing_err *e);
     /* *out 0: Python has no answer either. NULL: len of the fact, no other answers. */
     ing_status (*derive)(void *self, ing_gref of, ing_gate_derived what, ing_gref other,
                          ing_gref *out, ing_err *e);

@@ -88,19 +88,14 @@ static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject 
 }
 
 /* Ours or foreign, the code is the same: only the spec counts. */
-static ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
-                             uint64_t *words, ing_py_views *views, ing_err *e) {
+static ING_PY_HOT ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b,
+                                        PyObject *obj, uint64_t *words,
+                                        ing_py_views *views, ing_err *e) {
+    if (!obj) return ING_DECLINED; /* nothing is captured there */
     if (!ing_py_is_array(k->st, obj)) return bind_foreign(k, b, obj, words, views, e);
     if (((ing_py_array *)obj)->spec != b->spec) return ING_DECLINED;
     bind_ndarray(k->st, b, obj, words);
     return ING_OK;
-}
-
-static inline ing_status bind_captured(ing_py_kernel *k, const ing_py_bind *b,
-                                       PyObject *obj, uint64_t *words,
-                                       ing_py_views *views, ing_err *e) {
-    if (!obj) return ING_DECLINED;
-    return bind_array(k, b, obj, words, views, e);
 }
 
 /* ---- scalars ------------------------------------------------------------------------------ */
@@ -307,11 +302,14 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
                            const ing_py_checks *c, PyObject *const *args,
                            PyObject *const *held, uint64_t *words, ing_py_views *views,
                            ing_err *e) {
-    for (uint32_t i = 0; i < v->binds.len; i++) {
-        const ing_py_bind *b = &v->binds.at[i];
+    for (uint32_t i = 0; i < c->binds.len; i++) {
+        const ing_py_bind *b = &c->binds.at[i];
         switch ((ing_py_bind_kind)b->kind) {
         case ING_BIND_ARRAY:
             ING_TRY(bind_array(k, b, args[b->arg], words, views, e));
+            break;
+        case ING_BIND_CAPTURED:
+            ING_TRY(bind_array(k, b, held[b->fetch - 1], words, views, e));
             break;
         case ING_BIND_SCALAR: {
             const ing_gate_tensor *t = &k->def.params[b->arg].tensor;
@@ -329,10 +327,7 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
             break;
         }
         case ING_BIND_NUMBER:
-            ING_TRY(bind_number(k, b, held[c->binds.at[i] - 1], &words[b->word], e));
-            break;
-        case ING_BIND_CAPTURED:
-            ING_TRY(bind_captured(k, b, held[c->binds.at[i] - 1], words, views, e));
+            ING_TRY(bind_number(k, b, held[b->fetch - 1], &words[b->word], e));
             break;
         }
     }

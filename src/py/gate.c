@@ -153,7 +153,8 @@ static ing_status step_from(ing_py_gate *g, thing from, ing_step step, const cha
     if (!from.path) path = root = 0;
     if (!obj) return path ? record_absent(g, path, e) : ING_OK;
     ING_TRY(thing_take(g, obj, path, root, out, e));
-    thing_get(g, *out)->at_launch = path && below_at_launch(&from);
+    thing_get(g, *out)->at_launch =
+        path && below_at_launch(&from) && !ing_step_is_derived((uint8_t)step);
     return ING_OK;
 }
 
@@ -268,6 +269,31 @@ static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
         thing_get(g, *out)->field =
             (ing_py_field){.kind = ING_FIELD_NUMBER, .dtype = t.field.dtype};
     return ING_OK;
+}
+
+static ing_status gate_has(void *self, ing_gref of, const char *attr,
+                           const ing_gate_key *k, bool *out, ing_err *e) {
+    ing_py_gate *g = self;
+    ing_paths *paths = &g->kernel->paths;
+    thing t = *thing_get(g, of), step = {0};
+    ing_step kind = !k          ? ING_STEP_ATTR
+                    : k->is_str ? ING_STEP_ITEM_STR
+                                : ING_STEP_ITEM_INT;
+    const char *name = !k ? attr : k->is_str ? k->s : NULL;
+    ing_path is, root;
+    ING_TRY(depth_check(g, t.path, e));
+    if (!step_paths(paths, t, kind, name, k && !k->is_str ? k->i : 0, &step.path,
+                    &step.root) ||
+        !step_paths(paths, step, ING_STEP_SAME, NULL, 0, &is, &root))
+        return no_memory(e);
+    ing_path_node node = paths->nodes.at[step.root];
+    ING_TRY(ing_py_step(g->kernel, g->args, t.obj, &node, &step.obj, e));
+    ing_gate_fact f = {.kind = step.obj ? ING_GATE_BOOL : ING_GATE_ABSENT,
+                       .i = step.obj == Py_None,
+                       .s = ""};
+    *out = step.obj != NULL;
+    Py_XDECREF(step.obj);
+    return record_fact(g, t.path ? is : 0, &f, e);
 }
 
 static ing_status gate_derive(void *self, ing_gref of, ing_gate_derived what,
@@ -850,6 +876,7 @@ static const ing_gate_ops gate_ops = {
     .name = gate_name,
     .attr = gate_attr,
     .item = gate_item,
+    .has = gate_has,
     .derive = gate_derive,
     .look = gate_look,
     .bake = gate_bake,

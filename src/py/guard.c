@@ -46,9 +46,11 @@ bool ing_py_step_is_watched(ing_py_kernel *k, PyObject *from, const ing_path_nod
 
 bool ing_py_fetch_at_launch(const ing_py_checks *c, PyObject *const *held,
                             uint32_t fetch) {
-    for (uint32_t f = c->fetches.at[fetch - 1].parent; f;
-         f = c->fetches.at[f - 1].parent)
-        if (held[f - 1] && ing_py_members_at_launch(held[f - 1])) return true;
+    while (fetch && !ing_step_is_derived(c->fetches.at[fetch - 1].step)) {
+        fetch = c->fetches.at[fetch - 1].parent;
+        if (fetch && held[fetch - 1] && ing_py_members_at_launch(held[fetch - 1]))
+            return true;
+    }
     return false;
 }
 
@@ -80,7 +82,6 @@ typedef struct checking {
     ing_py_checks *checks;
     PyObject *const *args;
     PyObject **held;
-    bool clean; /* what is watched is unchanged */
     bool known; /* all is of classes that the guards held for before */
     bool moved; /* something watched is read no more, or something else */
 } checking;
@@ -116,10 +117,10 @@ static ing_status fetch_one(checking *c, ing_py_fetch *f, PyObject *from,
 /* Follows every place once. While what is watched is unchanged, what stands in it is known,
  * and only what is live is wanted. That is taken first, before any of the user's code runs
  * and changes it. */
-static ing_status fetch_all(checking *c, ing_err *e) {
+static ING_PY_HOT ing_status fetch_all(checking *c, bool clean, ing_err *e) {
     ing_py_checks *v = c->checks;
-    uint32_t j = 0, n = c->clean ? v->n_live_members : v->members.len;
-    if (c->clean) {
+    uint32_t j = 0, n = clean ? v->n_live_members : v->members.len;
+    if (clean) {
         for (uint32_t i = 0; i < v->n_cached; i++)
             c->held[i] = Py_XNewRef(v->fetches.at[i].cached);
         j = v->n_cached_members;
@@ -184,8 +185,8 @@ static bool same_def(const ing_py_kernel *k, PyObject *fn) {
 
 /* The comparisons that prove an answer without making it again. Whether a number is compiled
  * in or read at launch is its owner's class's to say: `known`, that class held before. */
-static inline bool holds_at_a_glance(ing_py_kernel *k, const ing_py_guard *g,
-                                     PyObject *obj, bool known) {
+static bool holds_at_a_look(ing_py_kernel *k, const ing_py_guard *g, PyObject *obj,
+                            bool known) {
     if (!obj) return false;
     if (Py_TYPE(obj) == g->number) return known;
     if (g->code) return PyFunction_Check(obj) && same_function(g, obj);
@@ -193,7 +194,13 @@ static inline bool holds_at_a_glance(ing_py_kernel *k, const ing_py_guard *g,
     if (g->field) return same_field(k, g, obj);
     if (g->ask == ING_ASK_SOURCE && !same_def(k, obj)) return false;
     if (g->bound) return PyMethod_Check(obj) && ing_py_unbound(k->st, obj) == g->expect;
-    return obj == g->expect && (known || !ing_py_is_number(obj));
+    return obj == g->expect;
+}
+
+static inline bool holds_at_a_glance(ing_py_kernel *k, const ing_py_guard *g,
+                                     PyObject *obj, bool known) {
+    if (!g->plain) return holds_at_a_look(k, g, obj, known);
+    return obj && obj == g->expect && (known || !ing_py_is_number(obj));
 }
 
 /* What follows from guards as long as they hold for the very same things, asked again. */
@@ -235,11 +242,11 @@ static void note(const checking *c, ing_py_guard *g, PyObject *obj) {
         Py_SETREF(g->expect, Py_NewRef(atom));
 }
 
+/* By making the answer again. */
 static ing_status guard_holds(checking *c, uint32_t at, ing_err *e) {
     ing_py_guard *g = &c->checks->guards.at[at];
     ing_py_kernel *k = c->kernel;
     PyObject *obj = c->held[g->fetch - 1];
-    if (holds_at_a_glance(k, g, obj, c->known)) return ING_OK;
     ing_hash128 answer;
     bool number =
         ing_py_is_number(obj) && ing_py_fetch_at_launch(c->checks, c->held, g->fetch);
@@ -255,12 +262,16 @@ static ing_status guard_holds(checking *c, uint32_t at, ing_err *e) {
     return ING_OK;
 }
 
-static ing_status all_hold(checking *c, ing_err *e) {
+static ING_PY_HOT ing_status all_hold(checking *c, bool clean, ing_err *e) {
     ing_py_checks *v = c->checks;
-    ING_TRY(fetch_all(c, e));
-    uint32_t n_guards = c->clean ? v->n_always : v->guards.len;
-    for (uint32_t i = 0; i < n_guards; i++) ING_TRY(guard_holds(c, i, e));
-    uint32_t n = c->clean ? v->n_live_members : v->members.len;
+    ING_TRY(fetch_all(c, clean, e));
+    uint32_t n_guards = clean ? v->n_always : v->guards.len;
+    for (uint32_t i = 0; i < n_guards; i++) {
+        const ing_py_guard *g = &v->guards.at[i];
+        if (holds_at_a_glance(c->kernel, g, c->held[g->fetch - 1], c->known)) continue;
+        ING_TRY(guard_holds(c, i, e));
+    }
+    uint32_t n = clean ? v->n_live_members : v->members.len;
     for (uint32_t j = 0; !c->known && j < n; j++) {
         ing_py_members *m = &v->members.at[j];
         if (m->plain && c->held[m->parent - 1])
@@ -271,12 +282,13 @@ static ing_status all_hold(checking *c, ing_err *e) {
 
 /* Everything is compared; what it is compared with is noted before, so that a change made
  * meanwhile (by a property) shows. */
-static ing_status look_again(checking *c, ing_py_variant *v, ing_err *e) {
+static __attribute__((noinline)) ing_status look_again(checking *c, ing_py_variant *v,
+                                                       ing_err *e) {
     ing_py_checks *checks = c->checks;
     ING_TRY(ing_py_def_check(&c->kernel->def, e));
     checks->marked = false;
     ing_py_watch_note(&checks->watch);
-    ING_TRY(all_hold(c, e));
+    ING_TRY(all_hold(c, false, e));
     checks->marked = !c->moved && ing_py_watch_pinned(&checks->watch);
     if (checks->marked || v->checks != checks) return ING_OK;
     return ing_py_guards_make(c->kernel, v, c->args, e);
@@ -285,9 +297,10 @@ static ing_status look_again(checking *c, ing_py_variant *v, ing_err *e) {
 ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v, ing_py_checks *c,
                               PyObject *const *args, PyObject **held, uint32_t *n_held,
                               ing_err *e) {
-    checking now = {k, v, c, args, held, false, true, false};
-    now.clean = c->marked && ing_py_watch_unchanged(&c->watch);
-    *n_held = now.clean ? c->n_live : c->fetches.len;
+    checking now = {k, v, c, args, held, true, false};
+    bool clean = c->marked && PyFunction_GET_CODE(k->def.fn) == k->def.code &&
+                 ing_py_watch_unchanged(&c->watch);
+    *n_held = clean ? c->n_live : c->fetches.len;
     for (uint32_t i = 0; i < *n_held; i++) held[i] = NULL;
-    return now.clean ? all_hold(&now, e) : look_again(&now, v, e);
+    return clean ? all_hold(&now, true, e) : look_again(&now, v, e);
 }

@@ -11,6 +11,9 @@
 
 #include "py/kernel.h"
 
+/* On the way of every launch, and called from two places. */
+#define ING_PY_HOT inline __attribute__((always_inline))
+
 /* ---- what is watched (watch.c) ----------------------------------------------------------- */
 
 typedef struct ing_py_dict_mark { /* a dictionary as it was when guards last held */
@@ -19,7 +22,6 @@ typedef struct ing_py_dict_mark { /* a dictionary as it was when guards last hel
 } ing_py_dict_mark;
 
 typedef struct ing_py_pin { /* a place in an object that hardly ever changes */
-    PyObject *owner;        /* owned */
     PyObject *const *at;
     PyObject *want; /* owned */
 } ing_py_pin;
@@ -32,6 +34,7 @@ typedef struct ing_py_class_mark {
 typedef struct ing_py_watch {
     ing_vec(ing_py_dict_mark) dicts;
     ing_vec(ing_py_pin) pins;
+    ing_vec(PyObject *) owners; /* of the pins' places: owned */
     ing_vec(ing_py_class_mark) classes;
     bool never;       /* something cannot be watched: look each time */
     uint64_t changes; /* 3.12+: how many there were when guards last held */
@@ -39,14 +42,49 @@ typedef struct ing_py_watch {
 
 void ing_py_watch_fini(ing_py_watch *w);
 int ing_py_watch_traverse(const ing_py_watch *w, visitproc visit, void *arg);
-bool ing_py_watch_unchanged(const ing_py_watch *w);
 void ing_py_watch_note(ing_py_watch *w); /* as it is now */
 ing_status ing_py_watch_dict(ing_py_host *h, ing_py_watch *w, PyObject *dict,
                              ing_err *e);
 bool ing_py_watch_has(const ing_py_watch *w, const PyObject *dict);
 ing_status ing_py_watch_pin(ing_py_watch *w, PyObject *owner, PyObject *const *at,
                             ing_err *e);
-bool ing_py_watch_pinned(const ing_py_watch *w); /* are all pins as they were? */
+
+static inline uintptr_t ing_py_pin_differs(const ing_py_pin *p) {
+    return (uintptr_t)*p->at ^ (uintptr_t)p->want;
+}
+
+/* Are all pins as they were? Here, because each launch asks. */
+static inline bool ing_py_watch_pinned(const ing_py_watch *w) {
+    uintptr_t differ = 0;
+    const ing_py_pin *p = w->pins.at, *end = p + w->pins.len;
+    for (; end - p >= 4;
+         p += 4) /* no branch, few steps: dataclasses have many fields */
+        differ |= ing_py_pin_differs(p) | ing_py_pin_differs(p + 1) |
+                  ing_py_pin_differs(p + 2) | ing_py_pin_differs(p + 3);
+    for (; p < end; p++) differ |= ing_py_pin_differs(p);
+    return differ == 0;
+}
+
+#if PY_VERSION_HEX >= 0x030C0000
+uint64_t ing_py_watch_changes(void); /* of watched dictionaries, in the process */
+#endif
+
+static inline bool ing_py_watch_unchanged(const ing_py_watch *w) {
+    if (w->never) return false;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (w->changes != ing_py_watch_changes()) return false;
+#else
+    for (uint32_t i = 0; i < w->dicts.len; i++)
+        if (((PyDictObject *)w->dicts.at[i].dict)->ma_version_tag !=
+            w->dicts.at[i].version)
+            return false;
+#endif
+    for (uint32_t i = 0; i < w->classes.len; i++) {
+        const ing_py_class_mark *m = &w->classes.at[i];
+        if (!m->version || m->type->tp_version_tag != m->version) return false;
+    }
+    return ing_py_watch_pinned(w);
+}
 ing_status ing_py_watch_class(ing_py_watch *w, PyTypeObject *type, ing_err *e);
 
 /* ---- the checks of a variant -------------------------------------------------------------- */
@@ -62,8 +100,10 @@ typedef struct ing_py_fetch {
     bool module_only; /* reads nothing but what is watched */
     bool live;        /* wanted even while those are unchanged */
     uint32_t at;      /* members: see ing_py_place; ARG: which */
-    PyObject *name;   /* members: the atom as a str; the kernel owns it */
-    PyObject *dict;   /* module_only: the one that it reads, watched; NULL: none */
+    union {
+        PyObject *name; /* members: the atom as a str; the kernel owns it */
+        PyObject *dict; /* module_only: the one that it reads, watched; NULL: none */
+    };
     PyObject
         *cached; /* module_only: what is there, while they are unchanged; borrowed */
 } ing_py_fetch;
@@ -91,6 +131,7 @@ typedef struct ing_py_guard {
     uint8_t ask;
     uint32_t fetch; /* from 1 */
     bool always;    /* checked even while what is watched is unchanged */
+    bool plain;     /* holds at a glance for `expect` alone */
     ing_hash128 answer;
     PyObject
         *expect; /* owned: an immutable atom, type or function; NULL: by digest (R13) */
@@ -111,7 +152,7 @@ typedef struct ing_py_checks {
     ing_vec(ing_py_fetch) fetches;
     ing_vec(ing_py_members) members; /* all of the fetches, in order */
     ing_vec(ing_py_guard) guards;
-    ing_vec(uint32_t) binds; /* fetch of each bind of the variant, from 1; 0: none */
+    ing_vec(ing_py_bind) binds; /* those of the variant, with their fetches */
     /* Questions of the trace that follow from the guards as long as these hold for the very
      * same functions, classes and members of enums. */
     ing_vec(uint32_t) relations;
@@ -123,7 +164,10 @@ typedef struct ing_py_checks {
     uint32_t n_always; /* guards that every launch checks: the first ones */
 } ing_py_checks;
 
-void ing_py_checks_unref(ing_py_checks *c);
+void ing_py_checks_free(ing_py_checks *c);
+static inline void ing_py_checks_unref(ing_py_checks *c) {
+    if (c && --c->refs == 0) ing_py_checks_free(c);
+}
 int ing_py_checks_traverse(const ing_py_checks *c, visitproc visit, void *arg);
 /* The checks of a variant that was made or loaded, in place of those it has. */
 ing_status ing_py_guards_make(ing_py_kernel *k, ing_py_variant *v,

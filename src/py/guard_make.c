@@ -22,8 +22,7 @@ static void guard_fini(const ing_py_guard *g) {
     Py_XDECREF(g->declared);
 }
 
-void ing_py_checks_unref(ing_py_checks *c) {
-    if (!c || --c->refs) return;
+void ing_py_checks_free(ing_py_checks *c) {
     for (uint32_t i = 0; i < c->guards.len; i++) guard_fini(&c->guards.at[i]);
     ing_py_watch_fini(&c->watch);
     ing_vec_fini(&c->fetches);
@@ -95,12 +94,13 @@ static ing_status add_fetch(making *m, ing_path path, uint32_t parent, uint32_t 
                       .whole = is_whole(&node)};
     f.module_only = !f.whole && (!parent || c->fetches.at[parent - 1].module_only);
     f.at = node.step == ING_STEP_ARG && node.i >= 0 ? (uint32_t)node.i : UINT32_MAX;
-    if (node.step == ING_STEP_ATTR && !(f.name = ing_py_atom_name(k, node.atom)))
-        return ING_PYTHON;
     if (f.whole) {
         ING_TRY(ing_py_resolve(k, m->args, path, &value, e));
     } else {
         ING_TRY(watch_step(m, from, &node, &f, e));
+        if (node.step == ING_STEP_ATTR && !f.module_only &&
+            !(f.name = ing_py_atom_name(k, node.atom)))
+            return ING_PYTHON;
         ING_TRY(ing_py_step(k, m->args, from, &node, &value, e));
     }
     if (!ing_vec_reserve(&m->values, m->values.len + 1) ||
@@ -381,6 +381,8 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
         s = expect(m, &g, obj, number, e);
     g.always |= !c->fetches.at[g.fetch - 1].module_only || changes_in_place(q, obj);
     if (g.always) c->fetches.at[g.fetch - 1].live = true;
+    g.plain = !g.number && !g.code && !g.is_object && !g.field && !g.bound &&
+              g.ask != ING_ASK_SOURCE;
     if (ing_vec_push(&c->guards, g)) return s;
     guard_fini(&g);
     return no_memory(e);
@@ -469,7 +471,7 @@ static ing_status arrange(ing_py_checks *v, ing_err *e) {
         v->n_live_members = v->members.len;
         ok = ok && order(v, &r, PHASE_REST);
         for (uint32_t i = 0; ok && i < v->binds.len; i++)
-            v->binds.at[i] = r.moved[v->binds.at[i]]; /* 0 stays 0 */
+            v->binds.at[i].fetch = r.moved[v->binds.at[i].fetch]; /* 0 stays 0 */
         for (uint32_t i = 0; ok && i < v->guards.len; i++)
             v->guards.at[i].fetch = r.moved[v->guards.at[i].fetch];
     }
@@ -483,13 +485,13 @@ static ing_status make_all(making *m, ing_err *e) {
     ing_py_checks *c = m->checks;
     ING_TRY(note_wholes(m, e));
     for (uint32_t i = 0; i < v->binds.len; i++) {
-        ing_py_bind *b = &v->binds.at[i];
-        uint32_t fetch = 0;
-        if (b->kind == ING_BIND_CAPTURED || b->kind == ING_BIND_NUMBER) {
-            ING_TRY(want(m, b->path, &fetch, e));
-            c->fetches.at[fetch - 1].live = true;
+        ing_py_bind b = v->binds.at[i];
+        b.fetch = 0;
+        if (b.kind == ING_BIND_CAPTURED || b.kind == ING_BIND_NUMBER) {
+            ING_TRY(want(m, b.path, &b.fetch, e));
+            c->fetches.at[b.fetch - 1].live = true;
         }
-        if (!ing_vec_push(&c->binds, fetch)) return no_memory(e);
+        if (!ing_vec_push(&c->binds, b)) return no_memory(e);
     }
     for (uint32_t i = 0; i < v->trace.list.len; i++) {
         ing_question q = v->trace.list.at[i];
@@ -507,8 +509,6 @@ static ing_status make_all(making *m, ing_err *e) {
         c->guards.at[i] = c->guards.at[c->n_always];
         c->guards.at[c->n_always++] = g;
     }
-    PyFunctionObject *fn = (PyFunctionObject *)m->kernel->def.fn;
-    ING_TRY(ing_py_watch_pin(&c->watch, (PyObject *)fn, &fn->func_code, e));
     return arrange(c, e);
 }
 

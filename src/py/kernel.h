@@ -176,7 +176,8 @@ typedef struct ing_py_bind {
     uint16_t arg; /* the parameter; of what is behind a path: where that starts, or 0 */
     uint32_t word;
     const ing_py_spec *spec;
-    ing_path path; /* CAPTURED, NUMBER */
+    ing_path path;  /* CAPTURED, NUMBER */
+    uint32_t fetch; /* the same, in the binds of checks: from 1 */
 } ing_py_bind;
 
 typedef struct ing_py_variant {

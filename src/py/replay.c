@@ -234,7 +234,7 @@ static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path
     while (s == ING_OK && n-- > 0) {
         ing_path_node node = k->paths.nodes.at[chain[n]];
         PyObject *next = NULL;
-        *at_launch = node.step != ING_STEP_CALL &&
+        *at_launch = node.step != ING_STEP_CALL && !ing_step_is_derived(node.step) &&
                      (*at_launch || (obj && ing_py_members_at_launch(obj)));
         if (is_call_arg(node.step)) {
             s = add_call_arg(k, args, &node, depth, &list, e);

@@ -38,6 +38,10 @@ static uint64_t version_of(PyObject *dict) {
     (void)dict;
     return 0;
 }
+
+uint64_t ing_py_watch_changes(void) {
+    return __atomic_load_n(&changes, __ATOMIC_RELAXED);
+}
 #else
 static bool watch_dict(ing_py_host *h, PyObject *dict) {
     (void)h, (void)dict;
@@ -48,31 +52,6 @@ static uint64_t version_of(PyObject *dict) {
     return ((PyDictObject *)dict)->ma_version_tag;
 }
 #endif
-
-static bool dicts_unchanged(const ing_py_watch *w) {
-#if PY_VERSION_HEX >= 0x030C0000
-    return w->changes == __atomic_load_n(&changes, __ATOMIC_RELAXED);
-#else
-    for (uint32_t i = 0; i < w->dicts.len; i++)
-        if (version_of(w->dicts.at[i].dict) != w->dicts.at[i].version) return false;
-    return true;
-#endif
-}
-
-bool ing_py_watch_pinned(const ing_py_watch *w) {
-    for (uint32_t i = 0; i < w->pins.len; i++)
-        if (*w->pins.at[i].at != w->pins.at[i].want) return false;
-    return true;
-}
-
-bool ing_py_watch_unchanged(const ing_py_watch *w) {
-    if (w->never || !dicts_unchanged(w) || !ing_py_watch_pinned(w)) return false;
-    for (uint32_t i = 0; i < w->classes.len; i++) {
-        const ing_py_class_mark *m = &w->classes.at[i];
-        if (!m->version || m->type->tp_version_tag != m->version) return false;
-    }
-    return true;
-}
 
 /* A class gets a tag when something is looked up in it. */
 static uint32_t tag_of(PyTypeObject *type) {
@@ -87,7 +66,7 @@ static uint32_t tag_of(PyTypeObject *type) {
 
 void ing_py_watch_note(ing_py_watch *w) {
 #if PY_VERSION_HEX >= 0x030C0000
-    w->changes = __atomic_load_n(&changes, __ATOMIC_RELAXED);
+    w->changes = ing_py_watch_changes();
 #endif
     for (uint32_t i = 0; i < w->dicts.len; i++)
         w->dicts.at[i].version = version_of(w->dicts.at[i].dict);
@@ -115,9 +94,10 @@ ing_status ing_py_watch_pin(ing_py_watch *w, PyObject *owner, PyObject *const *a
                             ing_err *e) {
     for (uint32_t i = 0; i < w->pins.len; i++)
         if (w->pins.at[i].at == at) return ING_OK;
-    ing_py_pin p = {owner, at, *at};
-    if (!ing_vec_push(&w->pins, p)) return no_memory(e);
-    Py_INCREF(owner);
+    ing_py_pin p = {at, *at};
+    if (!ing_vec_reserve(&w->owners, w->owners.len + 1) || !ing_vec_push(&w->pins, p))
+        return no_memory(e);
+    w->owners.at[w->owners.len++] = Py_NewRef(owner);
     Py_XINCREF(p.want);
     return ING_OK;
 }
@@ -134,7 +114,7 @@ ing_status ing_py_watch_class(ing_py_watch *w, PyTypeObject *type, ing_err *e) {
 int ing_py_watch_traverse(const ing_py_watch *w, visitproc visit, void *arg) {
     for (uint32_t i = 0; i < w->dicts.len; i++) Py_VISIT(w->dicts.at[i].dict);
     for (uint32_t i = 0; i < w->pins.len; i++) {
-        Py_VISIT(w->pins.at[i].owner);
+        Py_VISIT(w->owners.at[i]);
         Py_VISIT(w->pins.at[i].want);
     }
     for (uint32_t i = 0; i < w->classes.len; i++) Py_VISIT(w->classes.at[i].type);
@@ -144,11 +124,12 @@ int ing_py_watch_traverse(const ing_py_watch *w, visitproc visit, void *arg) {
 void ing_py_watch_fini(ing_py_watch *w) {
     for (uint32_t i = 0; i < w->dicts.len; i++) Py_DECREF(w->dicts.at[i].dict);
     for (uint32_t i = 0; i < w->pins.len; i++) {
-        Py_DECREF(w->pins.at[i].owner);
+        Py_DECREF(w->owners.at[i]);
         Py_XDECREF(w->pins.at[i].want);
     }
     for (uint32_t i = 0; i < w->classes.len; i++) Py_DECREF(w->classes.at[i].type);
     ing_vec_fini(&w->dicts);
     ing_vec_fini(&w->pins);
+    ing_vec_fini(&w->owners);
     ing_vec_fini(&w->classes);
 }

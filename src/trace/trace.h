@@ -57,6 +57,11 @@ typedef struct ing_path_node {
     int64_t i;
 } ing_path_node;
 
+/* Python's word about a thing: a value of its own, whatever it was said of. */
+static inline bool ing_step_is_derived(uint8_t step) {
+    return step >= ING_STEP_LEN && step <= ING_STEP_SAME;
+}
+
 /* Does the step name another path, in its i? */
 static inline bool ing_step_names_path(const ing_path_node *n) {
     return n->step == ING_STEP_CALL_PATH || (n->step == ING_STEP_SAME && n->i);

@@ -130,6 +130,15 @@ static ing_status mock_item(void *self, ing_gref of, const ing_gate_key *k,
     return ING_OK;
 }
 
+static ing_status mock_has(void *self, ing_gref of, const char *attr,
+                           const ing_gate_key *k, bool *out, ing_err *e) {
+    ing_gref found = 0;
+    ING_TRY(k ? mock_item(self, of, k, &found, e)
+              : mock_attr(self, of, attr, &found, e));
+    *out = found != 0;
+    return ING_OK;
+}
+
 static ing_status mock_derive(void *self, ing_gref of, ing_gate_derived what,
                               ing_gref other, ing_gref *out, ing_err *e) {
     mock *m = self;
@@ -284,6 +293,7 @@ static const ing_gate_ops mock_ops = {
     .name = mock_name,
     .attr = mock_attr,
     .item = mock_item,
+    .has = mock_has,
     .derive = mock_derive,
     .look = mock_look,
     .call = mock_call,
