@@ -214,6 +214,8 @@ ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const valu
         *out = ing_front_bool(result);
         return ING_OK;
     }
+    ING_TRY(ing_front_compare_items(fr, at, op, l, r, out, &done));
+    if (done) return ING_OK;
     if (!ing_front_is_scalar(l) || !ing_front_is_scalar(r))
         return fail_operands(fr, at, ing_front_op_text(op), l, r);
     value a, b;

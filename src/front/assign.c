@@ -21,64 +21,24 @@ static ing_status declare_scalar(frame *fr, ing_node at, uint32_t atom,
     return ing_front_scope_add(fr, atom, &var);
 }
 
-/* Items of a tuple are copied: they must not follow the variables they came from. */
-static ing_status freeze(frame *fr, ing_node at, const value *v, value *out) {
-    *out = *v;
-    if (v->kind == V_STRUCT) return ing_front_struct_load(fr, at, v, out);
-    if (ing_front_is_runtime(v)) {
-        ING_TRY(ing_front_load(fr, at, v, out));
-        out->fixed = false;
-        return ING_OK;
-    }
-    if (v->kind == V_INT || v->kind == V_FLOAT) { /* known, but typed from here on */
-        ing_dtype t = ING_VOID;
-        ING_TRY(ing_front_literal_dtype(fr, at, v, &t));
-        out->dtype = (uint8_t)t;
-        if (v->kind == V_FLOAT && t == ING_F32) out->f = (float)v->f;
-        if (v->kind == V_FLOAT && t == ING_F16) return ing_front_load(fr, at, v, out);
-        return ING_OK;
-    }
-    if (!v_holds(v)) return ING_OK;
-    out->items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
-    if (!out->items)
-        return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling");
-    for (uint32_t i = 0; i < v_children(v); i++) {
-        value item = v->items[i];
-        ING_TRY(ing_front_force(fr, at, &item));
-        if (v->kind == V_DICT && i % 2 == 0) { /* keys stay what they are */
-            out->items[i] = item;
-            continue;
-        }
-        ING_TRY(freeze(fr, at, &item, &out->items[i]));
-    }
-    return ING_OK;
-}
-
 ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom,
                              const value *given) {
     value v = *given;
+    bool ok = false;
     if (ing_front_is_tensor(fr, &v)) return ing_front_tensor_declare(fr, at, atom, &v);
     if (v.kind == V_STRUCT || (v.kind == V_SEEN && v.seen == ING_GATE_STRUCT)) {
-        bool ok = false;
         ING_TRY(ing_front_struct_from(fr, at, &v, &v, &ok));
         return ing_front_struct_declare(fr, at, atom, &v);
     }
+    /* A member of an enum stays what it is, unless the name gets another value later. */
+    if (fr->uses[atom] & NAME_AGAIN) ING_TRY(ing_front_enum_number(fr, at, &v, &ok));
     if (ing_front_is_scalar(&v) && v.kind != V_SEEN)
         return declare_scalar(fr, at, atom, &v);
     if (v.kind == V_VOID)
         return ing_front_fail_at(
             fr, at, ING_TYPE, "let the func return a value",
             "there is no value to assign: the func returns nothing");
-    if (v.kind == V_SHAPE) {
-        bool ok = false;
-        value *items;
-        uint32_t n = 0;
-        ING_TRY(ing_front_items(fr, at, &v, &items, &n, &ok));
-        v = ing_front_seq(V_TUPLE, items, n);
-    }
-    value copy;
-    ING_TRY(freeze(fr, at, &v, &copy));
-    return ing_front_scope_add(fr, atom, &copy);
+    return ing_front_box_declare(fr, at, atom, &v);
 }
 
 /* ---- stores -------------------------------------------------------------------------------- */
@@ -127,15 +87,24 @@ static ing_status fail_fixed(frame *fr, ing_node at, const char *name, const val
         name, ing_front_describe(fr, v));
 }
 
+static bool can_be_box(const value *v) {
+    return ing_front_is_box(v) || v->kind == V_SHAPE ||
+           (v->kind == V_SEEN &&
+            (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST ||
+             v->seen == ING_GATE_DICT));
+}
+
 static ing_status assign_name(frame *fr, ing_node at, ing_node from, const value *v,
                               bool is_static) {
     uint32_t slot = NF(fr->t, at, NAME)->id;
     const value *old = ing_front_scope_find(fr, slot - 1);
     bool is_arg = old && (old->arg || old->kind == V_PARAM);
-    if (is_arg || (old && !is_static && (old->fixed || old->kind == V_ARRAY)))
+    bool box = old && ing_front_is_box(old);
+    if (is_arg || (old && !is_static && !box && (old->fixed || old->kind == V_ARRAY)))
         return fail_fixed(fr, at, ing_front_atom_text(fr, slot), old);
     if (is_static) return ing_front_scope_add(fr, slot - 1, v);
     if (!old) return ing_front_declare(fr, from, slot - 1, v);
+    if (box && can_be_box(v)) return ing_front_box_assign(fr, at, from, slot - 1, v);
     if (old->kind != V_REF && old->kind != V_STRUCT)
         return fail_fixed(fr, at, ing_front_atom_text(fr, slot), old);
     value ref = *old;
@@ -185,7 +154,19 @@ static ing_status check_place(frame *fr, ing_node target, const value *out) {
 
 /* The place that a subscript names. */
 static ing_status target_ref(frame *fr, ing_node target, value *out) {
-    ING_TRY(ing_front_expr_forced(fr, target, out));
+    const struct nf_SUBSCRIPT *f = NF(fr->t, target, SUBSCRIPT);
+    value base;
+    if (fr->t->nodes.at[target].kind != ING_NODE_SUBSCRIPT) {
+        ING_TRY(ing_front_expr_forced(fr, target, out));
+        return check_place(fr, target, out);
+    }
+    ING_TRY(ing_front_expr_forced(fr, f->value, &base));
+    if (base.kind == V_TUPLE && !base.tensor)
+        return ing_front_fail_at(fr, target, ING_SYNTAX,
+                                 "write a list, [..], or a vector, qd.Vector([..])",
+                                 "items of a tuple cannot be assigned");
+    ING_TRY(ing_front_subscript_value(fr, target, &base, f->slice, out));
+    ING_TRY(ing_front_force(fr, target, out));
     return check_place(fr, target, out);
 }
 
@@ -209,6 +190,7 @@ static ing_status attr_target(frame *fr, ing_node target, value *out) {
 ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
                                const value *v, bool is_static) {
     value ref;
+    bool done = false;
     switch (fr->t->nodes.at[target].kind) {
     case ING_NODE_NAME: return assign_name(fr, target, from, v, is_static);
     case ING_NODE_TUPLE:
@@ -218,6 +200,8 @@ ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
             return ing_front_fail_at(
                 fr, target, ING_SYNTAX, "leave out qd.static",
                 "Static assign cannot be used on elements in arrays");
+        ING_TRY(ing_front_box_item_assign(fr, target, from, v, &done));
+        if (done) return ING_OK;
         ING_TRY(target_ref(fr, target, &ref));
         return ing_front_store(fr, target, from, &ref, v);
     case ING_NODE_ATTRIBUTE:
@@ -235,29 +219,25 @@ ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
 
 /* ---- statements -------------------------------------------------------------------------------- */
 
-/* Everything on the right is read before anything on the left changes (a, b = b, a). */
+/* Everything on the right is read before anything on the left changes (a, b = b, a). The
+ * depth of the text bounds the recursion. */
 static ing_status read_items(frame *fr, ing_node at, value *v) {
     bool from_static = v->from_static;
-    if (ing_front_is_tensor(fr, v) && !from_static)
-        return ing_front_tensor_load(fr, at, v, v);
-    if (v->kind == V_STRUCT && !from_static) return ing_front_struct_load(fr, at, v, v);
-    if (v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_REF) {
-        if (v->kind == V_REF)
-            ING_TRY(ing_front_load(fr, at, v, v));
-        else {
-            value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
-            for (uint32_t i = 0; items && i < v->n; i++) {
-                items[i] = v->items[i];
-                if (items[i].kind == V_REF)
-                    ING_TRY(ing_front_load(fr, at, &items[i], &items[i]));
-                if (items[i].kind == V_STRUCT)
-                    ING_TRY(ing_front_struct_load(fr, at, &items[i], &items[i]));
-            }
-            v->items = items;
-            if (!items) v->n = 0;
+    if (from_static && v->kind != V_REF && !ing_front_is_box(v)) return ING_OK;
+    if (ing_front_is_tensor(fr, v)) return ing_front_tensor_load(fr, at, v, v);
+    if (v->kind == V_STRUCT) return ing_front_struct_load(fr, at, v, v);
+    if (v->kind == V_REF) ING_TRY(ing_front_load(fr, at, v, v));
+    if (ing_front_is_box(v)) {
+        uint32_t n = v_children(v);
+        value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)n + 1, value);
+        if (!items) return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling");
+        for (uint32_t i = 0; i < n; i++) {
+            items[i] = v->items[i];
+            ING_TRY(read_items(fr, at, &items[i]));
         }
-        v->from_static = from_static;
+        v->items = items;
     }
+    v->from_static = from_static;
     return ING_OK;
 }
 
@@ -462,6 +442,28 @@ static ing_status add_to_object(frame *fr, ing_node n, bool *done) {
     return ing_front_call_func(fr, n, &fn, NULL, &a, &index);
 }
 
+/* t += (x,): another tuple or list under the same name. */
+static ing_status add_to_box(frame *fr, ing_node n, bool *done) {
+    const struct nf_AUGASSIGN *f = NF(fr->t, n, AUGASSIGN);
+    value box, v, *items;
+    uint32_t count = 0;
+    bool ok = false;
+    *done = false;
+    if (fr->t->nodes.at[f->target].kind != ING_NODE_NAME) return ING_OK;
+    uint32_t slot = NF(fr->t, f->target, NAME)->id;
+    const value *old = ing_front_scope_find(fr, slot - 1);
+    if (!old || !ing_front_is_box(old) || old->fixed) return ING_OK;
+    *done = true;
+    ING_TRY(ing_front_name_read(fr, f->target, slot - 1, &box));
+    ING_TRY(ing_front_expr_forced(fr, f->value, &v));
+    if (box.kind == V_LIST && f->op == ING_AST_Add) { /* takes any sequence */
+        ING_TRY(ing_front_items(fr, f->value, &v, &items, &count, &ok));
+        if (ok) v = ing_front_seq(V_LIST, items, count);
+    }
+    ING_TRY(ing_front_binary(fr, n, (ing_front_op)f->op, &box, &v, &v));
+    return ing_front_box_assign(fr, f->target, f->value, slot - 1, &v);
+}
+
 ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
     (void)out;
     const struct nf_AUGASSIGN *f = NF(fr->t, n, AUGASSIGN);
@@ -469,6 +471,7 @@ ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
     ing_ir_atomic atomic;
     bool done = false;
     ING_TRY(add_to_object(fr, n, &done));
+    if (!done) ING_TRY(add_to_box(fr, n, &done));
     if (done) return ING_OK;
     ING_TRY(aug_target(fr, f->target, &ref));
     ING_TRY(ing_front_expr_forced(fr, f->value, &v));

@@ -17,18 +17,11 @@ static bool is_sequence(const value *v) {
 
 /* Things from outside and shapes as the containers that they are. */
 static ing_status open_up(frame *fr, ing_node at, value *v) {
-    value *items;
-    uint32_t n = 0;
     bool ok = false;
     ING_TRY(ing_front_force(fr, at, v));
     if (v->kind == V_SEEN && v->seen == ING_GATE_STRUCT)
         return ing_front_struct_from(fr, at, v, v, &ok);
-    bool list = v->kind == V_SEEN && v->seen == ING_GATE_LIST;
-    bool tuple = v->kind == V_SEEN && v->seen == ING_GATE_TUPLE;
-    if (!list && !tuple && v->kind != V_SHAPE) return ING_OK;
-    ING_TRY(ing_front_items(fr, at, v, &items, &n, &ok));
-    *v = ing_front_seq(list ? V_LIST : V_TUPLE, items, n);
-    return ING_OK;
+    return ing_front_box_open(fr, at, v);
 }
 
 /* ---- sides ------------------------------------------------------------------------------- */

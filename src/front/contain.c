@@ -242,7 +242,8 @@ typedef enum method {
     METHOD_GET,
     METHOD_INDEX,
     METHOD_COUNT,
-    METHOD_CHANGES, /* of lists and dicts: they do not change in kernels */
+    METHOD_COPY,
+    METHOD_CHANGES, /* of lists and dicts */
 } method;
 
 static const struct {
@@ -257,6 +258,7 @@ static const struct {
     {"remove", METHOD_CHANGES, 0, 9}, {"clear", METHOD_CHANGES, 0, 9},
     {"update", METHOD_CHANGES, 0, 9}, {"setdefault", METHOD_CHANGES, 0, 9},
     {"sort", METHOD_CHANGES, 0, 9},   {"reverse", METHOD_CHANGES, 0, 9},
+    {"copy", METHOD_COPY, 0, 0},
 };
 
 static uint32_t method_find(const char *name) {
@@ -347,16 +349,25 @@ ing_status ing_front_call_method(frame *fr, ing_node n, const value *of,
                                  const char *name, const call_args *a, value *out) {
     uint32_t k = method_find(name);
     method id = (method)methods[k].id;
+    bool list = of->kind == V_LIST || (of->kind == V_SEEN && of->seen == ING_GATE_LIST);
+    if (id == METHOD_CHANGES && list && ing_front_is_change(name))
+        return ing_front_list_change(fr, n, name, a, out);
     if (id == METHOD_CHANGES)
-        return ing_front_fail_at(
-            fr, n, ING_SYNTAX,
-            "build it in one expression, with a comprehension or with +; keep what "
-            "changes at run time in an array",
-            "tuples, lists and dicts cannot be changed in kernels");
+        return ing_front_fail_at(fr, n, ING_SYNTAX,
+                                 "build it in one expression, with a comprehension, "
+                                 "sorted() or +; keep what "
+                                 "changes at run time in an array",
+                                 "%s cannot be changed by %s in kernels",
+                                 ing_front_describe(fr, of), name);
     if (a->n_kw || a->n < methods[k].min || a->n > methods[k].max)
         return ing_front_fail_at(fr, n, ING_TYPE, "as in Python, without keywords",
                                  "%s takes %u to %u arguments by position", name,
                                  methods[k].min, methods[k].max);
+    if (id == METHOD_COPY && (list || is_dict(of))) {
+        *out = *of;
+        return ING_OK;
+    }
+    if (id == METHOD_COPY) return fail_method(fr, n, of, name);
     bool for_dict = id <= METHOD_GET;
     value counted = *of;
     if (for_dict != is_dict(of)) return fail_method(fr, n, of, name);

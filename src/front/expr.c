@@ -306,6 +306,7 @@ static ing_status sequence_item(frame *fr, ing_node at, const value *base,
     int64_t k = index->i < 0 ? index->i + n : index->i;
     if (k < 0 || k >= n) return fail_range(fr, at, base, index);
     *out = items[k];
+    out->shared |= base->shared;
     return ING_OK;
 }
 
@@ -334,6 +335,7 @@ static ing_status own_dict_item(frame *fr, ing_node at, const value *base,
     bool found = false;
     if (!ing_front_is_static(index)) return fail_index(fr, at, base, index);
     ING_TRY(ing_front_dict_get(fr, at, base, index, out, &found));
+    if (found) out->shared |= base->shared;
     return found ? ING_OK : fail_key(fr, at, base, index);
 }
 

@@ -333,22 +333,29 @@ static ing_status same(frame *fr, ing_node at, const value *l, const value *r,
     return ING_OK;
 }
 
-/* Equality of sequences, item by item; lists are as deep as the source nests them. */
+/* Equality of sequences, item by item; lists are as deep as the source nests them. Not done
+ * when it is up to items that exist only at run time. */
 static ing_status equal_items(frame *fr, ing_node at, const value *l, const value *r,
-                              bool *result) {
+                              bool *result, bool *done) {
     value *a, *b;
     uint32_t n = 0, m = 0;
     bool ok = false;
     ING_TRY(ing_front_items(fr, at, l, &a, &n, &ok));
     ING_TRY(ing_front_items(fr, at, r, &b, &m, &ok));
     *result = n == m;
-    for (uint32_t i = 0; *result && i < n; i++) {
-        bool done = false;
+    *done = true;
+    for (uint32_t i = 0; n == m && i < n; i++) {
+        bool same = false, known = false;
         ING_TRY(ing_front_force(fr, at, &a[i]));
         ING_TRY(ing_front_force(fr, at, &b[i]));
         ING_TRY(
-            ing_front_fold_compare(fr, at, ING_AST_Eq, &a[i], &b[i], result, &done));
-        if (!done) *result = false;
+            ing_front_fold_compare(fr, at, ING_AST_Eq, &a[i], &b[i], &same, &known));
+        if (known && !same) {
+            *result = false;
+            *done = true;
+            return ING_OK;
+        }
+        *done &= known;
     }
     return ING_OK;
 }
@@ -459,12 +466,12 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
     } else if (op == ING_AST_Eq || op == ING_AST_NotEq) {
         if (l.kind == V_SHAPE || r.kind == V_SHAPE) return ING_OK;
         ING_TRY(comparable(fr, at, &l, &r));
+        *done = true;
         if (is_sequence(&l) && is_sequence(&r) && is_tuple(&l) == is_tuple(&r))
-            ING_TRY(equal_items(fr, at, &l, &r, result));
+            ING_TRY(equal_items(fr, at, &l, &r, result, done));
         else
             ING_TRY(same(fr, at, &l, &r, false, result));
         *result ^= op == ING_AST_NotEq;
-        *done = true;
     }
     return ING_OK;
 }

@@ -120,7 +120,8 @@ static void count_target(frame *fr, ing_node n) {
         part = true;
     }
     if (kind != ING_NODE_NAME) return;
-    uint8_t flags = NAME_ADDRESS | (first == ING_NODE_ATTRIBUTE ? NAME_PART : 0);
+    uint8_t flags = NAME_ADDRESS;
+    flags |= first == ING_NODE_ATTRIBUTE ? NAME_PART : NAME_ITEM;
     if (part) fr->uses[NF(t, n, NAME)->id - 1] |= flags;
     if (part) return;
     uint8_t *u = &fr->uses[NF(fr->t, n, NAME)->id - 1];
@@ -158,6 +159,16 @@ static void mark_address(frame *fr, ing_node n) {
         fr->uses[NF(t, n, NAME)->id - 1] |= NAME_ADDRESS;
 }
 
+/* l.append(x) */
+static void mark_change(frame *fr, ing_node func) {
+    const ing_front_tree *t = fr->t;
+    if (t->nodes.at[func].kind != ING_NODE_ATTRIBUTE) return;
+    const struct nf_ATTRIBUTE *f = NF(t, func, ATTRIBUTE);
+    if (t->nodes.at[f->value].kind == ING_NODE_NAME &&
+        ing_front_is_change(ing_front_atom_text(fr, f->attr)))
+        fr->uses[NF(t, f->value, NAME)->id - 1] |= NAME_GROWS;
+}
+
 /* One pass over all nodes: how often each name is assigned, and whether a call sees it
  * (L3). */
 static void count_names(frame *fr) {
@@ -177,11 +188,18 @@ static void count_names(frame *fr) {
             break;
         }
         case ING_NODE_ANNASSIGN: count_target(fr, NF(t, n, ANNASSIGN)->target); break;
-        case ING_NODE_NAMEDEXPR: count_target(fr, NF(t, n, NAMEDEXPR)->target); break;
+        case ING_NODE_NAMEDEXPR: {
+            ing_node target = NF(t, n, NAMEDEXPR)->target;
+            count_target(fr, target);
+            if (t->nodes.at[target].kind == ING_NODE_NAME) /* wherever that stands */
+                fr->uses[NF(t, target, NAME)->id - 1] |= NAME_AGAIN;
+            break;
+        }
         case ING_NODE_CALL: {
             const struct nf_CALL *c = NF(t, n, CALL);
             if (t->nodes.at[c->func].kind == ING_NODE_ATTRIBUTE) /* v.fill(x) */
                 mark_address(fr, NF(t, c->func, ATTRIBUTE)->value);
+            mark_change(fr, c->func);
             for (uint32_t i = 0; i < list_len(t, c->args); i++)
                 mark_address(fr, list_at(t, c->args, i));
             for (uint32_t i = 0; i < list_len(t, c->keywords); i++)
@@ -191,6 +209,74 @@ static void count_names(frame *fr) {
         default: break;
         }
     }
+}
+
+/* ---- names that are assigned where they exist ---- */
+
+typedef struct walk {
+    frame *fr;
+    bool *exists;           /* by atom */
+    ing_vec(uint32_t) made; /* atoms, in order */
+    bool failed;
+} walk;
+
+/* The tree's depth bounds the recursion here and below. */
+static void walk_target(walk *w, ing_node n) {
+    const ing_front_tree *t = w->fr->t;
+    uint8_t kind = t->nodes.at[n].kind;
+    if (kind == ING_NODE_TUPLE || kind == ING_NODE_LIST) {
+        uint32_t elts = NF(t, n, TUPLE)->elts;
+        for (uint32_t i = 0; i < list_len(t, elts); i++)
+            walk_target(w, list_at(t, elts, i));
+    }
+    if (kind != ING_NODE_NAME) return;
+    uint32_t atom = NF(t, n, NAME)->id - 1;
+    if (w->exists[atom])
+        w->fr->uses[atom] |= NAME_AGAIN;
+    else if (!ing_vec_push(&w->made, atom))
+        w->failed = true;
+    w->exists[atom] = true;
+}
+
+static void walk_block(walk *w, uint32_t list);
+
+static void walk_statement(walk *w, ing_node n) {
+    const ing_front_tree *t = w->fr->t;
+    uint32_t targets = 0;
+    switch (t->nodes.at[n].kind) {
+    case ING_NODE_ASSIGN: targets = NF(t, n, ASSIGN)->targets; break;
+    case ING_NODE_AUGASSIGN: walk_target(w, NF(t, n, AUGASSIGN)->target); break;
+    case ING_NODE_ANNASSIGN: walk_target(w, NF(t, n, ANNASSIGN)->target); break;
+    case ING_NODE_FOR: walk_block(w, NF(t, n, FOR)->body); break;
+    case ING_NODE_WHILE: walk_block(w, NF(t, n, WHILE)->body); break;
+    case ING_NODE_WITH: walk_block(w, NF(t, n, WITH)->body); break;
+    case ING_NODE_IF:
+        for (ing_node rest; (rest = ing_front_elif(t, n)); n = rest)
+            walk_block(w, NF(t, n, IF)->body);
+        walk_block(w, NF(t, n, IF)->body);
+        walk_block(w, NF(t, n, IF)->orelse);
+        break;
+    default: break;
+    }
+    for (uint32_t i = 0; i < list_len(t, targets); i++)
+        walk_target(w, list_at(t, targets, i));
+}
+
+/* A name lives in the block in which it is first assigned. */
+static void walk_block(walk *w, uint32_t list) {
+    uint32_t mark = w->made.len;
+    for (uint32_t i = 0; i < list_len(w->fr->t, list); i++)
+        walk_statement(w, list_at(w->fr->t, list, i));
+    while (w->made.len > mark) w->exists[w->made.at[--w->made.len]] = false;
+}
+
+static bool find_again(frame *fr) {
+    walk w = {.fr = fr};
+    const struct nf_FUNCTION *f = NF(fr->t, fr->t->root, FUNCTION);
+    w.exists = ING_NEW_ARRAY(&fr->lo->arena, (size_t)fr->t->atoms.text.len + 1, bool);
+    if (w.exists) walk_block(&w, f->body);
+    ing_vec_fini(&w.made);
+    return w.exists && !w.failed;
 }
 
 ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
@@ -204,6 +290,8 @@ ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
     if (!fr->slot_of || !fr->uses)
         return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
     count_names(fr);
+    if (!find_again(fr))
+        return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
     return ING_OK;
 }
 
@@ -265,14 +353,20 @@ void ing_front_scope_close(frame *fr, uint32_t mark) {
     }
 }
 
-value *ing_front_scope_find(frame *fr, uint32_t atom) {
+binding *ing_front_binding(frame *fr, uint32_t atom) {
     uint32_t slot = fr->slot_of[atom];
-    return slot ? &fr->names.at[slot - 1].v : NULL;
+    return slot ? &fr->names.at[slot - 1] : NULL;
+}
+
+value *ing_front_scope_find(frame *fr, uint32_t atom) {
+    binding *b = ing_front_binding(fr, atom);
+    return b ? &b->v : NULL;
 }
 
 ing_status ing_front_scope_add(frame *fr, uint32_t atom, const value *v) {
     binding b = {.atom = atom, .shadows = fr->slot_of[atom], .v = *v};
     b.in_parallel = fr->in_parallel;
+    b.depth = fr->b.starts.len;
     b.v.from_static = false;
     if (!ing_vec_push(&fr->names, b))
         return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
@@ -366,8 +460,8 @@ ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out
         *out = b->v;
         if (out->kind == V_PARAM) return ing_front_param(fr, at, (uint32_t)out->i, out);
         /* A local from outside of the parallel loop is seen by all its threads. */
-        if ((out->kind == V_REF || out->kind == V_STRUCT) && fr->in_parallel &&
-            !b->in_parallel)
+        if ((out->kind == V_REF || out->kind == V_STRUCT || ing_front_is_box(out)) &&
+            fr->in_parallel && !b->in_parallel)
             out->shared = true;
         return ING_OK;
     }

@@ -11,6 +11,7 @@
  *   fold.c    operators on static values                       value.c   conversions
  *   choose.c  `a if c else b`                               graph.c   graph kernels
  *   contain.c dicts, comprehensions, methods of containers     tensor*.c vectors
+ *   items.c   tuples, lists and dicts as variables
  *   view.c    stretches of arrays
  *   struct.c  structs: bundles of values with names
  *
@@ -163,7 +164,10 @@ static inline bool v_holds(const value *v) {
 typedef struct binding { /* a name in scope */
     uint32_t atom;
     uint32_t shadows; /* binding of the same name further out, +1 */
+    uint32_t depth;   /* IR blocks around the place where it was made */
     bool in_parallel; /* made inside the parallel loop */
+    bool own;         /* a tuple, list or dict that nothing else names (items.c) */
+    bool roomy;       /* a list with room for as many items as a power of two */
     value v;
 } binding;
 
@@ -234,8 +238,17 @@ struct lowering {
 };
 
 /* How often a name is assigned; whether a call or a part of it needs its address; whether a
- * member of it is assigned. */
-enum { NAME_ONCE = 1, NAME_MANY = 2, NAME_ADDRESS = 4, NAME_PART = 8 };
+ * member, an item of it is assigned; whether a method such as append changes it; whether it
+ * is assigned where it exists already. */
+enum {
+    NAME_ONCE = 1,
+    NAME_MANY = 2,
+    NAME_ADDRESS = 4,
+    NAME_PART = 8,
+    NAME_ITEM = 16,
+    NAME_GROWS = 32,
+    NAME_AGAIN = 64
+};
 
 /* How a statement ends. */
 typedef enum flow {
@@ -279,6 +292,7 @@ ing_status ing_front_params_read(frame *fr, param_list *out);
 uint32_t ing_front_scope_open(frame *fr);
 void ing_front_scope_close(frame *fr, uint32_t mark);
 value *ing_front_scope_find(frame *fr, uint32_t atom);
+binding *ing_front_binding(frame *fr, uint32_t atom); /* NULL: it has none */
 ing_status ing_front_scope_add(frame *fr, uint32_t atom, const value *v);
 ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out);
 /* "did you mean ...?", from the names in scope or the attributes of a thing; or NULL. */
@@ -473,6 +487,8 @@ ing_status ing_front_struct_open(frame *fr, ing_node at, value *v);
 ing_status ing_front_struct_load(frame *fr, ing_node at, const value *v, value *out);
 ing_status ing_front_struct_declare(frame *fr, ing_node at, uint32_t atom,
                                     const value *v);
+/* Each member of a loaded struct in memory of its own. */
+ing_status ing_front_struct_settle(frame *fr, ing_node at, value *v);
 ing_status ing_front_struct_store(frame *fr, ing_node at, const value *to,
                                   const value *v);
 /* The numbers of a struct of that type, in order, as instructions: a kernel's result. */
@@ -524,6 +540,33 @@ ing_status ing_front_call_method(frame *fr, ing_node n, const value *of,
                                  const char *name, const call_args *a, value *out);
 ing_status ing_front_isinstance(frame *fr, ing_node n, const value *fn,
                                 const call_args *a, value *out);
+
+/* ---- items.c: tuples, lists and dicts as variables ----------------------------------------------- */
+
+bool ing_front_is_box(const value *v); /* a tuple, list or dict; no vector */
+/* A container from outside, or a shape, as one with items of its own. */
+ing_status ing_front_box_open(frame *fr, ing_node at, value *v);
+/* As values that nothing changes any more. */
+ing_status ing_front_freeze(frame *fr, ing_node at, const value *v, value *out);
+/* A number, or the numbers of a tuple, read now; what else it holds stays as it is. */
+ing_status ing_front_numbers_read(frame *fr, ing_node at, value *v);
+ing_status ing_front_enum_number(frame *fr, ing_node at, value *v, bool *ok);
+/* Any other value than a number, vector or struct under a new name. */
+ing_status ing_front_box_declare(frame *fr, ing_node at, uint32_t atom, const value *v);
+ing_status ing_front_box_param(frame *fr, ing_node at, uint32_t atom, value *v,
+                               bool of_caller);
+/* To a name that stands for a container. */
+ing_status ing_front_box_assign(frame *fr, ing_node at, ing_node from, uint32_t atom,
+                                const value *v);
+/* l[k] = v; *done false: it is no list or dict with a name. */
+ing_status ing_front_box_item_assign(frame *fr, ing_node target, ing_node from,
+                                     const value *v, bool *done);
+bool ing_front_is_change(const char *name); /* a method that changes a list */
+ing_status ing_front_list_change(frame *fr, ing_node n, const char *name,
+                                 const call_args *a, value *out);
+ing_status ing_front_compare_items(frame *fr, ing_node at, ing_front_op op,
+                                   const value *l, const value *r, value *out,
+                                   bool *done);
 
 /* ---- view.c -------------------------------------------------------------------------------------------------- */
 

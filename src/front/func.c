@@ -286,8 +286,9 @@ static bool is_outside(const value *v) {
     return v->kind == V_SEEN || v->kind == V_FUNC;
 }
 
-/* Items travel by value; of things from outside only whole arguments can be passed. */
-static ing_status pass_items(call *c, ing_node at, value *v) {
+/* Items travel by value, those of a list that a template parameter takes by reference; of
+ * things from outside only whole arguments can be passed. */
+static ing_status pass_items(call *c, ing_node at, value *v, bool by_ref) {
     frame *fr = c->fr;
     value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
     if (!items) return no_memory(fr);
@@ -299,9 +300,11 @@ static ing_status pass_items(call *c, ing_node at, value *v) {
             items[i].gref = 0; /* methods need an argument of its own */
             continue;
         }
-        if (ing_front_is_runtime(&items[i]))
+        bool inner = by_ref && (items[i].kind != V_TUPLE || items[i].tensor);
+        items[i].shared |= v->shared;
+        if (ing_front_is_runtime(&items[i]) && !(by_ref && items[i].kind == V_REF))
             ING_TRY(ing_front_load(fr, at, &items[i], &items[i]));
-        if (v_holds(&items[i])) ING_TRY(pass_items(c, at, &items[i]));
+        if (v_holds(&items[i])) ING_TRY(pass_items(c, at, &items[i], inner));
         if (is_outside(&items[i]))
             return ing_front_fail_at(fr, at, ING_TYPE,
                                      "pass it as an argument of its own",
@@ -390,7 +393,9 @@ static ing_status pass_arg(call *c, uint32_t i) {
         ING_TRY(ing_front_items(fr, at, v, &items, &n, &ok));
         *v = ing_front_seq(V_TUPLE, items, n);
     }
-    if (v_holds(v)) return pass_items(c, at, v);
+    bool list = v->kind == V_LIST || v->kind == V_DICT;
+    if (v_holds(v))
+        return pass_items(c, at, v, list && p->passing == ING_PASS_TEMPLATE);
     if (is_outside(v)) c->refs[i] = v->gref;
     if (v->kind == V_VOID || v->kind == V_ITER || v->kind == V_SLICE)
         return ing_front_fail_at(fr, at, ING_TYPE, ing_front_number_remedy(v),
@@ -457,12 +462,18 @@ static ing_status bind_param(frame *fr, const call *c, uint32_t i, source *src) 
     else if (is_outside(&v)) {
         ing_gref ref = 0;
         GATE(fr, at, param, i, &ref, fr->lo->e);
+        bool is_enum = v.kind == V_SEEN && v.seen == ING_GATE_ENUM, number = false;
         v = (value){.kind = V_THING, .gref = ref};
-        return ing_front_scope_add(fr, atom, &v);
+        if (is_enum && fr->uses[atom] & (NAME_ONCE | NAME_MANY)) { /* a variable */
+            ING_TRY(ing_front_force(fr, at, &v));
+            ING_TRY(ing_front_enum_number(fr, at, &v, &number));
+        }
+        if (!number) return ing_front_scope_add(fr, atom, &v);
     } else
         ING_TRY(ing_front_rebuild(fr, &v, src));
     if (v.kind == V_STRUCT) return bind_struct(fr, c, i, atom, &v);
     bool template = c->info->params[i].passing == ING_PASS_TEMPLATE;
+    if (ing_front_is_box(&v)) return ing_front_box_param(fr, at, atom, &v, template);
     bool is_value =
         v.kind == V_RT || (!template && ing_front_is_scalar(&v) && v.kind != V_REF);
     if (!is_value || v.kind == V_SEEN) return ing_front_scope_add(fr, atom, &v);

@@ -376,6 +376,8 @@ static ing_status static_items(frame *fr, ing_node at, const value *it, value **
 static ing_status unroll_one(frame *fr, const struct nf_FOR *f, value *item,
                              flow *out) {
     ING_TRY(ing_front_force(fr, f->iter, item));
+    /* A number of a list is what it is now: the body may assign it. */
+    ING_TRY(ing_front_numbers_read(fr, f->iter, item));
     /* Targets are new names in a scope of their own, whatever is outside. */
     ING_TRY(ing_front_assign_to(fr, f->target, f->iter, item, true));
     return ing_front_block(fr, f->body, out);

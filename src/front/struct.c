@@ -205,12 +205,12 @@ ing_status ing_front_struct_load(frame *fr, ing_node at, const value *v, value *
     return ING_OK;
 }
 
-/* Each member in memory of its own. `v` was loaded: nobody else knows its temporaries. */
-static ing_status settle(frame *fr, ing_node at, value *v) {
+/* `v` was loaded: nobody else knows its temporaries. */
+ing_status ing_front_struct_settle(frame *fr, ing_node at, value *v) {
     for (uint32_t k = 0; k < v->n; k++) {
         value *m = &v->items[k];
         if (m->kind == V_STRUCT) {
-            ING_TRY(settle(fr, at, m));
+            ING_TRY(ing_front_struct_settle(fr, at, m));
         } else if (ing_front_is_tensor(fr, m)) {
             ING_TRY(ing_front_tensor_spill(fr, at, m, m));
         } else if (m->kind == V_RT) {
@@ -237,7 +237,7 @@ ing_status ing_front_struct_declare(frame *fr, ing_node at, uint32_t atom,
     value x;
     ING_TRY(ing_front_struct_load(fr, at, v, &x));
     if (fr->uses[atom] != NAME_ONCE)
-        ING_TRY(settle(fr, at, &x));
+        ING_TRY(ing_front_struct_settle(fr, at, &x));
     else
         keep(&x);
     return ing_front_scope_add(fr, atom, &x);

@@ -250,10 +250,47 @@ class C:
 
 c = C()
 """, help="arrays")
-body("assign to an item of a tuple", "S", "items of compile-time values", """
+body("assign to an item of a tuple", "S", "items of a tuple cannot be assigned", """
     t = (1, 2)
     «t[0]» = 3
-""", help="array")
+""", help="list")
+body("assign to an item of a list, chosen at run time", "C", "compile-time integer", """
+    l = [1, 2]
+    for i in range(2):
+        «l[i]» = 3
+""", help="qd.Vector")
+body("assign to an item that a list does not have", "I", "index 2 of a list of 2", """
+    l = [1, 2]
+    «l[2]» = 3
+""")
+body("a string becomes another in a branch", "S", "the string 'a'", """
+    l = ["a", 1]
+    if a[0] > 0:
+        «l[0]» = "b"
+""", help="block")
+body("a list of another length in a branch", "T", "a list of 2 cannot become a list of 3", """
+    l = [1, 2]
+    if a[0] > 0:
+        «l» = [1, 2, 3]
+""", help="same shape")
+body("a new key in a branch", "C", "cannot get new keys", """
+    d = {"x": 1}
+    if a[0] > 0:
+        «d["y"]» = 2
+""", help="where the dict is made")
+body("pop of an empty list", "I", "index -1 of a list of 0", """
+    l = []
+    x = «l.pop()»
+""")
+body("assign to an item by another name", "S", "has another name", """
+    l = [[1], [2]]
+    for row in qd.static(l):
+        «row[0]» = 3
+""", help="its own name")
+body("append to a list of lists", "S", "only a list that is a variable", """
+    l = [[1], [2]]
+    «l[0].append(3)»
+""", help="list of your own")
 body("assign to an item of a global list", "S", "items of compile-time values", "«L[0]» = 3",
      before="L = [1, 2]\n", help="array")
 body("too few targets", "S", "2 targets, 3 values", "«x, y» = 1, 2, 3")

@@ -300,7 +300,7 @@ UNSUPPORTED = {
     "x = {1, 2}": '"Set"',
     "x = 1j": "complex",
     "x = b'a'": "bytes",
-    "x = [1, 2]; x.append(3)": "cannot be changed",
+    "x = [1, 2]; x.sort()": "cannot be changed",
     "x, *y = 1, 2, 3": "starred|number of targets",
 }
 
