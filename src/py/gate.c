@@ -245,13 +245,21 @@ static ing_status gate_same(ing_py_gate *g, thing a, thing b, ing_gref *out,
     return thing_take(g, PyBool_FromLong(a.obj == b.obj), path, root, out, e);
 }
 
+static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err *e);
+
 static ing_status gate_attr(void *self, ing_gref of, const char *name, ing_gref *out,
                             ing_err *e) {
     ing_py_gate *g = self;
     thing t = *thing_get(g, of);
     ING_TRY(depth_check(g, t.path, e));
     ING_TRY(step_from(g, t, ING_STEP_ATTR, name, 0, out, e));
-    if (*out) thing_get(g, *out)->of_module = t.obj && PyModule_Check(t.obj);
+    if (*out && t.obj && PyModule_Check(t.obj)) {
+        thing_get(g, *out)->of_module = true;
+        if (g->kernel->st->settings.at[ING_SET_raise_on_templated_floats]) {
+            ing_gate_fact module; /* it matters that it is one (check_float) */
+            ING_TRY(gate_look(g, of, &module, e));
+        }
+    }
     /* The numbers of a declared vector are one step further. */
     if (*out && t.field.kind == ING_FIELD_TENSOR && strcmp(name, "_entries") == 0)
         thing_get(g, *out)->field = t.field;
@@ -380,9 +388,9 @@ static ing_status gate_config(void *self, ing_setting k, int64_t *out, ing_err *
 static ing_status check_float(ing_py_gate *g, const thing *t, const ing_gate_fact *f,
                               ing_err *e) {
     int64_t refused;
-    if (f->kind != ING_GATE_FLOAT || !t->path || t->of_module) return ING_OK;
+    if (f->kind != ING_GATE_FLOAT || !t->path) return ING_OK;
     ING_TRY(gate_config(g, ING_SET_raise_on_templated_floats, &refused, e));
-    if (!refused) return ING_OK;
+    if (!refused || t->of_module) return ING_OK;
     return ing_fail(e, ING_VALUE,
                     "the float %.17g would be compiled in, and qd.init was told "
                     "raise_on_templated_floats=True\nhelp: pass it as an argument "

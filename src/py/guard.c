@@ -242,11 +242,23 @@ static void note(const checking *c, ing_py_guard *g, PyObject *obj) {
         Py_SETREF(g->expect, Py_NewRef(atom));
 }
 
+/* Nothing is there because its owner is gone: nobody asked that. Whether a thing is there is
+ * asked one step behind it. */
+static bool is_gone(const checking *c, uint32_t fetch) {
+    const ing_py_fetch *f = &c->checks->fetches.at[fetch - 1];
+    if (c->held[fetch - 1]) return false;
+    uint32_t parent = f->parent;
+    if (f->step == ING_STEP_SAME && !f->whole && parent)
+        parent = c->checks->fetches.at[parent - 1].parent;
+    return parent && !c->held[parent - 1];
+}
+
 /* By making the answer again. */
 static ing_status guard_holds(checking *c, uint32_t at, ing_err *e) {
     ing_py_guard *g = &c->checks->guards.at[at];
     ing_py_kernel *k = c->kernel;
     PyObject *obj = c->held[g->fetch - 1];
+    if (is_gone(c, g->fetch)) return ING_DECLINED;
     ing_hash128 answer;
     bool number =
         ing_py_is_number(obj) && ing_py_fetch_at_launch(c->checks, c->held, g->fetch);
@@ -264,7 +276,8 @@ static ing_status guard_holds(checking *c, uint32_t at, ing_err *e) {
 
 static ING_PY_HOT ing_status all_hold(checking *c, bool clean, ing_err *e) {
     ing_py_checks *v = c->checks;
-    ING_TRY(fetch_all(c, clean, e));
+    ing_status s = fetch_all(c, clean, e);
+    if (s != ING_OK) return ing_py_declined(s);
     uint32_t n_guards = clean ? v->n_always : v->guards.len;
     for (uint32_t i = 0; i < n_guards; i++) {
         const ing_py_guard *g = &v->guards.at[i];

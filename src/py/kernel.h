@@ -303,6 +303,9 @@ typedef struct ing_py_asker {
 } ing_py_asker;
 ing_status ing_py_ask_again(void *self, ing_path path, ing_ask ask, ing_hash128 *answer,
                             ing_err *e); /* ing_tree_ask */
+/* What the user's code raises while it is asked again is no answer: then nothing that was
+ * compiled fits, and if that code is still to run, compiling anew raises it. */
+ing_status ing_py_declined(ing_status s);
 /* Answers one question again. */
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
                          ing_ask ask, ing_hash128 *out, ing_err *e);

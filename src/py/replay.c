@@ -179,18 +179,30 @@ static bool is_call_arg(uint8_t step) {
     return step >= ING_STEP_CALL_PATH && step <= ING_STEP_CALL_NONE;
 }
 
-static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
-                          uint32_t depth, PyObject **out, bool *at_launch, ing_err *e);
+typedef struct place {
+    bool at_launch; /* its numbers are read at each launch */
+    bool gone;      /* what it would stand in is not there */
+} place;
 
-/* Adds one argument of a call to the list, which is made with the first. */
+/* Is there something (None, something else, nothing)? One step behind what it is about. */
+static bool asks_presence(const ing_path_node *node) {
+    return node->step == ING_STEP_SAME && !node->i;
+}
+
+static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                          uint32_t depth, PyObject **out, place *at, ing_err *e);
+
+/* Adds one argument of a call to the list, which is made with the first. *there: there is
+ * such an argument; without it there is no result. */
 static ing_status add_call_arg(ing_py_kernel *k, PyObject *const *args,
                                const ing_path_node *node, uint32_t depth,
-                               PyObject **list, ing_err *e) {
+                               PyObject **list, bool *there, ing_err *e) {
     PyObject *v = NULL;
     if (node->step == ING_STEP_CALL_PATH) {
-        bool ignored;
+        place ignored;
         ING_TRY(resolve(k, args, (ing_path)node->i, depth + 1, &v, &ignored, e));
-        if (!v) v = Py_NewRef(Py_None); /* gone: the answer will differ or raise */
+        *there = v != NULL;
+        if (!v) return ING_OK;
     } else {
         v = ing_py_call_arg_value(&k->paths, node);
     }
@@ -200,14 +212,14 @@ static ing_status add_call_arg(ing_py_kernel *k, PyObject *const *args,
     return bad ? ING_PYTHON : ING_OK;
 }
 
-/* Is `obj` the thing at the path that the node names? */
+/* Is `obj` the thing at the path that the node names? Nothing is neither. */
 static ing_status same_step(ing_py_kernel *k, PyObject *const *args, PyObject *obj,
                             const ing_path_node *node, uint32_t depth, PyObject **out,
                             ing_err *e) {
     PyObject *other = NULL;
-    bool ignored;
+    place ignored;
     ING_TRY(resolve(k, args, (ing_path)node->i, depth + 1, &other, &ignored, e));
-    *out = PyBool_FromLong(obj == other);
+    if (other) *out = PyBool_FromLong(obj == other);
     Py_XDECREF(other);
     return ING_OK;
 }
@@ -220,25 +232,25 @@ static ing_status call_step(PyObject *fn, PyObject *list, PyObject **out) {
 }
 
 static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
-                          uint32_t depth, PyObject **out, bool *at_launch, ing_err *e) {
-    *at_launch = false;
+                          uint32_t depth, PyObject **out, place *at, ing_err *e) {
+    bool at_launch = false, there = true, gone = false;
     ing_path chain[ING_PATH_MAX_STEPS];
     uint32_t n = 0;
-    for (ing_path at = path; at; at = k->paths.nodes.at[at].parent) {
+    for (ing_path p = path; p; p = k->paths.nodes.at[p].parent) {
         if (n == ING_PATH_MAX_STEPS || depth > ING_PATH_MAX_NESTING)
             return ing_fail(e, ING_INTERNAL, "a path of too many steps");
-        chain[n++] = at;
+        chain[n++] = p;
     }
     PyObject *obj = NULL, *list = NULL;
     ing_status s = ING_OK;
     while (s == ING_OK && n-- > 0) {
         ing_path_node node = k->paths.nodes.at[chain[n]];
         PyObject *next = NULL;
-        *at_launch = node.step != ING_STEP_CALL && !ing_step_is_derived(node.step) &&
-                     (*at_launch || (obj && ing_py_members_at_launch(obj)));
+        at_launch = node.step != ING_STEP_CALL && !ing_step_is_derived(node.step) &&
+                    (at_launch || (obj && ing_py_members_at_launch(obj)));
         if (is_call_arg(node.step)) {
-            s = add_call_arg(k, args, &node, depth, &list, e);
-            next = Py_XNewRef(obj);
+            s = add_call_arg(k, args, &node, depth, &list, &there, e);
+            next = there ? Py_XNewRef(obj) : NULL;
         } else if (node.step == ING_STEP_CALL) {
             s = call_step(obj, list, &next);
             Py_CLEAR(list);
@@ -248,17 +260,20 @@ static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path
             s = ing_py_step(k, args, obj, &node, &next, e);
         }
         Py_XSETREF(obj, next);
+        gone = !obj && n > (asks_presence(&k->paths.nodes.at[path]) ? 1U : 0U);
         if (!obj) break;
     }
     Py_XDECREF(list);
     if (s != ING_OK) Py_CLEAR(obj);
+    at->at_launch = at_launch;
+    at->gone = gone;
     *out = obj;
     return s;
 }
 
 ing_status ing_py_resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
                           PyObject **out, ing_err *e) {
-    bool ignored;
+    place ignored;
     return resolve(k, args, path, 0, out, &ignored, e);
 }
 
@@ -271,13 +286,14 @@ static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *ou
     return ING_OK;
 }
 
+/* Not whether there is a default: where it is taken, it is asked for. */
 ing_hash128 ing_py_param_digest(const ing_gate_param *p) {
     ing_hash128 layout = p->layout ? p->layout->digest : (ing_hash128){0, 0};
-    uint64_t key[13] = {p->passing,     p->dtype,           (uint64_t)(int64_t)p->ndim,
-                        p->has_default, p->needs_grad,      p->optional,
-                        p->tensor.rank, p->tensor.shape[0], p->tensor.shape[1],
-                        layout.lo,      layout.hi,          p->clamp,
-                        p->by_ref};
+    uint64_t key[12] = {
+        p->passing,         p->dtype,           (uint64_t)(int64_t)p->ndim,
+        p->needs_grad,      p->optional,        p->tensor.rank,
+        p->tensor.shape[0], p->tensor.shape[1], layout.lo,
+        layout.hi,          p->clamp,           p->by_ref};
     return ing_hash(key, sizeof key);
 }
 
@@ -365,6 +381,15 @@ ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, bool at_launch,
     return answer_look(k, obj, at_launch, path, out, e);
 }
 
+ing_status ing_py_declined(ing_status s) {
+    if (s != ING_PYTHON || !PyErr_ExceptionMatches(PyExc_Exception) ||
+        PyErr_ExceptionMatches(PyExc_MemoryError) ||
+        PyErr_ExceptionMatches(PyExc_RecursionError))
+        return s; /* interrupted, or exhausted: compiling could not go on either */
+    PyErr_Clear();
+    return ING_DECLINED;
+}
+
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
                          ing_ask ask, ing_hash128 *out, ing_err *e) {
     ing_path_node node = k->paths.nodes.at[path];
@@ -376,10 +401,16 @@ ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
         return ING_OK;
     }
     PyObject *obj = NULL;
-    bool at_launch = false;
-    ING_TRY(resolve(k, args, ask == ING_ASK_MEANING ? node.parent : path, 0, &obj,
-                    &at_launch, e));
-    ing_status s = ing_py_answer_of(k, obj, at_launch, path, ask, out, e);
+    place at;
+    ing_status s = ing_py_declined(
+        resolve(k, args, ask == ING_ASK_MEANING ? node.parent : path, 0, &obj, &at, e));
+    if (s == ING_DECLINED || (s == ING_OK && at.gone)) {
+        *out =
+            (ing_hash128){0, 0}; /* nobody asked what is in nothing: matches no tree */
+        return ING_OK;
+    }
+    if (s != ING_OK) return s;
+    s = ing_py_answer_of(k, obj, at.at_launch, path, ask, out, e);
     Py_XDECREF(obj);
     return s;
 }
