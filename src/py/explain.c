@@ -2,7 +2,7 @@
  * that were noted before (src/trace/notes.c), the first other answer is the explanation, and
  * the new one is noted in turn. A hit comes nowhere near here. Nothing here fails a launch,
  * except that the setting `frozen` asks for exactly that. */
-#include "py/kernel.h"
+#include "py/guard.h"
 #include "trace/notes.h"
 
 #include "ing_revision.h"
@@ -250,16 +250,22 @@ static int list_notes(const ing_notes *n, PyObject *list) {
     return 0;
 }
 
-static PyObject *explain_kernel(PyObject *module, PyObject *of) {
-    ing_py_state *st = ing_py_state_in(module);
+/* The kernel, or that of a bound method; NULL = raised. */
+static ing_py_kernel *kernel_of(PyObject *module, PyObject *of) {
     PyObject *obj = PyMethod_Check(of) ? PyMethod_GET_FUNCTION(of) : of;
-    if (Py_TYPE(obj) != st->host->kernel_type)
-        return PyErr_Format(PyExc_TypeError, "explain: expected a kernel, got %.100s",
-                            Py_TYPE(of)->tp_name);
-    const ing_py_kernel *k = (ing_py_kernel *)obj;
+    if (Py_TYPE(obj) == ing_py_state_in(module)->host->kernel_type)
+        return (ing_py_kernel *)obj;
+    PyErr_Format(PyExc_TypeError, "explain: expected a kernel, got %.100s",
+                 Py_TYPE(of)->tp_name);
+    return NULL;
+}
+
+static PyObject *explain_kernel(PyObject *module, PyObject *of) {
+    const ing_py_kernel *k = kernel_of(module, of);
     ing_err e;
     ing_err_init(&e);
-    if (ing_py_host_store(k->host, &e) != ING_OK) return ing_py_raise(st, &e);
+    if (!k) return NULL;
+    if (ing_py_host_store(k->host, &e) != ING_OK) return ing_py_raise(k->st, &e);
     ing_bytes label;
     ing_bytes_init(&label);
     label_of(k, &label);
@@ -292,6 +298,28 @@ static bool see_notes(void *self, const ing_store_item *item) {
     return !all->failed;
 }
 
+/* Calls that the variant of the last launch makes again at each launch, in words. */
+static PyObject *explain_launch(PyObject *module, PyObject *of) {
+    const ing_py_kernel *k = kernel_of(module, of);
+    PyObject *list = k ? PyList_New(0) : NULL;
+    if (!list) return NULL;
+    const ing_py_checks *c = k->last ? k->last->checks : NULL;
+    for (uint32_t i = 0; list && c && i < c->fetches.len; i++) {
+        if (c->fetches.at[i].step != ING_STEP_CALL) continue;
+        ing_bytes words;
+        ing_bytes_init(&words);
+        ing_words_path(&k->paths, c->fetches.at[i].path, &words);
+        PyObject *text = PyUnicode_FromFormat(
+            "%s is called: an argument or its result can change. Pass numbers, text, "
+            "tuples of these or a frozen dataclass, and return such",
+            words.at ? (const char *)words.at : "?");
+        ing_bytes_fini(&words);
+        if (!text || PyList_Append(list, text) < 0) Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    return list;
+}
+
 static PyObject *explain_all(PyObject *module, PyObject *dir) {
     ing_py_state *st = ing_py_state_in(module);
     const char *path = PyUnicode_Check(dir) ? PyUnicode_AsUTF8(dir) : NULL;
@@ -316,6 +344,8 @@ static PyObject *explain_all(PyObject *module, PyObject *dir) {
 static const PyMethodDef functions[] = {
     {"_explain", explain_kernel, METH_O,
      "_explain(kernel) -> [(label, time, pid, why)], the oldest compile first"},
+    {"_explain_launch", explain_launch, METH_O,
+     "_explain_launch(kernel) -> [str], what its last launch called to compare"},
     {"_explain_all", explain_all, METH_O,
      "_explain_all(directory) -> the same of all kernels, in no order"},
     {NULL, NULL, 0, NULL},

@@ -502,6 +502,24 @@ static ing_status refuse_call(ing_py_gate *g, ing_gref fn, ing_err *e) {
                     what);
 }
 
+/* Of Python's own classes: repr runs nobody's code. Long ones are not told. */
+static ing_status whole_words(ing_py_gate *g, PyObject *obj, ing_hash128 answer) {
+    bool is_long =
+        PyTuple_Check(obj) && PyTuple_GET_SIZE(obj) > ING_NOTES_MAX_WORDS / 3;
+    if (is_long ||
+        !(PyTuple_Check(obj) || PyFrozenSet_Check(obj) || PyRange_Check(obj)))
+        return ING_OK;
+    PyObject *text = PyObject_Repr(obj);
+    const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
+    if (s) {
+        ing_bytes words = {.at = (uint8_t *)(uintptr_t)s, .len = strlen(s)};
+        ing_answers_add(&g->answers, answer, 0, &words);
+    }
+    Py_XDECREF(text);
+    if (!s) PyErr_Clear(); /* text that cannot be shown */
+    return ING_OK;
+}
+
 /* Records all of what a call is given; *plain: of Python's own classes and immutable. */
 static ing_status record_whole(ing_py_gate *g, const thing *t, bool *plain,
                                ing_err *e) {
@@ -509,6 +527,7 @@ static ing_status record_whole(ing_py_gate *g, const thing *t, bool *plain,
     if (!t->obj) return ING_OK;
     ING_TRY(ing_py_whole_of(g->kernel->st, t->obj, &w));
     *plain = *plain && w.kind == ING_WHOLE_PLAIN;
+    if (t->path && w.kind == ING_WHOLE_PLAIN) ING_TRY(whole_words(g, t->obj, w.answer));
     return record(g, t->path, ING_ASK_WHOLE, w.answer, e);
 }
 

@@ -23,6 +23,18 @@ static PyObject *module_dict(ing_py_kernel *k, PyObject *module, uint32_t atom) 
     return found ? dict : NULL;
 }
 
+/* The type of a field that is no text: the field owns it. */
+static bool has_type_as_such(ing_py_kernel *k, PyObject *cls, uint32_t atom) {
+    PyObject *name = ing_py_atom_name(k, atom);
+    PyObject *field = name && PyType_Check(cls) ? ing_py_field_get(cls, name) : NULL;
+    PyObject *type = field ? ing_py_attr(field, "type") : NULL;
+    bool yes = type && !PyUnicode_Check(type);
+    Py_XDECREF(field);
+    Py_XDECREF(type);
+    PyErr_Clear();
+    return yes;
+}
+
 bool ing_py_step_is_watched(ing_py_kernel *k, PyObject *from, const ing_path_node *node,
                             PyObject **dict) {
     ing_py_def *d = ing_py_def_of(k->st, from);
@@ -38,7 +50,7 @@ bool ing_py_step_is_watched(ing_py_kernel *k, PyObject *from, const ing_path_nod
     case ING_STEP_PARAM: return d != NULL;
     case ING_STEP_KERNEL: return true;
     /* Its guard watches more (watch_field). */
-    case ING_STEP_FIELD_TYPE: return from && PyType_Check(from);
+    case ING_STEP_FIELD_TYPE: return from && has_type_as_such(k, from, node->atom);
     default: return false;
     }
     return *dict != NULL;

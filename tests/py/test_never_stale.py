@@ -231,6 +231,21 @@ def test_mutable_arguments_are_called_at_each_launch():
     assert CALLED > before
 
 
+def test_explain_tells_what_a_launch_calls(monkeypatch):
+    sim = Sim(2)
+    launch(sim.run)
+    (why,) = qd.explain(sim.run, launch=True)
+    assert why.startswith("terms(...) is called: ") and "tuples" in why
+    monkeypatch.setitem(globals(), "DIMS", (7, 3))
+    launch(uses_area)
+    assert qd.explain(uses_area, launch=True) == []
+    monkeypatch.setitem(globals(), "DIMS", (8, 3))
+    launch(uses_area)
+    if _core.settings()["interp"]:
+        return
+    assert qd.explain(uses_area)[0] in ("DIMS: (7, 3) -> (8, 3)", "first compile")
+
+
 @qd.func
 def twice(x: qd.template()):
     return qd.static(terms(x)) * 2
