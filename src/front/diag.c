@@ -118,7 +118,9 @@ ing_status ing_front_diag_done(const ing_front_tree *t, ing_node at, ing_status 
                                ing_bytes *text, ing_err *e) {
     place p = find_place(t, at);
     while (text->len && text->at[text->len - 1] == '\n') text->at[--text->len] = 0;
-    ing_fail(e, s, "%s", text->failed || !text->at ? "no memory" : (char *)text->at);
+    bool lost = text->failed || !text->at;
+    if (lost) s = ING_MEMORY; /* a message that nobody can read tells less */
+    ing_fail(e, s, "%s", lost ? "no memory for a message" : (char *)text->at);
     if (e) {
         e->line = p.line;
         e->col = p.col;

@@ -80,11 +80,10 @@ static PyObject *get_element_type(PyObject *self, void *unused) {
 static PyObject *array_getattr(PyObject *self, PyObject *name) {
     PyObject *v = PyObject_GenericGetAttr(self, name);
     const ing_py_spec *s = as_array(self)->spec;
-    if (v || s->elem_rank == 0 || !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return v;
+    if (v || s->elem_rank == 0) return v;
     bool n = PyUnicode_CompareWithASCIIString(name, "n") == 0;
     if (!n && PyUnicode_CompareWithASCIIString(name, "m") != 0) return NULL;
-    PyErr_Clear();
+    if (!ing_py_took(PyExc_AttributeError)) return NULL;
     return PyLong_FromUnsignedLong(n                   ? s->elem_shape[0]
                                    : s->elem_rank == 2 ? s->elem_shape[1]
                                                        : 1);

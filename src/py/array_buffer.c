@@ -76,12 +76,12 @@ int ing_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
 
 /* While the whole module is being collected, the type may have lost its state already. */
 void ing_py_array_end_export(ing_py_array *a) {
+    PyObject *type, *value, *trace; /* what is on its way is no business of ours */
+    PyErr_Fetch(&type, &value, &trace);
     ing_py_state *st = ing_py_state_of((PyObject *)a);
+    PyErr_Restore(type, value, trace);
     a->exports--;
-    if (st)
-        ing_py_array_touch(st, a);
-    else
-        PyErr_Clear();
+    if (st) ing_py_array_touch(st, a);
 }
 
 void ing_py_array_releasebuffer(PyObject *self, Py_buffer *view) {

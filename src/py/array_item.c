@@ -22,9 +22,7 @@ static bool parse_index(ing_py_state *st, PyObject *item, int axis, Py_ssize_t e
     Py_ssize_t i = PyNumber_AsSsize_t(item, NULL); /* clips: out of bounds either way */
     if (i == -1 && PyErr_Occurred()) {
         /* An array of floats has __index__ and raises from it. */
-        if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
-        PyErr_Clear();
-        return fail_index(st, item);
+        return ing_py_took(PyExc_TypeError) && fail_index(st, item);
     }
     *out = i < 0 ? i + extent : i;
     if (*out >= 0 && *out < extent) return true;

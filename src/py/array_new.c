@@ -124,10 +124,7 @@ static int parse_extent(ing_py_state *st, PyObject *shape, PyObject *item,
     int overflow;
     PyObject *number = PyIndex_Check(item) ? PyNumber_Index(item) : NULL;
     if (!number) {
-        if (PyErr_Occurred()) {
-            if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
-            PyErr_Clear();
-        }
+        if (PyErr_Occurred() && !ing_py_took(PyExc_TypeError)) return -1;
         return bad_shape(st, ING_PY_EXC_RUNTIME_TYPE, shape, "extents are integers");
     }
     long long v = PyLong_AsLongLongAndOverflow(number, &overflow);

@@ -72,6 +72,7 @@ static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject 
                      "a kernel takes at most %d arrays of other libraries",
                      ING_PY_MAX_PARAMS);
     ing_status s = ing_py_foreign_read(k->st, obj, true, &a, &views->at[views->n++], e);
+    if (s == ING_PYTHON || s == ING_MEMORY) return s;
     if (s == ING_ARGUMENT) ing_err_fini(e);
     uint32_t rank = b->spec->elem_rank;
     if (s == ING_OK && rank && !ing_py_foreign_elements(&a, rank)) return ING_DECLINED;
@@ -126,30 +127,31 @@ static ing_status out_of_range(ing_py_kernel *k, const ing_py_bind *b, ing_err *
 }
 
 /* numpy.bool has no __index__. Any integer type can take it. */
-static bool bind_numpy_bool(ing_py_kernel *k, PyObject *obj, uint64_t *w) {
+static ing_status bind_numpy_bool(ing_py_kernel *k, PyObject *obj, uint64_t *w) {
     ing_dtype t;
     ing_py_num v;
-    if (ing_py_foreign_kind_of(k->st, obj) != ING_FOREIGN_NUMBER ||
-        ing_py_foreign_number(obj, &t, &v) != ING_OK || t != ING_U1)
-        return false;
+    if (ing_py_foreign_kind_of(k->st, obj) != ING_FOREIGN_NUMBER) return ING_DECLINED;
+    ING_TRY(ing_py_foreign_number(obj, &t, &v));
+    if (t != ING_U1) return ING_DECLINED;
     *w = (uint64_t)v.i;
-    return true;
+    return ING_OK;
 }
 
 static ing_status bind_int(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                            uint64_t *w, ing_err *e) {
     PyObject *n = PyNumber_Index(obj);
     if (!n) {
-        PyErr_Clear();
-        return bind_numpy_bool(k, obj, w) ? ING_OK : bad_scalar(k, b, obj, e);
+        if (!ing_py_took_any()) return ING_PYTHON;
+        ing_status s = bind_numpy_bool(k, obj, w);
+        return s == ING_DECLINED ? bad_scalar(k, b, obj, e) : s;
     }
     int overflow = 0;
     long long v = PyLong_AsLongLongAndOverflow(n, &overflow);
     unsigned long long u = (unsigned long long)v;
     if (overflow > 0) u = PyLong_AsUnsignedLongLong(n);
     Py_DECREF(n);
-    bool too_big = overflow > 0 && PyErr_Occurred();
-    if (too_big) PyErr_Clear();
+    bool too_big = overflow > 0 && ing_py_took(PyExc_OverflowError);
+    if (PyErr_Occurred()) return ING_PYTHON;
     uint32_t bits = ing_dtype_bits((ing_dtype)b->dtype);
     bool fits;
     if (overflow < 0 || too_big)
@@ -167,10 +169,8 @@ static ing_status bind_int(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj
 static ing_status bind_float(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                              uint64_t *w, ing_err *e) {
     double d = PyFloat_CheckExact(obj) ? PyFloat_AS_DOUBLE(obj) : PyFloat_AsDouble(obj);
-    if (d == -1.0 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return bad_scalar(k, b, obj, e);
-    }
+    if (d == -1.0 && PyErr_Occurred())
+        return ing_py_took_any() ? bad_scalar(k, b, obj, e) : ING_PYTHON;
     if (b->dtype == ING_F64) {
         memcpy(w, &d, sizeof d);
     } else if (b->dtype == ING_F32) {
@@ -238,14 +238,12 @@ static ing_status bind_wrapped(ing_py_state *st, ing_dtype t, PyObject *obj,
 
 static ing_status bad_struct(ing_py_kernel *k, uint32_t i, PyObject *type,
                              PyObject *obj, ing_err *e) {
-    PyObject *text = PyObject_Str(type);
-    const char *want = text ? PyUnicode_AsUTF8(text) : NULL;
-    ing_status s = ing_py_def_fail(
+    char want[600];
+    if (ing_py_show_str(type, want, sizeof want) < 0) return ING_PYTHON;
+    return ing_py_def_fail(
         k->st, &k->def, i, ING_ARGUMENT, "pass a struct of that type", e,
-        "Argument <class '%.100s'> cannot be converted into required type %.600s",
-        Py_TYPE(obj)->tp_name, want ? want : "?");
-    Py_XDECREF(text);
-    return s;
+        "Argument <class '%.100s'> cannot be converted into required type %s",
+        Py_TYPE(obj)->tp_name, want);
 }
 
 /* The numbers of a layout from position `at` of the list on; its nesting bounds the recursion. */
@@ -277,10 +275,8 @@ static ing_status bind_struct(ing_py_kernel *k, uint32_t i, PyObject *obj,
     if (s == ING_OK) s = bind_numbers(k->st, ing_py_layout_of(type), list, &at, words);
     Py_XDECREF(list);
     if (s == ING_DECLINED) return bad_struct(k, i, type, obj, e);
-    if (s == ING_PYTHON && PyErr_ExceptionMatches(PyExc_TypeError)) {
-        PyErr_Clear();
+    if (s == ING_PYTHON && ing_py_took(PyExc_TypeError))
         return bad_struct(k, i, type, obj, e);
-    }
     return s;
 }
 
@@ -336,25 +332,14 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
 
 /* ---- refusing what the annotations forbid ---------------------------------------------------- */
 
-/* Short text of a value, for a message; never fails. */
-static void show(PyObject *obj, char *buf, size_t size) {
-    PyObject *text = obj ? PyObject_Str(obj) : NULL;
-    const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
-    snprintf(buf, size, "%.80s", s ? s : "?");
-    PyErr_Clear();
-    Py_XDECREF(text);
-}
-
 static const char *param_name(const ing_py_kernel *k, uint32_t i) {
-    const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(k->def.names, i));
-    if (!name) PyErr_Clear();
-    return name ? name : "?";
+    return ing_py_utf8(PyTuple_GET_ITEM(k->def.names, i));
 }
 
 static ing_status not_an_array(ing_py_kernel *k, uint32_t i, PyObject *obj,
                                ing_err *e) {
-    char text[100];
-    show(obj, text, sizeof text);
+    char text[81];
+    if (ing_py_show_str(obj, text, sizeof text) < 0) return ING_PYTHON;
     return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT,
                            "pass a qd.ndarray, a NumPy array or a torch tensor", e,
                            "Invalid type for argument %s, got %s: it must be an array, "
@@ -438,9 +423,10 @@ static ing_status wrong_ndim(ing_py_kernel *k, uint32_t i, const ing_gate_param 
                                param_name(k, i), p->ndim, element, ndim);
     }
     PyObject *shape = ing_py_shape_tuple((ing_py_array *)obj);
-    char text[200];
-    show(shape, text, sizeof text);
+    char text[81];
+    int rc = shape ? ing_py_show_str(shape, text, sizeof text) : -1;
     Py_XDECREF(shape);
+    if (rc < 0) return ING_PYTHON;
     return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT, remedy, e,
                            "Invalid value for argument %s - required ndim=%d, but %dd "
                            "ndarray with shape %s is provided",

@@ -19,11 +19,9 @@ static const char *signature(const ing_py_def *d, char *buf, size_t size) {
     size_t used = 0;
     for (uint32_t i = 0; i <= d->n_params && used < size; i++) {
         bool end = i == d->n_params;
-        const char *name = end ? ")" : PyUnicode_AsUTF8(PyTuple_GET_ITEM(d->names, i));
-        if (!name) PyErr_Clear();
+        const char *name = end ? ")" : ing_py_utf8(PyTuple_GET_ITEM(d->names, i));
         const char *before = i == 0 ? "it takes (" : end ? "" : ", ";
-        used += (size_t)snprintf(buf + used, size - used, "%s%s", before,
-                                 name ? name : "?");
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", before, name);
     }
     return buf;
 }
@@ -321,7 +319,9 @@ ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
         }
         if (s == ING_OK && !*out) continue;
         if (s != ING_DECLINED) return s;
-        if (ing_py_disk_more(k)) continue;
+        s = ing_py_disk_more(k, e);
+        if (s == ING_OK) continue;
+        if (s != ING_DECLINED) return s;
         s = wait_for_other(k, e);
         if (s == ING_DECLINED) return compile_new(k, args, out, e);
         if (s != ING_OK) return s;

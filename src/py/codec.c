@@ -77,9 +77,8 @@ static int put_str(PyObject *value, ing_bytes *out) {
         put_run(out, ING_CODEC_STR, text, (size_t)n);
         return 0;
     }
-    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) return -1;
-    PyErr_Clear();
-    PyObject *bytes = PyUnicode_AsEncodedString(value, "utf-8", "surrogatepass");
+    PyObject *bytes =
+        ing_py_took(PyExc_UnicodeEncodeError) ? ing_py_to_utf8(value) : NULL;
     if (!bytes) return -1;
     put_run(out, ING_CODEC_STR, PyBytes_AS_STRING(bytes),
             (size_t)PyBytes_GET_SIZE(bytes));

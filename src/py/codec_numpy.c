@@ -27,31 +27,28 @@ static bool plain_dtype(const char *text, size_t n) {
 
 /* ---- encode -------------------------------------------------------------------------------- */
 
-/* numpy if somebody has imported it, else NULL without an exception. */
-static PyObject *loaded_numpy(void) {
-    PyObject *name = PyUnicode_InternFromString("numpy");
-    PyObject *module = name ? PyImport_GetModule(name) : NULL;
-    Py_XDECREF(name);
-    if (!module) PyErr_Clear();
-    return module;
+/* Is it of the very class that its dtype names? 1, 0 or -1 raised. */
+static int is_exact(PyObject *v) {
+    PyObject *dtype = NULL, *type = NULL;
+    int rc = ing_py_attr_maybe(v, "dtype", &dtype);
+    if (rc == 1) rc = ing_py_attr_maybe(dtype, "type", &type);
+    if (rc == 1) rc = type == (PyObject *)Py_TYPE(v);
+    Py_XDECREF(dtype);
+    Py_XDECREF(type);
+    return rc;
 }
 
-/* 0 neither, 1 array, 2 scalar; exact classes only. */
+/* 0 neither, 1 array, 2 scalar, -1 raised; exact classes only. */
 static int what_is(PyObject *v, PyObject *np) {
-    PyObject *array = ing_py_attr(np, "ndarray");
-    PyObject *generic = array ? ing_py_attr(np, "generic") : NULL;
-    int what = 0;
-    if (!generic || !PyType_Check(generic)) {
-        PyErr_Clear();
-    } else if ((PyObject *)Py_TYPE(v) == array) {
-        what = 1;
-    } else if (PyType_IsSubtype(Py_TYPE(v), (PyTypeObject *)generic)) {
-        PyObject *dtype = ing_py_attr(v, "dtype");
-        PyObject *type = dtype ? ing_py_attr(dtype, "type") : NULL;
-        if (!type) PyErr_Clear();
-        what = type == (PyObject *)Py_TYPE(v) ? 2 : 0;
-        Py_XDECREF(dtype);
-        Py_XDECREF(type);
+    PyObject *array = NULL, *generic = NULL;
+    int what = ing_py_attr_maybe(np, "ndarray", &array);
+    if (what == 1) what = ing_py_attr_maybe(np, "generic", &generic);
+    if (what == 1 && PyType_Check(generic)) {
+        what = (PyObject *)Py_TYPE(v) == array;
+        if (!what && PyType_IsSubtype(Py_TYPE(v), (PyTypeObject *)generic))
+            what = 2 * is_exact(v);
+    } else if (what == 1) {
+        what = 0;
     }
     Py_XDECREF(array);
     Py_XDECREF(generic);
@@ -127,11 +124,12 @@ static int put_elements(PyObject *v, bool fortran, ing_bytes *out) {
 }
 
 int ing_py_encode_numpy(PyObject *v, size_t max, ing_bytes *out) {
-    PyObject *np = loaded_numpy();
-    int what = np ? what_is(v, np) : 0;
+    PyObject *np;
+    int what = ing_py_loaded("numpy", &np);
+    if (what == 1) what = what_is(v, np);
     size_t start = out->len;
     Py_XDECREF(np);
-    if (!what) return 0;
+    if (what <= 0) return what < 0 ? -1 : 0;
     int fortran = what == 1 ? is_fortran(v) : 0;
     if (fortran < 0 || check_size(v, max) < 0) return -1;
     ing_bytes_u8(out, ING_CODEC_NUMPY);

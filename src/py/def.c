@@ -10,10 +10,7 @@
 #include <string.h>
 
 const char *ing_py_def_name(const ing_py_def *d) {
-    PyObject *name = ((PyFunctionObject *)d->fn)->func_qualname;
-    const char *s = name ? PyUnicode_AsUTF8(name) : NULL;
-    if (!s) PyErr_Clear();
-    return s ? s : "?";
+    return d->name ? PyBytes_AS_STRING(d->name) : "?";
 }
 
 /* ---- making ------------------------------------------------------------------------------ */
@@ -25,6 +22,8 @@ static PyCodeObject *code_of(PyObject *fn) {
 static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
     PyCodeObject *code = code_of(d->fn);
     d->first_line = (uint32_t)code->co_firstlineno;
+    Py_CLEAR(d->why);
+    Py_CLEAR(d->held);
     PyObject *whole = NULL;
     if (source) {
         whole = PyUnicode_Check(source) ? PyUnicode_AsUTF8String(source) : NULL;
@@ -36,8 +35,12 @@ static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
         }
         d->first_line = 1;
     } else {
-        whole = ing_py_source_file(st, d->fn, code->co_filename, &d->why);
-        d->held = Py_XNewRef(ing_py_source_unknown(st, code->co_filename));
+        if (ing_py_source_file(st, d->fn, code->co_filename, &whole, &d->why) < 0)
+            return -1;
+        if (ing_py_source_unknown(st, code->co_filename, &d->held) < 0) {
+            Py_XDECREF(whole);
+            return -1;
+        }
     }
     if (!whole) return 0;
     size_t start, len;
@@ -53,19 +56,47 @@ static int take_text(ing_py_state *st, ing_py_def *d, PyObject *source) {
 }
 
 /* A function of this package, whose files do not change while it runs: its text is read when
- * it is compiled, so that neither importing the package nor a hit reads its files. */
-static bool is_ours(ing_py_state *st, PyObject *fn) {
-    PyObject *name = PyDict_GetItemWithError(PyFunction_GET_GLOBALS(fn),
-                                             st->names[ING_PY_NAME___name__]);
-    const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
-    if (!s) PyErr_Clear();
-    return s && strncmp(s, "ingot.", 6) == 0;
+ * it is compiled, so that neither importing the package nor a hit reads its files. 1, 0 or
+ * -1 = raised. */
+static int is_ours(ing_py_state *st, PyObject *fn) {
+    PyObject *name;
+    int rc = PyDict_GetItemRef(PyFunction_GET_GLOBALS(fn),
+                               st->names[ING_PY_NAME___name__], &name);
+    if (rc == 1) {
+        PyObject *bytes = PyUnicode_Check(name) ? ing_py_shown(name) : NULL;
+        rc = bytes ? strncmp(PyBytes_AS_STRING(bytes), "ingot.", 6) == 0
+                   : -(PyErr_Occurred() != NULL);
+        Py_XDECREF(bytes);
+    }
+    Py_XDECREF(name);
+    return rc;
 }
 
-void ing_py_def_text(ing_py_state *st, ing_py_def *d) {
-    if (!d->text_later) return;
+int ing_py_def_text(ing_py_state *st, ing_py_def *d) {
+    if (!d->text_later) return 0;
+    if (take_text(st, d, NULL) < 0) return -1;
     d->text_later = false;
-    if (take_text(st, d, NULL) < 0) PyErr_Clear();
+    return 0;
+}
+
+/* The name for messages, as it is now. */
+static int take_name(ing_py_def *d) {
+    PyObject *name = ((PyFunctionObject *)d->fn)->func_qualname;
+    d->name = name ? ing_py_shown(name) : PyBytes_FromString("?");
+    return d->name ? 0 : -1;
+}
+
+/* Makes the UTF-8 of each name, which its str keeps: asking for it again cannot fail. */
+static int check_names(const ing_py_def *d, PyObject *names) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        if (PyUnicode_AsUTF8(name)) continue;
+        if (ing_py_took(PyExc_UnicodeEncodeError))
+            PyErr_Format(PyExc_TypeError, "%s: %R is no name that a program can hold",
+                         ing_py_def_name(d), name);
+        return -1;
+    }
+    return 0;
 }
 
 /* Parameter names: co_varnames begins with them. */
@@ -83,7 +114,8 @@ static int take_names(ing_py_def *d) {
 #endif
     d->names = all ? PyTuple_GetSlice(all, 0, (Py_ssize_t)d->n_params) : NULL;
     Py_XDECREF(all);
-    return d->names && d->free_names ? 0 : -1;
+    if (!d->names || !d->free_names) return -1;
+    return check_names(d, d->names) < 0 ? -1 : check_names(d, d->free_names);
 }
 
 /* Read each time: a program may assign __defaults__ and __kwdefaults__. */
@@ -109,9 +141,11 @@ int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *sou
     }
     d->fn = Py_NewRef(fn);
     d->code = Py_NewRef(PyFunction_GET_CODE(fn));
-    d->ours = d->text_later = !source && is_ours(st, fn);
+    int ours = source ? 0 : is_ours(st, fn);
+    d->ours = d->text_later = ours == 1;
     d->first_line = (uint32_t)code_of(d->fn)->co_firstlineno;
-    if (take_names(d) < 0 || (!d->text_later && take_text(st, d, source) < 0)) {
+    if (ours < 0 || take_name(d) < 0 || take_names(d) < 0 ||
+        (!d->text_later && take_text(st, d, source) < 0)) {
         ing_py_def_fini(d);
         return -1;
     }
@@ -121,6 +155,7 @@ int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *sou
 void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->fn);
     Py_CLEAR(d->code);
+    Py_CLEAR(d->name);
     Py_CLEAR(d->text);
     Py_CLEAR(d->why);
     Py_CLEAR(d->held);
@@ -147,11 +182,15 @@ int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg) {
 
 /* The parsed function must be the running one: same name, same parameters. */
 static ing_status check_same(const ing_py_def *d, const ing_front_tree *t, ing_err *e) {
-    const char *want = PyUnicode_AsUTF8(code_of(d->fn)->co_name);
-    if (!want) return ING_PYTHON;
+    PyObject *name = ing_py_to_utf8(code_of(d->fn)->co_name);
+    if (!name) return ING_PYTHON;
     uint32_t slot = t->slots.at[t->nodes.at[t->root].slots];
     const char *got = slot ? ing_atoms_text(&t->atoms, slot - 1) : "";
-    if (strcmp(got, want) == 0) return ING_OK;
+    bool same = strcmp(got, PyBytes_AS_STRING(name)) == 0;
+    Py_DECREF(name);
+    char want[200];
+    if (same) return ING_OK;
+    if (ing_py_show(code_of(d->fn)->co_name, want, sizeof want) < 0) return ING_PYTHON;
     return ing_fail(
         e, ING_SYNTAX,
         "%s:%u: the file changed since it was imported: expected the definition "
@@ -166,8 +205,10 @@ static ing_status check_wrapped(const ing_py_def *d, const ing_front_tree *t,
     ing_node args = t->slots.at[t->nodes.at[t->root].slots + 1];
     const uint32_t *f = &t->slots.at[t->nodes.at[args].slots];
     if (!args || (!f[2] && !f[5])) return ING_OK; /* vararg, kwarg */
-    PyObject *dict = ((PyFunctionObject *)d->fn)->func_dict;
-    if (!dict || !PyDict_GetItemString(dict, "__wrapped__")) return ING_OK;
+    PyObject *dict = ((PyFunctionObject *)d->fn)->func_dict, *inner = NULL;
+    int wrapped = dict ? PyDict_GetItemStringRef(dict, "__wrapped__", &inner) : 0;
+    Py_XDECREF(inner);
+    if (wrapped != 1) return wrapped < 0 ? ING_PYTHON : ING_OK;
     return ing_front_diag(
         t, f[2] ? f[2] : f[5], ING_SYNTAX,
         "put @qd.kernel or @qd.func next to the `def`, below the other "
@@ -176,9 +217,9 @@ static ing_status check_wrapped(const ing_py_def *d, const ing_front_tree *t,
 }
 
 static ing_status no_text(const ing_py_def *d, ing_err *e) {
-    const char *why = d->why ? PyUnicode_AsUTF8(d->why) : NULL;
-    if (!why) PyErr_Clear();
-    if (why && strstr(why, "changed since"))
+    char why[400] = "it has no source text";
+    if (d->why && ing_py_show(d->why, why, sizeof why) < 0) return ING_PYTHON;
+    if (strstr(why, "changed since"))
         return ing_fail(
             e, ING_SYNTAX,
             "%s cannot be compiled: %s\nhelp: restart the program, or reload "
@@ -188,7 +229,7 @@ static ing_status no_text(const ing_py_def *d, ing_err *e) {
         e, ING_SYNTAX,
         "%s cannot be compiled: %s\nhelp: ship the .py file, register the text "
         "in linecache.cache, or give it with qd.kernel(source=...)",
-        ing_py_def_name(d), why ? why : "it has no source text");
+        ing_py_def_name(d), why);
 }
 
 /* Nothing told at decoration whether the file is what was imported: what its text compiles to
@@ -196,7 +237,9 @@ static ing_status no_text(const ing_py_def *d, ing_err *e) {
 static ing_status check_held(ing_py_def *d, ing_err *e) {
     PyObject *held = d->held, *file = code_of(d->fn)->co_filename;
     d->held = NULL;
-    bool same = !held || ing_py_source_belongs(held, d->fn, file);
+    int same = held ? ing_py_source_belongs(held, d->fn, file) : 1;
+    if (same < 0) d->held = held; /* to be asked again */
+    if (same < 0) return ING_PYTHON;
     Py_XDECREF(held);
     if (same) return ING_OK;
     Py_CLEAR(d->text);
@@ -204,8 +247,7 @@ static ing_status check_held(ing_py_def *d, ing_err *e) {
         PyUnicode_FromFormat("the text at %U:%u is not what runs: the file changed "
                              "since it was imported, or a decorator changed the code",
                              file, d->first_line);
-    if (!d->why) PyErr_Clear();
-    return no_text(d, e);
+    return d->why ? no_text(d, e) : ING_PYTHON;
 }
 
 static bool is_lambda(const ing_py_def *d) {
@@ -213,12 +255,13 @@ static bool is_lambda(const ing_py_def *d) {
 }
 
 static ing_status lambda_error(const ing_py_def *d, ing_err *e) {
-    const char *file = PyUnicode_AsUTF8(code_of(d->fn)->co_filename);
-    if (!file) PyErr_Clear();
+    char file[400];
+    if (ing_py_show(code_of(d->fn)->co_filename, file, sizeof file) < 0)
+        return ING_PYTHON;
     return ing_fail(e, ING_SYNTAX,
                     "%s:%u: a lambda cannot be a kernel or a func\nhelp: write it as a "
                     "`def` with annotated parameters",
-                    file ? file : "?", d->first_line);
+                    file, d->first_line);
 }
 
 ing_status ing_py_def_check(const ing_py_def *d, ing_err *e) {
@@ -234,18 +277,20 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
     ING_TRY(ing_py_def_check(d, e));
     if (!d->tree) {
         if (is_lambda(d)) return lambda_error(d, e);
-        ing_py_def_text(st, d);
+        if (ing_py_def_text(st, d) < 0) return ING_PYTHON;
         if (!d->text) return no_text(d, e);
         ING_TRY(check_held(d, e));
-        const char *file = PyUnicode_AsUTF8(code_of(d->fn)->co_filename);
+        PyObject *file = ing_py_shown(code_of(d->fn)->co_filename);
         if (!file) return ING_PYTHON;
         ing_front_tree *t = NULL;
         ing_span span = {.what = "parse",
                          .label = ing_py_def_name(d),
                          .from = ing_events_now(st->host->events)};
-        ING_TRY(ing_py_read_tree(PyBytes_AS_STRING(d->text),
-                                 (size_t)PyBytes_GET_SIZE(d->text), file, d->first_line,
-                                 ing_py_def_name(d), &t, e));
+        ing_status read = ing_py_read_tree(
+            PyBytes_AS_STRING(d->text), (size_t)PyBytes_GET_SIZE(d->text),
+            PyBytes_AS_STRING(file), d->first_line, ing_py_def_name(d), &t, e);
+        Py_DECREF(file);
+        ING_TRY(read);
         ing_count(&st->counters, ING_COUNT_PARSES);
         ing_events_span(st->host->events, &span);
         ing_status s = check_same(d, t, e);
@@ -262,7 +307,8 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
         }
         d->tree = t;
         if (!d->ours) {
-            if (!d->digest_known) ing_py_disk_alias_put(st, d, t->digest);
+            if (!d->digest_known && ing_py_disk_alias_put(st, d, t->digest) < 0)
+                return ING_PYTHON;
             d->digest = t->digest;
             d->digest_known = true;
         }
@@ -280,9 +326,7 @@ static ing_hash128 source_of(const ing_py_def *d, ing_hash128 tree) {
     ing_hasher_init(&h);
     ing_hasher_digest(&h, 1, tree);
     for (Py_ssize_t i = 0; i < n; i++) {
-        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(d->free_names, i));
-        if (!name) PyErr_Clear(); /* no memory, or no name that a program can hold */
-        ing_hasher_str(&h, 2, name ? name : "");
+        ing_hasher_str(&h, 2, ing_py_utf8(PyTuple_GET_ITEM(d->free_names, i)));
     }
     return ing_hasher_done(&h);
 }
@@ -290,30 +334,38 @@ static ing_hash128 source_of(const ing_py_def *d, ing_hash128 tree) {
 /* The front-end revision, part of every address, answers for the text of the package's own
  * functions (R10); here it is which one. The code is for those who edit the package without
  * building it anew. */
-static bool own_digest(const ing_py_def *d, ing_hash128 *out) {
+static int own_digest(const ing_py_def *d, ing_hash128 *out) {
     ing_hash128 code;
     PyObject *module = ((PyFunctionObject *)d->fn)->func_module;
-    const char *name =
-        module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "";
-    if (!name) PyErr_Clear();
-    if (!name || !ing_py_code_digest(PyFunction_GET_CODE(d->fn), &code)) return false;
-    ing_hasher h;
-    ing_hasher_init(&h);
-    ing_hasher_str(&h, 1, name);
-    ing_hasher_str(&h, 2, ing_py_def_name(d));
-    ing_hasher_digest(&h, 3, code);
-    *out = ing_hasher_done(&h);
-    return true;
+    PyObject *name = module && PyUnicode_Check(module) ? ing_py_to_utf8(module)
+                                                       : PyBytes_FromString("");
+    int rc = name ? ing_py_digest_of_code(PyFunction_GET_CODE(d->fn), &code) : -1;
+    if (rc == 1) {
+        ing_hasher h;
+        ing_hasher_init(&h);
+        ing_hasher_str(&h, 1, PyBytes_AS_STRING(name));
+        ing_hasher_str(&h, 2, ing_py_def_name(d));
+        ing_hasher_digest(&h, 3, code);
+        *out = ing_hasher_done(&h);
+    }
+    Py_XDECREF(name);
+    return rc;
 }
 
 ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
                              ing_err *e) {
     const ing_front_tree *t;
     ING_TRY(ing_py_def_check(d, e));
-    if (!d->digest_known && d->ours)
-        d->ours = d->digest_known = own_digest(d, &d->digest);
-    if (!d->digest_known && ing_py_disk_alias_get(st, d, &d->digest) == ING_OK)
-        d->digest_known = true;
+    if (!d->digest_known && d->ours) {
+        int known = own_digest(d, &d->digest);
+        if (known < 0) return ING_PYTHON;
+        d->ours = d->digest_known = known;
+    }
+    if (!d->digest_known) {
+        ing_status s = ing_py_disk_alias_get(st, d, &d->digest);
+        if (s == ING_PYTHON) return s;
+        d->digest_known = s == ING_OK;
+    }
     if (!d->digest_known) {
         ING_TRY(ing_py_def_tree(st, d, &t, e));
         d->digest = t->digest;
@@ -330,9 +382,8 @@ PyObject *ing_py_def_builtins(const ing_py_def *d) {
 
 bool ing_py_def_is_free(const ing_py_def *d, const char *name) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(d->free_names); i++) {
-        const char *have = PyUnicode_AsUTF8(PyTuple_GET_ITEM(d->free_names, i));
-        if (!have) PyErr_Clear();
-        if (have && strcmp(have, name) == 0) return true;
+        if (strcmp(ing_py_utf8(PyTuple_GET_ITEM(d->free_names, i)), name) == 0)
+            return true;
     }
     return false;
 }
@@ -368,8 +419,8 @@ ing_status ing_py_def_fail(ing_py_state *st, ing_py_def *d, uint32_t i, ing_stat
     ing_status parsed = ing_py_def_tree(st, d, &t, e);
     if (parsed == ING_SYNTAX && (d->text || is_lambda(d)))
         return parsed; /* says more */
+    if (parsed == ING_PYTHON && !ing_py_took_any()) return parsed;
     if (parsed != ING_OK) {
-        PyErr_Clear();
         ing_err_fini(e);
         ing_err_init(e);
         return ing_fail(e, s, "%s: %s%s%s", ing_py_def_name(d), text,
@@ -389,10 +440,13 @@ static PyObject *resolve_string(const ing_py_def *d, PyObject *text) {
     PyObject *cells = PyFunction_GetClosure(d->fn);
     for (Py_ssize_t i = 0; cells && i < PyTuple_GET_SIZE(cells); i++) {
         PyObject *v = PyCell_GET(PyTuple_GET_ITEM(cells, i));
-        if (v && PyDict_SetItem(locals, PyTuple_GET_ITEM(d->free_names, i), v) < 0)
-            PyErr_Clear();
+        if (v && PyDict_SetItem(locals, PyTuple_GET_ITEM(d->free_names, i), v) < 0) {
+            Py_DECREF(locals);
+            return NULL;
+        }
     }
     PyObject *v = PyRun_String(s, Py_eval_input, PyFunction_GET_GLOBALS(d->fn), locals);
+    if (!v && !PyErr_Occurred()) PyErr_NoMemory(); /* which CPython may forget */
     Py_DECREF(locals);
     return v;
 }
@@ -400,24 +454,20 @@ static PyObject *resolve_string(const ing_py_def *d, PyObject *text) {
 /* Annotation of `name`, resolved: new reference; NULL without exception = none. */
 static PyObject *annotation_of(const ing_py_def *d, PyObject *annotations,
                                PyObject *name) {
-    PyObject *a = annotations ? PyDict_GetItemWithError(annotations, name) : NULL;
-    if (!a) return NULL;
-    return PyUnicode_Check(a) ? resolve_string(d, a) : Py_NewRef(a);
+    PyObject *a = NULL;
+    if (annotations && PyDict_GetItemRef(annotations, name, &a) < 0) return NULL;
+    if (a && PyUnicode_Check(a)) Py_SETREF(a, resolve_string(d, a));
+    return a;
 }
 
-/* boundary="clamp" */
-static bool is_clamped(ing_py_state *st, PyObject *annotation) {
-    PyObject *b = ing_py_attr_of(st, annotation, ING_PY_NAME_boundary);
-    bool yes =
-        b && PyUnicode_Check(b) && PyUnicode_CompareWithASCIIString(b, "clamp") == 0;
-    PyErr_Clear();
-    Py_XDECREF(b);
-    return yes;
+static bool says(PyObject *text, const char *what) {
+    return PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, what) == 0;
 }
 
 /* The type that an annotation names in its attribute `dtype`, if it has one. */
-static void read_dtype(ing_py_state *st, PyObject *a, ing_gate_param *out) {
-    PyObject *t = ing_py_attr_of(st, a, ING_PY_NAME_dtype);
+static ing_status read_dtype(ing_py_state *st, PyObject *a, ing_gate_param *out) {
+    PyObject *t;
+    if (ing_py_attr_of_maybe(st, a, ING_PY_NAME_dtype, &t) < 0) return ING_PYTHON;
     if (t && ing_py_is_tensor_type(st, t)) {
         out->dtype = (ing_dtype)((ing_py_tensor_type *)t)->id;
         out->tensor = ((ing_py_tensor_type *)t)->shape;
@@ -425,39 +475,40 @@ static void read_dtype(ing_py_state *st, PyObject *a, ing_gate_param *out) {
         out->dtype = ing_py_dtype_from(st, t);
     }
     Py_XDECREF(t);
-    PyErr_Clear();
+    return ING_OK;
 }
 
 /* ndim, needs_grad and boundary of an array annotation. */
-static void read_array(ing_py_state *st, PyObject *a, ing_gate_param *out) {
-    PyObject *n = ing_py_attr_of(st, a, ING_PY_NAME_ndim);
-    PyObject *g = n ? ing_py_attr_of(st, a, ING_PY_NAME_needs_grad) : NULL;
-    if (n && PyLong_Check(n)) out->ndim = (int32_t)PyLong_AsLong(n);
+static ing_status read_array(ing_py_state *st, PyObject *a, ing_gate_param *out) {
+    PyObject *n, *g = NULL, *b = NULL;
+    int rc = ing_py_attr_of_maybe(st, a, ING_PY_NAME_ndim, &n);
+    if (rc >= 0) rc = ing_py_attr_of_maybe(st, a, ING_PY_NAME_needs_grad, &g);
+    if (rc >= 0) rc = ing_py_attr_of_maybe(st, a, ING_PY_NAME_boundary, &b);
+    if (rc >= 0 && n && PyLong_Check(n)) {
+        long ndim = PyLong_AsLong(n);
+        out->ndim = (int32_t)ndim;
+        if (ndim == -1 && PyErr_Occurred()) rc = -1;
+    }
     out->needs_grad = g == Py_True;
-    out->clamp = is_clamped(st, a);
+    out->clamp = b && says(b, "clamp"); /* boundary="clamp" */
     Py_XDECREF(n);
     Py_XDECREF(g);
-    PyErr_Clear();
-}
-
-static bool says(PyObject *text, const char *what) {
-    return PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, what) == 0;
+    Py_XDECREF(b);
+    return rc < 0 ? ING_PYTHON : ING_OK;
 }
 
 /* Annotations other than dtypes say what they are in the attribute `_ingot_passing`. */
 ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out) {
-    PyObject *p = ing_py_attr_of(st, a, ING_PY_NAME__ingot_passing);
+    PyObject *p;
     ing_status s = ING_OK;
-    if (!p) {
-        PyErr_Clear();
-        return ING_DECLINED;
-    }
+    int rc = ing_py_attr_of_maybe(st, a, ING_PY_NAME__ingot_passing, &p);
+    if (rc != 1) return rc < 0 ? ING_PYTHON : ING_DECLINED;
     if (says(p, "template")) {
         out->passing = ING_PASS_TEMPLATE;
     } else if (says(p, "ref")) {
         out->passing = ING_PASS_TEMPLATE;
         out->by_ref = true;
-        read_dtype(st, a, out);
+        s = read_dtype(st, a, out);
     } else if (says(p, "tensor")) {
         out->passing = ING_PASS_ARRAY;
         out->optional = true;
@@ -465,12 +516,12 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
     } else if (says(p, "view")) {
         out->passing = ING_PASS_VIEW;
         out->ndim = 1;
-        read_dtype(st, a, out);
+        s = read_dtype(st, a, out);
     } else if (says(p, "ndarray")) {
         out->passing = ING_PASS_ARRAY;
         out->ndim = -1;
-        read_dtype(st, a, out);
-        read_array(st, a, out);
+        s = read_dtype(st, a, out);
+        if (s == ING_OK) s = read_array(st, a, out);
     } else {
         s = ING_DECLINED;
     }
@@ -478,38 +529,32 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
     return s;
 }
 
-/* typing.Any, which type checkers want where a func takes anything. */
-static bool is_any(PyObject *annotation) {
-    PyObject *name = PyUnicode_FromString("typing");
-    PyObject *typing = name ? PyImport_GetModule(name) : NULL;
-    PyObject *any = typing ? ing_py_attr(typing, "Any") : NULL;
-    bool yes = any == annotation;
-    Py_XDECREF(name);
+/* typing.Any, which type checkers want where a func takes anything. 1, 0 or -1 = raised. */
+static int is_any(PyObject *annotation) {
+    PyObject *typing, *any = NULL;
+    int rc = ing_py_loaded("typing", &typing);
+    if (rc == 1) rc = ing_py_attr_maybe(typing, "Any", &any);
+    if (rc == 1) rc = any == annotation;
     Py_XDECREF(typing);
     Py_XDECREF(any);
-    PyErr_Clear();
-    return yes;
+    return rc;
 }
 
 /* Was it defined in the body of a class? Then its first parameter is self or cls. */
 static bool is_method(const ing_py_def *d) {
-    PyObject *name = ((PyFunctionObject *)d->fn)->func_qualname;
-    const char *text = PyUnicode_AsUTF8(name);
-    if (!text) PyErr_Clear();
-    const char *dot = text ? strrchr(text, '.') : NULL;
+    const char *text = ing_py_def_name(d), *dot = strrchr(text, '.');
     return dot && dot > text && dot[-1] != '>'; /* f.<locals>.g is no method of f */
 }
 
 static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,
                               bool optional, bool kernel, ing_gate_param *out,
                               ing_err *e) {
-    PyObject *name = PyTuple_GET_ITEM(d->names, i);
-    const char *text = PyUnicode_AsUTF8(name);
+    const char *text = ing_py_utf8(PyTuple_GET_ITEM(d->names, i));
     *out = (ing_gate_param){.passing = ING_PASS_ANY,
                             .ndim = -1,
                             .has_default = ing_py_def_default(d, i) != NULL};
-    if (!text) return ING_PYTHON;
-    if (!kernel && a && is_any(a)) return ING_OK;
+    int any = kernel || !a ? 0 : is_any(a);
+    if (any) return any < 0 ? ING_PYTHON : ING_OK;
     if (!a) {
         /* `self` of a method has no annotation and is a template. */
         if (kernel && i == 0 && (strcmp(text, "self") == 0 || is_method(d)))
@@ -567,20 +612,15 @@ static ing_status bad_annotation(ing_py_state *st, ing_py_def *d, uint32_t i,
         PyErr_ExceptionMatches(PyExc_MemoryError))
         return ING_PYTHON;
     ing_status s = PyErr_ExceptionMatches(PyExc_NameError) ? ING_NAME : ING_SYNTAX;
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyObject *text = value ? PyObject_Str(value) : NULL;
-    const char *what = text ? PyUnicode_AsUTF8(text) : NULL;
-    char buf[400];
-    snprintf(buf, sizeof buf, "%.300s", what ? what : "?");
-    PyErr_Clear();
-    const char *cls = type ? ((PyTypeObject *)type)->tp_name : "?";
-    s = ing_py_def_fail(st, d, i, s, "define what it names before the first call", e,
-                        "the annotation cannot be evaluated: %s: %s", cls, buf);
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
+    char buf[300];
+    PyObject *cls = Py_NewRef(PyErr_Occurred());
+    if (ing_py_show_exception(buf, sizeof buf) < 0)
+        s = ING_PYTHON;
+    else
+        s = ing_py_def_fail(st, d, i, s, "define what it names before the first call",
+                            e, "the annotation cannot be evaluated: %.80s: %s",
+                            ((PyTypeObject *)cls)->tp_name, buf);
+    Py_DECREF(cls);
     return s;
 }
 
@@ -595,32 +635,37 @@ static ing_status bad_return(ing_py_state *st, ing_py_def *d, PyObject *a, ing_e
                            Py_TYPE(a)->tp_name);
 }
 
-/* Is it tuple[...] or typing.Tuple[...]? New reference to what stands in the brackets, or
- * NULL; of `tuple[X, ...]`, of which nobody knows how many, NULL as well. */
-static PyObject *tuple_items(PyObject *a) {
-    if (PyTuple_Check(a) || PyList_Check(a)) return PySequence_Tuple(a);
-    if (PyType_Check(a)) return NULL;
-    PyObject *origin = ing_py_attr(a, "__origin__");
-    PyObject *args =
-        origin == (PyObject *)&PyTuple_Type ? ing_py_attr(a, "__args__") : NULL;
+/* Is it tuple[...] or typing.Tuple[...]? *out: new reference to what stands in the brackets,
+ * or NULL; of `tuple[X, ...]`, of which nobody knows how many, NULL as well. -1 = raised. */
+static int tuple_items(PyObject *a, PyObject **out) {
+    PyObject *origin, *args = NULL;
+    *out = NULL;
+    if (PyTuple_Check(a) || PyList_Check(a))
+        return (*out = PySequence_Tuple(a)) != NULL ? 1 : -1;
+    if (PyType_Check(a)) return 0;
+    int rc = ing_py_attr_maybe(a, "__origin__", &origin);
+    if (rc == 1 && origin == (PyObject *)&PyTuple_Type)
+        rc = ing_py_attr_maybe(a, "__args__", &args);
     bool ok = args && PyTuple_Check(args);
     for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(args); i++)
         ok = PyTuple_GET_ITEM(args, i) != Py_Ellipsis;
-    PyErr_Clear();
     Py_XDECREF(origin);
     if (!ok) Py_CLEAR(args);
-    return args;
+    *out = args;
+    return rc < 0 ? -1 : ok;
 }
 
-/* What says nothing about numbers: a class, an array, a generic type. */
-static bool is_open(ing_py_state *st, PyObject *a) {
-    ing_gate_param ignored;
-    PyObject *origin = PyType_Check(a) ? NULL : ing_py_attr(a, "__origin__");
-    PyErr_Clear();
-    bool yes = PyType_Check(a) || origin || is_any(a) ||
-               ing_py_passing_of(st, a, &ignored) == ING_OK;
+/* What says nothing about numbers: a class, an array, a generic type. 1, 0 or -1 = raised. */
+static int is_open(ing_py_state *st, PyObject *a) {
+    ing_gate_param ignored = {0};
+    PyObject *origin;
+    if (PyType_Check(a)) return 1;
+    int rc = ing_py_attr_maybe(a, "__origin__", &origin);
     Py_XDECREF(origin);
-    return yes;
+    if (rc == 0) rc = is_any(a);
+    if (rc != 0) return rc;
+    ing_status s = ing_py_passing_of(st, a, &ignored);
+    return s == ING_PYTHON ? -1 : s == ING_OK;
 }
 
 typedef struct results {
@@ -657,10 +702,13 @@ static ing_status add_return(const results *r, PyObject *a) {
         bool known = out->dtypes[i] && ing_gate_count(&out->tensors[i]);
         return known || !r->kernel ? ING_OK : bad_return(r->st, r->d, a, r->e);
     }
-    PyObject *items = r->kernel ? NULL : tuple_items(a);
+    if (r->kernel) return bad_return(r->st, r->d, a, r->e);
+    PyObject *items;
+    if (tuple_items(a, &items) < 0) return ING_PYTHON;
     if (items) return add_tuple(r, items, i);
-    if (PyErr_Occurred()) return ING_PYTHON;
-    return !r->kernel && is_open(r->st, a) ? ING_OK : bad_return(r->st, r->d, a, r->e);
+    int open = is_open(r->st, a);
+    if (open < 0) return ING_PYTHON;
+    return open ? ING_OK : bad_return(r->st, r->d, a, r->e);
 }
 
 /* Entry `at` is a tuple of these; takes items. */
@@ -679,7 +727,9 @@ static ing_status add_tuple(const results *r, PyObject *items, uint32_t at) {
 static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
                                  bool kernel, ing_gate_returns *out, PyObject **types,
                                  ing_err *e) {
-    if (a && is_any(a)) a = NULL; /* says as much as no annotation */
+    int any = a ? is_any(a) : 0;
+    if (any < 0) return ING_PYTHON;
+    if (any) a = NULL; /* says as much as no annotation */
     out->given = a != NULL;
     if (!a || a == Py_None) {
         *types = PyTuple_New(0);
@@ -687,8 +737,8 @@ static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
     }
     results r = {st, d, kernel, out, PyList_New(0), e};
     if (!r.types) return ING_PYTHON;
-    PyObject *items = tuple_items(a);
-    ing_status s = !items && PyErr_Occurred() ? ING_PYTHON : ING_OK;
+    PyObject *items;
+    ing_status s = tuple_items(a, &items) < 0 ? ING_PYTHON : ING_OK;
     out->tuple = items != NULL;
     for (Py_ssize_t i = 0; s == ING_OK && items && i < PyTuple_GET_SIZE(items); i++)
         s = add_return(&r, PyTuple_GET_ITEM(items, i));

@@ -34,20 +34,21 @@ static bool disk_is_on(const ing_py_state *st) {
     return st->settings.at[ING_SET_src_ll_cache] && !st->settings.at[ING_SET_interp];
 }
 
-/* The store while the kernel level is on; NULL with nothing held when it is not. Between
- * begin and end nothing here begins again, and no Python runs but where the GIL is given
- * away for a server: whoever changes the store waits for the end, without the GIL. */
-static ing_store *disk_begin(ing_py_state *st) {
+/* The store while the kernel level is on; ING_DECLINED with nothing held when it is not, or
+ * cannot be opened; ING_PYTHON: a warning that is an error, an interrupt. Between begin and
+ * end nothing here begins again, and no Python runs but where the GIL is given away for
+ * a server: whoever changes the store waits for the end, without the GIL. */
+static ing_status disk_begin(ing_py_state *st, ing_store **out) {
     ing_py_host *h = st->host;
     ing_err ignored;
     ing_err_init(&ignored);
     ing_status s = disk_is_on(st) ? ing_py_host_store(h, &ignored) : ING_DECLINED;
     ing_err_fini(&ignored);
-    if (s == ING_PYTHON) PyErr_Clear();
-    if (s != ING_OK) return NULL;
-    ing_store *store = ing_engine_begin(h->engine);
-    if (!store) ing_engine_end(h->engine);
-    return store;
+    if (s != ING_OK) return s == ING_PYTHON ? s : ING_DECLINED;
+    *out = ing_engine_begin(h->engine);
+    if (*out) return ING_OK;
+    ing_engine_end(h->engine);
+    return ING_DECLINED;
 }
 
 static void disk_end(ing_py_state *st) {
@@ -82,10 +83,11 @@ static void write_digest(ing_bytes *out, ing_hash128 d) {
     ing_bytes_u64(out, d.hi);
 }
 
-static bool alias_key(ing_py_def *d, ing_hash128 *out) {
+/* 1, 0: it has none, -1 = raised. */
+static int alias_key(ing_py_def *d, ing_hash128 *out) {
     ing_hash128 code;
-    if (!d->text || !ing_py_code_digest(PyFunction_GET_CODE(d->fn), &code))
-        return false;
+    int known = d->text ? ing_py_digest_of_code(PyFunction_GET_CODE(d->fn), &code) : 0;
+    if (known != 1) return known;
     ing_hasher h;
     ing_hasher_init(&h);
     ing_hasher_str(&h, TAG_REVISION, ING_FRONT_REVISION);
@@ -95,15 +97,16 @@ static bool alias_key(ing_py_def *d, ing_hash128 *out) {
                                            (size_t)PyBytes_GET_SIZE(d->text)));
     ing_hasher_digest(&h, TAG_CODE, code);
     *out = ing_hasher_done(&h);
-    return true;
+    return 1;
 }
 
 ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *tree) {
     ing_hash128 key;
-    ing_py_def_text(st, d);
-    if (!alias_key(d, &key)) return ING_DECLINED;
-    ing_store *store = disk_begin(st);
-    if (!store) return ING_DECLINED;
+    ing_store *store;
+    if (ing_py_def_text(st, d) < 0) return ING_PYTHON;
+    int known = alias_key(d, &key);
+    if (known != 1) return known < 0 ? ING_PYTHON : ING_DECLINED;
+    ING_TRY(disk_begin(st, &store));
     ing_bytes b;
     ing_bytes_init(&b);
     fetch_first(store, ING_ENTRY_ALIAS, key);
@@ -122,10 +125,11 @@ ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *t
     return s;
 }
 
-static void alias_put(ing_store *store, ing_py_def *d, ing_hash128 tree,
-                      const ing_hash128 *address, const ing_bytes *index) {
+static int alias_put(ing_store *store, ing_py_def *d, ing_hash128 tree,
+                     const ing_hash128 *address, const ing_bytes *index) {
     ing_hash128 key;
-    if (!alias_key(d, &key)) return;
+    int known = alias_key(d, &key);
+    if (known != 1) return known;
     ing_bytes b;
     ing_bytes_init(&b);
     write_digest(&b, tree);
@@ -135,14 +139,17 @@ static void alias_put(ing_store *store, ing_py_def *d, ing_hash128 tree,
     }
     if (!b.failed) (void)ing_store_put(store, ING_ENTRY_ALIAS, key, b.at, b.len);
     ing_bytes_fini(&b);
+    return 0;
 }
 
-void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree) {
-    ing_py_def_text(st, d);
-    ing_store *store = disk_begin(st);
-    if (!store) return;
-    alias_put(store, d, tree, NULL, NULL);
+int ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree) {
+    ing_store *store;
+    if (ing_py_def_text(st, d) < 0) return -1;
+    ing_status s = disk_begin(st, &store);
+    if (s != ING_OK) return s == ING_PYTHON ? -1 : 0;
+    int rc = alias_put(store, d, tree, NULL, NULL);
     disk_end(st);
+    return rc < 0 ? -1 : 0;
 }
 
 /* ---- the index --------------------------------------------------------------------------------- */
@@ -156,9 +163,7 @@ static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
     ing_hasher_digest(&h, TAG_TREE, source);
     /* Part of the tree as well; said again, an alias that lies leads nowhere. */
     for (uint32_t i = 0; i < k->def.n_params; i++) {
-        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(k->def.names, i));
-        if (!name) return ING_PYTHON;
-        ing_hasher_str(&h, TAG_PARAM, name);
+        ing_hasher_str(&h, TAG_PARAM, ing_py_utf8(PyTuple_GET_ITEM(k->def.names, i)));
     }
     /* Its check is part of compiling: code that did not pass it is not its code. */
     if (ing_py_kernel_is_pure(k)) ing_hasher_u64(&h, TAG_PURE, 1);
@@ -268,8 +273,8 @@ static ing_status index_read(ing_store *store, ing_hash128 address, ing_paths *p
 }
 
 ing_status ing_py_disk_trace(ing_py_kernel *k, ing_hash128 key, ing_trace *out) {
-    ing_store *store = disk_begin(k->st);
-    if (!store) return ING_DECLINED;
+    ing_store *store;
+    ING_TRY(disk_begin(k->st, &store));
     ing_status s = trace_get(store, key, &k->paths, out);
     disk_end(k->st);
     return s;
@@ -333,20 +338,18 @@ static bool adopt_hint(ing_py_kernel *k, ing_hash128 address) {
     return k->hinted = fits && k->slots.len == 1;
 }
 
-bool ing_py_disk_more(ing_py_kernel *k) {
+ing_status ing_py_disk_more(ing_py_kernel *k, ing_err *e) {
     ing_hash128 address;
-    ing_err ignored; /* no memory: then what there is on disk stays there */
-    if (!k->hinted) return false;
-    ing_err_init(&ignored);
-    ing_status s = address_of(k, &address, &ignored);
-    if (s == ING_PYTHON) PyErr_Clear();
-    ing_store *store = s == ING_OK ? disk_begin(k->st) : NULL;
-    bool read = store && k->hinted; /* Python ran */
+    ing_store *store;
+    if (!k->hinted) return ING_DECLINED;
+    ING_TRY(address_of(k, &address, e));
+    ing_status s = disk_begin(k->st, &store);
+    if (s == ING_PYTHON) return s;
+    bool held = s == ING_OK, first = k->hinted; /* Python ran */
     k->hinted = false;
-    if (read) read = adopt_index(k, store, address, &ignored) == ING_OK;
-    if (store) disk_end(k->st);
-    ing_err_fini(&ignored);
-    return read;
+    if (held) s = first ? adopt_index(k, store, address, e) : ING_DECLINED;
+    if (held) disk_end(k->st);
+    return s;
 }
 
 /* Nobody goes on, to compile what the index may have, before it was read. */
@@ -356,7 +359,8 @@ ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e) {
         bool on = disk_is_on(k->st);
         ing_hash128 address;
         if (on) ING_TRY(address_of(k, &address, e));
-        ing_store *store = on ? disk_begin(k->st) : NULL;
+        ing_store *store = NULL;
+        if (on && disk_begin(k->st, &store) == ING_PYTHON) return ING_PYTHON;
         if (store) fetch_first(store, ING_ENTRY_INDEX, address);
         /* Python ran: another thread may have been here, or qd.init ended the epoch. */
         bool first = k->epoch == epoch && k->disk_epoch != epoch;
@@ -418,11 +422,9 @@ static bool record_texts(const ing_py_variant *v, ing_record *r) {
     }
     for (Py_ssize_t i = 0; v->warnings && i < PyList_GET_SIZE(v->warnings); i++) {
         PyObject *w = PyList_GET_ITEM(v->warnings, i);
-        const char *a = PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 0));
-        const char *b = a ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 1)) : NULL;
         ing_record_text t = {
-            .category = copy_text(a),
-            .text = copy_text(b),
+            .category = copy_text(PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 0))),
+            .text = copy_text(PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 1))),
             .tree = tree_number(v, PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 2))),
             .node = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 3)),
             .line = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 4)),
@@ -531,10 +533,11 @@ static bool index_begin(index_file *x, ing_store *store, const ing_py_kernel *k,
 }
 
 /* Reads what is there now, adds this trace, and puts the result in its place. What cannot
- * be read or contradicts this trace is replaced: an index is derived. */
-static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address,
-                         const ing_py_variant *v, ing_hash128 key,
-                         const ing_bytes *entry) {
+ * be read or contradicts this trace is replaced: an index is derived. 1, 0: it could not be
+ * written, -1 = raised. */
+static int index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address,
+                        const ing_py_variant *v, ing_hash128 key,
+                        const ing_bytes *entry) {
     index_file x;
     ing_bytes out, only;
     ing_bytes_init(&out);
@@ -554,11 +557,13 @@ static bool index_extend(ing_py_kernel *k, ing_store *store, ing_hash128 address
     if (ok) ing_index_write(x.tree, &x.paths, &x.keys, entry, &out);
     ok = ok && !out.failed &&
          ing_store_put(store, ING_ENTRY_INDEX, address, out.at, out.len) == ING_OK;
-    if (ok && x.keys.len == 1 && k->def.digest_known && !k->def.ours)
-        alias_put(store, &k->def, k->def.digest, &address, &out);
+    int rc = ok;
+    if (ok && x.keys.len == 1 && k->def.digest_known && !k->def.ours &&
+        alias_put(store, &k->def, k->def.digest, &address, &out) < 0)
+        rc = -1;
     ing_bytes_fini(&out);
     index_fini(&x);
-    return ok;
+    return rc;
 }
 
 static ing_hash128 variant_key(ing_hash128 address, const ing_bytes *trace) {
@@ -582,9 +587,10 @@ static ing_status publish(ing_py_kernel *k, ing_store *store, const ing_record *
     if (s == ING_OK) {
         *key = variant_key(address, &trace);
         if (ing_store_put(store, ING_ENTRY_VARIANT, *key, b.at, b.len) == ING_OK) {
-            k->observed.stored = index_extend(k, store, address, v, *key, &b);
-            if (k->observed.stored)
-                ing_count(&k->st->counters, ING_COUNT_KERNEL_STORED);
+            int stored = index_extend(k, store, address, v, *key, &b);
+            k->observed.stored = stored == 1;
+            if (stored == 1) ing_count(&k->st->counters, ING_COUNT_KERNEL_STORED);
+            if (stored < 0) s = ING_PYTHON;
         }
     }
     ing_bytes_fini(&b);
@@ -596,12 +602,15 @@ ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
                                ing_hash128 *key, ing_err *e) {
     ing_hash128 address;
     ING_TRY(address_of(k, &address, e));
-    ing_store *store = disk_begin(k->st);
-    if (!store) return ING_OK;
+    ing_store *store;
+    ing_status s = disk_begin(k->st, &store);
+    if (s != ING_OK) return s == ING_PYTHON ? s : ING_OK;
     ing_record r;
     ing_record_init(&r);
-    ing_status s = ING_OK;
-    if (record_of(v, &r)) s = publish(k, store, &r, v, address, key, e);
+    if (record_of(v, &r))
+        s = publish(k, store, &r, v, address, key, e);
+    else if (PyErr_Occurred())
+        s = ING_PYTHON;
     ing_record_fini(&r);
     if (ing_store_wants_pack(store)) {
         Py_BEGIN_ALLOW_THREADS ing_engine_pack(k->st->host->engine);
@@ -718,8 +727,8 @@ static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v) {
 /* The code of a variant whose trace holds. */
 static ing_status load_code(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
                             ing_err *e) {
-    ing_store *store = disk_begin(k->st);
-    if (!store) return ING_DECLINED;
+    ing_store *store;
+    ING_TRY(disk_begin(k->st, &store));
     ing_settings now = k->st->settings; /* qd.init may change them meanwhile */
     /* Without a server it takes less than giving the GIL away may cost. */
     PyThreadState *gil = ing_store_has_remote(store) ? PyEval_SaveThread() : NULL;
@@ -749,8 +758,8 @@ static ing_status slot_record(ing_py_kernel *k, uint32_t slot, ing_record *out) 
         ing_bytes_fini(&k->only);
         if (s == ING_OK) return ING_OK;
     }
-    ing_store *store = disk_begin(k->st);
-    if (!store) return ING_DECLINED;
+    ing_store *store;
+    ING_TRY(disk_begin(k->st, &store));
     fetch_first(store, ING_ENTRY_VARIANT, key);
     ing_status s = record_get(store, key, &k->paths, out);
     disk_end(k->st);
@@ -771,20 +780,23 @@ ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions 
     }
     k->observed.loaded = true;
     ing_count(&k->st->counters, ING_COUNT_KERNEL_DISK_HITS);
-    ing_py_tell_gdb(k, v, a->args);
+    if (ing_py_tell_gdb(k, v, a->args) < 0) {
+        ing_py_variant_unref(v);
+        return ING_PYTHON;
+    }
     *out = v;
     return ING_OK;
 }
 
 /* ---- for tools (cachetool.c) --------------------------------------------------------------------- */
 
-void ing_py_disk_address(ing_py_kernel *k, ing_hash128 *out) {
+int ing_py_disk_address(ing_py_kernel *k, ing_hash128 *out) {
     ing_err ignored;
     ing_err_init(&ignored);
     ing_status s = address_of(k, out, &ignored);
-    if (s == ING_PYTHON) PyErr_Clear();
     if (s != ING_OK) *out = (ing_hash128){0, 0};
     ing_err_fini(&ignored);
+    return s == ING_PYTHON ? -1 : 0;
 }
 
 ing_status ing_py_index_keys(const uint8_t *p, size_t n, ing_index_keys *out) {

@@ -337,10 +337,8 @@ PyObject *ing_py_dlpack_request(PyObject *x) {
     PyObject *none = method ? PyTuple_New(0) : NULL;
     PyObject *kwargs = none ? Py_BuildValue("{s(ii)}", "max_version", 1, 0) : NULL;
     PyObject *capsule = kwargs ? PyObject_Call(method, none, kwargs) : NULL;
-    if (kwargs && !capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
-        PyErr_Clear();
+    if (kwargs && !capsule && ing_py_took(PyExc_TypeError))
         capsule = PyObject_Call(method, none, NULL);
-    }
     Py_XDECREF(kwargs);
     Py_XDECREF(none);
     Py_XDECREF(method);

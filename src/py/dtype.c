@@ -118,8 +118,7 @@ static int num_from_long(PyObject *value, const char *what, ing_py_num *out) {
         unsigned long long u = PyLong_AsUnsignedLongLong(value);
         *out = num_uint(u);
         if (u != (unsigned long long)-1 || !PyErr_Occurred()) return 0;
-        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return -1;
-        PyErr_Clear();
+        if (!ing_py_took(PyExc_OverflowError)) return -1;
     } else if (!overflow) {
         *out = num_int(v);
         return v == -1 && PyErr_Occurred() ? -1 : 0;
@@ -161,9 +160,9 @@ static int num_as_int(ing_py_state *st, PyObject *value, const char *what,
         return refuse(st, what, "an integer (convert with int() first)", value);
     if (PyIndex_Check(value)) {
         PyObject *number = PyNumber_Index(value);
-        if (number || !PyErr_ExceptionMatches(PyExc_TypeError) || !has_int(value))
+        /* Arrays have __index__ and raise if they hold a float. */
+        if (number || !has_int(value) || !ing_py_took(PyExc_TypeError))
             return num_take_long(number, what, out);
-        PyErr_Clear(); /* arrays have __index__ and raise if they hold a float */
     }
     if (!has_int(value)) return refuse(st, what, "an integer", value);
     return num_take_long(PyNumber_Long(value), what, out);
@@ -192,9 +191,8 @@ static int num_from_any(ing_py_state *st, PyObject *value, ing_py_num *out) {
     if (PyFloat_Check(value) || !PyIndex_Check(value))
         return num_as_float(st, value, what, out);
     PyObject *number = PyNumber_Index(value);
-    if (number || !PyErr_ExceptionMatches(PyExc_TypeError))
+    if (number || !ing_py_took(PyExc_TypeError))
         return num_take_long(number, what, out);
-    PyErr_Clear();
     return num_as_float(st, value, what, out);
 }
 

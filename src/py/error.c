@@ -12,14 +12,20 @@ typedef struct at { /* where an error happened */
     const ing_error_slot *slot;
 } at;
 
-/* The definition that lies at a path now; NULL: none. */
+/* No place can be told where looking for it fails: true. False: by what says nothing about
+ * places (an interrupt, no memory), which is raised. */
+static bool no_place(void) {
+    return !PyErr_Occurred() || ing_py_took_any();
+}
+
+/* The definition that lies at a path now; NULL: none, or raised. */
 static ing_py_def *def_at(ing_py_kernel *k, PyObject *const *args, ing_path path,
                           PyObject **owner) {
     ing_err ignored;
     ing_err_init(&ignored);
     ing_status s = ing_py_resolve(k, args, path, owner, &ignored);
     ing_err_fini(&ignored);
-    if (s != ING_OK) PyErr_Clear();
+    if (s != ING_OK) (void)no_place();
     return s == ING_OK ? ing_py_def_of(k->st, *owner) : NULL;
 }
 
@@ -29,9 +35,10 @@ static const ing_front_tree *tree_in(ing_py_kernel *k, ing_py_def *d) {
     ing_err ignored;
     ing_err_init(&ignored);
     const ing_front_tree *tree = NULL;
+    if (PyErr_Occurred()) return NULL;
     ing_status s = d ? ing_py_def_tree(k->st, d, &tree, &ignored) : ING_OK;
     ing_err_fini(&ignored);
-    if (s != ING_OK) PyErr_Clear();
+    if (s != ING_OK) (void)no_place();
     return s == ING_OK ? tree : NULL;
 }
 
@@ -58,7 +65,9 @@ static ing_status at_node(const at *a, ing_status s, const char *remedy, ing_err
     PyObject *owner = NULL; /* of the tree */
     const ing_front_tree *t = tree_of(a, &owner);
     uint32_t node = a->slot->node & ((1u << ING_FRONT_TREE_SHIFT) - 1);
-    if (!t || node >= t->nodes.len)
+    if (PyErr_Occurred())
+        s = ING_PYTHON;
+    else if (!t || node >= t->nodes.len)
         s = ing_fail(e, s, "%s", text);
     else
         s = ing_front_diag(t, node ? node : t->root, s, remedy, e, "%s", text);
@@ -104,6 +113,10 @@ static ing_status beyond_view(const at *a, ing_err *e) {
     const ing_front_tree *t = tree_of(a, &owner);
     const char *inner = t && t->name ? t->name : kernel;
     char text[400], stack[200] = "";
+    if (PyErr_Occurred()) {
+        Py_XDECREF(owner);
+        return ING_PYTHON;
+    }
     if (strcmp(inner, kernel) != 0) snprintf(stack, sizeof stack, "\n  %.150s", inner);
     uint64_t k = d[0] <= ING_ABI_VIEW_MAKE ? d[0] : 0;
     int n = snprintf(text, sizeof text,
@@ -148,8 +161,8 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
 }
 
 /* The line of a task is that of its loop; the text is parsed for it. */
-void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const *args) {
-    if (!k->st->settings.at[ING_SET_gdb]) return;
+int ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const *args) {
+    if (!k->st->settings.at[ING_SET_gdb]) return 0;
     for (uint32_t i = 0; i < v->code.n_tasks; i++) {
         const ing_code_task *task = &v->code.tasks[i];
         ing_error_slot slot = {.node = task->info.loc, .task = i};
@@ -165,7 +178,9 @@ void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const 
             ing_image_register_debug(task->image, &from);
         }
         Py_XDECREF(owner);
+        if (PyErr_Occurred()) return -1;
     }
+    return 0;
 }
 
 /* ---- warnings ------------------------------------------------------------------------------- */
@@ -173,8 +188,7 @@ void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const 
 /* Is the definition's text the one of that stamp? Then places in it are known without
  * parsing. */
 static bool has_text(ing_py_kernel *k, ing_py_def *d, uint64_t stamp) {
-    ing_py_def_text(k->st, d);
-    if (!d->text) return false;
+    if (ing_py_def_text(k->st, d) < 0 || !d->text) return false;
     size_t n = (size_t)PyBytes_GET_SIZE(d->text);
     return ing_hash(PyBytes_AS_STRING(d->text), n).lo == stamp;
 }
@@ -193,7 +207,9 @@ static PyObject *placed(ing_py_kernel *k, PyObject *const *args, PyObject *warni
         line = t->nodes.at[node].line;
         known = true;
     }
-    if (known) {
+    if (PyErr_Occurred()) {
+        out = NULL;
+    } else if (known) {
         PyObject *file = ((PyCodeObject *)PyFunction_GET_CODE(d->fn))->co_filename;
         out = PyUnicode_FromFormat("%U:%u: %U", file, d->first_line + line, text);
     } else {
@@ -218,8 +234,8 @@ ing_status ing_py_give_warnings(ing_py_kernel *k, const ing_py_variant *v,
     for (Py_ssize_t i = 0; v->warnings && i < PyList_GET_SIZE(v->warnings); i++) {
         PyObject *warning = PyList_GET_ITEM(v->warnings, i);
         PyObject *text = placed(k, args, warning);
-        const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
-        int r = s ? PyErr_WarnEx(class_of(PyTuple_GET_ITEM(warning, 0)), s, 1) : -1;
+        PyObject *category = class_of(PyTuple_GET_ITEM(warning, 0));
+        int r = text ? PyErr_WarnFormat(category, 1, "%U", text) : -1;
         Py_XDECREF(text);
         if (r < 0) return ING_PYTHON;
     }

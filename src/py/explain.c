@@ -18,6 +18,10 @@ uint64_t ing_py_wall_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static const char *text_of(const ing_bytes *b) {
+    return b->at && !b->failed ? (const char *)b->at : "?";
+}
+
 /* ---- words that need Python -------------------------------------------------------------- */
 
 static const char *base_name(const char *path) {
@@ -25,26 +29,31 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* The text of a str attribute, added to `out`; false, with nothing raised: there is none. */
-static bool put_attr(PyObject *of, const char *name, bool base, ing_bytes *out) {
-    PyObject *v = of ? ing_py_attr(of, name) : NULL;
-    const char *s = v && PyUnicode_Check(v) ? PyUnicode_AsUTF8(v) : NULL;
-    if (s) ing_bytes_puts(out, base ? base_name(s) : s);
+/* The text of a str attribute, added to `out`; 0: there is none, -1 = raised. */
+static int put_attr(PyObject *of, const char *name, bool base, ing_bytes *out) {
+    PyObject *v = NULL, *text = NULL;
+    int rc = of ? ing_py_attr_maybe(of, name, &v) : 0;
+    if (rc < 0) return ing_py_took_any() ? 0 : -1;
+    if (v && PyUnicode_Check(v)) {
+        text = ing_py_shown(v);
+        rc = text ? 1 : -1;
+        const char *s = text ? PyBytes_AS_STRING(text) : "";
+        ing_bytes_puts(out, base ? base_name(s) : s);
+    } else {
+        rc = 0;
+    }
     Py_XDECREF(v);
-    PyErr_Clear();
-    return s != NULL;
+    Py_XDECREF(text);
+    return rc;
 }
 
-void ing_py_source_words(ing_py_state *st, PyObject *fn, ing_bytes *out) {
+int ing_py_source_words(ing_py_state *st, PyObject *fn, ing_bytes *out) {
     const ing_py_def *d = ing_py_def_of(st, fn);
     PyObject *f = d ? d->fn : fn;
-    if (!f || !PyFunction_Check(f)) {
-        (void)put_attr(f, "__name__", false, out);
-        return;
-    }
-    (void)put_attr(f, "__name__", false, out);
+    if (put_attr(f, "__name__", false, out) < 0) return -1;
+    if (!f || !PyFunction_Check(f)) return 0;
     ing_bytes_puts(out, "() in ");
-    (void)put_attr(PyFunction_GET_CODE(f), "co_filename", true, out);
+    return put_attr(PyFunction_GET_CODE(f), "co_filename", true, out) < 0 ? -1 : 0;
 }
 
 void ing_py_field_words(const ing_py_field *f, ing_bytes *out) {
@@ -61,17 +70,18 @@ void ing_py_field_words(const ing_py_field *f, ing_bytes *out) {
 
 /* How people call the kernel: module and name. A script is its file's name: all of them are
  * __main__. */
-static void label_of(const ing_py_kernel *k, ing_bytes *out) {
+static int label_of(const ing_py_kernel *k, ing_bytes *out) {
     ing_bytes module;
     ing_bytes_init(&module);
-    bool named = put_attr(k->def.fn, "__module__", false, &module);
-    if (named && strcmp((const char *)module.at, "__main__") == 0)
-        (void)put_attr(PyFunction_GET_CODE(k->def.fn), "co_filename", true, out);
+    int rc = put_attr(k->def.fn, "__module__", false, &module);
+    if (rc == 1 && strcmp(text_of(&module), "__main__") == 0)
+        rc = put_attr(PyFunction_GET_CODE(k->def.fn), "co_filename", true, out);
     else
         ing_bytes_put(out, module.at, module.len);
     ing_bytes_puts(out, ".");
-    (void)put_attr(k->def.fn, "__qualname__", false, out);
+    if (rc >= 0) rc = put_attr(k->def.fn, "__qualname__", false, out);
     ing_bytes_fini(&module);
+    return rc < 0 ? -1 : 0;
 }
 
 /* ---- notes on disk, or in the kernel -------------------------------------------------------- */
@@ -137,10 +147,6 @@ void ing_py_story_free(ing_py_story *story) {
     ing_free(story);
 }
 
-static const char *text_of(const ing_bytes *b) {
-    return b->at && !b->failed ? (const char *)b->at : "?";
-}
-
 /* Why a compile with nothing but equal answers was needed all the same. */
 static const char *missing(const ing_py_kernel *k, const ing_py_variant *v) {
     const int64_t *set = k->st->settings.at;
@@ -185,8 +191,10 @@ ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
     if (!story) return ING_OK;
     ing_bytes_init(&story->label);
     ing_bytes_init(&story->why);
-    label_of(k, &story->label);
-    ing_py_disk_address(k, &story->address);
+    if (label_of(k, &story->label) < 0 || ing_py_disk_address(k, &story->address) < 0) {
+        ing_py_story_free(story);
+        return ING_PYTHON;
+    }
     (void)notes_get(k, &story->label, &story->notes);
     ing_notes_compile c = compile_of(k, g, v, story);
     ing_notes_why(&story->notes, &c, &story->why);
@@ -240,9 +248,10 @@ ing_status ing_py_story_overlap(ing_py_kernel *k, ing_err *e) {
 static int list_notes(const ing_notes *n, PyObject *list) {
     for (uint32_t i = 0; i < n->at.len; i++) {
         const ing_note *note = &n->at.at[i];
-        PyObject *row = Py_BuildValue(
-            "(sdks)", ing_atoms_text(&n->words, n->label), (double)note->when / 1e9,
-            (unsigned long)note->pid, ing_atoms_text(&n->words, note->why));
+        PyObject *row =
+            Py_BuildValue("(NdkN)", ing_py_lenient(ing_atoms_text(&n->words, n->label)),
+                          (double)note->when / 1e9, (unsigned long)note->pid,
+                          ing_py_lenient(ing_atoms_text(&n->words, note->why)));
         int bad = row ? PyList_Append(list, row) : -1;
         Py_XDECREF(row);
         if (bad) return -1;
@@ -268,7 +277,10 @@ static PyObject *explain_kernel(PyObject *module, PyObject *of) {
     if (ing_py_host_store(k->host, &e) != ING_OK) return ing_py_raise(k->st, &e);
     ing_bytes label;
     ing_bytes_init(&label);
-    label_of(k, &label);
+    if (label_of(k, &label) < 0) {
+        ing_bytes_fini(&label);
+        return NULL;
+    }
     ing_notes notes;
     (void)notes_get(k, &label, &notes);
     PyObject *list = PyList_New(0);
@@ -322,13 +334,17 @@ static PyObject *explain_launch(PyObject *module, PyObject *of) {
 
 static PyObject *explain_all(PyObject *module, PyObject *dir) {
     ing_py_state *st = ing_py_state_in(module);
-    const char *path = PyUnicode_Check(dir) ? PyUnicode_AsUTF8(dir) : NULL;
-    if (!path) return PyErr_Format(PyExc_TypeError, "a directory is a str");
+    if (!PyUnicode_Check(dir))
+        return PyErr_Format(PyExc_TypeError, "a directory is a str");
+    PyObject *path = ing_py_path(dir);
+    if (!path) return NULL;
     ing_err e;
     ing_err_init(&e);
     all_notes all = {.list = PyList_New(0)};
-    ing_status s =
-        all.list ? ing_store_open(path, &st->counters, &all.store, &e) : ING_PYTHON;
+    ing_status s = all.list ? ing_store_open(PyBytes_AS_STRING(path), &st->counters,
+                                             &all.store, &e)
+                            : ING_PYTHON;
+    Py_DECREF(path);
     if (s == ING_OK) (void)ing_store_each(all.store, ING_ENTRY_NOTES, see_notes, &all);
     if (s == ING_OK) ing_store_close(all.store);
     if (s == ING_OK && !all.failed) return all.list;

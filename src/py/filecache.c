@@ -87,13 +87,11 @@ static PyObject *core_get(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     PyEval_RestoreThread(gil);
     if (s == ING_OK) {
         v = decode(&b, args[2]);
-        if (!v) ing_count(&c->counters, ING_COUNT_STORE_BAD_ENTRY);
+        bool bad = !v && ing_py_took_any();
+        if (bad) ing_count(&c->counters, ING_COUNT_STORE_BAD_ENTRY);
     }
     ing_bytes_fini(&b);
-    if (!v && PyErr_Occurred()) {
-        if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL; /* Ctrl-C */
-        PyErr_Clear();
-    }
+    if (!v && PyErr_Occurred()) return NULL;
     if (args[3] == Py_True)
         ing_count(&c->counters, v ? ING_COUNT_STORE_HITS : ING_COUNT_STORE_MISSES);
     return v ? v : Py_NewRef(args[1]);

@@ -412,8 +412,7 @@ static ing_hash128 final_digest(const fp_walk *w, const uint8_t *p, size_t n) {
 
 int ing_fp_run(fp_walk *w, PyObject *obj, ing_hash128 *out) {
     int rc = walk_all(w, obj);
-    if (rc < 0 && w->cyclic) {
-        PyErr_Clear();
+    if (rc < 0 && w->cyclic && (!PyErr_Occurred() || ing_py_took_any())) {
         walk_reset(w);
         w->cyclic = false;
         w->graph = true;

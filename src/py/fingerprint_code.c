@@ -96,7 +96,8 @@ int ing_fp_module(fp_walk *w, PyObject *mod, Py_ssize_t own) {
     PyObject *modules = PyImport_GetModuleDict();
     PyObject *origin = NULL, *kids = NULL;
     int rc = -1;
-    if (PyDict_GetItemWithError(modules, name) != mod) {
+    PyObject *known = modules ? PyDict_GetItemWithError(modules, name) : NULL;
+    if (known != mod) { /* also after an error */
         rc = ing_fp_refuse(w, mod, "the module is not the one that its name imports",
                            NULL);
     } else if ((origin = ing_fp_origin(w, name)) != NULL) {

@@ -384,7 +384,7 @@ PyObject *ing_fp_loaded_attr(ing_py_fp *fp, const char *module,
 PyObject *ing_fp_resolve(ing_py_fp *fp, PyObject *module, PyObject *qualname);
 /* New reference to an attribute, or NULL without exception when there is none. */
 PyObject *ing_fp_attr(ing_py_fp *fp, PyObject *obj, PyObject *name);
-PyObject *ing_fp_type_attr(PyTypeObject *type,
+PyObject *ing_fp_type_attr(ing_py_fp *fp, PyTypeObject *type,
                            PyObject *name); /* borrowed: MRO, no descriptors */
 
 /* ---- fingerprint_kind.c: one level of each kind ------------------------------------------------------------ */

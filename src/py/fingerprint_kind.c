@@ -99,11 +99,13 @@ static bool holds_exactly(PyObject *obj, Py_ssize_t slots, PyObject *const *got,
 }
 
 /* Was any of the values found in the class instead? */
-static bool is_shadowed(const fp_plan *p, PyTypeObject *t, PyObject *const *got) {
+static bool is_shadowed(ing_py_fp *fp, const fp_plan *p, PyTypeObject *t,
+                        PyObject *const *got) {
     if (p->version && p->version != t->tp_version_tag) return true;
     for (uint64_t left = p->shadows; left; left &= left - 1) {
         int i = __builtin_ctzll(left);
-        if (ing_fp_type_attr(t, PyTuple_GET_ITEM(p->learned, i)) == got[i]) return true;
+        if (ing_fp_type_attr(fp, t, PyTuple_GET_ITEM(p->learned, i)) == got[i])
+            return true;
     }
     return false;
 }
@@ -124,7 +126,7 @@ static int learned_kids(fp_walk *w, PyObject *obj, const fp_plan *p) {
     for (uint32_t i = 0; i < p->n_slots; i++)
         slots += *(PyObject **)((char *)obj + p->offsets[i]) != NULL;
     bool fits =
-        have == n && p->learned == names && !is_shadowed(p, Py_TYPE(obj), got) &&
+        have == n && p->learned == names && !is_shadowed(w->fp, p, Py_TYPE(obj), got) &&
         holds_exactly(obj, slots, got, n) && ing_vec_reserve(&w->kids, from + total);
     ing_fp_forgive(w->fp);
     if (fits) w->kids.len = from + total;
@@ -154,7 +156,7 @@ static Py_ssize_t find_name(PyObject *tuple, PyObject *name) {
 }
 
 /* Remembers how this instance's dict is laid out, if the next one can be read by it. */
-static int learn(fp_plan *p, PyObject *dict) {
+static int learn(fp_walk *w, fp_plan *p, PyObject *dict) {
     Py_ssize_t pos = 0, n = PyDict_GET_SIZE(dict), i = 0;
     Py_ssize_t fields = PyTuple_GET_SIZE(p->fields), found = 0;
     PyObject *name, *value;
@@ -166,15 +168,20 @@ static int learn(fp_plan *p, PyObject *dict) {
     uint64_t shadows = 0;
     for (; i < n && PyDict_Next(dict, &pos, &name, &value); i++) {
         if (!PyUnicode_CheckExact(name)) break;
-        PyObject *of_class = ing_fp_type_attr(p->type, name);
+        PyObject *of_class = ing_fp_type_attr(w->fp, p->type, name);
         if (of_class && Py_TYPE(of_class)->tp_descr_get) break; /* would be called */
         if (of_class) shadows |= (uint64_t)1 << i;
         PyTuple_SET_ITEM(names, i, Py_NewRef(name));
         Py_ssize_t f = find_name(p->fields, name);
+        int skip = f < 0 && p->skip ? PySet_Contains(p->skip, name) : 0;
+        if (skip < 0) {
+            Py_DECREF(names);
+            return -1;
+        }
         if (f >= 0) {
             place[i] = (uint8_t)f;
             found++;
-        } else if (p->skip && PySet_Contains(p->skip, name) == 1) {
+        } else if (skip) {
             place[i] = FP_NOWHERE;
         } else {
             place[i] = (uint8_t)(fields + 2 * extras++ + 1);
@@ -211,7 +218,7 @@ static int field_kid(fp_walk *w, fp_plan *p, PyObject *obj, PyObject *dict,
     if (dict) value = Py_XNewRef(PyDict_GetItemWithError(dict, name));
     if (!value && PyErr_Occurred()) return -1;
     if (!value) {
-        PyObject *d = ing_fp_type_attr(p->type, name);
+        PyObject *d = ing_fp_type_attr(w->fp, p->type, name);
         if (d && Py_TYPE(d)->tp_descr_set) { /* a slot, or a property */
             value = PyObject_GenericGetAttr(obj, name);
             if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
@@ -241,7 +248,7 @@ static int dict_kids(fp_walk *w, PyObject *obj, fp_plan *p) {
     while (rc == 0 && dict && PyDict_Next(dict, &pos, &name, &value))
         rc = extra_kid(w, p, name, value);
     if (rc == 0) rc = slot_kids(w, p, obj);
-    if (rc == 0 && dict) rc = learn(p, dict);
+    if (rc == 0 && dict) rc = learn(w, p, dict);
     Py_XDECREF(dict);
     return rc;
 }

@@ -14,12 +14,7 @@
  * digest or a plan made without the answer would be another one. */
 void ing_fp_forgive(ing_py_fp *fp) {
     if (!PyErr_Occurred()) return;
-    if (PyErr_ExceptionMatches(PyExc_Exception) &&
-        !PyErr_ExceptionMatches(PyExc_MemoryError) &&
-        !PyErr_ExceptionMatches(PyExc_RecursionError)) {
-        PyErr_Clear();
-        return;
-    }
+    if (ing_py_took_any()) return;
     fp->losses++;
     Py_XSETREF(fp->lost, ing_fp_take_exception());
 }
@@ -62,15 +57,15 @@ static PyObject *type_dict(PyTypeObject *type) {
 #endif
 }
 
-PyObject *ing_fp_type_attr(PyTypeObject *type, PyObject *name) {
+PyObject *ing_fp_type_attr(ing_py_fp *fp, PyTypeObject *type, PyObject *name) {
     PyObject *mro = type->tp_mro;
     for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
         PyObject *dict = type_dict((PyTypeObject *)PyTuple_GET_ITEM(mro, i));
         PyObject *v = dict ? PyDict_GetItemWithError(dict, name) : NULL;
         Py_XDECREF(dict); /* the type keeps it, and it keeps the value */
         if (v) return v;
+        ing_fp_forgive(fp); /* of a key that is no str */
     }
-    PyErr_Clear();
     return NULL;
 }
 
@@ -165,8 +160,9 @@ static int fields_of_attrs(ing_py_fp *fp, fp_plan *p, PyObject *attrs, PyObject 
     return add_field(p, list, fp->n.attrs_cached_hash_, true); /* of one process */
 }
 
-static PyObject *declared(PyTypeObject *type, PyObject *name, PyTypeObject *as) {
-    PyObject *v = ing_fp_type_attr(type, name);
+static PyObject *declared(ing_py_fp *fp, PyTypeObject *type, PyObject *name,
+                          PyTypeObject *as) {
+    PyObject *v = ing_fp_type_attr(fp, type, name);
     return v && PyObject_TypeCheck(v, as) ? Py_NewRef(v) : NULL;
 }
 
@@ -174,11 +170,11 @@ static int plan_fields(ing_py_fp *fp, fp_plan *p) {
     PyObject *list = PyList_New(0), *v;
     if (!list) return -1;
     int rc = 0;
-    if ((v = declared(p->type, fp->n.__pydantic_fields__, &PyDict_Type)))
+    if ((v = declared(fp, p->type, fp->n.__pydantic_fields__, &PyDict_Type)))
         rc = fields_of_dict(fp, p, v, fp->n.json_schema_extra_, list);
-    else if ((v = declared(p->type, fp->n.__attrs_attrs__, &PyTuple_Type)))
+    else if ((v = declared(fp, p->type, fp->n.__attrs_attrs__, &PyTuple_Type)))
         rc = fields_of_attrs(fp, p, v, list);
-    else if ((v = declared(p->type, fp->n.__dataclass_fields__, &PyDict_Type)))
+    else if ((v = declared(fp, p->type, fp->n.__dataclass_fields__, &PyDict_Type)))
         rc = fields_of_dict(fp, p, v, fp->n.metadata_, list);
     Py_XDECREF(v);
     if (rc == 0) p->fields = PyList_AsTuple(list);
@@ -195,7 +191,7 @@ static int has_name(PyObject *tuple, PyObject *name) {
 }
 
 static int add_slot(ing_py_fp *fp, fp_plan *p, PyObject *list, PyObject *name) {
-    bool model = ing_fp_type_attr(p->type, fp->n.__pydantic_fields__) != NULL;
+    bool model = ing_fp_type_attr(fp, p->type, fp->n.__pydantic_fields__) != NULL;
     if (model && PyUnicode_READ_CHAR(name, 0) == '_' &&
         PyUnicode_Compare(name, fp->n.__pydantic_extra__) != 0 &&
         PyUnicode_Compare(name, fp->n.__pydantic_private__) != 0)
@@ -268,11 +264,11 @@ static bool plain_layout(const fp_plan *p) {
 /* Does the type reduce in object's way, so that its state is its attributes? */
 static bool default_reduce(ing_py_fp *fp, const fp_plan *p) {
     PyTypeObject *t = p->type;
-    if (ing_fp_type_attr(t, fp->n.__reduce_ex__) != fp->object_reduce_ex ||
-        ing_fp_type_attr(t, fp->n.__reduce__) != fp->object_reduce ||
-        ing_fp_type_attr(t, fp->n.__getstate__) != fp->object_getstate ||
-        ing_fp_type_attr(t, fp->n.__getnewargs__) ||
-        ing_fp_type_attr(t, fp->n.__getnewargs_ex__))
+    if (ing_fp_type_attr(fp, t, fp->n.__reduce_ex__) != fp->object_reduce_ex ||
+        ing_fp_type_attr(fp, t, fp->n.__reduce__) != fp->object_reduce ||
+        ing_fp_type_attr(fp, t, fp->n.__getstate__) != fp->object_getstate ||
+        ing_fp_type_attr(fp, t, fp->n.__getnewargs__) ||
+        ing_fp_type_attr(fp, t, fp->n.__getnewargs_ex__))
         return false;
     PyObject *table = ing_fp_loaded_attr(fp, "copyreg", "dispatch_table");
     bool listed = table && PyDict_Check(table) &&
@@ -367,9 +363,9 @@ static bool python_rule(ing_py_fp *fp, fp_plan *p) {
 static void other_rule(ing_py_state *st, fp_plan *p) {
     PyTypeObject *t = p->type;
     bool declared = PyTuple_GET_SIZE(p->fields) || p->skip ||
-                    ing_fp_type_attr(t, st->fp->n.__dataclass_fields__) ||
-                    ing_fp_type_attr(t, st->fp->n.__attrs_attrs__) ||
-                    ing_fp_type_attr(t, st->fp->n.__pydantic_fields__);
+                    ing_fp_type_attr(st->fp, t, st->fp->n.__dataclass_fields__) ||
+                    ing_fp_type_attr(st->fp, t, st->fp->n.__attrs_attrs__) ||
+                    ing_fp_type_attr(st->fp, t, st->fp->n.__pydantic_fields__);
     if (builtin_base(t))
         p->rule = FP_RULE_SUB;
     else if (is_loaded_sub(st->fp, t, "collections", "deque"))
@@ -386,15 +382,15 @@ static void other_rule(ing_py_state *st, fp_plan *p) {
 
 /* Is an instance something to be called, with Python code behind it? */
 static bool is_called(ing_py_fp *fp, PyTypeObject *t) {
-    PyObject *call = ing_fp_type_attr(t, fp->n.__call__);
+    PyObject *call = ing_fp_type_attr(fp, t, fp->n.__call__);
     return (call && PyFunction_Check(call)) ||
            is_loaded_sub(fp, t, "functools", "partial");
 }
 
 /* Fields are storage unless a property or another descriptor stands in between. */
-static bool plain_storage(fp_plan *p) {
+static bool plain_storage(ing_py_fp *fp, fp_plan *p) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(p->fields); i++) {
-        PyObject *v = ing_fp_type_attr(p->type, PyTuple_GET_ITEM(p->fields, i));
+        PyObject *v = ing_fp_type_attr(fp, p->type, PyTuple_GET_ITEM(p->fields, i));
         if (v && Py_TYPE(v)->tp_descr_set && Py_TYPE(v) != &PyMemberDescr_Type)
             return false;
     }
@@ -412,7 +408,7 @@ static int plan_fill(ing_py_state *st, fp_plan *p) {
 #endif
     if (!ours(st, p) && !python_rule(st->fp, p) && !numpy_rule(st->fp, p))
         other_rule(st, p);
-    p->stored = plain_storage(p);
+    p->stored = plain_storage(st->fp, p);
     p->calls = is_called(st->fp, t);
     return 0;
 }
@@ -448,15 +444,7 @@ void ing_fp_plans_release(fp_plans *t) {
 }
 
 static bool plan_alive(const fp_plan *p) {
-#if PY_VERSION_HEX >= 0x030D0000
-    PyObject *o = NULL;
-    if (PyWeakref_GetRef(p->ref, &o) < 0) PyErr_Clear();
-    bool alive = o == (PyObject *)p->type;
-    Py_XDECREF(o);
-    return alive;
-#else
-    return PyWeakref_GetObject(p->ref) == (PyObject *)p->type;
-#endif
+    return ing_py_refers(p->ref, p->type);
 }
 
 static uint32_t plan_slot(const fp_plans *t, const PyTypeObject *type) {

@@ -215,11 +215,11 @@ int ing_py_fingerprint_add(PyObject *module, ing_py_state *st) {
     unset->how = FP_AS_UNSET;
     fp->unset = (PyObject *)unset;
     fp->object_reduce_ex =
-        Py_XNewRef(ing_fp_type_attr(&PyBaseObject_Type, fp->n.__reduce_ex__));
+        Py_XNewRef(ing_fp_type_attr(fp, &PyBaseObject_Type, fp->n.__reduce_ex__));
     fp->object_reduce =
-        Py_XNewRef(ing_fp_type_attr(&PyBaseObject_Type, fp->n.__reduce__));
+        Py_XNewRef(ing_fp_type_attr(fp, &PyBaseObject_Type, fp->n.__reduce__));
     fp->object_getstate =
-        Py_XNewRef(ing_fp_type_attr(&PyBaseObject_Type, fp->n.__getstate__));
+        Py_XNewRef(ing_fp_type_attr(fp, &PyBaseObject_Type, fp->n.__getstate__));
     if (PyModule_AddObjectRef(module, "FingerprintError", fp->error) < 0) return -1;
     return PyModule_AddFunctions(module, (PyMethodDef *)functions);
 }

@@ -325,7 +325,8 @@ static PyObject *read_def(fp_walk *w, PyObject *def, PyObject *code) {
 static PyObject *def_text(fp_walk *w, PyObject *fn) {
     PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(fn);
     PyObject *why = NULL, *text = NULL;
-    PyObject *whole = ing_py_source_file(w->st, fn, code->co_filename, &why);
+    PyObject *whole = NULL;
+    (void)ing_py_source_file(w->st, fn, code->co_filename, &whole, &why);
     Py_XDECREF(why);
     size_t start, len;
     if (whole && code->co_firstlineno > 0 &&
@@ -370,14 +371,7 @@ static PyObject *make_source(fp_walk *w, PyObject *fn, PyObject *given) {
 static PyObject *kept(fp_walk *w, PyObject *key, PyObject *code) {
     PyObject *entry = PyDict_GetItemWithError(w->fp->texts, key);
     if (!entry) return NULL;
-    PyObject *ref = PyTuple_GET_ITEM(entry, 0), *alive = NULL;
-#if PY_VERSION_HEX >= 0x030D0000
-    if (PyWeakref_GetRef(ref, &alive) < 0) ing_fp_forgive(w->fp);
-#else
-    alive = Py_XNewRef(PyWeakref_GetObject(ref));
-#endif
-    bool same = alive == code;
-    Py_XDECREF(alive);
+    bool same = ing_py_refers(PyTuple_GET_ITEM(entry, 0), code);
     return same ? Py_NewRef(PyTuple_GET_ITEM(entry, 1)) : NULL;
 }
 

@@ -47,7 +47,6 @@ static const char *const name_text[N_NAMES] = {
 struct ing_py_foreign_state {
     known at[N_KNOWN];
     PyObject *names[N_NAMES]; /* interned */
-    PyObject *generic;        /* numpy.generic, once NumPy is imported */
 };
 
 int ing_py_foreign_add(PyObject *module, ing_py_state *st) {
@@ -65,14 +64,13 @@ int ing_py_foreign_add(PyObject *module, ing_py_state *st) {
 }
 
 int ing_py_foreign_traverse(ing_py_state *st, visitproc visit, void *arg) {
-    if (st->foreign) Py_VISIT(st->foreign->generic);
+    (void)st, (void)visit, (void)arg;
     return 0;
 }
 
 void ing_py_foreign_clear(ing_py_state *st) {
     if (!st->foreign) return;
     memset(st->foreign->at, 0, sizeof st->foreign->at);
-    Py_CLEAR(st->foreign->generic);
     for (int i = 0; i < N_NAMES; i++) Py_CLEAR(st->foreign->names[i]);
 }
 
@@ -97,19 +95,17 @@ static ing_dl_view_fn view_function(PyObject *capsule) {
     return api ? api->view : NULL;
 }
 
-static bool is_numpy_scalar(ing_py_state *st, PyTypeObject *type) {
-    struct ing_py_foreign_state *f = st->foreign;
-    if (!f->generic) {
-        PyObject *modules = PyImport_GetModuleDict();
-        PyObject *numpy = modules ? PyDict_GetItemString(modules, "numpy") : NULL;
-        PyObject *found = numpy ? ing_py_attr(numpy, "generic") : NULL;
-        if (!found) PyErr_Clear();
-        if (found && PyType_Check(found))
-            f->generic = found;
-        else
-            Py_XDECREF(found);
+/* By the name of a base: no class statement makes a type that is not on the heap, and asking
+ * NumPy could fail. */
+static bool is_numpy_scalar(const PyTypeObject *type) {
+    PyObject *mro = type->tp_mro;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
+        const PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+            strcmp(base->tp_name, "numpy.generic") == 0)
+            return true;
     }
-    return f->generic && PyType_IsSubtype(type, (PyTypeObject *)f->generic);
+    return false;
 }
 
 static void classify(ing_py_state *st, PyTypeObject *type, known *k) {
@@ -120,8 +116,7 @@ static void classify(ing_py_state *st, PyTypeObject *type, known *k) {
         /* Text of bytes is a constant, not an array. */
         if (!PyType_IsSubtype(type, &PyBytes_Type) &&
             !PyType_IsSubtype(type, &PyByteArray_Type))
-            k->kind =
-                is_numpy_scalar(st, type) ? ING_FOREIGN_NUMBER : ING_FOREIGN_BUFFER;
+            k->kind = is_numpy_scalar(type) ? ING_FOREIGN_NUMBER : ING_FOREIGN_BUFFER;
         return;
     }
     k->view = view_function(exchange);
@@ -167,18 +162,11 @@ static void clear(ing_py_foreign *a) {
 
 /* What the library said, as the reason for a refusal. */
 static ing_status refused(ing_err *e) {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *text = value ? PyObject_Str(value) : NULL;
-    const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
-    if (!s) PyErr_Clear();
-    ing_fail(e, ING_ARGUMENT, "the array cannot be shared: %.400s",
-             s ? s : "its library gave no reason");
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
-    return ING_ARGUMENT;
+    char why[400] = "its library gave no reason";
+    if (PyErr_Occurred() &&
+        (!ing_py_is_refusal() || ing_py_show_exception(why, sizeof why) < 0))
+        return ING_PYTHON;
+    return ing_fail(e, ING_ARGUMENT, "the array cannot be shared: %s", why);
 }
 
 static ing_status too_many_axes(int n, ing_err *e) {
@@ -299,10 +287,8 @@ static ing_status read_buffer(PyObject *obj, ing_py_foreign *out, Py_buffer *vie
 
 ing_status ing_py_foreign_number(PyObject *obj, ing_dtype *type, ing_py_num *value) {
     Py_buffer view;
-    if (PyObject_GetBuffer(obj, &view, PyBUF_RECORDS_RO) < 0) {
-        PyErr_Clear();
-        return ING_DECLINED;
-    }
+    if (PyObject_GetBuffer(obj, &view, PyBUF_RECORDS_RO) < 0)
+        return ing_py_took_any() ? ING_DECLINED : ING_PYTHON;
     *type = view.format ? dtype_of_format(view.format, view.itemsize) : ING_VOID;
     bool ok = *type != ING_VOID && view.ndim == 0;
     if (ok) *value = ing_py_num_load(*type, view.buf);
@@ -424,9 +410,9 @@ static ing_status read_gradient(ing_py_state *st, PyObject *grad, ing_py_foreign
 }
 
 /* Keeps a second object alive along with what `hold` has. */
-static ing_status hold_too(Py_buffer *hold, PyObject *other, ing_err *e) {
+static ing_status hold_too(Py_buffer *hold, PyObject *other) {
     PyObject *both = hold->obj ? PyTuple_Pack(2, hold->obj, other) : Py_NewRef(other);
-    if (!both) return refused(e);
+    if (!both) return ING_PYTHON;
     Py_XSETREF(hold->obj, both);
     return ING_OK;
 }
@@ -437,8 +423,8 @@ static ing_status add_gradient(ing_py_state *st, PyObject *obj, ing_py_foreign *
     Py_buffer temporary = {0};
     ING_TRY(gradient_of(st, obj, &grad, e));
     ing_status s = read_gradient(st, grad, out, &temporary, e);
-    if (s == ING_OK) s = hold_too(hold, grad, e);
-    if (s == ING_OK && temporary.obj) s = hold_too(hold, temporary.obj, e);
+    if (s == ING_OK) s = hold_too(hold, grad);
+    if (s == ING_OK && temporary.obj) s = hold_too(hold, temporary.obj);
     Py_CLEAR(temporary.obj);
     Py_DECREF(grad);
     return s;

@@ -144,13 +144,14 @@ static PyObject *place_of(ing_py_kernel *k, const ing_py_variant *v, uint32_t lo
     if (path && !from_argument(&k->paths, path) &&
         ing_py_resolve(k, NULL, path, &owner, &e) == ING_OK && owner)
         d = ing_py_def_of(k->st, owner);
-    if (d && ing_py_def_tree(k->st, d, &t, &e) != ING_OK) t = NULL;
-    PyErr_Clear();
+    if (d && !PyErr_Occurred() && ing_py_def_tree(k->st, d, &t, &e) != ING_OK) t = NULL;
     ing_err_fini(&e);
-    PyObject *text = t && node < t->nodes.len && node
-                         ? PyUnicode_FromFormat("%s:%u", t->file ? t->file : "?",
-                                                t->first_line + t->nodes.at[node].line)
-                         : PyUnicode_FromString("");
+    PyObject *text = NULL;
+    if (!PyErr_Occurred() || ing_py_took_any())
+        text = t && node < t->nodes.len && node
+                   ? PyUnicode_FromFormat("%s:%u", t->file ? t->file : "?",
+                                          t->first_line + t->nodes.at[node].line)
+                   : PyUnicode_FromString("");
     Py_XDECREF(owner);
     return text;
 }
@@ -162,8 +163,7 @@ static PyObject *flag_text(ing_py_kernel *k, const ing_py_variant *v, uint32_t w
         ing_bytes b;
         ing_bytes_init(&b);
         ing_path_print(&k->paths, v->binds.at[i].path, &b);
-        PyObject *text =
-            PyUnicode_FromStringAndSize(b.at ? (char *)b.at : "", (Py_ssize_t)b.len);
+        PyObject *text = ing_py_lenient(b.at && !b.failed ? (const char *)b.at : "");
         ing_bytes_fini(&b);
         return text;
     }

@@ -64,11 +64,9 @@ static int add_builtins(ing_py_state *st) {
     for (unsigned i = 1; rc == 0 && i < ING_IN_N; i++) {
         const char *name = ing_intrinsic_name((ing_intrinsic)i);
         if (strncmp(name, prefix, sizeof prefix - 1) != 0) continue;
-        PyObject *o = PyObject_GetAttrString(builtins, name + sizeof prefix - 1);
-        if (!o)
-            PyErr_Clear();
-        else
-            rc = put(st, o, (ing_intrinsic)i);
+        PyObject *o;
+        rc = ing_py_attr_maybe(builtins, name + sizeof prefix - 1, &o);
+        if (rc == 1) rc = put(st, o, (ing_intrinsic)i);
         Py_XDECREF(o);
     }
     Py_XDECREF(builtins);

@@ -67,7 +67,7 @@ static void kernel_dealloc(ing_py_kernel *k) {
 }
 
 /* The arguments of kernel() and func(): one function, then options as keywords. *options is
- * a new dict or NULL, *source borrowed from kwargs or NULL. */
+ * a new dict or NULL, *source a new reference or NULL. */
 static int parse_make(const char *who, PyObject *args, PyObject *kwargs, PyObject **fn,
                       PyObject **options, PyObject **source) {
     *options = *source = NULL;
@@ -78,15 +78,22 @@ static int parse_make(const char *who, PyObject *args, PyObject *kwargs, PyObjec
     }
     *fn = PyTuple_GET_ITEM(args, 0);
     if (!kwargs) return 0;
-    *source = PyDict_GetItemString(kwargs, "source");
-    if (*source == Py_None) *source = NULL;
-    if (PyDict_GET_SIZE(kwargs) > (*source != NULL)) *options = PyDict_Copy(kwargs);
-    return PyErr_Occurred() ? -1 : 0;
+    if (PyDict_GetItemStringRef(kwargs, "source", source) < 0) return -1;
+    if (*source == Py_None) Py_CLEAR(*source);
+    if (PyDict_GET_SIZE(kwargs) > (*source != NULL)) {
+        *options = PyDict_Copy(kwargs);
+        if (!*options) Py_CLEAR(*source);
+        if (!*options) return -1;
+    }
+    return 0;
 }
 
-static bool is_set(PyObject *options, const char *name) {
-    PyObject *v = options ? PyDict_GetItemString(options, name) : NULL;
-    return v && v != Py_False && v != Py_None;
+static int is_set(PyObject *options, const char *name, bool *out) {
+    PyObject *v = NULL;
+    int rc = options ? PyDict_GetItemStringRef(options, name, &v) : 0;
+    *out = v && v != Py_False && v != Py_None;
+    Py_XDECREF(v);
+    return rc;
 }
 
 static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs) {
@@ -97,6 +104,7 @@ static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs)
     ing_py_kernel *k = (ing_py_kernel *)type->tp_alloc(type, 0);
     if (!k) {
         Py_XDECREF(options);
+        Py_XDECREF(source);
         return NULL;
     }
     ing_paths_init(&k->paths);
@@ -105,15 +113,15 @@ static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs)
     k->host = st->host;
     k->epoch = st->host->epoch;
     k->options = options;
-    k->graph = is_set(options, "graph");
-    k->checkpoints = is_set(options, "checkpoints");
     k->tree = ing_tree_new();
     if (!k->tree) PyErr_NoMemory();
-    if (!k->tree || ing_py_def_init(st, &k->def, fn, source) < 0) {
-        Py_DECREF(k);
-        return NULL;
-    }
-    return (PyObject *)k;
+    bool ok = k->tree && is_set(options, "graph", &k->graph) >= 0 &&
+              is_set(options, "checkpoints", &k->checkpoints) >= 0 &&
+              ing_py_def_init(st, &k->def, fn, source) == 0;
+    Py_XDECREF(source);
+    if (ok) return (PyObject *)k;
+    Py_DECREF(k);
+    return NULL;
 }
 
 /* ---- what both types show ------------------------------------------------------------------ */
@@ -283,10 +291,8 @@ static PyObject *func_make(PyObject *module, PyObject *args, PyObject *kwargs) {
         f->options = options;
     else
         Py_XDECREF(options);
-    if (!f || ing_py_def_init(st, &f->def, fn, source) < 0) {
-        Py_XDECREF(f);
-        return NULL;
-    }
+    if (f && ing_py_def_init(st, &f->def, fn, source) < 0) Py_CLEAR(f);
+    Py_XDECREF(source);
     return (PyObject *)f;
 }
 

@@ -73,6 +73,7 @@ enum { ING_PY_MAX_PARAMS = 512 };
 typedef struct ing_py_def {
     PyObject *fn;   /* the Python function */
     PyObject *code; /* its code when it was decorated: the text is of that */
+    PyObject *name; /* bytes: how messages call it */
     PyObject
         *text; /* bytes: raw lines of the def; NULL: `why` says why there are none */
     PyObject *why;
@@ -99,8 +100,8 @@ void ing_py_def_fini(ing_py_def *d);
 int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg);
 /* The default of parameter i as it is now, borrowed; NULL: none. */
 PyObject *ing_py_def_default(const ing_py_def *d, uint32_t i);
-/* Takes the text if that was put off; without one, `why` says why. */
-void ing_py_def_text(ing_py_state *st, ing_py_def *d);
+/* Takes the text if that was put off; without one, `why` says why. -1 = raised. */
+int ing_py_def_text(ing_py_state *st, ing_py_def *d);
 /* Is its code still what was decorated? Else an error. */
 ing_status ing_py_def_check(const ing_py_def *d, ing_err *e);
 /* Parses on first use. */
@@ -121,6 +122,10 @@ bool ing_py_def_is_free(const ing_py_def *d, const char *name);
 ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
                                ing_err *e);
 const char *ing_py_def_name(const ing_py_def *d); /* for messages */
+/* A name of a parameter or a free variable, whose UTF-8 was made when it was decorated. */
+static inline const char *ing_py_utf8(PyObject *name) {
+    return PyUnicode_AsUTF8(name);
+}
 /* An error at parameter i of the definition, at its return annotation, or (UINT32_MAX) at the
  * whole; with a caret when there is text. */
 #define ING_PY_AT_RETURNS (UINT32_MAX - 1)
@@ -137,22 +142,23 @@ bool ing_py_source_def(ing_py_host *h, PyObject *whole, uint32_t first_line,
                        size_t *start, size_t *len);
 /* Whether a text belongs to a running function (belongs.c). */
 struct stat;
-/* All code that a text compiles to: a dict from first line to a list. NULL, nothing raised. */
+/* All code that a text compiles to: a dict from first line to a list. NULL = raised. */
 PyObject *ing_py_text_codes(PyObject *text, PyObject *file);
-bool ing_py_codes_hold(PyObject *codes, PyObject *fn);
+int ing_py_codes_hold(PyObject *codes, PyObject *fn); /* 1, 0, -1 = raised */
 typedef enum ing_py_trust {
     ING_PY_TRUSTED, /* the file is what was imported; or a hook gave the code, and who knows */
     ING_PY_UNKNOWN, /* nothing tells: compare when the text is parsed */
     ING_PY_SUSPECT, /* the file changed: compare now */
 } ing_py_trust;
-ing_py_trust ing_py_source_trust(PyObject *fn, const char *file,
-                                 const struct stat *now);
-/* What is held of a file whose text is to be compared when it is parsed: borrowed, or NULL. */
-PyObject *ing_py_source_unknown(ing_py_state *st, PyObject *file);
-bool ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file);
-/* The whole text of a file as bytes, or NULL with *why set to a new str (no exception). */
-PyObject *ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file,
-                             PyObject **why);
+int ing_py_source_trust(PyObject *fn, const char *file, const struct stat *now,
+                        ing_py_trust *out); /* -1 = raised */
+/* What is held of a file whose text is to be compared when it is parsed: 1 and a new
+ * reference, 0, or -1 = raised. */
+int ing_py_source_unknown(ing_py_state *st, PyObject *file, PyObject **out);
+int ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file); /* 1, 0, -1 */
+/* The whole text of a file: 1 = *out is new bytes, 0 = *why is a new str, -1 = raised. */
+int ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file, PyObject **out,
+                       PyObject **why);
 
 /* ---- objects ---------------------------------------------------------------------------------- */
 
@@ -400,7 +406,8 @@ void ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g, const ing_py_varia
                       ing_py_story *story);
 void ing_py_story_free(ing_py_story *story);
 uint64_t ing_py_wall_ns(void); /* since 1970 */
-void ing_py_source_words(ing_py_state *st, PyObject *fn, ing_bytes *out);
+int ing_py_source_words(ing_py_state *st, PyObject *fn,
+                        ing_bytes *out); /* -1 = raised */
 void ing_py_field_words(const ing_py_field *f, ing_bytes *out);
 int ing_py_explain_add(PyObject *module, ing_py_state *st);
 /* INGOT_TRACE (tracing.c). A launch that is told: in place of ing_py_kernel_call. */
@@ -424,9 +431,9 @@ ing_py_variant *ing_py_variant_new(void);
 /* The kernel level of the cache (disk.c). Never fails a launch: what cannot be read or
  * written is a miss. */
 ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e); /* reads the index once */
-/* After a miss: the index itself, where only the hint of an alias was looked at. True: look
- * again. */
-bool ing_py_disk_more(ing_py_kernel *k);
+/* After a miss: the index itself, where only the hint of an alias was looked at. ING_OK: look
+ * again; ING_DECLINED: there is no more. */
+ing_status ing_py_disk_more(ing_py_kernel *k, ing_err *e);
 /* The variant of a leaf that was reached with these answers. ING_DECLINED: a miss. */
 ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
                             ing_py_variant **out, ing_err *e);
@@ -436,14 +443,15 @@ ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
 /* Alias of a text (R9): the digest of its tree, and telling it to the next process. */
 /* For tools: where the kernel's index is (0: unknown); the variants that an index names;
  * those of another index added to it. */
-void ing_py_disk_address(ing_py_kernel *k, ing_hash128 *out);
+int ing_py_disk_address(ing_py_kernel *k, ing_hash128 *out); /* -1 = raised */
 ing_status ing_py_index_keys(const uint8_t *p, size_t n, ing_index_keys *out);
 ing_status ing_py_index_merge(ing_store *store, ing_hash128 address, const uint8_t *p,
                               size_t n);
 ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *tree);
-void ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree);
-/* Digest of a code object without positions (codehash.c); false: it holds a constant that
- * has no stable digest. */
+int ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree);
+/* Digest of a code object without positions (codehash.c); 0: it holds a constant that has
+ * no stable digest, -1 = raised. */
+int ing_py_digest_of_code(PyObject *code, ing_hash128 *out);
 bool ing_py_code_digest(PyObject *code, ing_hash128 *out);
 /* Digest of a def's raw lines, decorators cut, dedented (source.c). */
 ing_hash128 ing_py_source_digest(const char *text, size_t n);
@@ -488,7 +496,8 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
 ing_status ing_py_give_warnings(ing_py_kernel *k, const ing_py_variant *v,
                                 PyObject *const *args);
 /* Tells gdb which kernel and line the code of a new variant is, if the setting `gdb` says so. */
-void ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const *args);
+int ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v,
+                    PyObject *const *args); /* -1 = raised */
 /* The launch failed: the error in the user's terms. */
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,

@@ -23,11 +23,7 @@
 #endif
 
 static ing_status get(PyObject *from, PyObject *name, PyObject **out) {
-    *out = PyObject_GetAttr(from, name);
-    if (*out) return ING_OK;
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return ING_PYTHON;
-    PyErr_Clear();
-    return ING_OK;
+    return PyObject_GetOptionalAttr(from, name, out) < 0 ? ING_PYTHON : ING_OK;
 }
 
 static bool is_known(const ing_py_members *m, PyObject *of) {

@@ -52,8 +52,28 @@ PyObject *ing_py_attr(PyObject *of, const char *name) {
     return found;
 }
 
+int ing_py_attr_maybe(PyObject *of, const char *name, PyObject **out) {
+    PyObject *text = PyUnicode_InternFromString(name);
+    *out = NULL;
+    int rc = text ? PyObject_GetOptionalAttr(of, text, out) : -1;
+    Py_XDECREF(text);
+    return rc;
+}
+
 PyObject *ing_py_attr_of(const ing_py_state *st, PyObject *of, ing_py_name name) {
     return PyObject_GetAttr(of, st->names[name]);
+}
+
+int ing_py_attr_of_maybe(const ing_py_state *st, PyObject *of, ing_py_name name,
+                         PyObject **out) {
+    return PyObject_GetOptionalAttr(of, st->names[name], out);
+}
+
+int ing_py_loaded(const char *module, PyObject **out) {
+    PyObject *name = PyUnicode_FromString(module);
+    *out = name ? PyImport_GetModule(name) : NULL;
+    Py_XDECREF(name);
+    return *out ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
 static int names_add(ing_py_state *st) {
@@ -69,9 +89,16 @@ static int names_add(ing_py_state *st) {
     return 0;
 }
 
+/* What is imported already is taken from there: importing it again costs more, and without
+ * memory CPython gets lost on the way. */
 PyObject *ing_py_import(const char *from, const char *name) {
-    PyObject *module = PyImport_ImportModule(from);
-    PyObject *found = module ? ing_py_attr(module, name) : NULL;
+    PyObject *module, *found = NULL;
+    int rc = ing_py_loaded(from, &module);
+    if (rc == 1) rc = ing_py_attr_maybe(module, name, &found);
+    Py_XDECREF(module);
+    if (rc != 0) return found;
+    module = PyImport_ImportModule(from);
+    found = module ? ing_py_attr(module, name) : NULL;
     Py_XDECREF(module);
     return found;
 }

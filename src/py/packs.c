@@ -114,7 +114,7 @@ static ing_status verify_pack(const char *path, ing_pack_head *head, ing_err *e)
 static PyObject *pack_verify(PyObject *module, PyObject *arg) {
     ing_py_state *st = ing_py_state_in(module);
     PyObject *path = NULL;
-    ing_pack_head head;
+    ing_pack_head head = {0};
     ing_status s;
     char hex[33];
     ing_err e;

@@ -7,8 +7,7 @@
 #ifndef ING_PY_H
 #define ING_PY_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "py/compat.h"
 
 #include "base/base.h"
 #include "gate/gate.h"
@@ -145,8 +144,14 @@ PyTypeObject *ing_py_add_type(PyObject *module, const PyType_Spec *spec);
 /* An attribute by a name that is interned, so that CPython's cache of attributes, which
  * keeps the names it has seen, does not fill with copies of it. NULL = raised. */
 PyObject *ing_py_attr(PyObject *of, const char *name);
+/* 1 = *out, 0 = there is none, -1 = raised (compat.h). */
+int ing_py_attr_maybe(PyObject *of, const char *name, PyObject **out);
 /* The same for a name of the table above. */
 PyObject *ing_py_attr_of(const ing_py_state *st, PyObject *of, ing_py_name name);
+int ing_py_attr_of_maybe(const ing_py_state *st, PyObject *of, ing_py_name name,
+                         PyObject **out);
+/* A module that somebody has imported; 1, 0 or -1 as above. */
+int ing_py_loaded(const char *module, PyObject **out);
 /* `name` of the module `from`, which is imported if need be; a new reference or NULL. */
 PyObject *ing_py_import(const char *from, const char *name);
 
@@ -159,6 +164,24 @@ void ing_py_raise_clear(ing_py_state *st);
 PyObject *ing_py_raise(ing_py_state *st, ing_err *e);
 /* Raises one of our classes with a formatted message (PyErr_Format); returns NULL. */
 PyObject *ing_py_fail(ing_py_state *st, ing_py_exc exc, const char *fmt, ...);
+
+/* ---- text.c -------------------------------------------------------------------------------- */
+
+/* UTF-8 as bytes, new references; NULL = no memory. From to_utf8 the same str can be had back
+ * by from_utf8; shown is for messages, and path for the operating system. */
+PyObject *ing_py_to_utf8(PyObject *str);
+PyObject *ing_py_from_utf8(const char *text, size_t n);
+PyObject *ing_py_shown(PyObject *str);
+/* A str from text for people that is mostly UTF-8; what is not is escaped. */
+PyObject *ing_py_lenient(const char *text);
+PyObject *ing_py_path(PyObject *str);
+/* A str for a message, cut to `size`; -1 = raised, and the buffer is a "?". */
+int ing_py_show(PyObject *str, char *buf, size_t size);
+/* The same of str(obj); "?" where that raises an ordinary error, or obj is NULL. */
+int ing_py_show_str(PyObject *obj, char *buf, size_t size);
+/* The same of the exception on its way, which is cleared. */
+int ing_py_show_exception(char *buf, size_t size);
+int ing_py_put_shown(PyObject *str, ing_bytes *out);
 
 /* ---- dtype.c ------------------------------------------------------------------------------- */
 

@@ -72,7 +72,7 @@ static PyObject *class_of(const ing_py_state *st, ing_status s) {
 }
 
 static void raise_text(PyObject *cls, const char *text) {
-    PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    PyObject *message = ing_py_lenient(text);
     if (!message) return;
     PyErr_SetObject(cls, message);
     Py_DECREF(message);
@@ -85,7 +85,7 @@ PyObject *ing_py_raise(ing_py_state *st, ing_err *e) {
         PyErr_SetNone(PyExc_KeyboardInterrupt);
     } else if (!e->text) {
         /* No text: memory ran out while the message was written, or before. */
-        if (e->status == ING_MEMORY || e->status == ING_OS)
+        if (e->status != ING_OK)
             PyErr_NoMemory();
         else
             raise_text(class_of(st, e->status), ing_status_name(e->status));

@@ -6,10 +6,8 @@
  *
  * Nodes are numbered in tree order: the work stack holds what is still to be read, and
  * the children of a node are pushed last first. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "py/read_ast.h"
+#include "py/py.h"
 
 #include <string.h>
 
@@ -86,8 +84,7 @@ static ing_status add_str(reader *r, PyObject *v, uint32_t *out) {
     Py_ssize_t n = 0;
     const char *s = PyUnicode_AsUTF8AndSize(v, &n);
     if (s) return add_atom(r, s, n, out);
-    PyErr_Clear();
-    PyObject *bytes = PyUnicode_AsEncodedString(v, "utf-8", "surrogatepass");
+    PyObject *bytes = ing_py_took(PyExc_UnicodeEncodeError) ? ing_py_to_utf8(v) : NULL;
     if (!bytes) return ING_PYTHON;
     ing_status st = add_atom(r, PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes), out);
     Py_DECREF(bytes);
@@ -105,8 +102,7 @@ static ing_status read_int(reader *r, PyObject *v, ing_front_const *c) {
         c->i = (int64_t)u;
         return ING_OK;
     }
-    PyErr_Clear();
-    PyObject *hex = PyNumber_ToBase(v, 16);
+    PyObject *hex = ing_py_took(PyExc_OverflowError) ? PyNumber_ToBase(v, 16) : NULL;
     if (!hex) return ING_PYTHON;
     c->kind = ING_CONST_BIGINT;
     ing_status s = add_str(r, hex, &c->atom);
@@ -230,13 +226,9 @@ static ing_status read_field(reader *r, PyObject *v, ing_front_field_kind kind,
 
 /* Missing attributes read as None: `arguments` has no position, for one. */
 static ing_status get_attr(PyObject *obj, PyObject *name, PyObject **out) {
-    *out = PyObject_GetAttr(obj, name);
-    if (*out) return ING_OK;
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return ING_PYTHON;
-    PyErr_Clear();
-    *out = Py_None;
-    Py_INCREF(Py_None);
-    return ING_OK;
+    int rc = PyObject_GetOptionalAttr(obj, name, out);
+    if (rc == 0) *out = Py_NewRef(Py_None);
+    return rc < 0 ? ING_PYTHON : ING_OK;
 }
 
 static ing_status read_number(PyObject *obj, PyObject *name, uint32_t *out) {
@@ -360,6 +352,7 @@ static ing_status parse(reader *r, const char *text, size_t n, PyObject **module
         file ? Py_CompileStringObject(source, file, Py_file_input, &flags, -1) : NULL;
     Py_XDECREF(file);
     ing_free(source);
+    if (!*module && !PyErr_Occurred()) PyErr_NoMemory(); /* which CPython may forget */
     return *module ? ING_OK : ING_PYTHON;
 }
 

@@ -160,34 +160,38 @@ ing_hash128 ing_py_source_digest(const char *text, size_t n) {
 
 /* ---- the text of a file -------------------------------------------------------------------- */
 
-/* The lines that linecache holds for this name, joined; NULL without an exception. */
-static PyObject *from_linecache(PyObject *file) {
+/* All of these: 1 = *out is new bytes, 0 = there is no such text, -1 = raised. */
+
+/* The lines that linecache holds for this name, joined. */
+static int from_linecache(PyObject *file, PyObject **out) {
     PyObject *mod = PyImport_ImportModule("linecache");
     PyObject *lines = mod ? PyObject_CallMethod(mod, "getlines", "O", file) : NULL;
     PyObject *empty = lines ? PyUnicode_FromString("") : NULL;
     PyObject *text = empty ? PyUnicode_Join(empty, lines) : NULL;
-    PyObject *bytes =
-        text && PyUnicode_GET_LENGTH(text) ? PyUnicode_AsUTF8String(text) : NULL;
+    *out = text && PyUnicode_GET_LENGTH(text) ? PyUnicode_AsUTF8String(text) : NULL;
     Py_XDECREF(mod);
     Py_XDECREF(lines);
     Py_XDECREF(empty);
     Py_XDECREF(text);
-    if (!bytes) PyErr_Clear();
-    return bytes;
+    return *out ? 1 : PyErr_Occurred() && !ing_py_took_any() ? -1 : 0;
 }
 
 /* What the module's loader says its source is (zip imports, frozen packages). */
-static PyObject *from_loader(PyObject *fn) {
-    PyObject *globals = PyFunction_GET_GLOBALS(fn);
-    PyObject *loader = PyDict_GetItemString(globals, "__loader__");
-    PyObject *name = PyDict_GetItemString(globals, "__name__");
-    if (!loader || loader == Py_None || !name) return NULL;
-    PyObject *text = PyObject_CallMethod(loader, "get_source", "O", name);
-    PyObject *bytes =
-        text && PyUnicode_Check(text) ? PyUnicode_AsUTF8String(text) : NULL;
+static int from_loader(PyObject *fn, PyObject **out) {
+    PyObject *globals = PyFunction_GET_GLOBALS(fn), *loader, *name = NULL, *text = NULL;
+    *out = NULL;
+    int rc = PyDict_GetItemStringRef(globals, "__loader__", &loader);
+    if (rc == 1) rc = PyDict_GetItemStringRef(globals, "__name__", &name);
+    if (rc == 1) {
+        text = loader != Py_None ? PyObject_CallMethod(loader, "get_source", "O", name)
+                                 : Py_NewRef(Py_None);
+        if (text && PyUnicode_Check(text)) *out = PyUnicode_AsUTF8String(text);
+        rc = *out ? 1 : PyErr_Occurred() && !ing_py_took_any() ? -1 : 0;
+    }
+    Py_XDECREF(loader);
+    Py_XDECREF(name);
     Py_XDECREF(text);
-    if (!bytes) PyErr_Clear();
-    return bytes;
+    return rc;
 }
 
 /* Does a coding line in the first two lines name something other than UTF-8? */
@@ -221,10 +225,11 @@ static size_t unify_newlines(char *p, size_t n) {
     return to;
 }
 
-static PyObject *from_disk(const char *path) {
+static int from_disk(const char *path, PyObject **out) {
     ing_bytes b;
+    int rc = 0;
     ing_bytes_init(&b);
-    PyObject *out = NULL;
+    *out = NULL;
     if (ing_os_read(path, MAX_SOURCE, &b, NULL) == ING_OK && !b.failed && b.at) {
         char *p = (char *)b.at;
         size_t n = b.len;
@@ -233,11 +238,13 @@ static PyObject *from_disk(const char *path) {
             n -= 3;
         }
         n = unify_newlines(p, n);
-        if (!foreign_coding(p, n)) out = PyBytes_FromStringAndSize(p, (Py_ssize_t)n);
+        if (!foreign_coding(p, n)) {
+            *out = PyBytes_FromStringAndSize(p, (Py_ssize_t)n);
+            rc = *out ? 1 : -1;
+        }
     }
     ing_bytes_fini(&b);
-    if (!out) PyErr_Clear();
-    return out;
+    return rc;
 }
 
 /* ---- files, as they were ----------------------------------------------------------------- */
@@ -271,109 +278,131 @@ static void forget(PyObject *held) {
 }
 
 /* Reads the file; `before` is what was held of an earlier state, or NULL. */
-static PyObject *hold(PyObject *fn, const char *path, const struct stat *now,
-                      PyObject *before) {
+static int hold(PyObject *fn, const char *path, const struct stat *now,
+                PyObject *before, PyObject **out) {
     file_state key = state_of(now);
-    PyObject *state = PyBytes_FromStringAndSize((const char *)&key, sizeof key);
-    PyObject *text = state ? from_disk(path) : NULL;
-    PyObject *held = text ? PyList_New(HELD_N) : NULL;
+    ing_py_trust trust = ING_PY_SUSPECT;
+    PyObject *text, *state, *trusted, *held;
+    *out = NULL;
+    int rc = from_disk(path, &text);
+    if (rc != 1) return rc;
+    if (!before && ing_py_source_trust(fn, path, now, &trust) < 0) {
+        Py_DECREF(text);
+        return -1;
+    }
+    state = PyBytes_FromStringAndSize((const char *)&key, sizeof key);
+    trusted = state ? PyLong_FromLong(trust) : NULL;
+    held = trusted ? PyList_New(HELD_N) : NULL;
     if (held) {
-        ing_py_trust trust =
-            before ? ING_PY_SUSPECT : ing_py_source_trust(fn, path, now);
         PyList_SET_ITEM(held, HELD_STATE, Py_NewRef(state));
         PyList_SET_ITEM(held, HELD_TEXT, Py_NewRef(text));
-        PyList_SET_ITEM(held, HELD_TRUST, PyLong_FromLong(trust)); /* a small int */
+        PyList_SET_ITEM(held, HELD_TRUST, Py_NewRef(trusted));
         PyList_SET_ITEM(held, HELD_CODES, Py_NewRef(Py_None));
         PyList_SET_ITEM(held, HELD_BEFORE, Py_NewRef(before ? before : Py_None));
         forget(held);
     }
     Py_XDECREF(state);
-    Py_XDECREF(text);
-    return held;
+    Py_XDECREF(trusted);
+    Py_DECREF(text);
+    *out = held;
+    return held ? 1 : -1;
 }
 
 static long trust_of(PyObject *held) {
     return PyLong_AsLong(PyList_GET_ITEM(held, HELD_TRUST));
 }
 
-bool ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file) {
-    PyObject *codes = PyList_GET_ITEM(held, HELD_CODES);
+int ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file) {
+    PyObject *codes = Py_NewRef(PyList_GET_ITEM(held, HELD_CODES));
     if (codes == Py_None) {
-        codes = ing_py_text_codes(PyList_GET_ITEM(held, HELD_TEXT), file);
-        if (!codes) return false;
-        PyList_SetItem(held, HELD_CODES, codes); /* steals */
+        Py_SETREF(codes, ing_py_text_codes(PyList_GET_ITEM(held, HELD_TEXT), file));
+        if (!codes || PyList_SetItem(held, HELD_CODES, Py_NewRef(codes)) < 0) {
+            Py_XDECREF(codes);
+            return -1;
+        }
     }
-    return ing_py_codes_hold(codes, fn);
+    int rc = ing_py_codes_hold(codes, fn);
+    Py_DECREF(codes);
+    return rc;
 }
 
-/* The text that the function was compiled from: today's, or one seen before. New
- * reference; NULL without exception: none of them. */
-static PyObject *choose(PyObject *held, PyObject *fn, PyObject *file) {
-    bool sure = trust_of(held) != ING_PY_SUSPECT;
-    for (; held != Py_None; held = PyList_GET_ITEM(held, HELD_BEFORE))
-        if (sure || ing_py_source_belongs(held, fn, file))
-            return Py_NewRef(PyList_GET_ITEM(held, HELD_TEXT));
-    return NULL;
+/* The text that the function was compiled from: today's, or one seen before. */
+static int choose(PyObject *held, PyObject *fn, PyObject *file, PyObject **out) {
+    int rc = trust_of(held) != ING_PY_SUSPECT;
+    for (; rc == 0 && held != Py_None; held = PyList_GET_ITEM(held, HELD_BEFORE)) {
+        rc = ing_py_source_belongs(held, fn, file);
+        if (rc) break;
+    }
+    *out = rc == 1 ? Py_NewRef(PyList_GET_ITEM(held, HELD_TEXT)) : NULL;
+    return rc;
 }
 
-/* The text of a regular file, held by its state. NULL without exception: not readable, or
- * *changed. */
-static PyObject *regular_file(ing_py_state *st, PyObject *fn, PyObject *file,
-                              const char *path, bool *changed) {
+/* The text of a regular file, held by its state; 0: not readable, or *changed. */
+static int regular_file(ing_py_state *st, PyObject *fn, PyObject *file,
+                        const char *path, bool *changed, PyObject **out) {
     struct stat now;
-    if (stat(path, &now) != 0 || !S_ISREG(now.st_mode)) return NULL;
-    PyObject *held = PyDict_GetItemWithError(st->host->sources, file);
-    if (held && has_state(held, &now)) {
-        Py_INCREF(held);
-    } else {
-        held = hold(fn, path, &now, held);
-        if (held && PyDict_SetItem(st->host->sources, file, held) < 0) PyErr_Clear();
+    PyObject *held;
+    *out = NULL;
+    if (stat(path, &now) != 0 || !S_ISREG(now.st_mode)) return 0;
+    int rc = PyDict_GetItemRef(st->host->sources, file, &held);
+    if (rc >= 0 && !(held && has_state(held, &now))) {
+        PyObject *before = held;
+        rc = hold(fn, path, &now, before, &held);
+        Py_XDECREF(before);
+        if (rc == 1 && PyDict_SetItem(st->host->sources, file, held) < 0) rc = -1;
     }
-    PyObject *text = held ? choose(held, fn, file) : NULL;
-    *changed = held && !text;
+    if (rc == 1) {
+        rc = choose(held, fn, file, out);
+        *changed = rc == 0;
+    }
     Py_XDECREF(held);
-    PyErr_Clear();
-    return text;
+    return rc;
 }
 
-PyObject *ing_py_source_unknown(ing_py_state *st, PyObject *file) {
-    PyObject *held = PyDict_GetItemWithError(st->host->sources, file);
-    if (!held) PyErr_Clear();
-    return held && trust_of(held) == ING_PY_UNKNOWN ? held : NULL;
+int ing_py_source_unknown(ing_py_state *st, PyObject *file, PyObject **out) {
+    int rc = PyDict_GetItemRef(st->host->sources, file, out);
+    if (rc == 1 && trust_of(*out) != ING_PY_UNKNOWN) {
+        Py_CLEAR(*out);
+        return 0;
+    }
+    return rc;
 }
 
-/* A relative name is that of the module's file: the directory may have changed since. */
-static const char *real_path(ing_py_state *st, PyObject *fn, const char *path) {
-    if (!path || path[0] == '/') return path;
-    PyObject *f = PyDict_GetItemWithError(PyFunction_GET_GLOBALS(fn),
-                                          st->names[ING_PY_NAME___file__]);
-    const char *full = f && PyUnicode_Check(f) ? PyUnicode_AsUTF8(f) : NULL;
-    if (!full) PyErr_Clear();
-    if (!full || full[0] != '/') return path;
-    const char *name = strrchr(path, '/');
-    name = name ? name + 1 : path;
-    return strcmp(strrchr(full, '/') + 1, name) == 0 ? full : path;
+/* A relative name is that of the module's file: the directory may have changed since. Takes
+ * and returns bytes; NULL = raised. */
+static PyObject *real_path(ing_py_state *st, PyObject *fn, PyObject *path) {
+    const char *p = PyBytes_AS_STRING(path), *name = strrchr(p, '/');
+    if (p[0] == '/') return path;
+    PyObject *f, *full = NULL;
+    int rc = PyDict_GetItemRef(PyFunction_GET_GLOBALS(fn),
+                               st->names[ING_PY_NAME___file__], &f);
+    if (rc == 1 && PyUnicode_Check(f) && !(full = ing_py_path(f))) rc = -1;
+    const char *of = full ? PyBytes_AS_STRING(full) : "";
+    if (of[0] == '/' && strcmp(strrchr(of, '/') + 1, name ? name + 1 : p) == 0)
+        Py_SETREF(path, Py_NewRef(full));
+    Py_XDECREF(f);
+    Py_XDECREF(full);
+    if (rc < 0) Py_CLEAR(path);
+    return path;
 }
 
-PyObject *ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file,
-                             PyObject **why) {
-    *why = NULL;
-    const char *path = PyUnicode_AsUTF8(file);
-    if (!path) PyErr_Clear();
-    PyObject *text = NULL;
+int ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file, PyObject **out,
+                       PyObject **why) {
     bool changed = false;
-    if (path && path[0] != '<')
-        text = regular_file(st, fn, file, real_path(st, fn, path), &changed);
-    if (changed) {
-        *why = PyUnicode_FromFormat("%U changed since it was imported", file);
-        if (!*why) PyErr_Clear();
-        return NULL;
+    int rc = 0;
+    *why = *out = NULL;
+    PyObject *path = ing_py_path(file);
+    if (path && PyBytes_AS_STRING(path)[0] != '<') path = real_path(st, fn, path);
+    if (!path) return -1;
+    if (PyBytes_AS_STRING(path)[0] != '<')
+        rc = regular_file(st, fn, file, PyBytes_AS_STRING(path), &changed, out);
+    Py_DECREF(path);
+    if (rc == 0 && !changed) rc = from_linecache(file, out);
+    if (rc == 0 && !changed) rc = from_loader(fn, out);
+    if (rc == 0) {
+        *why = changed ? PyUnicode_FromFormat("%U changed since it was imported", file)
+                       : PyUnicode_FromFormat("there is no source text for %R", file);
+        if (!*why) rc = -1;
     }
-    if (!text) text = from_linecache(file);
-    if (!text) text = from_loader(fn);
-    if (!text) {
-        *why = PyUnicode_FromFormat("there is no source text for %R", file);
-        if (!*why) PyErr_Clear();
-    }
-    return text;
+    return rc;
 }

@@ -56,14 +56,17 @@ static PyObject *value_at(const ing_py_variant *v, ing_path path) {
     return NULL;
 }
 
-static void show(ing_bytes *out, PyObject *value) {
+static int show(ing_bytes *out, PyObject *value) {
     bool plain = PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
                  PyUnicode_CheckExact(value); /* else repr would be the user's */
+    char buf[MAX_SHOWN + 1];
+    snprintf(buf, sizeof buf, "%s", Py_TYPE(value)->tp_name);
     PyObject *text = plain ? PyObject_Repr(value) : NULL;
-    const char *s = text ? PyUnicode_AsUTF8(text) : Py_TYPE(value)->tp_name;
-    if (!s) PyErr_Clear();
-    ing_bytes_printf(out, "%s%.*s", out->len ? ", " : "", MAX_SHOWN, s ? s : "?");
+    int rc = text ? ing_py_show(text, buf, sizeof buf) : plain ? -1 : 0;
+    if (rc < 0 && ing_py_took(PyExc_ValueError)) rc = 0; /* an int of too many digits */
+    ing_bytes_printf(out, "%s%s", out->len ? ", " : "", buf);
     Py_XDECREF(text);
+    return rc;
 }
 
 static ing_status warn(ing_py_kernel *k, ing_path path, const ing_bytes *values) {
@@ -90,25 +93,25 @@ static ing_status look_for_storm(ing_py_kernel *k, const ing_py_variant *v) {
         PyObject *mine = value_at(v, path);
         if (!mine) continue;
         uint32_t n = 1;
+        int shown = 0;
         ing_bytes values;
         ing_bytes_init(&values);
-        for (uint32_t i = 0; i < k->slots.len && n < STORM; i++) {
+        for (uint32_t i = 0; i < k->slots.len && n < STORM && shown == 0; i++) {
             const ing_py_variant *other = k->slots.at[i].variant;
             if (!other || other == v || only_difference(&v->trace, &other->trace) != q)
                 continue;
             PyObject *theirs = value_at(other, path);
             if (!theirs) continue;
-            show(&values, theirs);
+            shown = show(&values, theirs);
             n++;
         }
-        ing_status s = ING_OK;
-        if (n == STORM) {
-            show(&values, mine);
+        ing_status s = shown < 0 ? ING_PYTHON : ING_OK;
+        if (s == ING_OK && n == STORM) {
             k->storm_told = true;
-            s = warn(k, path, &values);
+            s = show(&values, mine) < 0 ? ING_PYTHON : warn(k, path, &values);
         }
         ing_bytes_fini(&values);
-        if (n == STORM) return s;
+        if (n == STORM || s != ING_OK) return s;
     }
     return ING_OK;
 }

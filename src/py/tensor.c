@@ -284,13 +284,12 @@ PyObject *ing_py_tensor_type_of(const ing_gate_tensor *shape, PyObject *dtype) {
 /* Appends the numbers of one row; -1 = raised, 1 = the length differs. */
 static int add_row(PyObject *row, uint32_t n, PyObject *list) {
     PyObject *items = PySequence_Fast(row, "not a sequence");
-    if (!items) {
-        PyErr_Clear();
-        return 1;
-    }
+    if (!items) return ing_py_took_any() ? 1 : -1;
     int rc = PySequence_Fast_GET_SIZE(items) == (Py_ssize_t)n ? 0 : 1;
     for (uint32_t i = 0; rc == 0 && i < n; i++)
-        rc = PyList_Append(list, PySequence_Fast_GET_ITEM(items, i));
+        rc = i < PySequence_Fast_GET_SIZE(items)
+                 ? PyList_Append(list, PySequence_Fast_GET_ITEM(items, i))
+                 : 1;
     Py_DECREF(items);
     return rc;
 }
@@ -313,10 +312,17 @@ ing_status ing_py_tensor_flatten(ing_py_state *st, PyObject *obj,
         rc = add_row(obj, t->shape[0], list);
     } else {
         rows = PySequence_Fast(obj, "not a sequence");
-        if (!rows) PyErr_Clear();
-        rc = rows && PySequence_Fast_GET_SIZE(rows) == (Py_ssize_t)t->shape[0] ? 0 : 1;
-        for (uint32_t i = 0; rc == 0 && i < t->shape[0]; i++)
-            rc = add_row(PySequence_Fast_GET_ITEM(rows, i), t->shape[1], list);
+        rc = rows ? PySequence_Fast_GET_SIZE(rows) != (Py_ssize_t)t->shape[0]
+                  : (ing_py_took_any() ? 1 : -1);
+        for (uint32_t i = 0; rc == 0 && i < t->shape[0]; i++) {
+            if (i >= PySequence_Fast_GET_SIZE(rows)) { /* a row's __iter__ ran */
+                rc = 1;
+                break;
+            }
+            PyObject *row = Py_NewRef(PySequence_Fast_GET_ITEM(rows, i));
+            rc = add_row(row, t->shape[1], list);
+            Py_DECREF(row);
+        }
     }
     Py_XDECREF(rows);
     if (rc) {

@@ -231,7 +231,10 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
         return s;
     }
     ing_count(&k->st->counters, ING_COUNT_VARIANTS);
-    ing_py_tell_gdb(k, v, args);
+    if (ing_py_tell_gdb(k, v, args) < 0) {
+        ing_py_variant_unref(v);
+        return ING_PYTHON;
+    }
     *out = v;
     return ING_OK;
 }
