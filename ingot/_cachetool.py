@@ -13,29 +13,13 @@ import tempfile
 import time
 
 from ingot import _core
+from ingot._numbers import argument, size, span, whole
 from ingot._seal import MANIFEST, PACK
 
 KINDS = {"i": "images", "v": "variants", "x": "indexes", "a": "aliases", "n": "notes", "d": "values"}
-UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 # ---- numbers for people --------------------------------------------------------------------
-
-
-def size(text):
-    """Bytes: 500M, 2G, 1024. Raises ValueError, which argparse reports."""
-    text = text.strip().lower().removesuffix("ib").removesuffix("b")
-    unit = text[-1:] if text[-1:].isalpha() else ""
-    return int(float(text[: len(text) - len(unit)]) * UNITS[unit]) if unit in UNITS else int(text)
-
-
-def span(text):
-    """Seconds: 90s, 12h, 30d."""
-    text = text.strip().lower()
-    if text[-1:] in SPANS:
-        return float(text[:-1]) * SPANS[text[-1]]
-    raise ValueError(text)
 
 
 def show_size(n):
@@ -152,7 +136,7 @@ def bounds():
     known = _core.settings()
     names = ("offline_cache_max_entries", "offline_cache_max_size_of_files")
     given = [_init._environment(name) for name in names]
-    return tuple(_init._parse(*g, known[n]) if g else known[n] for n, g in zip(names, given))
+    return tuple(_init._parse(n, *g, known[n]) if g else known[n] for n, g in zip(names, given))
 
 
 def free(where):
@@ -411,9 +395,9 @@ def add(commands, command):
     it = one("verify", verify, "reads and checks every entry; exit status 1 when one is bad", True)
     it.add_argument("--repair", action="store_true", help="remove what is damaged")
     it = one("trim", trim, "removes what was not used for longest; without options down to the bounds")
-    it.add_argument("--size", type=size, help="down to so many bytes: 500M, 2G")
-    it.add_argument("--entries", type=int, help="down to so many files")
-    it.add_argument("--older", type=span, help="what was not used for so long: 12h, 30d")
+    it.add_argument("--size", type=argument(size), help="down to so many bytes: 500M, 2G")
+    it.add_argument("--entries", type=argument(whole), help="down to so many files")
+    it.add_argument("--older", type=argument(span), help="what was not used for so long: 12h, 30d")
     it = one("export", export, "writes all kernels to one file")
     it.add_argument("file")
     it.add_argument("--force", action="store_true", help="replace the file")

@@ -10,6 +10,7 @@ import sys
 import time
 
 from ingot import _cachetool, _core
+from ingot._numbers import Refused, argument, positive
 
 
 def default_directory():
@@ -85,7 +86,7 @@ def parser():
 
     one = command("explain", explain, "why kernels were compiled")
     one.add_argument("kernel", nargs="?", help="a part of the name: module.function")
-    one.add_argument("-n", "--last", type=int, default=50, help="at most so many compiles")
+    one.add_argument("-n", "--last", type=argument(positive), default=50, help="at most so many compiles")
     one = command("doctor", doctor, "what is installed, where caches are, what would fail", anywhere=True)
     one.add_argument("--json", action="store_true", help="as JSON, for programs")
     cache = _cachetool.add(commands, command)
@@ -105,6 +106,6 @@ def main(argv=None):
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as e:
+    except (OSError, Refused) as e:
         print(f"ingot: {e}", file=sys.stderr)
         return 1

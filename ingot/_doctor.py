@@ -107,7 +107,7 @@ def environment():
     for name, default in known.items():
         found = _init._environment(name)
         try:
-            found and _init._parse(*found, default)
+            found and _init._parse(name, *found, default)
         except ValueError as e:
             yield "fail", "environment", f"qd.init would raise: {e}", f"correct or unset {found[0]}"
     names = VARIABLES | {"INGOT_" + n.upper() for n in known}

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ingot._core import FileCacheCore, step_key
 from ingot._flight import MISS, single_flight
+from ingot._numbers import bound
 
 _used = operator.attrgetter("used")  # no lambda: see _declared in fingerprint.py
 _DIRECT = "0" * 32  # in place of a step's half of the key: keys given by the user
@@ -37,14 +38,6 @@ class Verified(NamedTuple):
     """Digests of entries that were read whole and are not what was written."""
     unreadable: list
     """Digests of entries that could not be read; nothing is known about them."""
-
-
-def _bound(name, value):
-    if value is None:
-        return 0
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise ValueError(f"{name} must be a positive int or None, got {value!r}")
-    return value
 
 
 def _dumps(value):
@@ -74,7 +67,7 @@ class FileCache:
             raise ValueError(f'codec must be "values" or "pickle", got {codec!r}')
         self._max = (max_bytes, max_entries)
         self._core = FileCacheCore(
-            os.fspath(path), _bound("max_bytes", max_bytes), _bound("max_entries", max_entries)
+            os.fspath(path), bound("max_bytes", max_bytes), bound("max_entries", max_entries)
         )
         self._codec = codec
         self._loads, self._dumps = (pickle.loads, _dumps) if codec == "pickle" else (None, None)

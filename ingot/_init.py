@@ -6,7 +6,7 @@ has its default. Which options there are, the engine's table of settings says.
 
 import os
 
-from ingot import _arch, _core, _helper, _options  # noqa: F401: the engine asks _helper, whose
+from ingot import _arch, _core, _helper, _numbers, _options  # noqa: F401: the engine asks _helper, whose
 # import must not be under way in some thread when another one forks
 
 _TRUE = ("1", "true", "yes", "on")
@@ -38,25 +38,41 @@ def _parse_dtype(text, default):
     stem = str(default)[0]
     name = stem + text if text.isdigit() else text
     dtype = getattr(_core, name, None)
-    return dtype if isinstance(dtype, _core.DType) else None
+    if not isinstance(dtype, _core.DType):
+        raise ValueError(f"expected 32, 64 or the name of a dtype, got {text!r}")
+    return dtype
 
 
-def _parse(variable, text, default):
-    """The value that an environment variable gives to an option with this default."""
-    value = None
+def _parse_truth(text):
+    text = text.lower()
+    if text not in _TRUE + _FALSE:
+        raise ValueError(f"expected 0 or 1, got {text!r}")
+    return text in _TRUE
+
+
+def _parse_as(name, text, default):
+    """The value that text gives to an option with this default."""
     if isinstance(default, bool):
-        value = True if text.lower() in _TRUE else False if text.lower() in _FALSE else None
-    elif isinstance(default, int):
-        value = int(text) if text.lstrip("-").isdigit() else None
-    elif isinstance(default, _core.DType):
-        value = _parse_dtype(text, default)
-    else:
-        value = text
-    if value is None:
-        kind = "0 or 1" if isinstance(default, bool) else "a number"
-        if isinstance(default, _core.DType):
-            kind = "32, 64 or the name of a dtype"
-        raise ValueError(f"environment variable {variable}={text!r}: expected {kind}")
+        return _parse_truth(text)
+    if name == "offline_cache_max_size_of_files":
+        return _numbers.size(text)
+    if isinstance(default, int):
+        return _numbers.whole(text, -_numbers.MOST - 1)
+    if isinstance(default, float):
+        return _numbers.number(text)
+    if isinstance(default, _core.DType):
+        return _parse_dtype(text, default)
+    return text
+
+
+def _parse(name, variable, text, default):
+    """The same of an environment variable; a ValueError names it."""
+    try:
+        value = _parse_as(name, text, default)
+        if name in _core.settings():
+            _core.check_setting(name, value)
+    except (TypeError, ValueError) as e:
+        raise _numbers.Refused(f"environment variable {variable}={text!r}: {e}") from None
     return value
 
 
@@ -117,7 +133,7 @@ def _collect(options, known):
                 _warn(f"environment variable {found[0]}={found[1]} gives way to the argument "
                       f"'{name}' of qd.init")
         elif found:
-            result[name] = _parse(*found, default)
+            result[name] = _parse(name, *found, default)
     return result
 
 

@@ -3,21 +3,29 @@ to read each kind, with its limits; what is none raises ValueError, and its text
 expected. Texts are ASCII: `int` and `float` would take digits of any script, `_`, `nan` and `inf`.
 """
 
-import re
-
 MOST = (1 << 63) - 1  # of what the engine counts
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
+_WHOLE = r"[+-]?[0-9]{1,40}"
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?(?:e[0-9]{1,9})?)"
-_SIZE = re.compile(_NUMBER + r"\s*([kmgt]?)(?:i?b)?")
-_SPAN = re.compile(_NUMBER + r"\s*([smhdw])")
+_SIZE = _NUMBER + r"\s*([kmgt]?)(?:i?b)?"
+_SPAN = _NUMBER + r"\s*([smhdw])"
+
+
+def _match(pattern, text):
+    import re  # not with `import ingot`, which stays light
+
+    return re.fullmatch(pattern, text.strip().lower())
+
+
+class Refused(ValueError):
+    """An environment variable that says nothing: its name is in the message."""
 
 
 def whole(text, least=0, most=MOST):
     """An integer within bounds."""
-    found = _WHOLE.fullmatch(text.strip())
+    found = _match(_WHOLE, text)
     value = int(found[0]) if found else None
     if value is None or not least <= value <= most:
         raise ValueError(f"expected an integer from {least} to {most}, got {text!r}")
@@ -30,7 +38,7 @@ def positive(text):
 
 def size(text):
     """Bytes: 500M, 2G, 1024."""
-    found = _SIZE.fullmatch(text.strip().lower())
+    found = _match(_SIZE, text)
     exact = found and found[1].isdigit()
     value = (int(found[1][:40]) if exact else float(found[1])) * UNITS[found[2]] if found else None
     if value is None or value > MOST:
@@ -40,7 +48,7 @@ def size(text):
 
 def span(text):
     """Seconds: 90s, 12h, 30d."""
-    found = _SPAN.fullmatch(text.strip().lower())
+    found = _match(_SPAN, text)
     value = float(found[1]) * SPANS[found[2]] if found else None
     if value is None or value > MOST:
         raise ValueError(f"expected a length of time such as 90s, 12h or 30d, got {text!r}")
@@ -49,7 +57,7 @@ def span(text):
 
 def number(text, least=0.0, most=float(MOST)):
     """A number within bounds, with or without a fraction."""
-    found = re.fullmatch(_NUMBER, text.strip().lower())
+    found = _match(_NUMBER, text)
     value = float(found[0]) if found else None
     if value is None or not least <= value <= most:
         raise ValueError(f"expected a number from {least:g} to {most:g}, got {text!r}")
@@ -61,7 +69,7 @@ def bound(name, value):
     if value is None:
         return 0
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= MOST:
-        raise ValueError(f"{name} must be a positive int below 2**63 or None, got {value!r}")
+        raise ValueError(f"{name} must be a positive int or None, below 2**63, got {value!r}")
     return int(value)
 
 

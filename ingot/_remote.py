@@ -50,6 +50,12 @@ def refusal(url, key):
         )
     if len(key.encode("utf-8", "surrogateescape")) < MIN_KEY:
         return f"INGOT_CACHE_REMOTE_KEY is shorter than {MIN_KEY} bytes"
+    try:
+        from ingot import _numbers
+
+        _numbers.number(os.environ.get("INGOT_CACHE_REMOTE_TIMEOUT") or "1")
+    except ValueError as e:
+        return f"INGOT_CACHE_REMOTE_TIMEOUT: {e}"
     return None
 
 

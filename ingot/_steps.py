@@ -16,6 +16,7 @@ from typing import Any
 from ingot._core import IngotRuntimeError, step_key
 from ingot._filecache import FileCache
 from ingot._flight import MISS, single_flight
+from ingot._numbers import bound
 from ingot.fingerprint import Fingerprinter, FingerprintError
 
 _STEP = "1" + "0" * 31  # the domain of steps' halves, apart from keys given to a FileCache
@@ -31,8 +32,7 @@ class MemoryCache:
     """Values by digest in a dict; past `max_entries` the least recently used go."""
 
     def __init__(self, max_entries=None):
-        if max_entries is not None and max_entries < 1:
-            raise ValueError(f"max_entries must be positive or None, got {max_entries!r}")
+        bound("max_entries", max_entries)
         self.max_entries = max_entries
         self._values = {}
         self._lock = threading.Lock()

@@ -103,9 +103,10 @@ static bool age_one(void *self, const ing_store_item *item) {
 /* trim(dir, entries, bytes, seconds): 0 = no bound; (entries, bytes) that went. */
 static PyObject *trim(PyObject *module, PyObject *args) {
     PyObject *dir;
-    unsigned long long most_entries, most_bytes;
+    uint64_t most_entries, most_bytes;
     double seconds;
-    if (!PyArg_ParseTuple(args, "OKKd", &dir, &most_entries, &most_bytes, &seconds))
+    if (!PyArg_ParseTuple(args, "OO&O&d", &dir, ing_py_as_u64, &most_entries,
+                          ing_py_as_u64, &most_bytes, &seconds))
         return NULL;
     aging a = {.store = open_store(module, dir, true)};
     if (!a.store) return NULL;
@@ -238,8 +239,9 @@ static PyObject *export_to(PyObject *module, PyObject *args) {
 static PyObject *import_from(PyObject *module, PyObject *args) {
     PyObject *dir;
     int fd;
-    unsigned long long most_entries, most_bytes;
-    if (!PyArg_ParseTuple(args, "OiKK", &dir, &fd, &most_entries, &most_bytes))
+    uint64_t most_entries, most_bytes;
+    if (!PyArg_ParseTuple(args, "OiO&O&", &dir, &fd, ing_py_as_u64, &most_entries,
+                          ing_py_as_u64, &most_bytes))
         return NULL;
     ing_store *store = open_store(module, dir, true);
     if (!store) return NULL;

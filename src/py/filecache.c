@@ -320,13 +320,16 @@ static PyObject *core_counters(PyObject *self, PyObject *unused) {
 /* FileCacheCore(path, max_bytes, max_entries); 0 = no bound. */
 static PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *path = NULL;
-    unsigned long long bytes = 0, entries = 0;
+    uint64_t bytes = 0, entries = 0;
     if (kwargs && PyDict_GET_SIZE(kwargs)) {
         PyErr_SetString(PyExc_TypeError, "FileCacheCore takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O&KK", PyUnicode_FSConverter, &path, &bytes, &entries))
+    if (!PyArg_ParseTuple(args, "O&O&O&", PyUnicode_FSConverter, &path, ing_py_as_u64,
+                          &bytes, ing_py_as_u64, &entries)) {
+        Py_XDECREF(path);
         return NULL;
+    }
     core *c = (core *)type->tp_alloc(type, 0);
     ing_err e;
     ing_err_init(&e);

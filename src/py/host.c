@@ -181,21 +181,28 @@ static ing_status helper_argv(PyObject **out, ing_err *e) {
     return ING_OK;
 }
 
-/* The list's strings, borrowed. */
-static bool argv_of(PyObject *list, const char *argv[64]) {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++)
-        if (!(argv[i] = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i)))) return false;
-    return true;
+/* The list's strings for the operating system; a new list that owns them, or NULL = raised. */
+static PyObject *argv_of(PyObject *list, const char *argv[64]) {
+    Py_ssize_t n = PyList_GET_SIZE(list);
+    PyObject *own = PyList_New(n);
+    for (Py_ssize_t i = 0; own && i < n; i++) {
+        PyObject *one = PyUnicode_EncodeFSDefault(PyList_GET_ITEM(list, i));
+        if (!one) {
+            Py_CLEAR(own);
+            break;
+        }
+        argv[i] = PyBytes_AS_STRING(one);
+        PyList_SET_ITEM(own, i, one);
+    }
+    return own;
 }
 
 static ing_status make_helpers(ing_py_host *h, ing_helpers **out, ing_err *e) {
     PyObject *list = NULL;
     ING_TRY(helper_argv(&list, e));
     const char *argv[64] = {0};
-    if (!argv_of(list, argv)) {
-        Py_DECREF(list);
-        return ING_PYTHON;
-    }
+    Py_SETREF(list, argv_of(list, argv));
+    if (!list) return ING_PYTHON;
     int64_t max = h->st->settings.at[ING_SET_num_compile_threads];
     if (max <= 0) max = ing_os_cpus();
     int64_t limit = h->st->settings.at[ING_SET_compile_timeout];
@@ -221,20 +228,25 @@ static ing_status make_remote(ing_py_host *h, ing_err *e) {
     PyObject *mod = PyImport_ImportModule("ingot._remote");
     PyObject *plan = mod ? PyObject_CallMethod(mod, "setup", NULL) : NULL;
     Py_XDECREF(mod);
-    if (!plan) return ING_PYTHON;
+    if (!plan) {
+        h->remote_made = ing_py_is_refusal(); /* else it is asked for again */
+        return ING_PYTHON;
+    }
     const char *argv[64] = {0};
-    PyObject *list = NULL;
-    unsigned int patience = 0;
+    PyObject *list = NULL, *own = NULL;
+    uint32_t patience = 0;
     int writes = 0;
     ing_status s = ING_OK;
     if (plan != Py_None) {
-        bool ok =
-            PyArg_ParseTuple(plan, "O!Ip", &PyList_Type, &list, &patience, &writes) &&
-            PyList_GET_SIZE(list) < 64 && argv_of(list, argv);
+        if (PyArg_ParseTuple(plan, "O!O&p", &PyList_Type, &list, ing_py_as_u32,
+                             &patience, &writes) &&
+            PyList_GET_SIZE(list) < 64)
+            own = argv_of(list, argv);
         ing_remote_config c = {argv, patience, writes != 0};
-        if (ok) h->remote = ing_remote_new(&c, &h->st->counters);
+        if (own) h->remote = ing_remote_new(&c, &h->st->counters);
         if (!h->remote)
             s = PyErr_Occurred() ? ING_PYTHON : ing_fail(e, ING_MEMORY, "no memory");
+        Py_XDECREF(own);
     }
     Py_DECREF(plan);
     return s;
@@ -254,15 +266,16 @@ int ing_py_host_warn(ing_py_host *h) {
  * that, one directory. An empty name in it stands for `dir`. */
 static ing_status store_path(const ing_py_host *h, ing_bytes *path, ing_bytes *dir,
                              ing_err *why) {
-    const char *own = NULL, *list = secure_getenv("INGOT_CACHE_PATH");
-    if (h->st->cache_dir && !(own = PyUnicode_AsUTF8(h->st->cache_dir)))
-        return ING_PYTHON;
+    const char *list = secure_getenv("INGOT_CACHE_PATH");
+    PyObject *own = h->st->cache_dir ? ing_py_path(h->st->cache_dir) : NULL;
+    if (h->st->cache_dir && !own) return ING_PYTHON;
     bool listed = list && list[0];
-    if (own) ing_bytes_puts(path, own);
+    if (own) ing_bytes_puts(path, PyBytes_AS_STRING(own));
     if (own && listed) ing_bytes_puts(path, ":");
     if (listed) ing_bytes_puts(path, list);
     ing_bytes_puts(dir, "");
     ing_status s = own ? ING_OK : ing_store_default_dir(dir, why);
+    Py_XDECREF(own);
     if (s == ING_DECLINED && listed) s = ING_OK; /* layers need no home */
     if (s == ING_OK && (path->failed || dir->failed))
         s = ing_fail(why, ING_MEMORY, "no memory");

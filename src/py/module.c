@@ -69,6 +69,26 @@ int ing_py_attr_of_maybe(const ing_py_state *st, PyObject *of, ing_py_name name,
     return PyObject_GetOptionalAttr(of, st->names[name], out);
 }
 
+int ing_py_as_u64(PyObject *value, void *out) {
+    PyObject *number = PyNumber_Index(value);
+    unsigned long long v = number ? PyLong_AsUnsignedLongLong(number) : 0;
+    Py_XDECREF(number);
+    *(uint64_t *)out = v;
+    return !PyErr_Occurred();
+}
+
+int ing_py_as_u32(PyObject *value, void *out) {
+    uint64_t v;
+    if (!ing_py_as_u64(value, &v)) return 0;
+    if (v > UINT32_MAX) {
+        PyErr_Format(PyExc_OverflowError, "%R is more than %lu", value,
+                     (unsigned long)UINT32_MAX);
+        return 0;
+    }
+    *(uint32_t *)out = (uint32_t)v;
+    return 1;
+}
+
 int ing_py_loaded(const char *module, PyObject **out) {
     PyObject *name = PyUnicode_FromString(module);
     *out = name ? PyImport_GetModule(name) : NULL;
@@ -135,12 +155,17 @@ static int one_setting(ing_py_state *st, ing_setting k, PyObject *value, int64_t
     if (type == 'S') return dtype_setting(st, k, value, out);
     if (!PyLong_Check(value)) /* bool included */
         return bad_setting(k, type == 'B' ? "True or False" : "an integer", value);
-    long long v = PyLong_AsLongLong(value);
-    if (v == -1 && PyErr_Occurred()) return -1;
     bool large = k == ING_SET_offline_cache_max_size_of_files;
-    if (k != ING_SET_random_seed && (v < 0 || (!large && v > INT32_MAX)))
-        return bad_setting(
-            k, large ? "a number of bytes" : "an integer from 0 to 2147483647", value);
+    bool any = k == ING_SET_random_seed;
+    long long v = PyLong_AsLongLong(value);
+    bool fits = v != -1 || !PyErr_Occurred();
+    if (!fits && !ing_py_took(PyExc_OverflowError)) return -1;
+    if (!fits || (!any && (v < 0 || (!large && v > INT32_MAX))))
+        return bad_setting(k,
+                           any     ? "an integer of 64 bits"
+                           : large ? "a number of bytes below 2**63"
+                                   : "an integer from 0 to 2147483647",
+                           value);
     *out = type == 'B' ? v != 0 : v;
     return 0;
 }
@@ -152,8 +177,20 @@ static int set_cache_dir(PyObject *value, PyObject **out) {
                      value);
         return -1;
     }
-    Py_XDECREF(*out);
-    *out = value == Py_None ? NULL : Py_NewRef(value);
+    if (value != Py_None) {
+        PyObject *bytes = ing_py_path(value);
+        bool whole = bytes && !memchr(PyBytes_AS_STRING(bytes), 0,
+                                      (size_t)PyBytes_GET_SIZE(bytes));
+        Py_XDECREF(bytes);
+        if (!bytes) return -1;
+        if (!whole) {
+            PyErr_Format(PyExc_ValueError,
+                         "setting 'offline_cache_file_path': %R has a NUL in it",
+                         value);
+            return -1;
+        }
+    }
+    Py_XSETREF(*out, value == Py_None ? NULL : Py_NewRef(value));
     return 0;
 }
 
@@ -179,6 +216,18 @@ static int read_settings(ing_py_state *st, PyObject *given, ing_settings *set,
     }
     if (set->at[ING_SET_debug]) set->at[ING_SET_check_out_of_bound] = 1;
     return 0;
+}
+
+static PyObject *check_setting(PyObject *module, PyObject *args) {
+    PyObject *name, *value;
+    int64_t unused;
+    if (!PyArg_ParseTuple(args, "UO:check_setting", &name, &value)) return NULL;
+    int k = find_setting(name);
+    if (k < 0)
+        return PyErr_Format(PyExc_KeyError, "there is no setting called '%U'", name);
+    if (one_setting(ing_py_state_in(module), (ing_setting)k, value, &unused) < 0)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 /* All or nothing: a bad setting leaves the ones in force as they were. */
@@ -264,6 +313,8 @@ static PyObject *fail_allocation(PyObject *module, PyObject *n) {
 static const PyMethodDef functions[] = {
     {"configure", configure, METH_O,
      "configure(dict): puts settings in force; those not named get their defaults."},
+    {"check_setting", check_setting, METH_VARARGS,
+     "check_setting(name, value): raises what configure would."},
     {"settings", settings, METH_NOARGS, "The settings in force, as a dict."},
     {"cache_dir", cache_dir, METH_NOARGS, "Where compiled code is kept, or None."},
     {"counters", counters, METH_NOARGS, "What happened so far, as a dict of counts."},

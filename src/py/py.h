@@ -150,6 +150,9 @@ int ing_py_attr_maybe(PyObject *of, const char *name, PyObject **out);
 PyObject *ing_py_attr_of(const ing_py_state *st, PyObject *of, ing_py_name name);
 int ing_py_attr_of_maybe(const ing_py_state *st, PyObject *of, ing_py_name name,
                          PyObject **out);
+/* For `O&` of PyArg_ParseTuple, whose own K, k and I take what does not fit modulo 2^64. */
+int ing_py_as_u64(PyObject *value, void *out); /* uint64_t */
+int ing_py_as_u32(PyObject *value, void *out); /* uint32_t */
 /* A module that somebody has imported; 1, 0 or -1 as above. */
 int ing_py_loaded(const char *module, PyObject **out);
 /* `name` of the module `from`, which is imported if need be; a new reference or NULL. */

@@ -175,10 +175,9 @@ static const PyType_Spec value_spec = {
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-static int read_shape(unsigned rank, unsigned long n, unsigned long m,
-                      ing_gate_tensor *out) {
+static int read_shape(uint32_t rank, uint64_t n, uint64_t m, ing_gate_tensor *out) {
     if (rank < 1 || rank > 2 || n > MAX_ELEMENTS || m > MAX_ELEMENTS ||
-        (uint64_t)n * (rank == 2 ? m : 1) > MAX_ELEMENTS) {
+        n * (rank == 2 ? m : 1) > MAX_ELEMENTS) {
         PyErr_Format(PyExc_ValueError, "a vector or matrix has at most %d elements",
                      MAX_ELEMENTS);
         return -1;
@@ -205,12 +204,13 @@ static PyObject *make_type(PyObject *module, PyObject *args) {
     ing_py_state *st = ing_py_state_in(module);
     PyTypeObject *cls;
     PyObject *dtype, *object;
-    unsigned rank;
-    unsigned long n, m;
+    uint32_t rank;
+    uint64_t n, m;
     ing_gate_tensor shape;
     ing_dtype id;
-    if (!PyArg_ParseTuple(args, "O!IkkO:_tensor_type", &PyType_Type, &cls, &rank, &n,
-                          &m, &dtype) ||
+    if (!PyArg_ParseTuple(args, "O!O&O&O&O:_tensor_type", &PyType_Type, &cls,
+                          ing_py_as_u32, &rank, ing_py_as_u64, &n, ing_py_as_u64, &m,
+                          &dtype) ||
         read_shape(rank, n, m, &shape) < 0 || read_dtype(st, dtype, &object, &id) < 0)
         return NULL;
     ing_py_tensor_type *t = NULL;
@@ -232,12 +232,13 @@ static PyObject *make_value(PyObject *module, PyObject *args) {
     ing_py_state *st = ing_py_state_in(module);
     PyTypeObject *cls;
     PyObject *dtype, *entries, *object;
-    unsigned rank;
-    unsigned long n, m;
+    uint32_t rank;
+    uint64_t n, m;
     ing_gate_tensor shape;
     ing_dtype id;
-    if (!PyArg_ParseTuple(args, "O!IkkOO!:_tensor_value", &PyType_Type, &cls, &rank, &n,
-                          &m, &dtype, &PyList_Type, &entries) ||
+    if (!PyArg_ParseTuple(args, "O!O&O&O&OO!:_tensor_value", &PyType_Type, &cls,
+                          ing_py_as_u32, &rank, ing_py_as_u64, &n, ing_py_as_u64, &m,
+                          &dtype, &PyList_Type, &entries) ||
         read_shape(rank, n, m, &shape) < 0)
         return NULL;
     if (PyList_GET_SIZE(entries) != (Py_ssize_t)(n * (rank == 2 ? m : 1)) ||
