@@ -5,55 +5,10 @@
  * A thing is an object with the path by which it was reached, relative to the open frame
  * (what is recorded) and from the kernel's root (where a launch finds it). Path 0: the
  * front end made it from values it already knows; nothing to record. */
-#include "py/kernel.h"
+#include "py/gate_int.h"
 #include "py/tensor.h"
-#include "trace/notes.h"
 
 #include <string.h>
-
-typedef struct thing {
-    PyObject *obj;  /* owned; NULL = absent */
-    ing_path path;  /* in the frame's terms */
-    ing_path root;  /* from the kernel's root, by way of the first use of the func */
-    PyObject *type; /* owned: the dataclass it is declared as, or NULL */
-    ing_path type_path; /* where that is declared, in the frame's terms */
-    ing_py_field field; /* what its owner's class declares of it */
-    bool at_launch;     /* its numbers are read at each launch */
-    bool of_module;     /* an attribute of a module, such as math.pi */
-} thing;
-
-typedef struct frame {
-    ing_py_def *def;
-    bool kernel;
-    ing_path func; /* path of the function in this frame's terms */
-    ing_trace trace;
-    ing_gref *params; /* things for template parameters; 0 for run-time ones */
-    uint32_t n_params;
-} frame;
-
-typedef struct subtrace {
-    ing_trace trace;
-    bool used; /* spliced before: a further use of one specialisation */
-} subtrace;
-
-typedef struct tree_place {
-    const ing_front_tree *tree;
-    ing_path root;
-} tree_place;
-
-struct ing_py_gate {
-    ing_gate face;
-    ing_py_kernel *kernel;
-    PyObject *const *args; /* borrowed, one per kernel parameter */
-    ing_vec(thing) things; /* [0] unused */
-    ing_vec(frame) frames;
-    ing_vec(subtrace) subs;    /* of frames that were left */
-    ing_vec(tree_place) trees; /* where each tree that was used is found */
-    ing_map calls;             /* root path of a call -> a thing that is its result */
-    PyObject *warnings;        /* as ing_py_variant has them */
-    ing_py_unreplayable only_here;
-    ing_answers answers; /* in words, for explain */
-};
 
 enum { MAX_STEPS = 200, MAX_FRAMES = 1000 };
 
@@ -61,16 +16,12 @@ static frame *top(ing_py_gate *g) {
     return &g->frames.at[g->frames.len - 1];
 }
 
-static thing *thing_get(ing_py_gate *g, ing_gref r) {
-    return &g->things.at[r < g->things.len ? r : 0];
-}
-
 static ing_status no_memory(ing_err *e) {
     return ing_fail(e, ING_MEMORY, "no memory while compiling a kernel");
 }
 
 /* A new thing; takes obj. */
-static ing_status thing_take(ing_py_gate *g, PyObject *obj, ing_path path,
+ing_status ing_py_thing_take(ing_py_gate *g, PyObject *obj, ing_path path,
                              ing_path root, ing_gref *out, ing_err *e) {
     thing t = {.obj = obj, .path = path, .root = root};
     if (!ing_vec_push(&g->things, t)) {
@@ -81,8 +32,8 @@ static ing_status thing_take(ing_py_gate *g, PyObject *obj, ing_path path,
     return ING_OK;
 }
 
-static ing_status record(ing_py_gate *g, ing_path path, ing_ask ask, ing_hash128 answer,
-                         ing_err *e) {
+ing_status ing_py_gate_record(ing_py_gate *g, ing_path path, ing_ask ask,
+                              ing_hash128 answer, ing_err *e) {
     if (path == 0) return ING_OK;
     return ing_trace_add(&top(g)->trace, path, ask, answer) ? ING_OK : no_memory(e);
 }
@@ -97,7 +48,7 @@ static ing_status record_fact(ing_py_gate *g, ing_path path, const ing_gate_fact
         ing_answers_add(&g->answers, answer, 0, &words);
         ing_bytes_fini(&words);
     }
-    return record(g, path, ING_ASK_LOOK, answer, e);
+    return ing_py_gate_record(g, path, ING_ASK_LOOK, answer, e);
 }
 
 static ing_status record_absent(ing_py_gate *g, ing_path path, ing_err *e) {
@@ -106,8 +57,8 @@ static ing_status record_absent(ing_py_gate *g, ing_path path, ing_err *e) {
 }
 
 /* Says where a function's text is: "helper() in util.py". */
-static ing_status record_source(ing_py_gate *g, const thing *fn, ing_hash128 answer,
-                                ing_err *e) {
+ing_status ing_py_gate_record_source(ing_py_gate *g, const thing *fn,
+                                     ing_hash128 answer, ing_err *e) {
     if (fn->path && !ing_answers_known(&g->answers, answer, 0)) {
         ing_bytes words;
         ing_bytes_init(&words);
@@ -115,7 +66,7 @@ static ing_status record_source(ing_py_gate *g, const thing *fn, ing_hash128 ans
         ing_answers_add(&g->answers, answer, 0, &words);
         ing_bytes_fini(&words);
     }
-    return record(g, fn->path, ING_ASK_SOURCE, answer, e);
+    return ing_py_gate_record(g, fn->path, ING_ASK_SOURCE, answer, e);
 }
 
 /* The path of an annotation or default of parameter i; 0: no memory. */
@@ -152,8 +103,8 @@ static ing_status step_from(ing_py_gate *g, thing from, ing_step step, const cha
     ING_TRY(ing_py_step(g->kernel, g->args, from.obj, &node, &obj, e));
     if (!from.path) path = root = 0;
     if (!obj) return path ? record_absent(g, path, e) : ING_OK;
-    ING_TRY(thing_take(g, obj, path, root, out, e));
-    thing_get(g, *out)->at_launch =
+    ING_TRY(ing_py_thing_take(g, obj, path, root, out, e));
+    ing_py_thing(g, *out)->at_launch =
         path && below_at_launch(&from) && !ing_step_is_derived((uint8_t)step);
     return ING_OK;
 }
@@ -171,7 +122,7 @@ static ing_status refuse_field(const thing *from, const char *name, ing_err *e) 
 static ing_status declare(ing_py_gate *g, thing from, const char *name, ing_gref of,
                           ing_err *e) {
     if (!of || !from.path || !from.type) return ING_OK;
-    thing *t = thing_get(g, of);
+    thing *t = ing_py_thing(g, of);
     ing_path path =
         ing_path_add(&g->kernel->paths, from.type_path, ING_STEP_FIELD_TYPE, name, 0);
     PyObject *key = PyUnicode_InternFromString(name);
@@ -195,7 +146,7 @@ static ing_status declare(ing_py_gate *g, thing from, const char *name, ing_gref
     ing_py_field_words(&t->field, &words);
     ing_answers_add(&g->answers, declared, ING_OF_MEANING, &words);
     ing_bytes_fini(&words);
-    return record(g, path, ING_ASK_MEANING, declared, e);
+    return ing_py_gate_record(g, path, ING_ASK_MEANING, declared, e);
 }
 
 /* ---- walking ------------------------------------------------------------------------------ */
@@ -203,7 +154,7 @@ static ing_status declare(ing_py_gate *g, thing from, const char *name, ing_gref
 static ing_status gate_name(void *self, const char *name, ing_gref *out, ing_err *e) {
     ing_py_gate *g = self;
     frame *f = top(g);
-    thing owner = *thing_get(g, f->params[f->n_params]);
+    thing owner = *ing_py_thing(g, f->params[f->n_params]);
     if (ing_py_def_is_free(f->def, name))
         return step_from(g, owner, ING_STEP_CLOSURE, name, 0, out, e);
     ING_TRY(step_from(g, owner, ING_STEP_GLOBAL, name, 0, out, e));
@@ -212,7 +163,7 @@ static ing_status gate_name(void *self, const char *name, ing_gref *out, ing_err
 }
 
 /* Paths stay within what following them again allows. */
-static ing_status depth_check(ing_py_gate *g, ing_path p, ing_err *e) {
+ing_status ing_py_gate_depth(ing_py_gate *g, ing_path p, ing_err *e) {
     uint32_t n = 0, calls = 0;
     for (; p; p = g->kernel->paths.nodes.at[p].parent) {
         ing_path_node node = g->kernel->paths.nodes.at[p];
@@ -237,12 +188,12 @@ static ing_status gate_same(ing_py_gate *g, thing a, thing b, ing_gref *out,
     ing_paths *paths = &g->kernel->paths;
     ing_path path = 0, root = 0;
     if (a.path && b.path) {
-        ING_TRY(depth_check(g, b.path, e));
+        ING_TRY(ing_py_gate_depth(g, b.path, e));
         root = ing_path_add(paths, a.root, ING_STEP_SAME, NULL, (int64_t)b.root);
         path = ing_path_add(paths, a.path, ING_STEP_SAME, NULL, (int64_t)b.path);
         if (!root || !path) return no_memory(e);
     }
-    return thing_take(g, PyBool_FromLong(a.obj == b.obj), path, root, out, e);
+    return ing_py_thing_take(g, PyBool_FromLong(a.obj == b.obj), path, root, out, e);
 }
 
 static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err *e);
@@ -250,11 +201,11 @@ static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err
 static ing_status gate_attr(void *self, ing_gref of, const char *name, ing_gref *out,
                             ing_err *e) {
     ing_py_gate *g = self;
-    thing t = *thing_get(g, of);
-    ING_TRY(depth_check(g, t.path, e));
+    thing t = *ing_py_thing(g, of);
+    ING_TRY(ing_py_gate_depth(g, t.path, e));
     ING_TRY(step_from(g, t, ING_STEP_ATTR, name, 0, out, e));
     if (*out && t.obj && PyModule_Check(t.obj)) {
-        thing_get(g, *out)->of_module = true;
+        ing_py_thing(g, *out)->of_module = true;
         if (g->kernel->st->settings.at[ING_SET_raise_on_templated_floats]) {
             ing_gate_fact module; /* it matters that it is one (check_float) */
             ING_TRY(gate_look(g, of, &module, e));
@@ -262,19 +213,19 @@ static ing_status gate_attr(void *self, ing_gref of, const char *name, ing_gref 
     }
     /* The numbers of a declared vector are one step further. */
     if (*out && t.field.kind == ING_FIELD_TENSOR && strcmp(name, "_entries") == 0)
-        thing_get(g, *out)->field = t.field;
+        ing_py_thing(g, *out)->field = t.field;
     return declare(g, t, name, *out, e);
 }
 
 static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
                             ing_gref *out, ing_err *e) {
     ing_py_gate *g = self;
-    thing t = *thing_get(g, of);
-    ING_TRY(depth_check(g, t.path, e));
+    thing t = *ing_py_thing(g, of);
+    ING_TRY(ing_py_gate_depth(g, t.path, e));
     if (k->is_str) return step_from(g, t, ING_STEP_ITEM_STR, k->s, 0, out, e);
     ING_TRY(step_from(g, t, ING_STEP_ITEM_INT, NULL, k->i, out, e));
     if (*out && t.field.kind == ING_FIELD_TENSOR && PyList_Check(t.obj))
-        thing_get(g, *out)->field =
+        ing_py_thing(g, *out)->field =
             (ing_py_field){.kind = ING_FIELD_NUMBER, .dtype = t.field.dtype};
     return ING_OK;
 }
@@ -283,13 +234,13 @@ static ing_status gate_has(void *self, ing_gref of, const char *attr,
                            const ing_gate_key *k, bool *out, ing_err *e) {
     ing_py_gate *g = self;
     ing_paths *paths = &g->kernel->paths;
-    thing t = *thing_get(g, of), step = {0};
+    thing t = *ing_py_thing(g, of), step = {0};
     ing_step kind = !k          ? ING_STEP_ATTR
                     : k->is_str ? ING_STEP_ITEM_STR
                                 : ING_STEP_ITEM_INT;
     const char *name = !k ? attr : k->is_str ? k->s : NULL;
     ing_path is, root;
-    ING_TRY(depth_check(g, t.path, e));
+    ING_TRY(ing_py_gate_depth(g, t.path, e));
     if (!step_paths(paths, t, kind, name, k && !k->is_str ? k->i : 0, &step.path,
                     &step.root) ||
         !step_paths(paths, step, ING_STEP_SAME, NULL, 0, &is, &root))
@@ -313,9 +264,9 @@ static ing_status gate_derive(void *self, ing_gref of, ing_gate_derived what,
         [ING_DERIVE_SAME] = ING_STEP_SAME,
     };
     ing_py_gate *g = self;
-    thing t = *thing_get(g, of);
-    ING_TRY(depth_check(g, t.path, e));
-    if (other) return gate_same(g, t, *thing_get(g, other), out, e);
+    thing t = *ing_py_thing(g, of);
+    ING_TRY(ing_py_gate_depth(g, t.path, e));
+    if (other) return gate_same(g, t, *ing_py_thing(g, other), out, e);
     return step_from(g, t, steps[what], NULL, 0, out, e);
 }
 
@@ -379,7 +330,7 @@ static ing_status gate_config(void *self, ing_setting k, int64_t *out, ing_err *
     ing_words_setting(k, *out, &words);
     ing_answers_add(&g->answers, ing_hash(out, sizeof *out), (uint32_t)k + 1, &words);
     ing_bytes_fini(&words);
-    return record(g, p, ING_ASK_CONFIG, ing_hash(out, sizeof *out), e);
+    return ing_py_gate_record(g, p, ING_ASK_CONFIG, ing_hash(out, sizeof *out), e);
 }
 
 /* A float that differs from run to run makes a variant each time: programs that want none
@@ -400,7 +351,7 @@ static ing_status check_float(ing_py_gate *g, const thing *t, const ing_gate_fac
 
 static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err *e) {
     ing_py_gate *g = self;
-    thing t = *thing_get(g, of);
+    thing t = *ing_py_thing(g, of);
     ing_py_state *st = g->kernel->st;
     if (t.field.kind == ING_FIELD_NUMBER) { /* its declaration was recorded */
         *out =
@@ -420,7 +371,7 @@ static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err
  * launch was asked not to be. */
 static ing_status gate_bake(void *self, ing_gref of, ing_gate_fact *out, ing_err *e) {
     ing_py_gate *g = self;
-    thing t = *thing_get(g, of);
+    thing t = *ing_py_thing(g, of);
     if (t.field.kind == ING_FIELD_NUMBER) {
         ING_TRY(ing_py_see(g->kernel->st, t.obj, out, e));
         return record_fact(g, t.path, out, e);
@@ -434,42 +385,20 @@ static ing_status gate_bake(void *self, ing_gref of, ing_gate_fact *out, ing_err
 }
 
 static uint32_t gate_place(void *self, ing_gref of) {
-    return thing_get(self, of)->root;
+    return ing_py_thing(self, of)->root;
 }
 
 static bool gate_captured(void *self, ing_gref of) {
     ing_py_gate *g = self;
-    ing_path p = thing_get(g, of)->path;
+    ing_path p = ing_py_thing(g, of)->path;
     while (p && g->kernel->paths.nodes.at[p].parent)
         p = g->kernel->paths.nodes.at[p].parent;
     return g->kernel->paths.nodes.at[p].step == ING_STEP_FRAME_FUNC;
 }
 
-/* The path of a call in one of the two ways of naming things; 0 when it has none. */
-static ing_path call_path(ing_py_gate *g, const thing *fn, const ing_gref *args,
-                          uint32_t n, bool root) {
-    ing_paths *paths = &g->kernel->paths;
-    ing_path at = root ? fn->root : fn->path;
-    for (uint32_t i = 0; at && i < n; i++) {
-        thing a = *thing_get(g, args[i]);
-        at = ing_py_call_arg_step(paths, at, root ? a.root : a.path, a.obj);
-    }
-    return at ? ing_path_add(paths, at, ING_STEP_CALL, NULL, 0) : 0;
-}
-
-static ing_status call_now(ing_py_gate *g, PyObject *fn, const ing_gref *args,
-                           uint32_t n, PyObject **out) {
-    PyObject *tuple = PyTuple_New(n);
-    for (uint32_t i = 0; tuple && i < n; i++)
-        PyTuple_SET_ITEM(tuple, i, Py_XNewRef(thing_get(g, args[i])->obj));
-    *out = tuple ? PyObject_Call(fn, tuple, NULL) : NULL;
-    Py_XDECREF(tuple);
-    return *out ? ING_OK : ING_PYTHON;
-}
-
-static void gate_describe(void *self, ing_gref of, char *buf, size_t size) {
+void ing_py_gate_describe(void *self, ing_gref of, char *buf, size_t size) {
     ing_py_gate *g = self;
-    PyObject *o = thing_get(g, of)->obj;
+    PyObject *o = ing_py_thing(g, of)->obj;
     bool named = o && (PyModule_Check(o) || PyCallable_Check(o));
     PyObject *name = named ? ing_py_attr(o, "__name__") : NULL;
     const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
@@ -477,130 +406,6 @@ static void gate_describe(void *self, ing_gref of, char *buf, size_t size) {
              s ? " " : "", s ? s : "");
     Py_XDECREF(name);
     PyErr_Clear();
-}
-
-/* A call that no other process can make again, for want of a name for this argument: its
- * code stays in memory, where function and arguments are known. */
-static void only_here(ing_py_gate *g, const thing *fn, const ing_gref *args,
-                      uint32_t n) {
-    if (g->only_here.type) return;
-    g->only_here.fn = fn->root;
-    for (uint32_t i = 0; i < n && !g->only_here.type; i++) {
-        thing a = *thing_get(g, args[i]);
-        if (!a.obj || (a.root && a.path)) continue;
-        if (!ing_py_call_arg_step(&g->kernel->paths, fn->root, 0, a.obj))
-            g->only_here.type = (PyTypeObject *)Py_NewRef(Py_TYPE(a.obj));
-    }
-}
-
-static ing_status refuse_call(ing_py_gate *g, ing_gref fn, ing_err *e) {
-    char what[128];
-    gate_describe(g, fn, what, sizeof what);
-    return ing_fail(e, ING_TYPE,
-                    "%s cannot be called in kernels\nhelp: decorate the "
-                    "function with @qd.func, or call it outside and pass the result",
-                    what);
-}
-
-/* Of Python's own classes: repr runs nobody's code. Long ones are not told. */
-static ing_status whole_words(ing_py_gate *g, PyObject *obj, ing_hash128 answer) {
-    bool is_long =
-        PyTuple_Check(obj) && PyTuple_GET_SIZE(obj) > ING_NOTES_MAX_WORDS / 3;
-    if (is_long ||
-        !(PyTuple_Check(obj) || PyFrozenSet_Check(obj) || PyRange_Check(obj)))
-        return ING_OK;
-    PyObject *text = PyObject_Repr(obj);
-    const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
-    if (s) {
-        ing_bytes words = {.at = (uint8_t *)(uintptr_t)s, .len = strlen(s)};
-        ing_answers_add(&g->answers, answer, 0, &words);
-    }
-    Py_XDECREF(text);
-    if (!s) PyErr_Clear(); /* text that cannot be shown */
-    return ING_OK;
-}
-
-/* Records all of what a call is given; *plain: of Python's own classes and immutable. */
-static ing_status record_whole(ing_py_gate *g, const thing *t, bool *plain,
-                               ing_err *e) {
-    ing_py_whole w;
-    if (!t->obj) return ING_OK;
-    ING_TRY(ing_py_whole_of(g->kernel->st, t->obj, &w));
-    *plain = *plain && w.kind == ING_WHOLE_PLAIN;
-    if (t->path && w.kind == ING_WHOLE_PLAIN) ING_TRY(whole_words(g, t->obj, w.answer));
-    return record(g, t->path, ING_ASK_WHOLE, w.answer, e);
-}
-
-/* Where the result of a call is found again. *root 0: nowhere, it stays in this process. */
-static ing_status name_call(ing_py_gate *g, const thing *fn, const ing_gref *args,
-                            uint32_t n, ing_path *path, ing_path *root, ing_err *e) {
-    *path = call_path(g, fn, args, n, false);
-    *root = call_path(g, fn, args, n, true);
-    if (fn->path && (!*path || !*root)) {
-        only_here(g, fn, args, n);
-        *path = *root = 0;
-    }
-    return depth_check(g, *root, e);
-}
-
-/* A call of the same function with the same arguments was made before: its result, which is
- * asked for once per compile (R6). */
-static ing_status call_once(ing_py_gate *g, PyObject *fn, ing_path root,
-                            const ing_gref *args, uint32_t n, PyObject **out) {
-    uint32_t known = root ? ing_map_get(&g->calls, (ing_hash128){root, 0}) : 0;
-    if (!known) return call_now(g, fn, args, n, out);
-    *out = Py_NewRef(thing_get(g, known)->obj);
-    return ING_OK;
-}
-
-/* Numbers, text, None: nothing that could be another one with the same content. */
-static bool is_plain_result(ing_py_gate *g, PyObject *o) {
-    return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
-           PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) ||
-           ing_py_is_dtype(g->kernel->st, o);
-}
-
-/* Calls while compiling (R2). What goes into a call is recorded as a whole: where all of it
- * is immutable, equal answers mean an equal result, else guards make the call again. The
- * plain result of a listed function of plain values follows from these; any other result is
- * itself found by making the call. */
-static ing_status gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
-                            ing_gref *out, ing_err *e) {
-    ing_py_gate *g = self;
-    thing t = *thing_get(g, fn);
-    *out = 0;
-    ing_py_callable kind = t.obj ? ing_py_callable_kind(t.obj) : ING_PY_CALL_NEVER;
-    ing_hash128 digest;
-    if (kind == ING_PY_CALL_NEVER ||
-        !ing_py_callable_digest(g->kernel->st, t.obj, &digest))
-        return refuse_call(g, fn, e);
-    ING_TRY(record_source(g, &t, digest, e));
-    bool plain = kind == ING_PY_CALL_PURE;
-    PyObject *result = NULL;
-    if (kind != ING_PY_CALL_LIVE) {
-        ING_TRY(record_whole(g, &t, &plain, e));
-        for (uint32_t i = 0; i < n; i++) {
-            thing a = *thing_get(g, args[i]);
-            ING_TRY(record_whole(g, &a, &plain, e));
-        }
-    }
-    if (plain) {
-        ING_TRY(call_now(g, t.obj, args, n, &result));
-        if (is_plain_result(g, result)) return thing_take(g, result, 0, 0, out, e);
-    }
-    ing_path path = 0, root = 0;
-    ing_status s = name_call(g, &t, args, n, &path, &root, e);
-    if (s == ING_OK && !result) s = call_once(g, t.obj, root, args, n, &result);
-    if (s != ING_OK) {
-        Py_XDECREF(result);
-        return s;
-    }
-    ING_TRY(thing_take(g, result, path, root, out, e));
-    thing made = *thing_get(g, *out);
-    if (root && !ing_map_put(&g->calls, (ing_hash128){root, 0}, *out))
-        return no_memory(e);
-    if (kind != ING_PY_CALL_RECORDED || !path) return ING_OK;
-    return record_whole(g, &made, &plain, e);
 }
 
 static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
@@ -622,7 +427,7 @@ static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
     default: return ing_fail(e, ING_INTERNAL, "no such static value can be made");
     }
     if (!o) return ING_PYTHON;
-    return thing_take(g, o, 0, 0, out, e);
+    return ing_py_thing_take(g, o, 0, 0, out, e);
 }
 
 /* ---- the frame's function ------------------------------------------------------------------- */
@@ -634,7 +439,7 @@ static ing_status declare_param(ing_py_gate *g, uint32_t i, ing_err *e) {
     ING_TRY(ing_py_def_meanings(g->kernel->st, f->def, f->kernel, e));
     PyObject *type = PyTuple_GET_ITEM(f->def->types, i);
     if (!ing_py_is_dataclass(type)) return ING_OK;
-    thing *t = thing_get(g, f->params[i]);
+    thing *t = ing_py_thing(g, f->params[i]);
     Py_XSETREF(t->type, Py_NewRef(type));
     t->type_path = param_path(g, f, ING_STEP_PARAM, i);
     return t->type_path ? ING_OK : no_memory(e);
@@ -650,7 +455,7 @@ static ing_status gate_param(void *self, uint32_t i, ing_gref *out, ing_err *e) 
         if (!name) return ING_PYTHON;
         ing_path p = ing_path_add(&g->kernel->paths, 0, ING_STEP_ARG, name, i);
         if (!p) return no_memory(e);
-        ING_TRY(thing_take(g, Py_XNewRef(g->args[i]), p, p, &f->params[i], e));
+        ING_TRY(ing_py_thing_take(g, Py_XNewRef(g->args[i]), p, p, &f->params[i], e));
         ING_TRY(declare_param(g, i, e));
     }
     *out = f->params[i];
@@ -672,14 +477,14 @@ static ing_status gate_param_info(void *self, uint32_t i, ing_gate_param *out,
     ing_words_param(out, &words);
     ing_answers_add(&g->answers, ing_py_param_digest(out), ING_OF_MEANING, &words);
     ing_bytes_fini(&words);
-    return record(g, p, ING_ASK_MEANING, ing_py_param_digest(out), e);
+    return ing_py_gate_record(g, p, ING_ASK_MEANING, ing_py_param_digest(out), e);
 }
 
 static ing_status gate_param_default(void *self, uint32_t i, ing_gref *out,
                                      ing_err *e) {
     ing_py_gate *g = self;
     frame *f = top(g);
-    thing owner = *thing_get(g, f->params[f->n_params]);
+    thing owner = *ing_py_thing(g, f->params[f->n_params]);
     const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(f->def->names, i));
     if (!name) return ING_PYTHON;
     return step_from(g, owner, ING_STEP_DEFAULT, name, i, out, e);
@@ -688,7 +493,7 @@ static ing_status gate_param_default(void *self, uint32_t i, ing_gref *out,
 static ing_status gate_annotation(void *self, uint32_t i, ing_gref *out, ing_err *e) {
     ing_py_gate *g = self;
     frame *f = top(g);
-    thing owner = *thing_get(g, f->params[f->n_params]);
+    thing owner = *ing_py_thing(g, f->params[f->n_params]);
     return step_from(g, owner, ING_STEP_PARAM, NULL, i, out, e);
 }
 
@@ -704,13 +509,13 @@ static ing_status gate_returns(void *self, ing_gate_returns *out, ing_err *e) {
     ing_words_returns(out, &words);
     ing_answers_add(&g->answers, ing_py_returns_digest(out), ING_OF_MEANING, &words);
     ing_bytes_fini(&words);
-    return record(g, p, ING_ASK_MEANING, ing_py_returns_digest(out), e);
+    return ing_py_gate_record(g, p, ING_ASK_MEANING, ing_py_returns_digest(out), e);
 }
 
 static ing_status gate_def(void *self, ing_gref fn, const ing_front_tree **out,
                            ing_err *e) {
     ing_py_gate *g = self;
-    thing t = *thing_get(g, fn);
+    thing t = *ing_py_thing(g, fn);
     ing_py_def *d = ing_py_def_of(g->kernel->st, t.obj);
     if (!d) return ing_fail(e, ING_INTERNAL, "not a function of the language");
     ING_TRY(ing_py_def_tree(g->kernel->st, d, out, e));
@@ -718,7 +523,7 @@ static ing_status gate_def(void *self, ing_gref fn, const ing_front_tree **out,
     if (!ing_vec_push(&g->trees, place)) return no_memory(e);
     ing_hash128 digest;
     ING_TRY(ing_py_def_digest(g->kernel->st, d, &digest, e));
-    return record_source(g, &t, digest, e);
+    return ing_py_gate_record_source(g, &t, digest, e);
 }
 
 /* ---- frames ------------------------------------------------------------------------------------ */
@@ -733,7 +538,7 @@ static ing_status frame_open(ing_py_gate *g, PyObject *owner, ing_path func,
     if (!f.params) return no_memory(e);
     ing_trace_init(&f.trace);
     ing_status s =
-        thing_take(g, Py_NewRef(owner), func, root, &f.params[d->n_params], e);
+        ing_py_thing_take(g, Py_NewRef(owner), func, root, &f.params[d->n_params], e);
     if (s == ING_OK && !ing_vec_push(&g->frames, f)) s = no_memory(e);
     if (s != ING_OK) {
         ing_free(f.params);
@@ -746,7 +551,7 @@ static ing_status frame_open(ing_py_gate *g, PyObject *owner, ing_path func,
  * parameter. */
 static ing_status inherit(ing_py_gate *g, const thing *from, ing_gref to, uint32_t i,
                           ing_err *e) {
-    thing *t = thing_get(g, to);
+    thing *t = ing_py_thing(g, to);
     t->field = from->field;
     t->at_launch = from->at_launch;
     if (!from->type || !t->path) return ING_OK;
@@ -763,18 +568,18 @@ static ing_status gate_enter(void *self, ing_gref fn, const ing_gref *params,
                         MAX_FRAMES);
     ing_path root = ing_path_add(&g->kernel->paths, 0, ING_STEP_FRAME_FUNC, NULL, 0);
     if (!root) return no_memory(e);
-    thing func = *thing_get(g, fn);
+    thing func = *ing_py_thing(g, fn);
     ING_TRY(frame_open(g, func.obj, root, func.root, false, e));
     frame *f = top(g);
     for (uint32_t i = 0; i < n && i < f->n_params; i++) {
         if (!params[i]) continue;
-        thing t = *thing_get(g, params[i]);
+        thing t = *ing_py_thing(g, params[i]);
         ing_path p =
             t.path ? ing_path_add(&g->kernel->paths, 0, ING_STEP_FRAME_PARAM, NULL, i)
                    : 0;
         if (t.path && !p) return no_memory(e);
         ing_gref r = 0;
-        ING_TRY(thing_take(g, Py_XNewRef(t.obj), p, t.root, &r, e));
+        ING_TRY(ing_py_thing_take(g, Py_XNewRef(t.obj), p, t.root, &r, e));
         top(g)->params[i] = r;
         ING_TRY(inherit(g, &t, r, n + i, e));
         ING_TRY(declare_param(g, i, e));
@@ -808,10 +613,10 @@ static ing_status gate_splice(void *self, uint32_t which, ing_gref fn,
     ing_path paths[2 * ING_PY_MAX_PARAMS] = {0};
     if (n > ING_PY_MAX_PARAMS) return ing_fail(e, ING_INTERNAL, "too many parameters");
     for (uint32_t i = 0; i < n; i++) {
-        paths[i] = thing_get(g, params[i])->path;
-        paths[n + i] = thing_get(g, params[i])->type_path;
+        paths[i] = ing_py_thing(g, params[i])->path;
+        paths[n + i] = ing_py_thing(g, params[i])->type_path;
     }
-    ing_path func = thing_get(g, fn)->path;
+    ing_path func = ing_py_thing(g, fn)->path;
     return ing_trace_splice(&top(g)->trace, &g->kernel->paths, &sub->trace, func, paths,
                             2 * n)
                ? ING_OK
@@ -822,21 +627,22 @@ static ing_status gate_carry(void *self, ing_gref of, ing_gref fn,
                              const ing_gref *params, uint32_t n, ing_gref *out,
                              ing_err *e) {
     ing_py_gate *g = self;
-    thing t = *thing_get(g, of);
+    thing t = *ing_py_thing(g, of);
     ing_path paths[ING_PY_MAX_PARAMS] = {0}, roots[ING_PY_MAX_PARAMS] = {0};
     ing_path path = 0, root = 0;
     if (n > ING_PY_MAX_PARAMS) return ing_fail(e, ING_INTERNAL, "too many parameters");
     for (uint32_t i = 0; i < n; i++) {
-        paths[i] = thing_get(g, params[i])->path;
-        roots[i] = thing_get(g, params[i])->root;
+        paths[i] = ing_py_thing(g, params[i])->path;
+        roots[i] = ing_py_thing(g, params[i])->root;
     }
     *out = 0;
     if (!t.path) return ING_OK;
-    thing f = *thing_get(g, fn);
+    thing f = *ing_py_thing(g, fn);
     if (!ing_path_reroot(&g->kernel->paths, t.path, f.path, paths, n, &path) ||
         !ing_path_reroot(&g->kernel->paths, t.path, f.root, roots, n, &root))
         return no_memory(e);
-    return path && root ? thing_take(g, Py_XNewRef(t.obj), path, root, out, e) : ING_OK;
+    return path && root ? ing_py_thing_take(g, Py_XNewRef(t.obj), path, root, out, e)
+                        : ING_OK;
 }
 
 /* ---- the rest ------------------------------------------------------------------------------------ */
@@ -845,7 +651,7 @@ static ing_status gate_carry(void *self, ing_gref of, ing_gref fn,
  * things of a compile keep their objects alive, so an address names one of them. */
 static ing_status gate_memo_key(void *self, ing_gref of, ing_hash128 *out, ing_err *e) {
     ing_py_gate *g = self;
-    PyObject *o = thing_get(g, of)->obj;
+    PyObject *o = ing_py_thing(g, of)->obj;
     ing_gate_fact f;
     ING_TRY(ing_py_see(g->kernel->st, o, &f, e));
     if (ing_py_fact_is_value(&f)) {
@@ -861,7 +667,7 @@ static ing_status gate_memo_key(void *self, ing_gref of, ing_hash128 *out, ing_e
 
 static void gate_where(void *self, ing_gref of, char *buf, size_t size) {
     ing_py_gate *g = self;
-    ing_path root = thing_get(g, of)->root;
+    ing_path root = ing_py_thing(g, of)->root;
     ing_bytes words;
     ing_bytes_init(&words);
     if (root) ing_words_path(&g->kernel->paths, root, &words);
@@ -872,7 +678,7 @@ static void gate_where(void *self, ing_gref of, char *buf, size_t size) {
 static void gate_near(void *self, ing_gref of, const char *name, char *buf,
                       size_t size) {
     ing_py_gate *g = self;
-    PyObject *o = of ? thing_get(g, of)->obj : NULL;
+    PyObject *o = of ? ing_py_thing(g, of)->obj : NULL;
     *buf = 0;
     if (o)
         ing_py_near_attr(o, name, buf, size);
@@ -909,7 +715,7 @@ static const ing_gate_ops gate_ops = {
     .bake = gate_bake,
     .place = gate_place,
     .captured = gate_captured,
-    .call = gate_call,
+    .call = ing_py_gate_call,
     .make = gate_make,
     .param = gate_param,
     .param_info = gate_param_info,
@@ -923,7 +729,7 @@ static const ing_gate_ops gate_ops = {
     .splice = gate_splice,
     .carry = gate_carry,
     .memo_key = gate_memo_key,
-    .describe = gate_describe,
+    .describe = ing_py_gate_describe,
     .where = gate_where,
     .near = gate_near,
     .warn = gate_warn,
