@@ -242,9 +242,21 @@ static ing_status is_another(const checking *c, ing_py_guard *g, PyObject *obj,
     return ING_OK;
 }
 
+/* Equal by its answer, but is what was watched for it another one's? The code of a func, the
+ * class of a field, and where the names of its type are looked up. */
+static bool is_elsewhere(const checking *c, const ing_py_guard *g, PyObject *obj) {
+    if (g->field && g->always) return false; /* looked at each time */
+    if (g->field && (obj != g->expect || !g->declared)) return true;
+    if (g->field && PyUnicode_Check(g->declared))
+        return !ing_py_field_is_watched(&c->checks->watch, obj, g->declared);
+    return g->expect && !g->code && ing_py_def_of(c->kernel->st, obj) &&
+           ing_py_unbound(c->kernel->st, obj) != g->expect;
+}
+
 /* The next launch compares with this one. */
-static void note(const checking *c, ing_py_guard *g, PyObject *obj) {
+static void note(checking *c, ing_py_guard *g, PyObject *obj) {
     PyObject *atom = ing_py_unbound(c->kernel->st, obj);
+    c->moved |= is_elsewhere(c, g, obj);
     if (g->is_object)
         note_class(g, obj);
     else if (g->code && PyFunction_Check(obj))

@@ -87,6 +87,9 @@ static inline bool ing_py_watch_unchanged(const ing_py_watch *w) {
 }
 ing_status ing_py_watch_class(ing_py_watch *w, PyTypeObject *type, ing_err *e);
 
+/* Is everything watched that says what the text of a field's type means now? */
+bool ing_py_field_is_watched(const ing_py_watch *w, PyObject *cls, PyObject *declared);
+
 /* ---- the checks of a variant -------------------------------------------------------------- */
 
 /* A place that a launch looks at: one step from another one, or from a root. */

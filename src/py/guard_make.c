@@ -248,10 +248,11 @@ static PyObject *const *type_slot(PyObject *field) {
     return (PyObject *const *)((char *)field + member->offset);
 }
 
-/* Names that the text of a type mentions, `a.b.c`, as far as they lead through modules: those
- * dictionaries are watched. *simple: nothing else is read. */
-static ing_status watch_names(making *m, PyObject *scope, const char *s, bool *simple,
-                              ing_err *e) {
+/* Names that the text of a type mentions, `a.b.c`, as far as they lead through modules: the
+ * dictionaries that they are looked up in, each added to `dicts`, which holds them. *simple:
+ * nothing else is read. */
+static ing_status dicts_of_names(PyObject *scope, const char *s, PyObject *dicts,
+                                 bool *simple) {
     *simple = true;
     while (*s) {
         PyObject *dict = scope;
@@ -260,8 +261,10 @@ static ing_status watch_names(making *m, PyObject *scope, const char *s, bool *s
             size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"
                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
             PyObject *name = PyUnicode_FromStringAndSize(s, (Py_ssize_t)n);
-            if (!name) return ING_PYTHON;
-            ING_TRY(ing_py_watch_dict(m->kernel->host, &m->checks->watch, dict, e));
+            if (!name || PyList_Append(dicts, dict) < 0) {
+                Py_XDECREF(name);
+                return ING_PYTHON;
+            }
             PyObject *v = PyDict_GetItemWithError(dict, name);
             Py_DECREF(name);
             if (!v && PyErr_Occurred()) return ING_PYTHON;
@@ -274,6 +277,32 @@ static ing_status watch_names(making *m, PyObject *scope, const char *s, bool *s
         s += *s != 0;
     }
     return ING_OK;
+}
+
+/* The dictionaries that the type of a field is read from, if it is text: a new list. NULL,
+ * without an exception if it cannot be said. */
+static PyObject *dicts_of_field(PyObject *cls, PyObject *declared) {
+    PyObject *scope = ing_py_field_scope(cls);
+    const char *text = scope ? PyUnicode_AsUTF8(declared) : NULL;
+    if (!text) PyErr_Clear();
+    PyObject *dicts = text ? PyList_New(0) : NULL;
+    bool simple = false;
+    if (dicts && (dicts_of_names(scope, text, dicts, &simple) != ING_OK || !simple))
+        Py_CLEAR(dicts);
+    /* where the class's module is found */
+    if (dicts && PyList_Append(dicts, PyImport_GetModuleDict()) < 0) Py_CLEAR(dicts);
+    Py_XDECREF(scope);
+    return dicts;
+}
+
+bool ing_py_field_is_watched(const ing_py_watch *w, PyObject *cls, PyObject *declared) {
+    PyObject *dicts = dicts_of_field(cls, declared);
+    bool watched = dicts != NULL;
+    for (Py_ssize_t i = 0; watched && i < PyList_GET_SIZE(dicts); i++)
+        watched = ing_py_watch_has(w, PyList_GET_ITEM(dicts, i));
+    Py_XDECREF(dicts);
+    PyErr_Clear(); /* then it is not */
+    return watched;
 }
 
 /* The declared type of a field: class, the table of fields and the type's place are watched,
@@ -300,15 +329,12 @@ static ing_status watch_field(making *m, PyObject *cls, ing_py_guard *g, ing_err
     Py_XDECREF(fields);
     if (s != ING_OK || g->always || !g->declared || !PyUnicode_Check(g->declared))
         return s;
-    PyObject *scope = ing_py_field_scope(cls);
-    const char *text = PyUnicode_AsUTF8(g->declared);
-    bool simple = scope && text;
-    if (!simple) PyErr_Clear();
-    if (simple) s = watch_names(m, scope, text, &simple, e);
-    if (s == ING_OK && simple) /* where the class's module is found */
-        s = ing_py_watch_dict(m->kernel->host, w, PyImport_GetModuleDict(), e);
-    Py_XDECREF(scope);
-    g->always = !simple;
+    PyObject *dicts = dicts_of_field(cls, g->declared);
+    if (!dicts && PyErr_Occurred()) return ING_PYTHON;
+    for (Py_ssize_t i = 0; s == ING_OK && dicts && i < PyList_GET_SIZE(dicts); i++)
+        s = ing_py_watch_dict(m->kernel->host, w, PyList_GET_ITEM(dicts, i), e);
+    g->always = !dicts;
+    Py_XDECREF(dicts);
     return s;
 }
 
