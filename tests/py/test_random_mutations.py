@@ -44,8 +44,7 @@ def test_in_two_processes(tmp_path, seeds):
     wrong, cold, warm = run_processes([Program(s + 10**7, CHANGES) for s in seeds], tmp_path)
     assert wrong is None, wrong
     assert warm["launches"] and warm["equal"] > 0.4 * warm["launches"]
-    raised = warm["launches"] - warm["equal"]  # nothing is kept of these
-    assert warm["kernel_disk_hits"] > warm["lowerings"] - raised, (cold, warm)
+    assert warm["kernel_disk_hits"] > 10 * warm["variants"], (cold, warm)
 
 
 def test_programs_follow_from_their_seed():
