@@ -762,7 +762,7 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
     ing_gate_returns returns = {0};
     PyObject *annotations = ing_py_attr_of(st, d->fn, ING_PY_NAME___annotations__);
     PyObject *ret_name = st->names[ING_PY_NAME_return];
-    PyObject *types = PyTuple_New((Py_ssize_t)d->n_params), *results = NULL;
+    PyObject *types = PyTuple_New((Py_ssize_t)d->n_params), *written = NULL;
     ing_status s = p && annotations && types ? ING_OK : ING_PYTHON;
     if (s != ING_OK && !PyErr_Occurred()) PyErr_NoMemory();
     for (uint32_t i = 0; s == ING_OK && i <= d->n_params; i++) {
@@ -774,7 +774,7 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         if (!a && PyErr_Occurred())
             s = bad_annotation(st, d, is_ret ? ING_PY_AT_RETURNS : i, e);
         else if (is_ret)
-            s = return_meaning(st, d, a, kernel, &returns, &results, e);
+            s = return_meaning(st, d, a, kernel, &returns, &written, e);
         else
             s = one_meaning(st, d, i, a, optional, kernel, &p[i], e);
         if (s == ING_OK && !is_ret)
@@ -787,9 +787,9 @@ ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
         d->params = p;
         d->types = types;
         d->returns = returns;
-        d->result_types = results;
+        d->result_types = written;
     } else {
-        Py_XDECREF(results);
+        Py_XDECREF(written);
         Py_XDECREF(types);
         ing_free(p);
     }

@@ -687,8 +687,9 @@ static void gate_near(void *self, ing_gref of, const char *name, char *buf,
 }
 
 static ing_status gate_say(void *self, const char *text, size_t n, ing_err *e) {
-    (void)self, (void)e;
-    return ing_py_say(text, n) < 0 ? ING_PYTHON : ING_OK;
+    (void)e;
+    const ing_py_gate *g = self;
+    return !g->quiet && ing_py_say(text, n) < 0 ? ING_PYTHON : ING_OK;
 }
 
 static ing_status gate_warn(void *self, const char *category, const char *text,
@@ -748,13 +749,14 @@ static ing_status gate_open(ing_py_gate *g, ing_err *e) {
     return gate_def(g, self, &t, e);
 }
 
-ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, ing_py_gate **out,
-                           ing_err *e) {
+ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, bool quiet,
+                           ing_py_gate **out, ing_err *e) {
     ing_py_gate *g = ing_calloc(1, sizeof *g);
     if (!g) return no_memory(e);
     g->face = (ing_gate){&gate_ops, g, k->graph, k->checkpoints};
     g->kernel = k;
     g->args = args;
+    g->quiet = quiet;
     ing_answers_init(&g->answers);
     ing_map_init(&g->calls);
     ing_status s = gate_open(g, e);

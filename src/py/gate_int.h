@@ -40,6 +40,7 @@ struct ing_py_gate {
     ing_gate face;
     ing_py_kernel *kernel;
     PyObject *const *args; /* borrowed, one per kernel parameter */
+    bool quiet;            /* static_print has spoken before */
     ing_vec(thing) things; /* [0] unused */
     ing_vec(frame) frames;
     ing_vec(subtrace) subs;    /* of frames that were left */

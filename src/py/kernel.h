@@ -373,8 +373,8 @@ ing_hash128 ing_py_param_digest(const ing_gate_param *p);
 ing_hash128 ing_py_returns_digest(const ing_gate_returns *r);
 
 typedef struct ing_py_gate ing_py_gate;
-ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, ing_py_gate **out,
-                           ing_err *e);
+ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, bool quiet,
+                           ing_py_gate **out, ing_err *e);
 void ing_py_gate_free(ing_py_gate *g);
 const ing_gate *ing_py_gate_face(const ing_py_gate *g);
 ing_trace *ing_py_gate_trace(ing_py_gate *g); /* of frame 0 */
@@ -524,9 +524,10 @@ void ing_py_variant_used(ing_py_kernel *k, ing_py_variant *v);
 /* With the setting `paranoid`: is the variant what the kernel lowers to now (paranoid.c)? */
 ing_status ing_py_paranoid(ing_py_kernel *k, const ing_py_variant *v,
                            PyObject *const *args, ing_err *e);
-/* The gate is the caller's to free, also on failure. */
-ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **gate,
-                        ing_front_result *r, ing_err *e);
+/* The gate is the caller's to free, also on failure. Quiet: without the output of
+   static_print. */
+ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
+                        ing_py_gate **gate, ing_front_result *r, ing_err *e);
 /* Trace and IR of a lowering with these arguments, as text (str, str); compiles nothing. */
 PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args);
 

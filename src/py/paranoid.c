@@ -19,6 +19,17 @@ static bool is_behind_call(const ing_py_kernel *k, const ing_py_variant *v,
     return false;
 }
 
+/* No qd.init by Python that ran meanwhile, here or in another thread? It drops all variants,
+ * and a launch that began before it goes on with the settings that it began with. */
+static bool is_current(const ing_py_kernel *k, const ing_py_variant *v) {
+    bool kept = false;
+    for (uint32_t i = 0; i < k->slots.len; i++) {
+        const ing_py_variant *slot = k->slots.at[i].variant;
+        kept = kept || slot == v || (slot && slot->overlap == v);
+    }
+    return kept && k->epoch == k->host->epoch;
+}
+
 static bool same_question(const ing_question *a, const ing_question *b) {
     return a->path == b->path && a->ask == b->ask;
 }
@@ -50,6 +61,23 @@ static ing_status other_answer(ing_py_kernel *k, const ing_py_gate *g,
     return ING_RUNTIME;
 }
 
+/* One of the traces goes on with `q` where the other has ended. */
+static ing_status other_length(ing_py_kernel *k, const ing_question *q, bool now,
+                               ing_err *e) {
+    ing_bytes where;
+    ing_bytes_init(&where);
+    ing_words_path(&k->paths, q->path, &where);
+    const char *at = where.at ? (const char *)where.at : "?";
+    ing_fail(e, ING_RUNTIME,
+             now ? "paranoid: the guards of %s chose code that never asked about '%s', "
+                   "as compiling it now does"
+                 : "paranoid: the guards of %s chose code that asked about '%s', as "
+                   "compiling it now does not",
+             ing_py_def_name(&k->def), at);
+    ing_bytes_fini(&where);
+    return ING_RUNTIME;
+}
+
 static ing_status warn_of_call(ing_py_kernel *k, ing_path path) {
     ing_bytes where;
     ing_bytes_init(&where);
@@ -77,9 +105,8 @@ static ing_status compare_traces(ing_py_kernel *k, ing_py_gate *g,
         return other_answer(k, g, a, b, e);
     }
     if (n == old) return ING_OK;
-    const ing_trace *longer = n > old ? now : &v->trace;
-    const ing_question *q = &longer->list.at[n < old ? n : old];
-    return other_answer(k, g, q, &v->trace.list.at[0], e);
+    if (n > old) return other_length(k, &now->list.at[old], true, e);
+    return other_length(k, &v->trace.list.at[n], false, e);
 }
 
 static ing_status compare(ing_py_kernel *k, ing_py_gate *g, const ing_front_result *r,
@@ -101,8 +128,8 @@ ing_status ing_py_paranoid(ing_py_kernel *k, const ing_py_variant *v,
     ing_front_result r;
     ing_front_result_init(&r);
     ing_py_gate *g = NULL;
-    ing_status s = ing_py_lower(k, args, &g, &r, e);
-    if (s == ING_OK) s = compare(k, g, &r, v, e);
+    ing_status s = ing_py_lower(k, args, true, &g, &r, e);
+    if (s == ING_OK && is_current(k, v)) s = compare(k, g, &r, v, e);
     ing_py_gate_free(g);
     ing_front_result_fini(&r);
     return s;

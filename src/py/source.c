@@ -196,7 +196,7 @@ static int from_loader(PyObject *fn, PyObject **out) {
 
 /* Does a coding line in the first two lines name something other than UTF-8? */
 static bool foreign_coding(const char *p, size_t n) {
-    for (int line = 0; line < 2 && n; line++) {
+    for (int line = 0; line < 2 && p && n; line++) {
         const char *nl = memchr(p, '\n', n);
         size_t len = nl ? (size_t)(nl - p) : n;
         if (len && memchr(p, '#', len)) {

@@ -168,11 +168,11 @@ static void place_error(const ing_front_result *r, uint32_t loc, ing_err *e) {
     ing_err_fini(&old);
 }
 
-ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, ing_py_gate **gate,
-                        ing_front_result *r, ing_err *e) {
+ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
+                        ing_py_gate **gate, ing_front_result *r, ing_err *e) {
     const ing_front_tree *tree;
     ING_TRY(ing_py_def_tree(k->st, &k->def, &tree, e));
-    ING_TRY(ing_py_gate_new(k, args, gate, e));
+    ING_TRY(ing_py_gate_new(k, args, quiet, gate, e));
     ing_count(&k->st->counters, ING_COUNT_LOWERINGS);
     const ing_gate *face = ing_py_gate_face(*gate);
     ING_TRY(ing_front_lower(tree, face, r, e));
@@ -199,7 +199,7 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
     ing_span span = {
         .what = "lower", .label = ing_py_def_name(&k->def), .from = ing_os_now_ns()};
     report.began = span.from;
-    ing_status s = ing_py_lower(k, args, &gate, &r, e);
+    ing_status s = ing_py_lower(k, args, false, &gate, &r, e);
     span.end = ing_os_now_ns();
     report.front_ns = span.end - span.from;
     ing_events_span(k->host->events, &span);
@@ -246,7 +246,7 @@ PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args) {
     ing_front_result_init(&r);
     ing_py_gate *gate = NULL;
     PyObject *out = NULL;
-    ing_status s = ing_py_lower(k, args, &gate, &r, &e);
+    ing_status s = ing_py_lower(k, args, false, &gate, &r, &e);
     if (s == ING_OK) {
         ing_bytes trace, ir;
         ing_bytes_init(&trace);

@@ -900,36 +900,6 @@ def test_questions_that_do_not_read_the_value(monkeypatch):
     assert launch(kinds) == 0
 
 
-# ---- paranoid mode ------------------------------------------------------------------------------------
-
-SEEN = 3
-
-
-def reads_by_itself():
-    return SEEN
-
-
-@qd.kernel
-def limited(a: A):
-    n = qd.static(reads_by_itself())
-    a[0] = n
-
-
-def test_paranoid_warns_of_what_functions_read(monkeypatch):
-    qd.init(paranoid=True)
-    assert launch(limited) == 3
-    monkeypatch.setitem(globals(), "SEEN", 4)
-    with pytest.warns(qd.IngotStaticCallWarning, match=r"reads_by_itself\(\)"):
-        assert launch(limited) == 3
-
-
-def test_paranoid_lowers_at_each_launch():
-    qd.init(paranoid=True)
-    before = _core.counters()["lowerings"]
-    assert launch(truth) == launch(truth) == 0
-    assert _core.counters()["lowerings"] - before == 3  # once to compile, then once a launch
-
-
 # ---- interpreters in one process -----------------------------------------------------------------------
 
 SUB = """
