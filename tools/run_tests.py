@@ -1,10 +1,12 @@
 """Runs the suites in order and ends with one line for each, and one for each thing that was
 not run with the reason. Called by the Makefile with the venv's Python.
 
-    run_tests.py [--jobs N] [--only checkers|asan|tsan|valgrind|python|version|lowered|tidy]
+    run_tests.py [--jobs N] [--only checkers|asan|tsan|valgrind|python|version|lowered|paranoid|asan-py|tidy]
 
 `version` is those of the Python tests whose outcome may depend on the version of Python,
-`lowered` those that run on the interpreter, with the IR before any pass.
+`lowered` those that run on the interpreter, with the IR before any pass, `paranoid` all of
+them with each launch lowered again and compared, `asan-py` those of guards, cache and arrays
+on an extension built with ASan and UBSan.
 
 Exit status 0 only when every suite that ran passed. INGOT_STRESS=1 asks for the full-size
 suites; otherwise randomised ones run a twentieth with a fixed seed.
@@ -33,6 +35,8 @@ BUILDS = {
     "asan": ["-Dctests=true", "-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized"],
     "tsan": ["-Dctests=true", "-Db_sanitize=thread", "-Dbuildtype=debugoptimized"],
     "valgrind": ["-Dctests=true", "-Dbuildtype=debugoptimized"],
+    "asan-py": ["-Dextension=true", "-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized",
+                "-Dprefix=/", "-Dpython.purelibdir=/site", "-Dpython.platlibdir=/site"],
 }
 TITLES = {
     "asan": "C tests (ASan, UBSan, leaks)",
@@ -59,6 +63,11 @@ ENGINE = """
     image_tools kills lanes linalg lowered math overlap pairs random random_kernels random_vectors reduce
     remote remote_mutants repack rows same_result seal simulations sparse stampede tally
     vector_math
+""".split()
+
+# Python tests that reach every guard, the cache in memory and on disk, and arrays of all kinds.
+MEMORY = """
+    array compound dlpack hold launch members mutation never_stale trace
 """.split()
 
 
@@ -243,10 +252,10 @@ def add_up(lines):
     return ", ".join(f"{n} {what}" for what, n in counts.items()) or "no summary"
 
 
-def run_python(report, env, jobs, version=False, title="Python tests", select=()):
+def run_python(report, env, jobs, version=False, title="Python tests", select=(), files=None):
     title += " (version)" if version else ""
     heading(f"{title}, {jobs} at a time" + (", full size" if STRESS else ""))
-    files = [*test_files(version), *select]
+    files = [*(files or test_files(version)), *select]
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="ingot-shards-") as folder:
         scratch = pathlib.Path(folder)
@@ -274,6 +283,41 @@ def run_lowered(report, env, jobs):
     env = {**env, "INGOT_INTERP_PASSES": "0"}
     select = ["-k", "interp", "-m", "not after_passes"]
     run_python(report, env, jobs, title="Python tests as lowered", select=select)
+
+
+def run_paranoid(report, env, jobs):
+    run_python(report, {**env, "INGOT_PARANOID": "1"}, jobs, title="Python tests, paranoid")
+
+
+def preloaded(env, site):
+    """The environment for an uninstrumented Python that imports the package in `site`, which is;
+    None without GCC's library. Python never frees all that it has, so leaks are not looked for;
+    with malloc, each Python object is one that ASan knows."""
+    compiler = shutil.which("gcc", path=env["PATH"])
+    if compiler is None:
+        return None
+    command = [compiler, "-print-file-name=libasan.so"]
+    library = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    if not os.path.isabs(library):
+        return None
+    return {**env, "LD_PRELOAD": library, "PYTHONPATH": str(site), "PYTHONMALLOC": "malloc",
+            "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+
+
+def run_asan_python(report, env, jobs):
+    where = ROOT / "build" / "asan-py"
+    with_library = preloaded(env, where / "root" / "site")
+    if with_library is None:
+        report.not_run.append("the extension under ASan (needs gcc with its libasan.so)")
+        return
+    title = "Python tests (ASan, UBSan)"
+    start = time.monotonic()
+    install = [BIN / "meson", "install", "-C", where, "--no-rebuild", "--destdir", where / "root"]
+    if build("asan-py", env, jobs) and quietly(install, env) == 0:
+        files = [ROOT / "tests" / "py" / f"test_{name}.py" for name in MEMORY]
+        run_python(report, with_library, jobs, title=title, files=files)
+    else:
+        report.add(title, False, time.monotonic() - start, "did not build")
 
 
 def run_tidy(report, env, jobs):
@@ -327,7 +371,7 @@ def note_optional(report):
     report.not_run.append(f"Python {others} (this run is {here}; make test PYTHON=... picks one)")
     if not STRESS:
         report.not_run.append("TSan, valgrind, full-size randomised suites, tests on the IR as "
-                              "lowered (make stress)")
+                              "lowered, in paranoid mode and on an extension with ASan (make stress)")
 
 
 SUITES = {
@@ -338,6 +382,8 @@ SUITES = {
     "python": run_python,
     "version": lambda r, e, j: run_python(r, e, j, version=True),
     "lowered": run_lowered,
+    "paranoid": run_paranoid,
+    "asan-py": run_asan_python,
     "tidy": run_tidy,
 }
 
@@ -350,7 +396,7 @@ def main():
     suites = args.only or ["checkers", "asan", "python"]
     if STRESS and not args.only:
         suites[2:2] = ["tsan", "valgrind"]
-        suites.append("lowered")
+        suites += ["lowered", "paranoid", "asan-py"]
     report = Report()
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ingot-test-") as folder:
@@ -358,7 +404,7 @@ def main():
         env = environment(scratch)
         for suite in suites:
             SUITES[suite](report, env, args.jobs)
-        if "python" in suites or "version" in suites:
+        if {"python", "version", "paranoid"} & set(suites):
             report.not_run += read_notes(scratch / "not-run.txt")
         if not args.only:
             note_optional(report)

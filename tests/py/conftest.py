@@ -8,6 +8,9 @@ say that a test needs something optional.
 
     for seed in range(samples(2000)):   2000 under `make stress`, else a twentieth
 
+    @pytest.mark.counts("lowerings")    not run, and said so, under INGOT_PARANOID=1, where each
+    def test_once(): ...                launch lowers again; pytestmark = ... for a whole file
+
 Kernels run as native code and on the interpreter: test files take the fixture `target`, and
 programs in processes of their own run by `run_program`, which runs them on both.
 """
@@ -30,6 +33,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 STRESS = os.environ.get("INGOT_STRESS", "0") not in ("", "0")
+PARANOID = os.environ.get("INGOT_PARANOID", "0") not in ("", "0")  # processes of tests inherit it
 CLAIMS = os.environ.pop("INGOT_TEST_CLAIMS", None)  # a directory, from tools/run_tests.py
 SEED = 20240229  # of every randomised test, so that `make test` is the same each time
 
@@ -130,6 +134,8 @@ def run_program(path, *args, code=0, timeout=240, agree=True, **env):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "not_run(reason): needs something that is missing")
+    config.addinivalue_line("markers", "counts(what): counts what paranoid mode does more often (calls, parses, "
+                            "lowerings, time), or tests what it forestalls; not run under INGOT_PARANOID=1")
     config.addinivalue_line("markers", "after_passes: about tasks, sums, overlaps or checkpoints; not for "
                             "the run of `make stress` on the IR as lowered")
     try:
@@ -175,10 +181,17 @@ def pytest_runtestloop(session):
     return True
 
 
-def pytest_runtest_setup(item):
+def _why_not(item):
     mark = item.get_closest_marker("not_run")
     if mark:
-        reason = mark.kwargs["reason"]
+        return mark.kwargs["reason"]
+    mark = item.get_closest_marker("counts") if PARANOID else None
+    return f"about {mark.args[0]} (not for INGOT_PARANOID=1)" if mark else None
+
+
+def pytest_runtest_setup(item):
+    reason = _why_not(item)
+    if reason:
         _not_run[reason] = _not_run.get(reason, 0) + 1
         pytest.skip(f"not run: {reason}")
 

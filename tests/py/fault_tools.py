@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import pytest
-from conftest import ROOT, needs
+from conftest import PARANOID, ROOT, needs
 
 HERE = pathlib.Path(__file__).resolve().parent
 VALUES = [4.0, 11.5]
@@ -74,7 +74,8 @@ def quick_server(shim, tmp_path_factory):
 
 def is_warm(got):
     counters = got["counters"]
-    return (counters["lowerings"], counters["image_compiles"], counters["kernel_disk_hits"]) == (0, 0, 2)
+    found = (counters["image_compiles"], counters["kernel_disk_hits"]) == (0, 2)
+    return found and (PARANOID or counters["lowerings"] == 0)
 
 
 def entries(cache, kinds="aivxn"):

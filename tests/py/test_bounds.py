@@ -80,6 +80,7 @@ def test_defaults():
     assert have["offline_cache_max_entries"] == 100_000
 
 
+@pytest.mark.counts("lowerings")
 def test_an_evicted_entry_is_a_miss(program, cache_dir):
     """Whatever an index or a variant still names may be gone."""
     program(range(3))

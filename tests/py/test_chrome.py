@@ -73,6 +73,7 @@ def check_nesting(events):
             open_spans.append(e)
 
 
+@pytest.mark.counts("parses")
 def test_cold_and_warm(program):
     events = program("step(a, 1)\nstep(a, 1)\n")
     check_nesting(events)

@@ -624,6 +624,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.counts("parses")
 def test_entries_are_found_again_by_another_process(tmp_path, cache_dir, request):
     if "interp" in request.node.name:
         pytest.skip("one target is enough for what lies on disk")

@@ -42,6 +42,11 @@ def test_case(history, name):
         for dtype in dtypes.split():
             how, what = history[step][dtype, name]
             assert how == "ok", f"{step} {dtype}: {what}"
+
+
+@pytest.mark.counts("parses, lowerings and compiles")
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_case_costs(history, name):
     if not CASES[name].shares:  # both compile: entries of their own
         for step, dtype in [("cold", "f32"), ("other", "f64")]:
             assert history[step][dtype, name][1][1] > CASES[name].lowered

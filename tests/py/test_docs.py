@@ -28,7 +28,12 @@ def program(page):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def marked(page):
+    """docs/caching.md shows what is counted."""
+    return pytest.param(page, marks=[pytest.mark.counts("lowerings")] if page.stem == "caching" else [])
+
+
+@pytest.mark.parametrize("page", [marked(p) for p in PAGES], ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_blocks_run(page, tmp_path, cache_dir):
     path = tmp_path / f"page_{page.stem}.py"  # never the name of a module
     path.write_text(program(page), encoding="utf-8")

@@ -798,6 +798,7 @@ print("#", qd._core.counters()["lowerings"])
 """
 
 
+@pytest.mark.counts("lowerings")
 @pytest.mark.after_passes
 def test_tables_are_restored_whole(tmp_path, cache_dir):
     from conftest import run_program

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import HERE, SEED, samples
+from conftest import HERE, PARANOID, SEED, samples
 from graph_programs import make, play_model, text
 
 BATCH = 50
@@ -90,10 +90,10 @@ def test_random_programs(first, count, tmp_path, cache_dir):
 
     got, lowered = run(INGOT_ARCH="cpu")
     check(got, "native")
-    assert lowered == len(cases)
+    assert PARANOID or lowered == len(cases)
     got, lowered = run(INGOT_ARCH="cpu")
     check(got, "warm")
-    assert lowered == 0
+    assert PARANOID or lowered == 0
     check(run(INGOT_ARCH="interp")[0], "interpreter")
 
 

@@ -108,6 +108,7 @@ def test_payloads_that_mean_nothing(warm, which):
         path.write_bytes(good)
 
 
+@pytest.mark.counts("lowerings")
 def test_an_alias_whose_hint_means_nothing(warm):
     """After the tree: the address, and an index. Without one, or with another's, the real one
     is read."""
@@ -191,6 +192,7 @@ def result(folder):
     return make(RETURNS)(a, 0.5), a[3], qd._core.counters()["kernel_disk_hits"]
 
 
+@pytest.mark.counts("a forged entry, which is an error there")
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_variant_with_other_results(tmp_path, name):
     """Results are read as the annotation says: a variant that returns something else is none."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import PARANOID
 
 PROGRAM = '''\
 import enum
@@ -167,8 +168,8 @@ def assert_hit(got, value, parses=0):
     """Both kernels came from disk; their texts were known, or parsed once."""
     assert got["value"] == value
     assert got["kernel_disk_hits"] == 2 and got["kernel_stored"] == 0
-    assert (got["lowerings"], got["image_compiles"], got["helpers_started"]) == (0, 0, 0)
-    assert got["parses"] <= parses
+    assert (got["image_compiles"], got["helpers_started"]) == (0, 0)
+    assert PARANOID or (got["lowerings"] == 0 and got["parses"] <= parses)
 
 
 def test_there_are_enough():
@@ -277,6 +278,7 @@ print("lowerings", _core.counters()["lowerings"])
 '''
 
 
+@pytest.mark.counts("lowerings")
 def test_errors_name_the_line_after_an_edit(tmp_path):
     """R19: code found in the cache reports the lines of the text as it is now."""
     path = tmp_path / "prog.py"

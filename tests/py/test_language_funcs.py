@@ -298,6 +298,7 @@ def test_methods():
     assert Model(4).run(5) == (20, 105, 35, 2)
 
 
+@pytest.mark.counts("lowerings")
 def test_one_specialisation_per_signature():
     @qd.func
     def square(a):

@@ -66,6 +66,7 @@ def files(directory):
     return sorted((str(p), p.stat().st_mtime_ns) for p in directory.rglob("*"))
 
 
+@pytest.mark.counts("lowerings")
 def test_reading_goes_through_all_layers_and_writing_to_the_first(tmp_path, program):
     user, site = tmp_path / "user", tmp_path / "site"
     cold, _ = program([site], values=(1,))
@@ -79,6 +80,7 @@ def test_reading_goes_through_all_layers_and_writing_to_the_first(tmp_path, prog
     assert files(site) == before and list((user / "v").rglob("?" * 32))
 
 
+@pytest.mark.counts("lowerings")
 def test_indexes_of_layers_are_merged(tmp_path, program):
     user, site = tmp_path / "user", tmp_path / "site"
     program([site], values=(1,))
@@ -91,6 +93,7 @@ def test_indexes_of_layers_are_merged(tmp_path, program):
     assert (again["lowerings"], again["kernel_disk_hits"]) == (0, 3)
 
 
+@pytest.mark.counts("lowerings")
 def test_an_empty_name_is_the_users_directory(tmp_path, program, cache_dir):
     site = tmp_path / "site"
     program([site])
@@ -106,6 +109,7 @@ def test_a_missing_layer_is_no_fault_and_is_not_made(tmp_path, program):
     assert said == [] and counters["store_layers_skipped"] == 0 and not site.parent.exists()
 
 
+@pytest.mark.counts("lowerings")
 def test_what_others_may_write_is_left_out(tmp_path, program):
     user, site = tmp_path / "user", tmp_path / "site"
     program([site])

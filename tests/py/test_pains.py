@@ -64,6 +64,7 @@ def test_enums_and_capitals_are_never_stale(tmp_path, cache_dir):
     assert run(path).split() == ["107.0", "True"]
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_moved_files_and_comments_are_hits(tmp_path, cache_dir):
     """M3: kernels marked fastcache, each of which the reference compiles again."""
     path = write(tmp_path, """
@@ -88,6 +89,7 @@ def test_moved_files_and_comments_are_hits(tmp_path, cache_dir):
         assert run(path).split() == ["9.0", "1", "0", "0"]  # its text is known by now
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_killed_right_after_the_launch(tmp_path, cache_dir):
     """M4: what was compiled is there although the process never ended properly."""
     path = write(tmp_path, """
@@ -104,6 +106,7 @@ def test_killed_right_after_the_launch(tmp_path, cache_dir):
     assert run(path).split() == ["1", "0"]
 
 
+@pytest.mark.counts("parses and lowerings")
 @pytest.mark.parametrize("warm", [False, True])
 def test_fork_during_compile_and_replay(tmp_path, cache_dir, warm):
     """M8: children forked while another thread compiles or loads start afresh, and wait for
@@ -157,6 +160,7 @@ def test_fork_during_compile_and_replay(tmp_path, cache_dir, warm):
     assert (lowerings, theirs) == (0, 0) if warm else lowerings <= 12 <= lowerings + theirs <= 36
 
 
+@pytest.mark.counts("parses and lowerings")
 @pytest.mark.parametrize("warm", [False, True])
 def test_threads_during_replay_and_compile(tmp_path, cache_dir, warm):
     """M9: 32 threads, 4 kernels, two values each: every kernel is made or loaded once."""
@@ -225,6 +229,7 @@ def test_kernels_made_by_exec(tmp_path, cache_dir):
     assert run(path).split() == ["13", "23", "True", "2"]
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_two_inits_on_one_path(tmp_path, cache_dir):
     """R14: the second qd.init replays from disk as a new process would."""
     path = write(tmp_path, """
@@ -283,6 +288,7 @@ MANY = """
     """
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_loops_closures_cells_and_subclasses_share(tmp_path, cache_dir):
     """One tree per text: what one object compiled, the next one finds."""
     path = write(tmp_path, MANY)
@@ -326,6 +332,7 @@ WHOLE = """
     """
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_nothing_of_another_variant_survives(tmp_path, cache_dir):
     """Captured arrays, tasks, messages and warnings of variants that are loaded in turn: each
     launch has its own, and none where it has none."""
@@ -355,6 +362,7 @@ VARIANTS = """
     """
 
 
+@pytest.mark.counts("parses and lowerings")
 @needs("strace")
 def test_many_variants_cost_no_more_files(tmp_path, cache_dir):
     """R17: the index and one entry, however many variants there are. (bench/variants.py has the
@@ -376,6 +384,7 @@ def test_many_variants_cost_no_more_files(tmp_path, cache_dir):
     assert run(path, "0", "60").split() == ["0", "0", "60"]
 
 
+@pytest.mark.counts("parses and lowerings")
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "swap", "chmod"])
 def test_damaged_entries_are_misses(tmp_path, cache_dir, damage):
     """Whatever happened to the files: the right result, then a repaired cache."""
@@ -399,6 +408,7 @@ def test_damaged_entries_are_misses(tmp_path, cache_dir, damage):
     assert run(path).split()[0] == "0"
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_parts_of_the_cache_missing(tmp_path, cache_dir):
     path = write(tmp_path, MANY)
     run(path)
@@ -480,6 +490,7 @@ OWN = """
     """
 
 
+@pytest.mark.counts("parses and lowerings")
 @needs("strace")
 def test_own_funcs_are_not_read_on_a_hit(tmp_path, cache_dir):
     """R10: the revision answers for them. Python opens .pyc files, and no .py file of Ingot is
@@ -500,6 +511,7 @@ def test_own_funcs_are_not_read_on_a_hit(tmp_path, cache_dir):
     assert [x for x in opened if "/ingot/" in x and x.endswith(".pyc")] != []
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_an_edited_package_is_not_stale(tmp_path, cache_dir):
     """Without building anew: the code of the package's own funcs counts, and theirs alone."""
     import ingot
@@ -553,6 +565,7 @@ print("#", [m for m in heavy if m in sys.modules], c["parses"], c["helpers_start
 """
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_hit_without_llvmlite_numpy_and_writing(tmp_path, cache_dir):
     """A full hit loads no compiler, no parser and no NumPy, from a read-only directory."""
     path = tmp_path / "prog.py"
@@ -603,6 +616,7 @@ def test_memory_stays_flat(tmp_path, cache_dir):
     assert run(path).split() == ["1", "True"]
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_counters_of_a_full_hit(tmp_path, cache_dir):
     path = write(tmp_path, MANY.replace('print("#", *counted("lowerings"',
                                         'print("#", json.dumps(_core.counters())) #'))

@@ -165,6 +165,7 @@ def test_a_changed_image_is_compiled_again(tmp_path, cache_dir):
     assert run(prog).split()[:2] == ["0", "1"]
 
 
+@pytest.mark.counts("lowerings")
 def test_first_launch_from_64_threads(tmp_path, cache_dir):
     prog = write(tmp_path, """
         import linecache

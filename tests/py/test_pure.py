@@ -280,6 +280,7 @@ def run(tmp_path, options, **env):
     return json.loads(out)
 
 
+@pytest.mark.counts("lowerings")
 def test_switches(tmp_path, cache_dir):
     kernels, images, lowered, published = run(tmp_path, {})
     assert (kernels, images, lowered) == (0, 0, 1) and published >= 3
@@ -291,6 +292,7 @@ def test_switches(tmp_path, cache_dir):
         assert run(tmp_path, {}, **{prefix + "SRC_LL_CACHE": "0"}) == [0, 1, 1, 0]
 
 
+@pytest.mark.counts("lowerings")
 def test_where_the_cache_is(tmp_path, cache_dir):
     other = str(tmp_path / "other")
     assert run(tmp_path, {"offline_cache_file_path": other})[2] == 1

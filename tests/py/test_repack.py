@@ -68,6 +68,7 @@ def settle(cache):
         os.utime(p, (1_600_000_000, 1_600_000_000))
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_a_cache_packs_itself(run, cache_dir):
     few = run(0, 8)
     assert few["packs_made"] == 0 and not (cache_dir / "ingot.pack").exists()
@@ -80,6 +81,7 @@ def test_a_cache_packs_itself(run, cache_dir):
     assert sorted(p.name for p in cache_dir.iterdir()) == before
 
 
+@pytest.mark.counts("parses and lowerings")
 @needs("strace")
 def test_one_file_is_opened(run, cache_dir, tmp_path):
     run(0, 40)
@@ -94,6 +96,7 @@ def test_one_file_is_opened(run, cache_dir, tmp_path):
     assert not [x for x in lines if re.search(r'[/"][0-9a-f]{32}[."]', x)]  # no entry, no new one
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_damage_of_the_pack_is_a_miss(run, cache_dir):
     run(0, 40)
     pack = cache_dir / "ingot.pack"
@@ -109,6 +112,7 @@ def test_damage_of_the_pack_is_a_miss(run, cache_dir):
     assert run(0, 40)["lowerings"] == 0
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_what_was_cleared_is_gone(run, cache_dir, monkeypatch):
     """Indexes that were removed are not found again in the pack. With another comment, because
     the alias of a known text brings the index of its first compile."""
@@ -125,6 +129,7 @@ def test_what_was_cleared_is_gone(run, cache_dir, monkeypatch):
     assert again["lowerings"] == 3 and again["image_compiles"] == 0
 
 
+@pytest.mark.counts("parses and lowerings")
 def test_tools_see_the_pack(run, cache_dir):
     """Clearing takes it along; trimming by age keeps what is read through it; repair removes a
     damaged one, because its entries are files as well."""

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from conftest import STRESS
 
 PROGRAM = """\
@@ -45,6 +46,7 @@ def stampede(path, processes):
     return [counters for counters, _ in results]
 
 
+@pytest.mark.counts("lowerings")
 def test_each_image_is_compiled_once(tmp_path, cache_dir):
     kernels, processes = (20, 64) if STRESS else (4, 6)
     write(tmp_path / "program.py", kernels)

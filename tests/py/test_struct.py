@@ -564,6 +564,7 @@ def test_captured_structs():
     assert k(Pair(1, 2)) == 90 + 1 + 5 + 2 + 10 + 2
 
 
+@pytest.mark.counts("lowerings")
 def test_only_what_is_read_counts():
     from ingot import _core
 

@@ -332,6 +332,24 @@ def test_needs_reports(tmp_path):
     assert notes.read_text() == "no_such_module_at_all (not installed): 1 test(s)\n"
 
 
+@pytest.mark.parametrize("paranoid", ["0", "1"])
+def test_what_counts_is_not_for_paranoid_runs(tmp_path, paranoid):
+    put(
+        tmp_path, "test_sample.py",
+        "import os, pytest\n"
+        "@pytest.mark.counts('calls')\ndef test_a(): pass\n"
+        f"def test_b(): assert os.environ['INGOT_PARANOID'] == '{paranoid}'\n",
+    )
+    shutil.copy(pathlib.Path(__file__).with_name("conftest.py"), tmp_path)
+    env = dict(os.environ, INGOT_NOT_RUN_FILE=str(tmp_path / "notes"), INGOT_PARANOID=paranoid)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert ("2 passed" if paranoid == "0" else "1 passed, 1 skipped") in done.stdout
+    notes = "" if paranoid == "0" else "about calls (not for INGOT_PARANOID=1): 1 test(s)\n"
+    assert ((tmp_path / "notes").read_text() if notes else "") == notes
+
+
 # ---- processes that share the tests ---------------------------------------------------------
 
 

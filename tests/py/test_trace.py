@@ -258,6 +258,7 @@ def test_lowering_is_deterministic(tmp_path):
     assert len(set(outs)) == 1
 
 
+@pytest.mark.counts("lowerings")
 def test_a_func_is_lowered_once_per_signature():
     qd.init()
     before = _core.counters()
