@@ -326,7 +326,7 @@ def of_sequence(rng, p):
         [fixed(f"{p}[1]")], [f"for x in qd.static({p}):", "    r = r * 2 + x"],
         [f"for i, x in qd.static(enumerate({p})):", "    r = r + i * x"],
         [f"for x in qd.static({p}[1:]):", "    r = r * 2 + x"],
-        [fixed(f"sum({p})")], [fixed(f"max({p})")], [fixed(f"math.prod({p})")],
+        [fixed(f"sum({p})")], [fixed(f"sorted({p})[-1]")], [fixed(f"math.prod({p})")],
         [fixed(f"sorted({p})[0]")], [fixed(f"operator.getitem({p}, 1)")],
         [when(f"{c} in {p}")], [when(f"{c} not in {p}")], [when(p)], [when(f"not {p}")],
         [fixed(f"lib.size({p})")], [fixed(f"lib.total({p})")], [fixed(f"lib.size({p}, 3)")],
