@@ -387,6 +387,7 @@ def test_counts_and_notes_are_added_up(tmp_path):
 def test_files_that_may_depend_on_the_version():
     every, some = run_tests.test_files(False), run_tests.test_files(True)
     assert set(some) < set(every) and len(every) - len(some) == len(run_tests.ENGINE)
+    assert {f"test_{name}" for name in run_tests.MEMORY} <= {path.stem for path in every}
 
 
 # ---- continuous integration -----------------------------------------------------------------
