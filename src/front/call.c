@@ -115,12 +115,41 @@ static ing_status call_dtype(frame *fr, ing_node n, ing_dtype t, const call_args
     return ING_OK;
 }
 
+static ing_status make_thing(frame *fr, ing_node at, const value *v, ing_gref *out);
+
+/* A tuple, list or dict that the kernel made, of values that stay what they are. The depth of
+ * the text bounds the recursion. */
+static ing_status make_box(frame *fr, ing_node at, const value *v, ing_gref *out) {
+    uint32_t n = v_children(v);
+    ing_gref *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)n + 1, ing_gref);
+    if (!items) return no_memory(fr);
+    for (uint32_t i = 0; i < n; i++) {
+        value item = v->items[i];
+        ING_TRY(ing_front_force(fr, at, &item));
+        bool enumerated = item.kind == V_SEEN && item.seen == ING_GATE_ENUM;
+        if (item.kind > V_DICT && !enumerated)
+            return ing_front_fail_at(
+                fr, at, ING_COMPILE, "pass it as an argument of its own",
+                "%s inside %s cannot be passed to a Python function",
+                ing_front_describe(fr, &item), ing_front_describe(fr, v));
+        ING_TRY(make_thing(fr, at, &item, &items[i]));
+    }
+    ing_gate_fact f = {.kind = v->kind == V_DICT   ? ING_GATE_DICT
+                               : v->kind == V_LIST ? ING_GATE_LIST
+                                                   : ING_GATE_TUPLE,
+                       .len = v->n,
+                       .items = items};
+    GATE(fr, at, make, &f, out, fr->lo->e);
+    return ING_OK;
+}
+
 /* A static value as a thing behind the gate. */
 static ing_status make_thing(frame *fr, ing_node at, const value *v, ing_gref *out) {
     if (v->gref) {
         *out = v->gref;
         return ING_OK;
     }
+    if (ing_front_is_box(v)) return make_box(fr, at, v, out);
     ing_gate_fact f = {.dtype = v->dtype, .wide = v->wide};
     switch ((value_kind)v->kind) {
     case V_NONE: f.kind = ING_GATE_NONE; break;
@@ -164,14 +193,8 @@ static const char *callee_remedy(frame *fr, ing_node n, const value *fn) {
     return "leave out the parentheses";
 }
 
-static ing_status call_python(frame *fr, ing_node n, const value *fn,
-                              const call_args *a, value *out) {
-    if (fn->kind == V_SEEN && fn->seen == ING_GATE_KERNEL)
-        return ing_front_fail_at(fr, n, ING_SYNTAX, "make it a @qd.func",
-                                 "a kernel cannot be called from a kernel");
-    if (!fn->gref || fn->kind != V_SEEN)
-        return ing_front_fail_at(fr, n, ING_TYPE, callee_remedy(fr, n, fn),
-                                 "%s cannot be called", ing_front_describe(fr, fn));
+ing_status ing_front_call_outside(frame *fr, ing_node n, const value *fn,
+                                  const call_args *a, value *out) {
     if (a->n_kw)
         return ing_front_fail_at(
             fr, n, ING_SYNTAX, "pass them by position",
@@ -180,7 +203,7 @@ static ing_status call_python(frame *fr, ing_node n, const value *fn,
     if (!refs) return no_memory(fr);
     for (uint32_t i = 0; i < a->n; i++) {
         value v = a->at[i];
-        ING_TRY(ing_front_force(fr, a->node[i], &v));
+        if (!v.gref) ING_TRY(ing_front_force(fr, a->node[i], &v));
         if (!ing_front_is_static(&v) || v.kind == V_ARRAY)
             return ing_front_fail_at(
                 fr, a->node[i], ING_COMPILE,
@@ -193,6 +216,19 @@ static ing_status call_python(frame *fr, ing_node n, const value *fn,
     GATE(fr, n, call, fn->gref, refs, a->n, &got, fr->lo->e);
     *out = (value){.kind = got ? V_THING : V_VOID, .gref = got};
     return ING_OK;
+}
+
+static ing_status call_python(frame *fr, ing_node n, const value *fn,
+                              const call_args *a, value *out) {
+    if (fn->kind == V_SEEN && fn->seen == ING_GATE_KERNEL)
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "make it a @qd.func",
+                                 "a kernel cannot be called from a kernel");
+    if (!fn->gref || fn->kind != V_SEEN)
+        return ing_front_fail_at(fr, n, ING_TYPE, callee_remedy(fr, n, fn),
+                                 "%s cannot be called", ing_front_describe(fr, fn));
+    for (uint32_t i = 0; i < a->n; i++)
+        ING_TRY(ing_front_force(fr, a->node[i], &a->at[i]));
+    return ing_front_call_outside(fr, n, fn, a, out);
 }
 
 /* The callee; of a method of a container the container, and its name; of a method of a
@@ -271,6 +307,9 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
         return ing_front_call_func(fr, n, &fn, self.kind == V_STRUCT ? &self : NULL, &a,
                                    out);
     if (fn.kind == V_INTRINSIC) {
+        bool done = false;
+        ING_TRY(ing_front_builtin(fr, n, &fn, &a, out, &done));
+        if (done) return ING_OK;
         ING_TRY(ing_front_call_intrinsic(fr, n, (ing_intrinsic)fn.tag, &a, out));
         if (fn.tag != ING_IN_STATIC) out->from_static = false;
         return ING_OK;

@@ -195,7 +195,7 @@ static ing_status comprehend(frame *fr, comprehension *c, uint32_t g) {
     uint32_t n = 0;
     bool ok = false;
     ING_TRY(ing_front_expr_static(fr, f->iter, &it));
-    ING_TRY(ing_front_items(fr, f->iter, &it, &items, &n, &ok));
+    ING_TRY(ing_front_sequence(fr, f->iter, &it, &items, &n, &ok));
     if (!ok)
         return ing_front_fail_at(
             fr, f->iter, ING_COMPILE,
@@ -435,7 +435,7 @@ static bool builtin_name(const value *v, class_name *out) {
     const char *text = ing_intrinsic_name((ing_intrinsic)v->tag);
     if (v->tag != ING_IN_PY_INT && v->tag != ING_IN_PY_FLOAT &&
         v->tag != ING_IN_PY_BOOL && v->tag != ING_IN_PY_TUPLE &&
-        v->tag != ING_IN_PY_LIST)
+        v->tag != ING_IN_PY_LIST && v->tag != ING_IN_PY_TYPE)
         return false;
     out->module = (value){.kind = V_STR, .s = "builtins", .n = 8};
     out->name = (value){.kind = V_STR, .s = text + 9}; /* after "builtins." */
@@ -443,22 +443,37 @@ static bool builtin_name(const value *v, class_name *out) {
     return true;
 }
 
+static bool is_plain_meta(const value *name) {
+    return same_text(name, "type") || same_text(name, "EnumMeta") ||
+           same_text(name, "EnumType");
+}
+
+/* The name of a class's class; another kind than V_STR: it is no class. */
+static ing_status meta_name(frame *fr, ing_node at, const value *v, value *name) {
+    value meta;
+    *name = ing_front_none();
+    if (!v->gref || v->kind != V_SEEN) return ING_OK;
+    ING_TRY(read_attr(fr, at, v->gref, "__class__", &meta));
+    return meta.gref ? read_attr(fr, at, meta.gref, "__qualname__", name) : ING_OK;
+}
+
+ing_status ing_front_plain_class(frame *fr, ing_node at, const value *cls, bool *out) {
+    value name;
+    ING_TRY(meta_name(fr, at, cls, &name));
+    *out = is_plain_meta(&name) || same_text(&name, "ABCMeta");
+    return ING_OK;
+}
+
 static ing_status class_of_arg(frame *fr, ing_node at, value *v, class_name *out) {
+    value name;
     ING_TRY(ing_front_force(fr, at, v));
     if (builtin_name(v, out)) return ING_OK;
-    value meta = {0}, name;
-    bool is_class = v->gref && v->kind == V_SEEN;
-    if (is_class) {
-        ING_TRY(read_attr(fr, at, v->gref, "__class__", &meta));
-        is_class = meta.gref != 0;
-    }
-    if (is_class) ING_TRY(read_attr(fr, at, meta.gref, "__qualname__", &name));
-    if (!is_class || name.kind != V_STR)
+    ING_TRY(meta_name(fr, at, v, &name));
+    if (name.kind != V_STR)
         return ing_front_fail_at(fr, at, ING_TYPE, "pass a class or a tuple of classes",
                                  "isinstance needs a class; this is %s",
                                  ing_front_describe(fr, v));
-    if (!same_text(&name, "type") && !same_text(&name, "EnumMeta") &&
-        !same_text(&name, "EnumType"))
+    if (!is_plain_meta(&name))
         return ing_front_fail_at(
             fr, at, ING_TYPE, "compare with a plain class",
             "isinstance with a class that has a metaclass (%s) is not supported in "

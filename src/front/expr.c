@@ -244,6 +244,21 @@ static ing_status fail_index(frame *fr, ing_node at, const value *base,
         ing_front_describe(fr, base), ing_front_describe(fr, index));
 }
 
+/* Letters as one string. */
+static ing_status join(frame *fr, const value *items, uint32_t n, value *out) {
+    size_t size = 0;
+    for (uint32_t i = 0; items && i < n; i++) size += items[i].n;
+    char *s = ing_arena_alloc(&fr->lo->arena, size + 1);
+    if (!s) return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling");
+    *out = (value){.kind = V_STR, .s = s, .n = (uint32_t)size};
+    for (uint32_t i = 0; items && i < n; i++) {
+        memcpy(s, items[i].s, items[i].n);
+        s += items[i].n;
+    }
+    *s = 0;
+    return ING_OK;
+}
+
 static ing_status slice_items(frame *fr, ing_node at, const value *base,
                               const value *sl, value *items, uint32_t n, value *out) {
     int64_t step = sl->items[2].kind == V_INT ? sl->items[2].i : 1;
@@ -265,6 +280,7 @@ static ing_status slice_items(frame *fr, ing_node at, const value *base,
     uint32_t count = 0;
     for (int64_t i = part[0]; at_ && (step > 0 ? i < part[1] : i > part[1]); i += step)
         at_[count++] = items[i];
+    if (base->kind == V_STR) return join(fr, at_, count, out);
     *out = ing_front_seq(base->kind == V_LIST ? V_LIST : V_TUPLE, at_, count);
     return ING_OK;
 }
@@ -300,7 +316,7 @@ static ing_status sequence_item(frame *fr, ing_node at, const value *base,
         ING_TRY(ing_front_thing_item(fr, at, base->gref, &key, out));
         return out->kind == V_VOID ? fail_range(fr, at, base, index) : ING_OK;
     }
-    ING_TRY(ing_front_items(fr, at, base, &items, &n, &ok));
+    ING_TRY(ing_front_sequence(fr, at, base, &items, &n, &ok));
     if (index->kind == V_SLICE) return slice_items(fr, at, base, index, items, n, out);
     if (!number) return fail_index(fr, at, base, index);
     int64_t k = index->i < 0 ? index->i + n : index->i;
@@ -369,6 +385,7 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
         return ing_front_tensor_subscript(fr, at, base, &index, out);
     if (base->kind == V_STRUCT) return ing_front_struct_item(fr, at, base, &index, out);
     if (base->kind == V_TUPLE || base->kind == V_LIST || base->kind == V_SHAPE ||
+        base->kind == V_STR ||
         (base->kind == V_SEEN &&
          (base->seen == ING_GATE_TUPLE || base->seen == ING_GATE_LIST)))
         return sequence_item(fr, at, base, &index, out);

@@ -303,6 +303,10 @@ static ing_status same(frame *fr, ing_node at, const value *l, const value *r,
     *out = false;
     bool things = is_thing(l) && is_thing(r) && l->kind == r->kind;
     if (things && l->kind == V_SEEN && l->seen != r->seen) return ING_OK;
+    if (things && !identity && l->kind == V_SEEN && l->seen == ING_GATE_CLASS) {
+        ING_TRY(ing_front_plain_class(fr, at, l, &identity));
+        if (identity) ING_TRY(ing_front_plain_class(fr, at, r, &identity));
+    }
     if (things && !identity && !is_enum(l) && l->kind != V_TYPE)
         return ing_front_fail_at(
             fr, at, ING_TYPE,
@@ -357,6 +361,31 @@ static ing_status equal_items(frame *fr, ing_node at, const value *l, const valu
         }
         *done &= known;
     }
+    return ING_OK;
+}
+
+static bool is_sequence(const value *v);
+static bool is_tuple(const value *v);
+
+/* `<` and its kin: the first items that differ decide. */
+static ing_status order_items(frame *fr, ing_node at, ing_front_op op, const value *l,
+                              const value *r, bool *result, bool *done) {
+    value *a, *b;
+    uint32_t n = 0, m = 0;
+    bool ok = false;
+    ING_TRY(ing_front_items(fr, at, l, &a, &n, &ok));
+    ING_TRY(ing_front_items(fr, at, r, &b, &m, &ok));
+    for (uint32_t i = 0; i < n && i < m; i++) {
+        bool same = false;
+        ING_TRY(ing_front_force(fr, at, &a[i]));
+        ING_TRY(ing_front_force(fr, at, &b[i]));
+        ING_TRY(ing_front_fold_compare(fr, at, ING_AST_Eq, &a[i], &b[i], &same, done));
+        if (!*done) return ING_OK;
+        if (!same)
+            return ing_front_fold_compare(fr, at, op, &a[i], &b[i], result, done);
+    }
+    *result = order(op, n < m ? -1 : n > m);
+    *done = true;
     return ING_OK;
 }
 
@@ -463,6 +492,9 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
     } else if (l.kind == V_STR && r.kind == V_STR) {
         *result = order(op, compare_strings(&l, &r));
         *done = true;
+    } else if (!equality && is_sequence(&l) && is_sequence(&r) &&
+               is_tuple(&l) == is_tuple(&r) && !l.tensor && !r.tensor) {
+        return order_items(fr, at, op, &l, &r, result, done);
     } else if (op == ING_AST_Eq || op == ING_AST_NotEq) {
         if (l.kind == V_SHAPE || r.kind == V_SHAPE) return ING_OK;
         ING_TRY(comparable(fr, at, &l, &r));

@@ -11,7 +11,7 @@
  *   fold.c    operators on static values                       value.c   conversions
  *   choose.c  `a if c else b`                               graph.c   graph kernels
  *   contain.c dicts, comprehensions, methods of containers     tensor*.c vectors
- *   items.c   tuples, lists and dicts as variables
+ *   items.c   tuples, lists and dicts as variables             builtin.c Python's functions
  *   view.c    stretches of arrays
  *   struct.c  structs: bundles of values with names
  *
@@ -348,6 +348,9 @@ uint32_t ing_front_str_len(const char *s, uint32_t n);
 /* The items of something that can be unpacked; *ok false: it cannot. */
 ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items,
                            uint32_t *n, bool *ok);
+/* The same of what Python takes for a sequence: strings too, by letters. */
+ing_status ing_front_sequence(frame *fr, ing_node at, const value *v, value **items,
+                              uint32_t *n, bool *ok);
 /* A dtype given as an argument or annotation: qd.f32, int, float, bool. */
 ing_status ing_front_dtype(frame *fr, ing_node at, value *v, ing_dtype *out);
 ing_status ing_front_literal_dtype(frame *fr, ing_node at, const value *v,
@@ -514,6 +517,13 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out);
 void ing_front_note_capture(frame *fr, ing_gref ref);
 ing_status ing_front_call_func(frame *fr, ing_node n, const value *fn,
                                const value *self, const call_args *a, value *out);
+/* A Python function, now; `fn` and the arguments must be known while compiling. */
+ing_status ing_front_call_outside(frame *fr, ing_node n, const value *fn,
+                                  const call_args *a, value *out);
+/* Python's own functions as Python computes them (builtin.c); *done false: the table of
+ * intrinsics has it. */
+ing_status ing_front_builtin(frame *fr, ing_node n, const value *fn, call_args *a,
+                             value *out, bool *done);
 ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
                                     const call_args *a, value *out);
 /* Where result i of `count` stands in a `return`. */
@@ -538,6 +548,8 @@ bool ing_front_is_method(const char *name); /* of some container */
 bool ing_front_has_methods(const value *v);
 ing_status ing_front_call_method(frame *fr, ing_node n, const value *of,
                                  const char *name, const call_args *a, value *out);
+/* Is it a class that equals itself and nothing else? */
+ing_status ing_front_plain_class(frame *fr, ing_node at, const value *cls, bool *out);
 ing_status ing_front_isinstance(frame *fr, ing_node n, const value *fn,
                                 const call_args *a, value *out);
 

@@ -414,7 +414,7 @@ static ing_status in_sequence(frame *fr, ing_node n, const intrin *in,
     bool ok = true;
     if (a->n) {
         ING_TRY(arg_forced(fr, a, 0, &v));
-        ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
+        ING_TRY(ing_front_sequence(fr, n, &v, &items, &count, &ok));
         if (!ok)
             return ing_front_fail_at(
                 fr, a->node[0], ING_TYPE, "give it a tuple, a list or a range",
@@ -672,7 +672,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_PY_MIN] = {in_min_max, 1, 255, ING_OP_MIN, NULL, false},
     [ING_IN_PY_MAX] = {in_min_max, 1, 255, ING_OP_MAX, NULL, false},
     [ING_IN_PY_ABS] = {in_abs, 1, 1, ING_OP_ABS, NULL, false},
-    [ING_IN_PY_INT] = {in_number, 1, 1, ING_IN_PY_INT, NULL, false},
+    [ING_IN_PY_INT] = {in_number, 1, 2, ING_IN_PY_INT, NULL, false},
     [ING_IN_PY_FLOAT] = {in_number, 1, 1, ING_IN_PY_FLOAT, NULL, false},
     [ING_IN_PY_BOOL] = {in_number, 1, 1, ING_IN_PY_BOOL, NULL, false},
     [ING_IN_PY_PRINT] = {in_print, 0, 255, ING_IN_PY_PRINT, NULL, true},
@@ -685,11 +685,16 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_PY_ISINSTANCE] = {in_later, 0, 255, 0, NULL, true},
     [ING_IN_PY_HASATTR] = {in_attr, 2, 2, ING_IN_PY_HASATTR, NULL, false},
     [ING_IN_PY_GETATTR] = {in_attr, 2, 3, ING_IN_PY_GETATTR, NULL, false},
-    [ING_IN_PY_POW] = {in_pow, 2, 2, 0, NULL, false},
-    [ING_IN_PY_ROUND] = {in_py_round, 1, 1, ING_OP_ROUND, round, false},
-    [ING_IN_PY_SUM] = {in_fold, 1, 1, ING_IN_PY_SUM, NULL, false},
+    [ING_IN_PY_POW] = {in_pow, 2, 3, 0, NULL, false},
+    [ING_IN_PY_ROUND] = {in_py_round, 1, 2, ING_OP_ROUND, round, false},
+    [ING_IN_PY_SUM] = {in_fold, 1, 2, ING_IN_PY_SUM, NULL, false},
     [ING_IN_PY_ANY] = {in_fold, 1, 1, ING_IN_PY_ANY, NULL, false},
     [ING_IN_PY_ALL] = {in_fold, 1, 1, ING_IN_PY_ALL, NULL, false},
+    /* what builtin.c left: the wrong number of arguments */
+    [ING_IN_PY_SORTED] = {in_later, 1, 1, 0, NULL, true},
+    [ING_IN_PY_REVERSED] = {in_later, 1, 1, 0, NULL, false},
+    [ING_IN_PY_DIVMOD] = {in_later, 2, 2, 0, NULL, false},
+    [ING_IN_PY_TYPE] = {in_later, 1, 1, 0, NULL, false},
     [ING_IN_PY_TUPLE] = {in_sequence, 0, 1, V_TUPLE, NULL, false},
     [ING_IN_PY_LIST] = {in_sequence, 0, 1, V_LIST, NULL, false},
     [ING_IN_STATIC] = {in_static, 1, 255, 0, NULL, false},

@@ -33,9 +33,11 @@ static bool is_seen(const value *v, ing_gate_kind kind) {
 
 ing_status ing_front_box_open(frame *fr, ing_node at, value *v) {
     value *keys, *items;
-    uint32_t n = v->n;
+    uint32_t n = 0;
     bool ok = false, list = is_seen(v, ING_GATE_LIST);
     if (is_seen(v, ING_GATE_DICT)) {
+        ING_TRY(ing_front_count(fr, at, v));
+        n = v->n;
         ING_TRY(ing_front_dict_part(fr, at, v, DICT_KEYS, &keys));
         ING_TRY(ing_front_dict_part(fr, at, v, DICT_VALUES, &items));
         value *pairs = ING_NEW_ARRAY(&fr->lo->arena, 2 * (size_t)n + 1, value);

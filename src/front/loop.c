@@ -364,7 +364,7 @@ static ing_status static_items(frame *fr, ing_node at, const value *it, value **
         }
         return ING_OK;
     }
-    ING_TRY(ing_front_items(fr, at, it, items, n, &ok));
+    ING_TRY(ing_front_sequence(fr, at, it, items, n, &ok));
     if (ok) return ING_OK;
     return ing_front_fail_at(
         fr, at, ING_COMPILE,

@@ -611,6 +611,11 @@ static ing_status rows_items(frame *fr, ing_node at, const value *v, value **ite
     *n = v->n ? len : 0;
     *items = ING_NEW_ARRAY(&fr->lo->arena, *n + 1, value);
     int64_t start = count && v->n > 1 ? v->items[1].i : 0;
+    if (count && v->n > 1 && v->items[1].kind != V_INT)
+        return ing_front_fail_at(
+            fr, at, ING_COMPILE, "add it to the index in the loop",
+            "enumerate starts at a compile-time integer, not at %s",
+            ing_front_describe(fr, &v->items[1]));
     for (uint32_t r = 0; *items && r < *n; r++) {
         value *row = ING_NEW_ARRAY(&fr->lo->arena, width, value);
         if (!row) break;
@@ -666,6 +671,33 @@ ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items
         return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
     }
     return ING_OK;
+}
+
+/* The letters of a string, which is UTF-8; each ends with a null. */
+static void letters(frame *fr, const value *v, value **items, uint32_t *n) {
+    char *text = ing_arena_alloc(&fr->lo->arena, 2 * (size_t)v->n + 1);
+    *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v->n + 1, value);
+    for (uint32_t i = 0; *items && text && i < v->n;) {
+        uint32_t size = 1;
+        while (i + size < v->n && ((unsigned char)v->s[i + size] & 0xc0) == 0x80)
+            size++;
+        memcpy(text, v->s + i, size);
+        text[size] = 0;
+        (*items)[(*n)++] = (value){.kind = V_STR, .s = text, .n = size};
+        text += size + 1;
+        i += size;
+    }
+    if (!text) *items = NULL;
+}
+
+ing_status ing_front_sequence(frame *fr, ing_node at, const value *v, value **items,
+                              uint32_t *n, bool *ok) {
+    if (v->kind != V_STR) return ing_front_items(fr, at, v, items, n, ok);
+    *n = 0;
+    *ok = true;
+    letters(fr, v, items, n);
+    if (*items) return ING_OK;
+    return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
 }
 
 ing_status ing_front_dtype(frame *fr, ing_node at, value *v, ing_dtype *out) {

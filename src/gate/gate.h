@@ -103,6 +103,8 @@ typedef struct ing_gate_fact {
     uint32_t elem_shape[2];
     uint8_t layout[12];
     const ing_gate_struct *structure; /* STRUCT_TYPE; lives as long as the gate */
+    const ing_gref
+        *items; /* make() of TUPLE, LIST, DICT: len of them, a DICT's in pairs */
 } ing_gate_fact;
 
 /* How a parameter is passed, from its annotation. */

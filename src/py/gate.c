@@ -408,11 +408,32 @@ void ing_py_gate_describe(void *self, ing_gref of, char *buf, size_t size) {
     PyErr_Clear();
 }
 
+/* A new tuple, list or dict of things. */
+static PyObject *make_container(ing_py_gate *g, const ing_gate_fact *v) {
+    bool dict = v->kind == ING_GATE_DICT;
+    PyObject *o = dict                       ? PyDict_New()
+                  : v->kind == ING_GATE_LIST ? PyList_New((Py_ssize_t)v->len)
+                                             : PyTuple_New((Py_ssize_t)v->len);
+    for (uint32_t i = 0; o && i < v->len; i++) {
+        PyObject *item = ing_py_thing(g, v->items[dict ? 2 * i + 1 : i])->obj;
+        if (v->kind == ING_GATE_LIST)
+            PyList_SET_ITEM(o, (Py_ssize_t)i, Py_XNewRef(item));
+        else if (!dict)
+            PyTuple_SET_ITEM(o, (Py_ssize_t)i, Py_XNewRef(item));
+        else if (PyDict_SetItem(o, ing_py_thing(g, v->items[2 * i])->obj, item) < 0)
+            Py_CLEAR(o);
+    }
+    return o;
+}
+
 static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
                             ing_err *e) {
     ing_py_gate *g = self;
     PyObject *o;
     switch (v->kind) {
+    case ING_GATE_TUPLE:
+    case ING_GATE_LIST:
+    case ING_GATE_DICT: o = make_container(g, v); break;
     case ING_GATE_NONE: o = Py_NewRef(Py_None); break;
     case ING_GATE_BOOL: o = PyBool_FromLong(v->i != 0); break;
     case ING_GATE_INT:
@@ -427,7 +448,9 @@ static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
     default: return ing_fail(e, ING_INTERNAL, "no such static value can be made");
     }
     if (!o) return ING_PYTHON;
-    return ing_py_thing_take(g, o, 0, 0, out, e);
+    ING_TRY(ing_py_thing_take(g, o, 0, 0, out, e));
+    ing_py_thing(g, *out)->made = true;
+    return ING_OK;
 }
 
 /* ---- the frame's function ------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* Calls while compiling (R2): what goes into a call is recorded as a whole (whole.c), and the
  * call is part of the path of its result. Which functions can be called is staticcall.c's to
  * say; guard_make.c decides which calls a launch repeats. */
+#include "py/foreign.h"
 #include "py/gate_int.h"
 
 #include <string.h>
@@ -109,7 +110,8 @@ static ing_status call_once(ing_py_gate *g, PyObject *fn, ing_path root,
 static bool is_plain_result(ing_py_gate *g, PyObject *o) {
     return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
            PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) ||
-           ing_py_is_dtype(g->kernel->st, o);
+           ing_py_is_dtype(g->kernel->st, o) ||
+           ing_py_foreign_kind_of(g->kernel->st, o) == ING_FOREIGN_NUMBER;
 }
 
 /* Calls while compiling (R2). What goes into a call is recorded as a whole: where all of it
@@ -133,7 +135,7 @@ ing_status ing_py_gate_call(void *self, ing_gref fn, const ing_gref *args, uint3
         ING_TRY(record_whole(g, &t, &plain, e));
         for (uint32_t i = 0; i < n; i++) {
             thing a = *ing_py_thing(g, args[i]);
-            ING_TRY(record_whole(g, &a, &plain, e));
+            if (!a.made) ING_TRY(record_whole(g, &a, &plain, e));
         }
     }
     if (plain) {

@@ -15,6 +15,7 @@ typedef struct thing {
     ing_py_field field; /* what its owner's class declares of it */
     bool at_launch;     /* its numbers are read at each launch */
     bool of_module;     /* an attribute of a module, such as math.pi */
+    bool made;          /* by the front end, of values that were looked at */
 } thing;
 
 typedef struct frame {

@@ -1,5 +1,5 @@
 /* Calls of Python functions while compiling (R2). Two kinds may be called: functions of a
- * listed pure set (math, operator, builtins, NumPy's scalar types), whose result follows
+ * listed pure set (math, operator, builtins, NumPy's scalar types and ufuncs), whose result follows
  * from the arguments, and Python functions and methods. A call is part of the path of its
  * result, and replayed from disk by calling again. At launches it is guarded by its source
  * and by its arguments where these and its result are immutable (whole.c), else by calling.
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { TAG_C = 1, TAG_TEXT, TAG_CODE, TAG_TYPE };
+enum { TAG_C = 1, TAG_TEXT, TAG_CODE, TAG_TYPE, TAG_UFUNC };
 
 static bool in_list(const char *name, const char *const *list) {
     for (; *list; list++)
@@ -54,6 +54,32 @@ static bool numpy_scalar_type(PyObject *fn) {
            PyType_IsSubtype((PyTypeObject *)fn, &PyBaseObject_Type);
 }
 
+/* A function of NumPy's own that works on single numbers; numpy.frompyfunc() makes others,
+ * which NumPy does not hold under their names. */
+static bool numpy_ufunc(PyObject *fn) {
+    if (strcmp(Py_TYPE(fn)->tp_name, "numpy.ufunc") != 0 ||
+        (Py_TYPE(fn)->tp_flags & Py_TPFLAGS_HEAPTYPE))
+        return false;
+    PyObject *key = PyUnicode_FromString("numpy");
+    PyObject *numpy = key ? PyImport_GetModule(key) : NULL;
+    PyObject *name = numpy ? ing_py_attr(fn, "__name__") : NULL;
+    PyObject *held =
+        name && PyUnicode_Check(name) ? PyObject_GetAttr(numpy, name) : NULL;
+    bool yes = held == fn;
+    PyErr_Clear();
+    Py_XDECREF(key);
+    Py_XDECREF(numpy);
+    Py_XDECREF(name);
+    Py_XDECREF(held);
+    return yes;
+}
+
+/* Classes whose call converts a number or makes text. */
+static bool pure_type(PyObject *fn) {
+    return fn == (PyObject *)&PyLong_Type || fn == (PyObject *)&PyFloat_Type ||
+           fn == (PyObject *)&PyBool_Type || fn == (PyObject *)&PyUnicode_Type;
+}
+
 /* A method of a class written in Python: the function. Else itself. */
 static PyObject *function_of(PyObject *fn) {
     return PyMethod_Check(fn) ? PyMethod_GET_FUNCTION(fn) : fn;
@@ -62,7 +88,9 @@ static PyObject *function_of(PyObject *fn) {
 ing_py_callable ing_py_callable_kind(PyObject *fn) {
     if (PyCFunction_CheckExact(fn) && live_c_function(fn)) return ING_PY_CALL_LIVE;
     if (PyCFunction_CheckExact(fn) && pure_c_function(fn)) return ING_PY_CALL_PURE;
-    if (numpy_scalar_type(fn)) return ING_PY_CALL_PURE;
+    if (numpy_scalar_type(fn) || pure_type(fn) || numpy_ufunc(fn))
+        return ING_PY_CALL_PURE;
+    if (fn == (PyObject *)&PyType_Type) return ING_PY_CALL_LIVE;
     return PyFunction_Check(function_of(fn)) ? ING_PY_CALL_RECORDED : ING_PY_CALL_NEVER;
 }
 
@@ -75,8 +103,16 @@ bool ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out) {
     if (PyCFunction_CheckExact(fn) && (pure_c_function(fn) || live_c_function(fn))) {
         ing_hasher_str(&h, TAG_C, c_module(fn));
         ing_hasher_str(&h, TAG_C, ((PyCFunctionObject *)fn)->m_ml->ml_name);
-    } else if (numpy_scalar_type(fn)) {
+    } else if (numpy_scalar_type(fn) || pure_type(fn) ||
+               fn == (PyObject *)&PyType_Type) {
         ing_hasher_str(&h, TAG_TYPE, ((PyTypeObject *)fn)->tp_name);
+    } else if (numpy_ufunc(fn)) {
+        PyObject *name = ing_py_attr(fn, "__name__");
+        const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
+        if (text) ing_hasher_str(&h, TAG_UFUNC, text);
+        Py_XDECREF(name);
+        if (!text) PyErr_Clear();
+        if (!text) return false;
     } else if (PyFunction_Check(fn)) {
         ing_hash128 code;
         if (!ing_py_code_digest(PyFunction_GET_CODE(fn), &code)) return false;

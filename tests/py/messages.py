@@ -197,7 +197,7 @@ body("max hidden by a number", "T", "cannot be called", """
     max = a[0]
     a[1] = «max(a[1], 2)»
 """)
-body("builtin with an array", "C", "sorted", "x = sorted(«a»)", help="@qd.func")
+body("builtin with an array", "T", "sorted", "x = sorted(«a»)", help="loop over")
 body("input()", "T", "input cannot be called", "x = «input()»", help="outside")
 
 # ---- assignments ----------------------------------------------------------------------------
