@@ -124,8 +124,14 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
 ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     const struct nf_ATTRIBUTE *f = NF(fr->t, n, ATTRIBUTE);
     const char *name = ing_front_atom_text(fr, f->attr);
-    if (v->kind == V_THING && (array_attr(name) || ing_front_is_view_attr(name)))
+    bool of_enum = strcmp(name, "value") == 0;
+    if (v->kind == V_THING &&
+        (array_attr(name) || ing_front_is_view_attr(name) || of_enum))
         ING_TRY(ing_front_force(fr, f->value, v));
+    if (of_enum && v->kind == V_SEEN && v->seen == ING_GATE_ENUM && v->bound) {
+        *out = *v;
+        return ing_front_enum_value(fr, n, out);
+    }
     if (v->kind == V_VIEW) return ing_front_view_attr(fr, n, v, name, out);
     if (v->kind == V_ARRAY) return attr_of_array(fr, n, v, name, out);
     if (v->kind == V_STRUCT) return ing_front_struct_attr(fr, n, v, name, out);

@@ -18,13 +18,6 @@ static double float_of(const value *v) {
     return v->kind == V_FLOAT ? v->f : (double)wide_of(v);
 }
 
-/* An enum member counts as its value. */
-static ing_status plain(frame *fr, ing_node at, value *v) {
-    if (v->kind != V_SEEN || v->seen != ING_GATE_ENUM) return ING_OK;
-    ING_TRY(ing_front_thing_attr(fr, at, v->gref, "value", v));
-    return ing_front_force(fr, at, v);
-}
-
 static ing_status int_result(frame *fr, ing_node at, __int128 x, value *out) {
     if (x < (__int128)INT64_MIN || x > (__int128)UINT64_MAX)
         return ing_front_fail_at(fr, at, ING_VALUE,
@@ -207,8 +200,8 @@ ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
                                  bool *done) {
     value l = *left, r = *right;
     *done = false;
-    ING_TRY(plain(fr, at, &l));
-    ING_TRY(plain(fr, at, &r));
+    ING_TRY(ing_front_enum_value(fr, at, &l));
+    ING_TRY(ing_front_enum_value(fr, at, &r));
     if ((op == ING_AST_Add && fold_sequences(fr, &l, &r, out)) ||
         (op == ING_AST_Mult && repeat_sequence(fr, &l, &r, out))) {
         *done = true;
@@ -242,7 +235,7 @@ ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op,
         *done = true;
         return ING_OK;
     }
-    ING_TRY(plain(fr, at, &v));
+    ING_TRY(ing_front_enum_value(fr, at, &v));
     if (!is_number(&v) || (v.dtype && !fr->in_static)) return ING_OK;
     *done = true;
     if (v.kind == V_FLOAT) {
@@ -482,8 +475,8 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
     }
     bool equality = op == ING_AST_Eq || op == ING_AST_NotEq;
     if (!equality || !equals_itself(&l, &r)) {
-        ING_TRY(plain(fr, at, &l));
-        ING_TRY(plain(fr, at, &r));
+        ING_TRY(ing_front_enum_value(fr, at, &l));
+        ING_TRY(ing_front_enum_value(fr, at, &r));
     }
     if (ing_front_is_runtime(&l) || ing_front_is_runtime(&r)) return ING_OK;
     if (is_number(&l) && is_number(&r)) {

@@ -121,7 +121,7 @@ typedef struct value {
     uint8_t seen;  /* ing_gate_kind */
     uint16_t tag;  /* V_ITER, V_INTRINSIC: ing_intrinsic */
     bool wide;     /* V_INT: (uint64_t)i */
-    bool bound;    /* V_FUNC */
+    bool bound;    /* V_FUNC; V_SEEN of an enum: `.value` is i */
     bool top_only; /* V_FUNC: may be called at the top level of a kernel only */
     bool closed;   /* V_FUNC: is never opened */
     bool shared; /* V_REF: other threads may update it: array elements, and locals from
@@ -332,6 +332,8 @@ ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p
                                  const value *v);
 /* What to do with something that is no number, where one is needed. */
 const char *ing_front_number_remedy(const value *v);
+/* A member of an enum as its value; anything else stays. */
+ing_status ing_front_enum_value(frame *fr, ing_node at, value *v);
 /* An instruction for a scalar; V_REF is loaded, literals take the default dtypes. */
 ing_status ing_front_load(frame *fr, ing_node at, const value *v, value *out);
 /* The same where a vector or matrix will not do. */

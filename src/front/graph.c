@@ -218,11 +218,7 @@ static ing_status take_label(frame *fr, ing_node n, uint32_t *stage) {
     value v;
     ING_TRY(ing_front_expr_forced(fr, n, &v));
     ing_front_stage s = {.ref = v.gref};
-    bool is_enum = v.kind == V_SEEN && v.seen == ING_GATE_ENUM;
-    if (is_enum) {
-        ING_TRY(ing_front_thing_attr(fr, n, v.gref, "value", &v));
-        ING_TRY(ing_front_force(fr, n, &v));
-    }
+    ING_TRY(ing_front_enum_value(fr, n, &v));
     if (v.kind != V_INT || v.wide)
         return ing_front_fail_at(
             fr, n, ING_SYNTAX, "use a number, or a member of an enum.IntEnum",

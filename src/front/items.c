@@ -89,14 +89,8 @@ ing_status ing_front_freeze(frame *fr, ing_node at, const value *given, value *o
 /* The number that a member of an IntEnum is; *ok false: it is no such member. (A member of
  * another enum with a number for its value equals no number.) */
 ing_status ing_front_enum_number(frame *fr, ing_node at, value *v, bool *ok) {
-    value x;
-    *ok = false;
-    if (!is_seen(v, ING_GATE_ENUM) || v->n != ING_ENUM_INT) return ING_OK;
-    ING_TRY(ing_front_thing_attr(fr, at, v->gref, "value", &x));
-    ING_TRY(ing_front_force(fr, at, &x));
-    *ok = x.kind == V_BOOL || x.kind == V_INT || x.kind == V_FLOAT;
-    if (*ok) *v = x;
-    return ING_OK;
+    *ok = is_seen(v, ING_GATE_ENUM) && v->n == ING_ENUM_INT;
+    return *ok ? ing_front_enum_value(fr, at, v) : ING_OK;
 }
 
 /* Every number, vector and struct of a frozen value gets memory of its own. The depth of the

@@ -215,11 +215,29 @@ static void force_static(const ing_gate_fact *f, value *v) {
         v->kind = V_INTRINSIC;
         v->tag = (uint16_t)f->id;
         break;
+    case ING_GATE_ENUM:
+        v->kind = V_SEEN;
+        v->n = f->len;
+        v->i = f->i;
+        v->wide = f->wide;
+        v->bound = f->bound;
+        break;
     default:
         v->kind = V_SEEN;
         v->n = f->len;
         break;
     }
+}
+
+/* Nothing is asked for what the member says of itself: `.value` is a property. */
+ing_status ing_front_enum_value(frame *fr, ing_node at, value *v) {
+    if (v->kind != V_SEEN || v->seen != ING_GATE_ENUM) return ING_OK;
+    if (v->n != ING_ENUM_INT) {
+        ING_TRY(ing_front_thing_attr(fr, at, v->gref, "value", v));
+        return ing_front_force(fr, at, v);
+    }
+    *v = (value){.kind = V_INT, .i = v->i, .wide = v->wide, .origin = v->gref};
+    return ING_OK;
 }
 
 static ing_status force_tensor_type(frame *fr, ing_node at, const ing_gate_fact *f,
@@ -434,10 +452,7 @@ static ing_status fail_number(frame *fr, ing_node at, const value *v) {
 ing_status ing_front_load(frame *fr, ing_node at, const value *given, value *out) {
     value v = *given;
     ING_TRY(ing_front_force(fr, at, &v));
-    if (v.kind == V_SEEN && v.seen == ING_GATE_ENUM) {
-        ING_TRY(ing_front_thing_attr(fr, at, v.gref, "value", &v));
-        ING_TRY(ing_front_force(fr, at, &v));
-    }
+    ING_TRY(ing_front_enum_value(fr, at, &v));
     if (ing_front_is_tensor(fr, &v)) return ing_front_tensor_load(fr, at, &v, out);
     if (v.kind == V_RT) {
         *out = v;

@@ -26,7 +26,7 @@ typedef enum ing_gate_kind {
     ING_GATE_FLOAT, /* f; dtype if it came typed (NumPy scalar) */
     ING_GATE_STR,   /* s, n */
     ING_GATE_DTYPE, /* dtype */
-    ING_GATE_ENUM, /* a member: its value is attr "value"; IntEnum also fills i, wide=0 */
+    ING_GATE_ENUM, /* a member: its value is attr "value"; IntEnum also fills i, wide */
     ING_GATE_TUPLE, /* items by item(), how many by derive() */
     ING_GATE_LIST,  /* likewise */
     ING_GATE_DICT,  /* likewise; items by item(str or int) */
@@ -85,7 +85,9 @@ typedef struct ing_gate_fact {
     ing_gate_kind kind;
     ing_dtype dtype;
     bool wide;
-    bool bound; /* FUNC: a bound method; parameter 0 is attr "__self__" */
+    bool
+        bound; /* FUNC: a bound method; parameter 0 is attr "__self__". ENUM: an IntEnum
+                   whose `.value` is i, as it is unless the class made it otherwise */
     bool
         requires_top_level; /* FUNC: only calls at the top level of a kernel are allowed */
     bool is_real_function; /* FUNC: always called, its loops are never the kernel's */

@@ -80,8 +80,26 @@ static bool compares_itself(PyObject *obj) {
     return Py_TYPE(obj)->tp_richcompare != base->tp_richcompare;
 }
 
+/* Does `.value` of a member of an IntEnum, which is a property, give its number? */
+static bool is_own_value(PyObject *obj, const ing_gate_fact *f) {
+    ing_gate_fact v = {0};
+    ing_err ignored;
+    ing_err_init(&ignored);
+    PyObject *value = ing_py_attr(obj, "_value_");
+    bool yes = value && PyLong_CheckExact(value) &&
+               see_int(value, &v, &ignored) == ING_OK && v.i == f->i &&
+               v.wide == f->wide;
+    PyErr_Clear();
+    ing_err_fini(&ignored);
+    Py_XDECREF(value);
+    return yes;
+}
+
 static ing_status see_enum(PyObject *obj, ing_gate_fact *f, ing_err *e) {
-    if (PyLong_Check(obj)) ING_TRY(see_int(obj, f, e));
+    if (PyLong_Check(obj)) {
+        ING_TRY(see_int(obj, f, e));
+        f->bound = is_own_value(obj, f);
+    }
     PyObject *name = ing_py_attr(obj, "_name_");
     if (!name || !PyUnicode_Check(name)) {
         PyErr_Clear();
@@ -352,7 +370,7 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
     }
     case ING_GATE_ENUM:
         ing_hasher_u64(&h, TAG_INT, (uint64_t)f->i);
-        ing_hasher_u64(&h, TAG_LEN, f->len);
+        ing_hasher_u64(&h, TAG_LEN, (uint64_t)f->len | (uint64_t)f->wide << 8);
         if (f->len == ING_ENUM_PLAIN) ing_hasher_str(&h, TAG_TYPE, f->of);
         ing_hasher_item(&h, TAG_TEXT, f->s, f->n);
         break;

@@ -3,6 +3,7 @@ another tuple, comparisons. Every test runs as native code, on the interpreter a
 Python, unless it is about what differs from Python."""
 
 import enum
+import sys
 
 import numpy as np
 import pytest
@@ -535,6 +536,65 @@ def test_a_member_that_stays_is_known():
     k(o, True)
     k(o, False)
     assert o.tolist() == [12] * 4
+
+
+class Odd(enum.IntEnum):
+    """Its `.value` is not the number that a member is."""
+
+    def __new__(cls, n):
+        self = int.__new__(cls, n)
+        self._value_ = 10 * n
+        return self
+
+    A = 1
+    B = 2
+
+
+class Plain(enum.Enum):
+    A = 5
+
+
+class Box:
+    stage = Stage.B
+
+
+def test_values_of_members():
+    @qd.kernel
+    def k(b: qd.template()) -> (qd.i32, qd.i32, qd.i32):
+        return Stage.C + b.stage.value * 10, Odd.B + Odd.B.value * 10, Plain.A.value
+
+    assert tuple(k(Box())) == (12, 202, 5)
+
+
+@pytest.mark.counts("calls")
+def test_what_a_member_costs(target):
+    if target == "python":
+        return
+
+    @qd.kernel
+    def known(b: qd.template()) -> qd.i32:
+        s = Stage.A
+        s = Stage.C
+        return s + b.stage.value + Stage.B.value
+
+    @qd.kernel
+    def asked() -> qd.i32:
+        return Plain.A.value
+
+    def python_calls(kernel, *args):
+        calls = []
+        sys.setprofile(lambda frame, event, arg: calls.append(1) if event == "call" else None)
+        try:
+            kernel(*args)
+        finally:
+            sys.setprofile(None)
+        return len(calls)
+
+    box = Box()
+    assert known(box) == 4 and asked() == 5
+    assert python_calls(known, box) == 0 and python_calls(asked) > 0
+    box.stage = Stage.C
+    assert known(box) == 5
 
 
 def test_an_enum_that_changes_is_seen(target):
