@@ -85,8 +85,8 @@ def fract(x):
 
 @_func
 def mod(x, y):
-    """x - y * floor(x / y)."""
-    return x - y * floor(x / y)
+    """x - y * floor(x / y), exactly: % of floats, integers become floats."""
+    return (x * 1.0) % y
 
 
 @_func

@@ -100,10 +100,15 @@ static ing_status fold_ints(frame *fr, ing_node at, ing_front_op op, __int128 a,
     }
 }
 
-static double float_mod(double a, double b) {
-    double m = fmod(a, b);
-    if (m != 0 && (m < 0) != (b < 0)) m += b;
-    return m == 0 ? copysign(0, b) : m;
+/* The operation as it is at run time, in f64. */
+static double as_at_run_time(ing_op op, double a, double b) {
+    uint64_t x, y, r = 0;
+    double out;
+    memcpy(&x, &a, sizeof x);
+    memcpy(&y, &b, sizeof y);
+    ing_ir_eval(op, ING_F64, x, y, &r);
+    memcpy(&out, &r, sizeof out);
+    return out;
 }
 
 static ing_status fold_floats(frame *fr, ing_node at, ing_front_op op, double a,
@@ -116,9 +121,9 @@ static ing_status fold_floats(frame *fr, ing_node at, ing_front_op op, double a,
     case ING_AST_Mult: *out = ing_front_float(a * b); break;
     case ING_AST_Div: *out = ing_front_float(a / b); break;
     case ING_AST_FloorDiv:
-        *out = ing_front_float(floor((a - float_mod(a, b)) / b + 0.5));
+        *out = ing_front_float(as_at_run_time(ING_OP_FLOORDIV, a, b));
         break;
-    case ING_AST_Mod: *out = ing_front_float(float_mod(a, b)); break;
+    case ING_AST_Mod: *out = ing_front_float(as_at_run_time(ING_OP_MOD, a, b)); break;
     case ING_AST_Pow: *out = ing_front_float(pow(a, b)); break;
     default: return ING_DECLINED;
     }

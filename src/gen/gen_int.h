@@ -1,7 +1,7 @@
 /* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
  * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
  * writes control, llvm_mem.c memory and aggregates, llvm_pair.c atomic sums of neighbours,
- * llvm_op.c arithmetic, llvm_fuse.c sums of products, llvm_math.c calls of the vector
+ * llvm_op.c arithmetic, llvm_divmod.c // and % of floats, llvm_fuse.c sums of products, llvm_math.c calls of the vector
  * library, llvm_service.c random numbers and prints. */
 #ifndef ING_GEN_INT_H
 #define ING_GEN_INT_H
@@ -27,6 +27,7 @@ enum {
     ING_GEN_MD_PARALLEL,
     ING_GEN_MD_LOOP,
     ING_GEN_MD_UNLIKELY,  /* first successor of a branch is rare */
+    ING_GEN_MD_LIKELY,    /* the second one */
     ING_GEN_MD_ARGS_SIZE, /* bytes behind ing_ctx.args */
     ING_GEN_MD_SCALAR,
     ING_GEN_MD_SCALAR_LOOP, /* of a loop that is not to be vectorised */
@@ -89,7 +90,9 @@ typedef struct ing_gen {
     uint64_t local_bytes; /* of the locals of all functions so far */
     uint32_t pow_types;   /* bit per dtype: integer power wanted */
     uint64_t vector_calls[(2 * ING_OP_N + 63) / 64]; /* by 2 * op, plus 1 for f32 */
-    bool stop_fn;                                    /* the error function is wanted */
+    ing_bytes kept; /* functions that stay until the vectoriser ran (V4), as a list */
+    uint32_t n_kept;
+    bool stop_fn;     /* the error function is wanted */
     bool uses_random; /* a function that the task reaches draws numbers */
     ing_err *e;
     ing_status status; /* sticky */
@@ -125,6 +128,9 @@ void ing_gen_declare(ing_gen *g, const char *fmt, ...)
 ing_gen_txt ing_gen_type(const ing_gen *g, ing_type t); /* in registers */
 ing_gen_txt ing_gen_type_mem(const ing_gen *g, ing_type t);
 const char *ing_gen_args(ing_gen *g); /* %args, loaded once per function */
+/* Names a function that nobody may remove or change before loops are vectorised. */
+void ing_gen_keep(ing_gen *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static inline const ing_ir_inst *ing_gen_inst(const ing_gen *g, uint32_t id) {
     return &g->f->insts.at[id];
@@ -164,6 +170,12 @@ bool ing_gen_has_vector(const ing_gen *g, ing_op op);
 ing_gen_txt ing_gen_vector_call(ing_gen *g, ing_op op, ing_dtype t, ing_gen_txt a,
                                 ing_gen_txt b);
 void ing_gen_vector_functions(ing_gen *g); /* those that were wanted, to out */
+
+/* ---- llvm_divmod.c ---------------------------------------------------------------- */
+/* `//` or `%` of f32 or f64. */
+ing_gen_txt ing_gen_divmod_call(ing_gen *g, ing_op op, ing_dtype t, ing_gen_txt a,
+                                ing_gen_txt b);
+void ing_gen_divmod_functions(ing_gen *g); /* those that were wanted, to out */
 
 /* ---- llvm_fuse.c ------------------------------------------------------------------ */
 /* Writes a sum as fused operations if it is one of products; else false. */

@@ -67,6 +67,16 @@ void ing_gen_declare(ing_gen *g, const char *fmt, ...) {
         g->arena.failed = true;
 }
 
+void ing_gen_keep(ing_gen *g, const char *fmt, ...) {
+    char name[64];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    if (n < 0 || n >= (int)sizeof name) ing_gen_fail(g, "name too long");
+    ing_bytes_printf(&g->kept, "%sptr @%s", g->n_kept++ ? ", " : "", name);
+}
+
 /* ---- types -------------------------------------------------------------------------- */
 
 static const char *scalar_name(ing_dtype t) {
@@ -253,6 +263,15 @@ static void put_stop_function(ing_gen *g) {
         offsetof(ing_error_slot, node));
 }
 
+static void put_kept(ing_gen *g) {
+    if (!g->n_kept) return;
+    ing_bytes_printf(g->out, "\n@llvm.compiler.used = appending global [%u x ptr] [",
+                     g->n_kept);
+    ing_bytes_put(g->out, g->kept.at, g->kept.len);
+    ing_bytes_puts(g->out, "], section \"llvm.metadata\"\n");
+    if (g->kept.failed) g->out->failed = true;
+}
+
 static void put_declarations(ing_gen *g) {
     ing_bytes_puts(g->out, "\n");
     for (uint32_t i = 1; i < g->decls.text.len; i++)
@@ -287,8 +306,10 @@ static void put_tail(ing_gen *g) {
                      ING_GEN_MD_GROUP, ING_GEN_MD_LOOP, ING_GEN_MD_LOOP,
                      ING_GEN_MD_PARALLEL);
     ing_bytes_printf(
-        g->out, "!%d = !{!\"branch_weights\", i32 1, i32 4000}\n!%d = !{i64 %llu}\n",
-        ING_GEN_MD_UNLIKELY, ING_GEN_MD_ARGS_SIZE,
+        g->out,
+        "!%d = !{!\"branch_weights\", i32 1, i32 4000}\n"
+        "!%d = !{!\"branch_weights\", i32 4000, i32 1}\n!%d = !{i64 %llu}\n",
+        ING_GEN_MD_UNLIKELY, ING_GEN_MD_LIKELY, ING_GEN_MD_ARGS_SIZE,
         8ull * (g->m->n_words ? g->m->n_words : 1));
     ing_bytes_printf(g->out,
                      "!%d = !{!\"llvm.loop.vectorize.enable\", i1 false}\n"
@@ -308,6 +329,8 @@ static void put_module(ing_gen *g) {
     ing_gen_pow_functions(g);
     ing_gen_random_function(g);
     ing_gen_vector_functions(g);
+    ing_gen_divmod_functions(g);
+    put_kept(g);
     put_stop_function(g);
     put_declarations(g);
     put_tail(g);
@@ -321,6 +344,7 @@ ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes
     ing_gen g = {.m = m, .o = o, .out = out, .e = e, .fmf = "", .fmf_fused = ""};
     ing_bytes_init(&g.entry);
     ing_bytes_init(&g.body);
+    ing_bytes_init(&g.kept);
     ing_arena_init(&g.arena);
     ing_atoms_init(&g.decls);
     g.status = ing_gen_plan(&g);
@@ -330,6 +354,7 @@ ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes
     ing_vec_fini(&g.frames);
     ing_atoms_fini(&g.decls);
     ing_arena_fini(&g.arena);
+    ing_bytes_fini(&g.kept);
     ing_bytes_fini(&g.body);
     ing_bytes_fini(&g.entry);
     return g.status;

@@ -64,8 +64,9 @@ typedef struct fn { /* one that is wanted */
 } fn;
 
 static bool wanted(const ing_gen *g, uint32_t bit, fn *out) {
-    if (!(g->vector_calls[bit / 64] >> bit % 64 & 1)) return false;
     ing_op op = (ing_op)(bit / 2);
+    if (!vector_fns[op].name || !(g->vector_calls[bit / 64] >> bit % 64 & 1))
+        return false;
     bool f32 = bit & 1, two = is_binary(op);
     snprintf(out->name, sizeof out->name, "%s%s", vector_fns[op].name, f32 ? "f" : "");
     out->ty = f32 ? "float" : "double";
@@ -151,25 +152,13 @@ static void put_attribute(ing_gen *g, const fn *f, uint32_t bit) {
 
 void ing_gen_vector_functions(ing_gen *g) {
     fn f;
-    uint32_t n = 0;
     for (uint32_t bit = 0; bit < 2 * ING_OP_N; bit++) {
         if (!wanted(g, bit, &f)) continue;
         put_declaration(g, &f);
         put_scalar(g, &f);
         if (f.lanes == 8) put_half(g, &f);
         put_attribute(g, &f, bit);
-        n += f.lanes == 8 ? 2 : 1;
+        ing_gen_keep(g, "_ZGVdN%u%s_%s", f.lanes, f.mangled, f.name);
+        if (f.lanes == 8) ing_gen_keep(g, "ing.%s.4", f.name);
     }
-    if (!n) return;
-    ing_bytes_printf(g->out, "\n@llvm.compiler.used = appending global [%u x ptr] [",
-                     n);
-    const char *comma = "";
-    for (uint32_t bit = 0; bit < 2 * ING_OP_N; bit++) { /* V4 */
-        if (!wanted(g, bit, &f)) continue;
-        ing_bytes_printf(g->out, "%sptr @_ZGVdN%u%s_%s", comma, f.lanes, f.mangled,
-                         f.name);
-        if (f.lanes == 8) ing_bytes_printf(g->out, ", ptr @ing.%s.4", f.name);
-        comma = ", ";
-    }
-    ing_bytes_puts(g->out, "], section \"llvm.metadata\"\n");
 }

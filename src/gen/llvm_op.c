@@ -370,11 +370,7 @@ static txt float_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
     case ING_OP_DIV: return float2(g, "fdiv", arcp, t, a, b);
     case ING_OP_REM: return float2(g, "frem", "", t, a, b);
     case ING_OP_FLOORDIV:
-        return float_call(g, ING_OP_FLOOR, t, float2(g, "fdiv", arcp, t, a, b), b);
-    case ING_OP_MOD: {
-        txt q = float_call(g, ING_OP_FLOOR, t, float2(g, "fdiv", arcp, t, a, b), b);
-        return float2(g, "fsub", "", t, a, float2(g, "fmul", "", t, q, b));
-    }
+    case ING_OP_MOD: return ing_gen_divmod_call(g, op, t, a, b);
     case ING_OP_MIN:
     case ING_OP_MAX:
         if (!g->o->fast_math) return float_min_max(g, op, t, a, b);

@@ -149,35 +149,55 @@ static bool eval_int(ing_op op, ing_dtype t, uint64_t a, uint64_t b, uint64_t *o
  * itself; f16 uses the f32 list and rounds the result again. Needs -std=c11 (no
  * contraction of a - b * c). FLOAT_CASES(type, suffix of libm names) */
 
-#define FLOAT_CASES(F, sfx)                                       \
-    case ING_OP_ADD: *r = a + b; return true;                     \
-    case ING_OP_SUB: *r = a - b; return true;                     \
-    case ING_OP_MUL: *r = a * b; return true;                     \
-    case ING_OP_DIV: *r = a / b; return true;                     \
-    case ING_OP_REM: *r = fmod##sfx(a, b); return true;           \
-    case ING_OP_FLOORDIV: *r = floor##sfx(a / b); return true;    \
-    case ING_OP_MOD: *r = a - b * floor##sfx(a / b); return true; \
-    case ING_OP_POW: *r = pow##sfx(a, b); return true;            \
-    case ING_OP_MIN: *r = b < a || a != a ? b : a; return true;   \
-    case ING_OP_MAX: *r = b > a || a != a ? b : a; return true;   \
-    case ING_OP_ATAN2: *r = atan2##sfx(a, b); return true;        \
-    case ING_OP_NEG: *r = -a; return true;                        \
-    case ING_OP_ABS: *r = fabs##sfx(a); return true;              \
-    case ING_OP_SGN: *r = (F)((a > 0) - (a < 0)); return true;    \
-    case ING_OP_FLOOR: *r = floor##sfx(a); return true;           \
-    case ING_OP_CEIL: *r = ceil##sfx(a); return true;             \
-    case ING_OP_ROUND: *r = round##sfx(a); return true;           \
-    case ING_OP_TRUNC: *r = trunc##sfx(a); return true;           \
-    case ING_OP_SQRT: *r = sqrt##sfx(a); return true;             \
-    case ING_OP_RSQRT: *r = (F)1 / sqrt##sfx(a); return true;     \
-    case ING_OP_SIN: *r = sin##sfx(a); return true;               \
-    case ING_OP_COS: *r = cos##sfx(a); return true;               \
-    case ING_OP_TAN: *r = tan##sfx(a); return true;               \
-    case ING_OP_ASIN: *r = asin##sfx(a); return true;             \
-    case ING_OP_ACOS: *r = acos##sfx(a); return true;             \
-    case ING_OP_TANH: *r = tanh##sfx(a); return true;             \
-    case ING_OP_EXP: *r = exp##sfx(a); return true;               \
-    case ING_OP_LOG: *r = log##sfx(a); return true;               \
+/* `%` and `//` as Python defines them: the remainder is exact but for one rounding and has
+ * the divisor's sign, the quotient is the integer that belongs to it. By zero: NaN, and the
+ * infinity that `/` gives. */
+#define FLOAT_DIVMOD(F, sfx)                           \
+    static F py_mod##sfx(F a, F b) {                   \
+        F m = fmod##sfx(a, b);                         \
+        if (m == 0) return copysign##sfx(0, b);        \
+        return (m < 0) != (b < 0) ? m + b : m;         \
+    }                                                  \
+    static F py_floordiv##sfx(F a, F b) {              \
+        if (b == 0) return a / b;                      \
+        F m = fmod##sfx(a, b), q = (a - m) / b;        \
+        if (m != 0 && (m < 0) != (b < 0)) q -= 1;      \
+        if (q == 0) return copysign##sfx(0, a / b);    \
+        F whole = floor##sfx(q);                       \
+        return q - whole > (F)0.5 ? whole + 1 : whole; \
+    }
+FLOAT_DIVMOD(float, f)
+FLOAT_DIVMOD(double, )
+
+#define FLOAT_CASES(F, sfx)                                         \
+    case ING_OP_ADD: *r = a + b; return true;                       \
+    case ING_OP_SUB: *r = a - b; return true;                       \
+    case ING_OP_MUL: *r = a * b; return true;                       \
+    case ING_OP_DIV: *r = a / b; return true;                       \
+    case ING_OP_REM: *r = fmod##sfx(a, b); return true;             \
+    case ING_OP_FLOORDIV: *r = py_floordiv##sfx(a, b); return true; \
+    case ING_OP_MOD: *r = py_mod##sfx(a, b); return true;           \
+    case ING_OP_POW: *r = pow##sfx(a, b); return true;              \
+    case ING_OP_MIN: *r = b < a || a != a ? b : a; return true;     \
+    case ING_OP_MAX: *r = b > a || a != a ? b : a; return true;     \
+    case ING_OP_ATAN2: *r = atan2##sfx(a, b); return true;          \
+    case ING_OP_NEG: *r = -a; return true;                          \
+    case ING_OP_ABS: *r = fabs##sfx(a); return true;                \
+    case ING_OP_SGN: *r = (F)((a > 0) - (a < 0)); return true;      \
+    case ING_OP_FLOOR: *r = floor##sfx(a); return true;             \
+    case ING_OP_CEIL: *r = ceil##sfx(a); return true;               \
+    case ING_OP_ROUND: *r = round##sfx(a); return true;             \
+    case ING_OP_TRUNC: *r = trunc##sfx(a); return true;             \
+    case ING_OP_SQRT: *r = sqrt##sfx(a); return true;               \
+    case ING_OP_RSQRT: *r = (F)1 / sqrt##sfx(a); return true;       \
+    case ING_OP_SIN: *r = sin##sfx(a); return true;                 \
+    case ING_OP_COS: *r = cos##sfx(a); return true;                 \
+    case ING_OP_TAN: *r = tan##sfx(a); return true;                 \
+    case ING_OP_ASIN: *r = asin##sfx(a); return true;               \
+    case ING_OP_ACOS: *r = acos##sfx(a); return true;               \
+    case ING_OP_TANH: *r = tanh##sfx(a); return true;               \
+    case ING_OP_EXP: *r = exp##sfx(a); return true;                 \
+    case ING_OP_LOG: *r = log##sfx(a); return true;                 \
     default: return false;
 
 static bool f32_op(ing_op op, float a, float b, float *r) {

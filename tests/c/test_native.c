@@ -251,6 +251,26 @@ static void test_float_constants(ing_dtype t) {
     grid_run(&g, "constants", NULL, false, 0);
 }
 
+/* `//` and `%` of floats are the interpreter's to the bit in every mode and on every machine,
+ * by a value and by a constant. */
+static void test_floor_division(ing_dtype t, const char *level, bool fast) {
+    static const char *const ops[] = {"floordiv", "mod"};
+    static const char *const values[] = {"0.0", "1.0", "-3.0", "41.0", "inf"};
+    grid g;
+    char expr[128];
+    grid_init(&g, t, false);
+    for (int o = 0; o < 2; o++) {
+        snprintf(expr, sizeof expr, "%%r# = %s %%x#, %%y#", ops[o]);
+        grid_loop(&g, t, expr);
+        for (uint32_t k = 0; k < sizeof values / sizeof *values; k++) {
+            snprintf(expr, sizeof expr, "%%c# = const %s %s\n%%r# = %s %%x#, %%c#",
+                     ing_dtype_name(t), values[k], ops[o]);
+            grid_loop(&g, t, expr);
+        }
+    }
+    grid_run(&g, "floor division", level, fast, 0);
+}
+
 /* The old value goes to an array of its own; element 0 collects, the others get one each. */
 static void test_atomics(ing_dtype t) {
     static const char *const names[] = {"add", "sub", "mul", "min", "max",
@@ -285,10 +305,13 @@ int main(void) {
         test_ops((ing_dtype)t, NULL, true);
         test_casts((ing_dtype)t, NULL);
         test_atomics((ing_dtype)t);
-        if (ing_dtype_is_float((ing_dtype)t))
+        if (ing_dtype_is_float((ing_dtype)t)) {
             test_float_constants((ing_dtype)t);
-        else if (t != ING_U1)
+            test_floor_division((ing_dtype)t, NULL, true);
+            test_floor_division((ing_dtype)t, "x86-64-v2", false);
+        } else if (t != ING_U1) {
             test_const_divisors((ing_dtype)t);
+        }
     }
     test_ops(ING_F16, "x86-64-v2", false); /* conversions are calls there */
     test_casts(ING_F16, "x86-64-v2");
