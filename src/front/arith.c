@@ -58,7 +58,10 @@ static ing_status common_type(frame *fr, ing_node at, ing_front_op op, const val
     bool floats = ing_dtype_is_float(a) || ing_dtype_is_float(b);
     int64_t fp = 0;
     switch (binaries[op].rule) {
-    case RULE_COMMON: *out = ing_front_promote(a, b); break;
+    case RULE_COMMON:
+        *out = ing_front_promote(a, b);
+        ING_TRY(ing_front_arith_type(fr, at, out));
+        break;
     case RULE_DIV:
         if (!ing_dtype_is_float(a) || !ing_dtype_is_float(b))
             ING_TRY(ing_front_config_get(fr, at, ING_SET_default_fp, &fp));
@@ -68,8 +71,12 @@ static ing_status common_type(frame *fr, ing_node at, ing_front_op op, const val
     case RULE_LEFT:
         if (floats) return fail_operands(fr, at, ing_front_op_text(op), l, r);
         *out = a;
+        ING_TRY(ing_front_arith_type(fr, at, out));
         break;
-    case RULE_POW: *out = ing_dtype_is_float(b) ? ing_front_promote(a, b) : a; break;
+    case RULE_POW:
+        *out = ing_dtype_is_float(b) ? ing_front_promote(a, b) : a;
+        ING_TRY(ing_front_arith_type(fr, at, out));
+        break;
     case RULE_BITS:
         if (floats) return fail_operands(fr, at, ing_front_op_text(op), l, r);
         *out = ing_front_promote(a, b);
@@ -92,8 +99,7 @@ ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value
     if (!ing_front_is_scalar(l) || !ing_front_is_scalar(r))
         return fail_operands(fr, at, ing_front_op_text(op), l, r);
     value a, b;
-    ING_TRY(ing_front_load(fr, at, l, &a));
-    ING_TRY(ing_front_load(fr, at, r, &b));
+    ING_TRY(ing_front_load_both(fr, at, l, at, r, &a, &b));
     ing_dtype t = ING_VOID;
     ING_TRY(common_type(fr, at, op, &a, &b, &t));
     uint32_t x = ing_front_emit_cast(fr, a.inst, v_type(&a), t);
@@ -103,7 +109,9 @@ ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value
     if (fr->in_index && wraps && inst && ing_dtype_is_signed(t) &&
         ing_dtype_bits(t) >= 32)
         fr->b.func->insts.at[inst].flags |= ING_IR_NSW;
-    *out = ing_front_rt(inst, t);
+    value made = ing_front_rt(inst, t);
+    ing_front_put_wide(fr, binaries[op].op, l, &a, r, &b, &made);
+    *out = made;
     return ing_front_check_overflow(fr, at, binaries[op].op, t, x, y, inst);
 }
 
@@ -137,14 +145,15 @@ ing_status ing_front_unary(frame *fr, ing_node n, ing_front_op op, const value *
         return ing_front_tensor_unary(fr, n, op, given, out);
     ING_TRY(ing_front_fold_unary(fr, n, op, given, out, &done));
     if (done) return ING_OK;
-    ING_TRY(ing_front_load(fr, n, given, &v));
+    ING_TRY(ing_front_load_untyped(fr, n, given, &v));
     ing_dtype t = v_type(&v);
-    if (op == ING_AST_UAdd) {
-        *out = v;
-        return ING_OK;
-    }
-    if (op == ING_AST_USub) {
-        *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_NEG, t, v.inst, 0, 0), t);
+    if (op == ING_AST_UAdd || op == ING_AST_USub) {
+        ING_TRY(ing_front_arith_type(fr, n, &t));
+        *out = ing_front_rt(ing_front_emit_cast(fr, v.inst, v_type(&v), t), t);
+        out->alt = v.alt;
+        if (op == ING_AST_UAdd) return ING_OK;
+        out->inst = ing_ir_emit(&fr->b, ING_OP_NEG, t, out->inst, 0, 0);
+        if (v.alt) out->alt = ing_ir_emit(&fr->b, ING_OP_NEG, ING_F64, v.alt, 0, 0);
         return ING_OK;
     }
     if (ing_dtype_is_float(t))
@@ -172,13 +181,14 @@ ing_status ing_front_min_max(frame *fr, ing_node at, bool max, const value *l,
         return ING_OK;
     }
     value a, b;
-    ING_TRY(ing_front_load(fr, at, l, &a));
-    ING_TRY(ing_front_load(fr, at, r, &b));
+    ING_TRY(ing_front_load_both(fr, at, l, at, r, &a, &b));
     ing_dtype t = ing_front_promote(v_type(&a), v_type(&b));
     uint32_t x = ing_front_emit_cast(fr, a.inst, v_type(&a), t);
     uint32_t y = ing_front_emit_cast(fr, b.inst, v_type(&b), t);
-    *out =
-        ing_front_rt(ing_ir_emit(&fr->b, max ? ING_OP_MAX : ING_OP_MIN, t, x, y, 0), t);
+    ing_op op = max ? ING_OP_MAX : ING_OP_MIN;
+    value made = ing_front_rt(ing_ir_emit(&fr->b, op, t, x, y, 0), t);
+    ing_front_put_wide(fr, op, l, &a, r, &b, &made);
+    *out = made;
     return ING_OK;
 }
 
@@ -219,8 +229,7 @@ ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const valu
     if (!ing_front_is_scalar(l) || !ing_front_is_scalar(r))
         return fail_operands(fr, at, ing_front_op_text(op), l, r);
     value a, b;
-    ING_TRY(ing_front_load(fr, at, l, &a));
-    ING_TRY(ing_front_load(fr, at, r, &b));
+    ING_TRY(ing_front_load_both(fr, at, l, at, r, &a, &b));
     ing_dtype t = ing_front_promote(v_type(&a), v_type(&b));
     uint32_t x = ing_front_emit_cast(fr, a.inst, v_type(&a), t);
     uint32_t y = ing_front_emit_cast(fr, b.inst, v_type(&b), t);
@@ -401,11 +410,12 @@ ing_status ing_front_select_values(frame *fr, ing_node at, uint32_t cond,
     value x, y;
     if (ing_front_is_tensor(fr, a) || ing_front_is_tensor(fr, b))
         return ing_front_tensor_select(fr, at, cond, a, b, out);
-    ING_TRY(ing_front_load(fr, at, a, &x));
-    ING_TRY(ing_front_load(fr, at, b, &y));
+    ING_TRY(ing_front_load_both(fr, at, a, at, b, &x, &y));
     ing_dtype t = ing_front_promote(v_type(&x), v_type(&y));
     uint32_t l = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
     uint32_t r = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
-    *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_SELECT, t, cond, l, r), t);
+    value made = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_SELECT, t, cond, l, r), t);
+    ing_front_put_wide(fr, ING_OP_SELECT, a, &x, b, &y, &made);
+    *out = made;
     return ING_OK;
 }

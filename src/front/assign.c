@@ -13,6 +13,7 @@ static ing_status declare_scalar(frame *fr, ing_node at, uint32_t atom,
     value x;
     ING_TRY(ing_front_load(fr, at, v, &x));
     x.fixed = false;
+    x.alt = 0; /* a variable has a type */
     if (fr->uses[atom] == NAME_ONCE) return ing_front_scope_add(fr, atom, &x);
     ing_type ref = ing_ir_type_ref(fr->lo->mod, x.type);
     value var = {.kind = V_REF, .type = x.type};
@@ -219,12 +220,24 @@ ing_status ing_front_assign_to(frame *fr, ing_node target, ing_node from,
 
 /* ---- statements -------------------------------------------------------------------------------- */
 
+/* Is there a place in the tuple, which may change before it is read? */
+static bool holds_places(const value *v) {
+    for (uint32_t i = 0; i < v->n; i++)
+        if (v->items[i].kind == V_REF ||
+            (v->items[i].kind == V_TUPLE && holds_places(&v->items[i])))
+            return true;
+    return false;
+}
+
 /* Everything on the right is read before anything on the left changes (a, b = b, a). The
  * depth of the text bounds the recursion. */
 static ing_status read_items(frame *fr, ing_node at, value *v) {
     bool from_static = v->from_static;
     if (from_static && v->kind != V_REF && !ing_front_is_box(v)) return ING_OK;
-    if (ing_front_is_tensor(fr, v)) return ing_front_tensor_load(fr, at, v, v);
+    if (ing_front_is_tensor(fr, v))
+        return v->kind == V_TUPLE && !holds_places(v)
+                   ? ING_OK
+                   : ing_front_tensor_load(fr, at, v, v);
     if (v->kind == V_STRUCT) return ing_front_struct_load(fr, at, v, v);
     if (v->kind == V_REF) ING_TRY(ing_front_load(fr, at, v, v));
     if (ing_front_is_box(v)) {
@@ -336,6 +349,15 @@ static ing_status check_update(frame *fr, ing_node at, ing_op op, ing_dtype t,
     return ing_front_check_overflow(fr, at, op, t, old, by, now);
 }
 
+/* A sum, difference or product of booleans is an integer (N4 in meet.c), and true where it
+ * is not 0: that is what a place of booleans keeps of it. */
+static ing_ir_atomic boolean_update(ing_ir_atomic op) {
+    return op == ING_IR_ATOMIC_ADD   ? ING_IR_ATOMIC_OR
+           : op == ING_IR_ATOMIC_SUB ? ING_IR_ATOMIC_XOR
+           : op == ING_IR_ATOMIC_MUL ? ING_IR_ATOMIC_AND
+                                     : op;
+}
+
 ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const value *v,
                                ing_ir_atomic op, value *old) {
     static const char *const names[] = {
@@ -344,8 +366,10 @@ ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const v
 #undef X
     };
     ing_dtype t = v_type(ref);
-    value x;
-    ING_TRY(ing_front_load_number(fr, at, v, &x));
+    value x = *v;
+    ING_TRY(ing_front_force(fr, at, &x));
+    ING_TRY(ing_front_load_with(fr, at, &x, t, &x));
+    ING_TRY(ing_front_load_number(fr, at, &x, &x));
     if (updates[op].integers &&
         (ing_dtype_is_float(t) || ing_dtype_is_float(v_type(&x))))
         return ing_front_fail_at(
@@ -356,6 +380,7 @@ ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const v
     snprintf(what, sizeof what, "Atomic %s", names[op]);
     ING_TRY(warn_precision(fr, at, what, t, v_type(&x)));
     uint32_t inst = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
+    if (t == ING_U1) op = boolean_update(op);
     fr->b.loc = at;
     if (ref->shared) {
         *old =

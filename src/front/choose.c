@@ -36,6 +36,12 @@ static ing_status keep_number(frame *fr, ing_node at, value *v) {
         ING_TRY(ing_front_tensor_store(fr, at, &place, v));
     else
         ing_ir_emit(&fr->b, ING_OP_STORE, 0, place.inst, v->inst, 0);
+    if (v->alt) { /* N2 in meet.c */
+        ref = ing_ir_type_ref(fr->lo->mod, ING_F64);
+        place.alt = ing_ir_emit_above(&fr->b, ING_OP_ALLOCA, ref, 0, 0, 0);
+        place.alt_place = true;
+        ing_ir_emit(&fr->b, ING_OP_STORE, 0, place.alt, v->alt, 0);
+    }
     *v = place;
     return ING_OK;
 }
@@ -43,8 +49,9 @@ static ing_status keep_number(frame *fr, ing_node at, value *v) {
 /* The same for all that a value holds. The depth of the text bounds the recursion. */
 static ing_status keep(frame *fr, ing_node at, value *v) {
     ING_TRY(open_up(fr, at, v));
-    if (ing_front_is_tensor(fr, v) || ing_front_is_runtime(v))
-        return keep_number(fr, at, v);
+    bool tensor = ing_front_is_tensor(fr, v) && !ing_front_is_static(v);
+    if (tensor || ing_front_is_runtime(v)) return keep_number(fr, at, v);
+    if (ing_front_is_tensor(fr, v)) return ING_OK;
     if (v->kind == V_STRUCT) ING_TRY(ing_front_struct_load(fr, at, v, v));
     if (!v_holds(v) || v->kind == V_VIEW) return ING_OK;
     value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);

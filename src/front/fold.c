@@ -248,6 +248,10 @@ ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op,
         *out = ing_front_float(op == ING_AST_USub ? -v.f : v.f);
         return ING_OK;
     }
+    if (op == ING_AST_Invert && v.kind == V_BOOL && !fr->in_static) {
+        *out = ing_front_bool(!v.i); /* as at run time */
+        return ING_OK;
+    }
     __int128 x = wide_of(&v);
     if (op == ING_AST_USub) x = -x;
     if (op == ING_AST_Invert) x = ~x;

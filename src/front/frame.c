@@ -141,8 +141,26 @@ static void count_targets(frame *fr, ing_node n) {
         count_targets(fr, list_at(t, elts, i));
 }
 
+/* Is the callee called like a function of the language that only computes? */
+static bool computes(const ing_front_tree *t, ing_node callee) {
+    static const char *const names[] = {
+        "abs", "acos", "asin", "atan2",   "bool",    "cast",  "ceil",  "cos",
+        "exp", "f16",  "f32",  "f64",     "float",   "floor", "int",   "log",
+        "max", "min",  "pow",  "raw_div", "raw_mod", "round", "rsqrt", "select",
+        "sin", "sqrt", "tan",  "tanh",    "trunc"};
+    uint8_t kind = t->nodes.at[callee].kind;
+    uint32_t slot = kind == ING_NODE_ATTRIBUTE ? NF(t, callee, ATTRIBUTE)->attr
+                    : kind == ING_NODE_NAME    ? NF(t, callee, NAME)->id
+                                               : 0;
+    const char *name = slot ? ing_atoms_text(&t->atoms, slot - 1) : "";
+    if (*name == '_') name++;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
 /* The callee may change it, or the part of it that it is given: f(v), f(v.m), f(v[i]). */
-static void mark_address(frame *fr, ing_node n) {
+static void mark_address(frame *fr, ing_node n, uint8_t flags) {
     const ing_front_tree *t = fr->t;
     if (t->nodes.at[n].kind == ING_NODE_STARRED) n = NF(t, n, STARRED)->value;
     if (t->nodes.at[n].kind == ING_NODE_KEYWORD) n = NF(t, n, KEYWORD)->value;
@@ -155,8 +173,7 @@ static void mark_address(frame *fr, ing_node n) {
         else
             break;
     }
-    if (t->nodes.at[n].kind == ING_NODE_NAME)
-        fr->uses[NF(t, n, NAME)->id - 1] |= NAME_ADDRESS;
+    if (t->nodes.at[n].kind == ING_NODE_NAME) fr->uses[NF(t, n, NAME)->id - 1] |= flags;
 }
 
 /* l.append(x) */
@@ -184,7 +201,7 @@ static void count_names(frame *fr) {
         case ING_NODE_AUGASSIGN: {
             ing_node target = NF(t, n, AUGASSIGN)->target;
             count_target(fr, target);
-            mark_address(fr, target); /* needs the old value in place */
+            mark_address(fr, target, NAME_ADDRESS); /* needs the old value in place */
             break;
         }
         case ING_NODE_ANNASSIGN: count_target(fr, NF(t, n, ANNASSIGN)->target); break;
@@ -197,13 +214,14 @@ static void count_names(frame *fr) {
         }
         case ING_NODE_CALL: {
             const struct nf_CALL *c = NF(t, n, CALL);
+            uint8_t flags = NAME_ADDRESS | (computes(t, c->func) ? 0 : NAME_HANDED);
             if (t->nodes.at[c->func].kind == ING_NODE_ATTRIBUTE) /* v.fill(x) */
-                mark_address(fr, NF(t, c->func, ATTRIBUTE)->value);
+                mark_address(fr, NF(t, c->func, ATTRIBUTE)->value, flags);
             mark_change(fr, c->func);
             for (uint32_t i = 0; i < list_len(t, c->args); i++)
-                mark_address(fr, list_at(t, c->args, i));
+                mark_address(fr, list_at(t, c->args, i), flags);
             for (uint32_t i = 0; i < list_len(t, c->keywords); i++)
-                mark_address(fr, list_at(t, c->keywords, i));
+                mark_address(fr, list_at(t, c->keywords, i), flags);
             break;
         }
         default: break;

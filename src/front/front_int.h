@@ -13,7 +13,7 @@
  *   contain.c dicts, comprehensions, methods of containers     tensor*.c vectors
  *   items.c   tuples, lists and dicts as variables             builtin.c Python's functions
  *   view.c    stretches of arrays
- *   struct.c  structs: bundles of values with names
+ *   struct.c  structs: bundles of values with names            meet.c    operands' types
  *
  * Rules
  *  L1 Everything outside the function is asked of the gate, in source order (R6); a thing
@@ -116,14 +116,15 @@ typedef struct struct_info { /* the members of a struct, in order */
 } struct_info;
 
 typedef struct value {
-    uint8_t kind;  /* value_kind */
-    uint8_t dtype; /* ing_dtype */
-    uint8_t seen;  /* ing_gate_kind */
-    uint16_t tag;  /* V_ITER, V_INTRINSIC: ing_intrinsic */
-    bool wide;     /* V_INT: (uint64_t)i */
-    bool bound;    /* V_FUNC; V_SEEN of an enum: `.value` is i */
-    bool top_only; /* V_FUNC: may be called at the top level of a kernel only */
-    bool closed;   /* V_FUNC: is never opened */
+    uint8_t kind;   /* value_kind */
+    uint8_t dtype;  /* ing_dtype */
+    uint8_t seen;   /* ing_gate_kind */
+    uint16_t tag;   /* V_ITER, V_INTRINSIC: ing_intrinsic */
+    bool alt_place; /* V_REF: `alt` is an address, too */
+    bool wide;      /* V_INT: (uint64_t)i */
+    bool bound;     /* V_FUNC; V_SEEN of an enum: `.value` is i */
+    bool top_only;  /* V_FUNC: may be called at the top level of a kernel only */
+    bool closed;    /* V_FUNC: is never opened */
     bool shared; /* V_REF: other threads may update it: array elements, and locals from
                        outside of the parallel loop */
     bool
@@ -136,6 +137,8 @@ typedef struct value {
         from_static; /* written as qd.static(...): binds and iterates while compiling */
     ing_type type;
     uint32_t inst;
+    uint32_t
+        alt; /* V_RT, V_REF: the same number as an f64, while it has no type (meet.c) */
     uint32_t n;
     ing_gref gref;
     ing_gref origin; /* static scalars: what they were read from, for messages */
@@ -239,7 +242,7 @@ struct lowering {
 
 /* How often a name is assigned; whether a call or a part of it needs its address; whether a
  * member, an item of it is assigned; whether a method such as append changes it; whether it
- * is assigned where it exists already. */
+ * is assigned where it exists already; whether a call that may be of a func is given it. */
 enum {
     NAME_ONCE = 1,
     NAME_MANY = 2,
@@ -247,7 +250,8 @@ enum {
     NAME_PART = 8,
     NAME_ITEM = 16,
     NAME_GROWS = 32,
-    NAME_AGAIN = 64
+    NAME_AGAIN = 64,
+    NAME_HANDED = 128,
 };
 
 /* How a statement ends. */
@@ -357,11 +361,42 @@ ing_status ing_front_sequence(frame *fr, ing_node at, const value *v, value **it
 ing_status ing_front_dtype(frame *fr, ing_node at, value *v, ing_dtype *out);
 ing_status ing_front_literal_dtype(frame *fr, ing_node at, const value *v,
                                    ing_dtype *out);
+/* Does the integer fit? */
+bool ing_front_int_fits(const value *v, ing_dtype t);
+uint32_t ing_front_const_of(frame *fr, const value *v, ing_dtype t);
+/* A V_INT or V_BOOL as a number, and the other way round: from -2**63 below 2**64. */
+static inline __int128 ing_front_int_of(const value *v) {
+    return v->wide ? (__int128)(uint64_t)v->i : (__int128)v->i;
+}
+value ing_front_int_from(__int128 x);
 ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hasher *h);
 ing_dtype ing_front_promote(ing_dtype a, ing_dtype b);
 static inline ing_dtype v_type(const value *v) { /* V_RT, V_REF of a scalar */
     return v->type < ING_DTYPE_N ? (ing_dtype)v->type : ING_VOID;
 }
+
+/* ---- meet.c ---------------------------------------------------------------------------------------- */
+
+/* A float without a type: a literal, one from Python, or chosen among such. */
+bool ing_front_is_untyped(const value *v);
+/* A number known while compiling as such a float; others stay what they are. */
+value ing_front_as_float(const value *v);
+/* As ing_front_load, where the value meets one of type `other` (VOID: of none). */
+ing_status ing_front_load_with(frame *fr, ing_node at, const value *v, ing_dtype other,
+                               value *out);
+/* Two operands that meet. */
+ing_status ing_front_load_both(frame *fr, ing_node at_l, const value *l, ing_node at_r,
+                               const value *r, value *a, value *b);
+/* What t (VOID: nothing yet) and the type that v brings along promote to. */
+ing_dtype ing_front_meet(ing_dtype t, const value *v);
+/* As ing_front_load; a float without a type stays one. */
+ing_status ing_front_load_untyped(frame *fr, ing_node at, const value *v, value *out);
+/* out is op of a and b, which l and r were loaded as (r NULL: of a alone). If no float that
+ * has a type took part, it has none either: the same on f64 goes with it. */
+void ing_front_put_wide(frame *fr, ing_op op, const value *l, const value *a,
+                        const value *r, const value *b, value *out);
+/* The type in which numbers of type t are added: booleans are integers. */
+ing_status ing_front_arith_type(frame *fr, ing_node at, ing_dtype *t);
 
 /* ---- expr.c, arith.c, fold.c ------------------------------------------------------------------------ */
 
@@ -419,6 +454,8 @@ ing_status ing_front_tensor_thing(frame *fr, ing_node at, const ing_gate_fact *f
 ing_status ing_front_tensor_items(frame *fr, ing_node at, const value *v, value **items,
                                   uint32_t *n, bool *ok);
 ing_status ing_front_tensor_result(frame *fr, ing_node at, value *v);
+/* An argument of a func: numbers without a type stay so, in a small vector. */
+ing_status ing_front_tensor_pass(frame *fr, ing_node at, value *v);
 ing_status ing_front_tensor_load(frame *fr, ing_node at, const value *v, value *out);
 ing_status ing_front_tensor_cast(frame *fr, ing_node at, const value *v, ing_dtype t,
                                  value *out);

@@ -368,7 +368,7 @@ static ing_status pass_arg(call *c, uint32_t i) {
     if (p->passing == ING_PASS_VALUE && p->tensor.rank)
         return ing_front_tensor_convert(fr, at, v, &p->tensor, p->dtype, v);
     if (p->passing == ING_PASS_ANY && ing_front_is_tensor(fr, v))
-        return ing_front_tensor_load(fr, at, v, v);
+        return ing_front_tensor_pass(fr, at, v);
     if (p->passing == ING_PASS_VALUE) {
         uint32_t inst = 0;
         ING_TRY(ing_front_convert(fr, at, v, p->dtype, &inst));
@@ -382,10 +382,14 @@ static ing_status pass_arg(call *c, uint32_t i) {
         return ING_OK;
     }
     if (p->passing == ING_PASS_VIEW) ING_TRY(ing_front_check_view(fr, at, p, v));
+    if (v->kind == V_REF && v->alt && (p->by_ref || p->passing == ING_PASS_TEMPLATE))
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "annotate the parameter that it comes from: x: qd.f32",
+            "a number without a type cannot be passed by reference");
     if (p->by_ref) return check_ref(fr, at, p, v);
     pass_gradient(c, i);
     if (p->passing == ING_PASS_ANY && ing_front_is_scalar(v) && v->kind != V_SEEN)
-        return ing_front_load(fr, at, v, v);
+        return ing_front_load_untyped(fr, at, v, v);
     if (v->kind == V_SHAPE) {
         value *items;
         uint32_t n = 0;
@@ -476,10 +480,16 @@ static ing_status bind_param(frame *fr, const call *c, uint32_t i, source *src) 
     if (ing_front_is_box(&v)) return ing_front_box_param(fr, at, atom, &v, template);
     bool is_value =
         v.kind == V_RT || (!template && ing_front_is_scalar(&v) && v.kind != V_REF);
+    bool kept = v.kind == V_TUPLE && v.tensor && fr->uses[atom] && !template;
+    if (kept) return ing_front_tensor_declare(fr, at, atom, &v);
     if (!is_value || v.kind == V_SEEN) return ing_front_scope_add(fr, atom, &v);
+    bool only = !(fr->uses[atom] & ~NAME_ADDRESS); /* the body computes with it */
     fr->uses[atom] |=
         fr->uses[atom] ? NAME_MANY : NAME_ONCE; /* the parameter assigns it */
-    return ing_front_declare(fr, at, atom, &v);
+    if (ing_front_is_scalar(&v)) ING_TRY(ing_front_load_untyped(fr, at, &v, &v));
+    ING_TRY(ing_front_declare(fr, at, atom, &v));
+    if (only) ing_front_scope_find(fr, atom)->alt = v.alt;
+    return ING_OK;
 }
 
 /* After the body: every way out of a func with a value must have returned one. */

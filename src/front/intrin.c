@@ -73,7 +73,9 @@ static ing_status in_math(frame *fr, ing_node n, const intrin *in, const call_ar
         *out = ing_front_float(in->math(literal_float(&v)));
         return convert_to_second(fr, a, out);
     }
+    value given = v;
     ING_TRY(ing_front_load(fr, a->node[0], &v, &v));
+    value loaded = v;
     ing_dtype t = v_type(&v);
     if (!ing_dtype_is_float(t)) {
         if (needs_float((ing_op)in->op))
@@ -87,6 +89,7 @@ static ing_status in_math(frame *fr, ing_node n, const intrin *in, const call_ar
         t = (ing_dtype)fp;
     }
     *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, v.inst, 0, 0), t);
+    ing_front_put_wide(fr, (ing_op)in->op, &given, &loaded, NULL, NULL, out);
     return convert_to_second(fr, a, out);
 }
 
@@ -100,13 +103,15 @@ static ing_status in_atan2(frame *fr, ing_node n, const intrin *in, const call_a
         *out = ing_front_float(atan2(literal_float(&y), literal_float(&x)));
         return ING_OK;
     }
-    ING_TRY(ing_front_load(fr, a->node[0], &y, &y));
-    ING_TRY(ing_front_load(fr, a->node[1], &x, &x));
+    value given[2] = {y, x};
+    ING_TRY(
+        ing_front_load_both(fr, a->node[0], &given[0], a->node[1], &given[1], &y, &x));
     bool wide = v_type(&y) == ING_F64 || v_type(&x) == ING_F64;
     ing_dtype t = wide ? ING_F64 : ING_F32;
     uint32_t l = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
     uint32_t r = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
     *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, l, r, 0), t);
+    ing_front_put_wide(fr, (ing_op)in->op, &given[0], &y, &given[1], &x, out);
     return ING_OK;
 }
 
@@ -126,8 +131,13 @@ static ing_status in_abs(frame *fr, ing_node n, const intrin *in, const call_arg
         }
         return ING_OK;
     }
+    value given = v;
     ING_TRY(ing_front_load(fr, a->node[0], &v, &v));
-    *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, v.type, v.inst, 0, 0), v.type);
+    ing_dtype t = v_type(&v);
+    ING_TRY(ing_front_arith_type(fr, n, &t));
+    v.inst = ing_front_emit_cast(fr, v.inst, v_type(&v), t);
+    *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, v.inst, 0, 0), t);
+    ing_front_put_wide(fr, (ing_op)in->op, &given, &v, NULL, NULL, out);
     return ING_OK;
 }
 
@@ -219,14 +229,18 @@ static ing_status in_pow(frame *fr, ing_node n, const intrin *in, const call_arg
 /* Division as the machine does it: towards zero. */
 static ing_status in_raw(frame *fr, ing_node n, const intrin *in, const call_args *a,
                          value *out) {
-    (void)n;
     value x, y;
-    ING_TRY(ing_front_load(fr, a->node[0], &a->at[0], &x));
-    ING_TRY(ing_front_load(fr, a->node[1], &a->at[1], &y));
+    ING_TRY(arg_forced(fr, a, 0, &x));
+    ING_TRY(arg_forced(fr, a, 1, &y));
+    value given[2] = {x, y};
+    ING_TRY(
+        ing_front_load_both(fr, a->node[0], &given[0], a->node[1], &given[1], &x, &y));
     ing_dtype t = ing_front_promote(v_type(&x), v_type(&y));
+    ING_TRY(ing_front_arith_type(fr, n, &t));
     uint32_t l = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
     uint32_t r = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
     *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, l, r, 0), t);
+    ing_front_put_wide(fr, (ing_op)in->op, &given[0], &x, &given[1], &y, out);
     return ING_OK;
 }
 
@@ -236,14 +250,17 @@ static ing_status in_bit_shr(frame *fr, ing_node n, const intrin *in,
     value x, y;
     ING_TRY(arg_forced(fr, a, 0, &x));
     ING_TRY(arg_forced(fr, a, 1, &y));
-    ING_TRY(ing_front_load(fr, a->node[0], &x, &x));
-    ING_TRY(ing_front_load(fr, a->node[1], &y, &y));
+    value given[2] = {x, y};
+    ING_TRY(
+        ing_front_load_both(fr, a->node[0], &given[0], a->node[1], &given[1], &x, &y));
     ing_dtype t = v_type(&x);
+    ING_TRY(ing_front_arith_type(fr, n, &t));
     if (ing_dtype_is_float(t) || ing_dtype_is_float(v_type(&y)))
         return ing_front_fail_at(
             fr, n, ING_TYPE, "use integers",
             "unsupported operand type(s) for 'bit_shr': '%s' and '%s'",
             ing_dtype_name(t), ing_dtype_name(v_type(&y)));
+    x.inst = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
     uint32_t count = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
     *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, x.inst, count, 0), t);
     return ING_OK;

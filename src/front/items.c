@@ -62,6 +62,7 @@ ing_status ing_front_freeze(frame *fr, ing_node at, const value *given, value *o
     if (ing_front_is_runtime(&v)) {
         ING_TRY(ing_front_load(fr, at, &v, out));
         out->fixed = false;
+        out->alt = 0; /* a variable has a type */
         return ING_OK;
     }
     if (v.kind == V_INT || v.kind == V_FLOAT) { /* known, but typed from here on */
@@ -108,7 +109,7 @@ static ing_status settle(frame *fr, ing_node at, value *v) {
     }
     if (v->kind == V_STRUCT) return ing_front_struct_settle(fr, at, v);
     if (ing_front_is_tensor(fr, v)) {
-        ING_TRY(ing_front_tensor_spill(fr, at, v, v));
+        ING_TRY(ing_front_tensor_spill(fr, at, v, ING_VOID, v));
         v->temp = false;
         return ING_OK;
     }

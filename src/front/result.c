@@ -26,7 +26,9 @@ static bool leaves_add(frame *fr, leaves *l, const value *v, bool result) {
     bool passed = !result && (v->kind == V_REF || v->kind == V_ARRAY);
     if (v->kind != V_RT && !passed) return true;
     ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
-    return ing_vec_push(&l->insts, v->inst) && ing_vec_push(&l->types, t);
+    bool wide = v->kind == V_RT && v->alt; /* the other one follows (N2 in meet.c) */
+    return ing_vec_push(&l->insts, wide ? v->alt : v->inst) &&
+           ing_vec_push(&l->types, wide ? ING_F64 : t);
 }
 
 bool ing_front_leaves_add(frame *fr, leaves *l, const value *v) {
@@ -66,12 +68,16 @@ ing_status ing_front_rebuild(frame *fr, value *v, source *src) {
     }
     ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
     uint32_t k = src->next++;
+    if (v->alt) t = ING_F64;
     if (src->op == ING_OP_PARAM)
         v->inst = ing_ir_emit(&fr->b, ING_OP_PARAM, t, k, 0, 0);
     else if (src->op == ING_OP_EXTRACT)
         v->inst = ing_ir_emit(&fr->b, ING_OP_EXTRACT, t, src->inst, k, 0);
     else
         v->inst = src->inst;
+    if (!v->alt) return ING_OK;
+    v->alt = v->inst;
+    v->inst = ing_front_emit_cast(fr, v->alt, ING_F64, v_type(v));
     return ING_OK;
 }
 
@@ -158,6 +164,8 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
         *v = ing_front_seq(V_TUPLE, items, m);
     }
     if (ing_front_is_tensor(fr, v)) {
+        if (v->kind == V_TUPLE && fr->one_return && ing_front_is_static(v))
+            return ING_OK;
         ING_TRY(ing_front_tensor_load(fr, n, v, v));
         return ing_front_tensor_result(fr, n, v);
     }
@@ -181,7 +189,11 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
     /* With one way out a compile-time number stays one. */
     bool literal = v->kind == V_BOOL || v->kind == V_INT || v->kind == V_FLOAT;
     if (literal && fr->one_return) return ING_OK;
-    if (ing_front_is_scalar(v)) return ing_front_load(fr, n, v, v);
+    if (ing_front_is_scalar(v)) {
+        ING_TRY(ing_front_load(fr, n, v, v));
+        if (!fr->one_return) v->alt = 0; /* other returns may have none */
+        return ING_OK;
+    }
     if (v->kind == V_NONE || v->kind == V_STR || v->kind == V_DTYPE ||
         v->kind == V_INTRINSIC || v->kind == V_ARRAY)
         return ING_OK;

@@ -212,7 +212,7 @@ ing_status ing_front_struct_settle(frame *fr, ing_node at, value *v) {
         if (m->kind == V_STRUCT) {
             ING_TRY(ing_front_struct_settle(fr, at, m));
         } else if (ing_front_is_tensor(fr, m)) {
-            ING_TRY(ing_front_tensor_spill(fr, at, m, m));
+            ING_TRY(ing_front_tensor_spill(fr, at, m, ING_VOID, m));
         } else if (m->kind == V_RT) {
             ing_type ref = ing_ir_type_ref(fr->lo->mod, m->type);
             uint32_t inst = ing_ir_emit(&fr->b, ING_OP_ALLOCA, ref, 0, 0, 0);

@@ -117,19 +117,19 @@ void ing_front_tensor_loop_end(frame *fr, tensor_loop *l) {
     ing_ir_loop_finish(&fr->b, l->id, begin, end, body, flags);
 }
 
-ing_status ing_front_tensor_make(frame *fr, ing_node at, tensor_shape s,
-                                 const value *elems, value *out) {
-    value *x = ING_NEW_ARRAY(&fr->lo->arena, (size_t)s.n + 1, value);
-    uint32_t *inst = ING_NEW_ARRAY(&fr->lo->arena, (size_t)s.n + 1, uint32_t);
-    if (!x || !inst) return no_memory(fr);
-    ing_dtype common = ING_VOID;
-    for (uint32_t k = 0; k < s.n; k++) {
-        x[k] = elems[k];
-        if (s.dtype) {
-            ING_TRY(ing_front_convert(fr, at, &elems[k], s.dtype, &inst[k]));
+/* The elements as instructions of s->dtype; VOID: of their common type, which it becomes. */
+static ing_status load_elems(frame *fr, ing_node at, tensor_shape *s,
+                             const value *elems, uint32_t *inst) {
+    value *x = ING_NEW_ARRAY(&fr->lo->arena, (size_t)s->n + 1, value);
+    if (!x) return no_memory(fr);
+    ing_dtype common = ING_VOID, met = ING_VOID;
+    for (uint32_t k = 0; k < s->n; k++) met = ing_front_meet(met, &elems[k]);
+    for (uint32_t k = 0; k < s->n; k++) {
+        if (s->dtype) {
+            ING_TRY(ing_front_convert(fr, at, &elems[k], s->dtype, &inst[k]));
             continue;
         }
-        ING_TRY(ing_front_load(fr, at, &elems[k], &x[k]));
+        ING_TRY(ing_front_load_with(fr, at, &elems[k], met, &x[k]));
         if (x[k].type >= ING_DTYPE_N)
             return ing_front_fail_at(fr, at, ING_TYPE, "use numbers as elements",
                                      "an element of a vector or matrix is %s",
@@ -137,9 +137,17 @@ ing_status ing_front_tensor_make(frame *fr, ing_node at, tensor_shape s,
         ing_dtype t = v_type(&x[k]);
         common = k ? ing_front_promote(common, t) : t;
     }
-    for (uint32_t k = 0; !s.dtype && k < s.n; k++)
+    for (uint32_t k = 0; !s->dtype && k < s->n; k++)
         inst[k] = ing_front_emit_cast(fr, x[k].inst, v_type(&x[k]), common);
-    if (!s.dtype) s.dtype = common;
+    if (!s->dtype) s->dtype = common;
+    return ING_OK;
+}
+
+ing_status ing_front_tensor_make(frame *fr, ing_node at, tensor_shape s,
+                                 const value *elems, value *out) {
+    uint32_t *inst = ING_NEW_ARRAY(&fr->lo->arena, (size_t)s.n + 1, uint32_t);
+    if (!inst) return no_memory(fr);
+    ING_TRY(load_elems(fr, at, &s, elems, inst));
     if (s.n <= TENSOR_REG) {
         ing_type t = ing_front_tensor_type(fr, &s);
         *out = ing_front_rt(ing_ir_make(&fr->b, t, inst, s.n), t);
@@ -167,6 +175,43 @@ value ing_front_tensor_tuple(frame *fr, const tensor_shape *s, const value *elem
     value v = ing_front_seq(V_TUPLE, rows, s->rows);
     v.tensor = true;
     return v;
+}
+
+/* Numbers without a type, a float among them? */
+static bool all_untyped(const value *elems, uint32_t n) {
+    bool some = false;
+    for (uint32_t k = 0; k < n; k++) {
+        bool whole =
+            (elems[k].kind == V_INT || elems[k].kind == V_BOOL) && !elems[k].dtype;
+        if (ing_front_is_untyped(&elems[k]))
+            some = true;
+        else if (!whole)
+            return false;
+    }
+    return some;
+}
+
+ing_status ing_front_tensor_gather(frame *fr, ing_node at, tensor_shape s,
+                                   const value *elems, value *out) {
+    if (s.dtype || !all_untyped(elems, s.n))
+        return ing_front_tensor_make(fr, at, s, elems, out);
+    value *floats = ING_NEW_ARRAY(&fr->lo->arena, (size_t)s.n + 1, value);
+    if (!floats) return no_memory(fr);
+    for (uint32_t k = 0; k < s.n; k++) floats[k] = ing_front_as_float(&elems[k]);
+    *out = ing_front_tensor_tuple(fr, &s, floats);
+    return ING_OK;
+}
+
+ing_dtype ing_front_tensor_meets(const frame *fr, const value *v) {
+    tensor_shape s;
+    ing_dtype t = ING_VOID;
+    if (ing_front_is_scalar(v))
+        t = ing_front_meet(ING_VOID, v);
+    else if (ing_front_is_runtime(v) && ing_front_tensor_shape(fr, v, &s))
+        t = s.dtype;
+    for (uint32_t i = 0; v_holds(v) && t != ING_F64 && i < v_children(v); i++)
+        t = ing_front_tensor_meets(fr, &v->items[i]);
+    return t == ING_F64 ? ING_F64 : ING_VOID;
 }
 
 /* ---- from sequences ---------------------------------------------------------------------------- */
@@ -222,6 +267,20 @@ ing_status ing_front_tensor_from(frame *fr, ing_node at, const value *v, ing_dty
                                  "a vector or matrix without elements");
     s.dtype = t;
     return ing_front_tensor_make(fr, at, s, elems, out);
+}
+
+ing_status ing_front_tensor_read(frame *fr, ing_node at, const value *v, value *out,
+                                 bool *ok) {
+    tensor_shape s;
+    value *elems = NULL;
+    if (ing_front_is_runtime(v))
+        return ing_front_tensor_from(fr, at, v, ING_VOID, out, ok);
+    ING_TRY(collect(fr, at, v, &s, &elems, ok));
+    for (uint32_t k = 0; *ok && k < s.n; k++)
+        ING_TRY(ing_front_force(fr, at, &elems[k]));
+    if (!*ok || !all_untyped(elems, s.n))
+        return ing_front_tensor_from(fr, at, v, ING_VOID, out, ok);
+    return ing_front_tensor_gather(fr, at, s, elems, out);
 }
 
 /* A host vector or matrix: its elements are constants, typed if it is. */
@@ -280,7 +339,7 @@ static ing_status read_operands(frame *fr, ing_node at, const value *in, uint32_
         o[i] = (operand){.v = in[i]};
         if (in[i].kind == V_LIST || (in[i].kind == V_TUPLE && !in[i].tensor)) {
             bool ok = false;
-            ING_TRY(ing_front_tensor_from(fr, at, &in[i], ING_VOID, &o[i].v, &ok));
+            ING_TRY(ing_front_tensor_read(fr, at, &in[i], &o[i].v, &ok));
         }
         o[i].tensor = ing_front_tensor_shape(fr, &o[i].v, &o[i].s);
         if (!o[i].tensor) continue;
@@ -312,16 +371,19 @@ static ing_status map_unrolled(frame *fr, ing_node at, operand *o, uint32_t n_in
         fr->b.loc = at;
         ING_TRY(fn(fr, at, self, in, &made[k]));
     }
-    return ing_front_tensor_make(fr, at, *s, made, out);
+    return ing_front_tensor_gather(fr, at, *s, made, out);
 }
 
 /* The type of the result is known after its first element: the local that holds it stands
  * before the loop, and its type is set then. */
 static ing_status map_loop(frame *fr, ing_node at, operand *o, uint32_t n_in,
                            tensor_shape s, tensor_fn fn, void *self, value *out) {
+    ing_dtype met = ING_VOID;
+    for (uint32_t i = 0; i < n_in && !met; i++)
+        met = ing_front_tensor_meets(fr, &o[i].v);
     for (uint32_t i = 0; i < n_in; i++)
         if (o[i].tensor) {
-            ING_TRY(ing_front_tensor_spill(fr, at, &o[i].v, &o[i].v));
+            ING_TRY(ing_front_tensor_spill(fr, at, &o[i].v, met, &o[i].v));
             ing_front_tensor_shape(fr, &o[i].v, &o[i].s);
         }
     s.dtype = ING_I32;
@@ -379,7 +441,8 @@ ing_status ing_front_tensor_cast(frame *fr, ing_node at, const value *v, ing_dty
     return ing_front_tensor_map(fr, at, v, 1, cast_elem, &t, out);
 }
 
-ing_status ing_front_tensor_spill(frame *fr, ing_node at, const value *v, value *out) {
+ing_status ing_front_tensor_spill(frame *fr, ing_node at, const value *v, ing_dtype t,
+                                  value *out) {
     tensor_shape s;
     if (v->kind == V_REF) {
         *out = *v;
@@ -387,7 +450,7 @@ ing_status ing_front_tensor_spill(frame *fr, ing_node at, const value *v, value 
     }
     value x = *v;
     bool ok = false;
-    if (v->kind != V_RT) ING_TRY(ing_front_tensor_from(fr, at, v, ING_VOID, &x, &ok));
+    if (v->kind != V_RT) ING_TRY(ing_front_tensor_from(fr, at, v, t, &x, &ok));
     if (x.kind == V_REF || !ing_front_tensor_shape(fr, &x, &s)) {
         *out = x;
         return ING_OK;
@@ -444,10 +507,27 @@ ing_status ing_front_tensor_load(frame *fr, ing_node at, const value *given,
 ing_status ing_front_tensor_result(frame *fr, ing_node at, value *v) {
     tensor_shape s;
     if (ing_front_tensor_shape(fr, v, &s) && s.n > TENSOR_UNROLL)
-        return ing_front_tensor_spill(fr, at, v, v);
+        return ing_front_tensor_spill(fr, at, v, ING_VOID, v);
     if (v->kind == V_REF)
         *v = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, v->type, v->inst, 0, 0),
                           v->type);
+    return ING_OK;
+}
+
+ing_status ing_front_tensor_pass(frame *fr, ing_node at, value *v) {
+    tensor_shape s = {0};
+    bool small = ing_front_tensor_shape(fr, v, &s) && s.n <= TENSOR_REG;
+    value *elems = ING_NEW_ARRAY(&fr->lo->arena, (size_t)s.n + 1, value);
+    if (!elems) return no_memory(fr);
+    if (v->kind != V_TUPLE || !small) return ing_front_tensor_load(fr, at, v, v);
+    for (uint32_t k = 0; k < s.n; k++)
+        ING_TRY(ing_front_tensor_elem(fr, at, v, &s, k, &elems[k]));
+    if (!all_untyped(elems, s.n)) return ing_front_tensor_load(fr, at, v, v);
+    for (uint32_t k = 0; k < s.n; k++) {
+        value x = ing_front_as_float(&elems[k]);
+        ING_TRY(ing_front_load_untyped(fr, at, &x, &elems[k]));
+    }
+    *v = ing_front_tensor_tuple(fr, &s, elems);
     return ING_OK;
 }
 
@@ -485,14 +565,16 @@ static ing_status fit(frame *fr, ing_node at, const value *to, const tensor_shap
     value v = *given;
     tensor_shape have;
     bool ok = true;
+    ing_dtype met = ing_front_tensor_meets(fr, to);
     if (ing_front_is_scalar(&v)) {
+        if (met) ING_TRY(ing_front_load_with(fr, at, given, met, &v));
         value both[2] = {*to, v};
         if (to->kind == V_REF && s->n <= TENSOR_REG)
             ING_TRY(ing_front_tensor_load(fr, at, to, &both[0]));
         ING_TRY(ing_front_tensor_map(fr, at, both, 2, same_elem, NULL, &v));
-    } else {
-        ING_TRY(ing_front_tensor_from(fr, at, &v, ING_VOID, &v, &ok));
     }
+    bool whole = ing_front_is_runtime(&v);
+    ING_TRY(ing_front_tensor_from(fr, at, &v, whole ? ING_VOID : met, &v, &ok));
     if (!ok || !ing_front_tensor_shape(fr, &v, &have))
         return ing_front_fail_at(
             fr, at, ING_TYPE,
@@ -555,7 +637,7 @@ ing_status ing_front_tensor_declare(frame *fr, ing_node at, uint32_t atom,
                                  "this is no vector");
     x.fixed = x.arg = false;
     if (x.kind == V_RT && (fr->uses[atom] != NAME_ONCE || s.n > TENSOR_REG))
-        ING_TRY(ing_front_tensor_spill(fr, at, &x, &x));
+        ING_TRY(ing_front_tensor_spill(fr, at, &x, ING_VOID, &x));
     x.temp = false;
     return ing_front_scope_add(fr, atom, &x);
 }

@@ -48,14 +48,24 @@ ing_status ing_front_tensor_elem(frame *fr, ing_node at, const value *v,
 /* A tensor of these scalars, converted to s->dtype, or to their common type when VOID. */
 ing_status ing_front_tensor_make(frame *fr, ing_node at, tensor_shape s,
                                  const value *elems, value *out);
+/* The same, but numbers without a type (meet.c) stay so: a tuple of them. */
+ing_status ing_front_tensor_gather(frame *fr, ing_node at, tensor_shape s,
+                                   const value *elems, value *out);
+/* The type that what meets v gets to see: VOID, or F64 where it decides (N1 in meet.c). */
+ing_dtype ing_front_tensor_meets(const frame *fr, const value *v);
 /* A tuple with `tensor` set of these elements. */
 value ing_front_tensor_tuple(frame *fr, const tensor_shape *s, const value *elems);
 /* Lists, tuples and host vectors as tensors; *ok false: it cannot be one. */
 ing_status ing_front_tensor_from(frame *fr, ing_node at, const value *v, ing_dtype t,
                                  value *out, bool *ok);
+/* The same, but a sequence of numbers without a type stays one. */
+ing_status ing_front_tensor_read(frame *fr, ing_node at, const value *v, value *out,
+                                 bool *ok);
 value ing_front_tensor_temp(frame *fr, const tensor_shape *s);
-/* In memory: V_REF; what is in registers is put into a temporary. */
-ing_status ing_front_tensor_spill(frame *fr, ing_node at, const value *v, value *out);
+/* In memory: V_REF; what is in registers is put into a temporary. A tuple becomes one of
+ * that type (VOID: its own). */
+ing_status ing_front_tensor_spill(frame *fr, ing_node at, const value *v, ing_dtype t,
+                                  value *out);
 
 typedef ing_status (*tensor_fn)(frame *fr, ing_node at, void *self, const value *in,
                                 value *out);

@@ -99,11 +99,24 @@ static uint32_t flat_index(frame *fr, const axis *a, const tensor_shape *s) {
     return ing_ir_emit(b, ING_OP_ADD, ING_I32, row, part[1], 0);
 }
 
+/* A tuple of numbers without a type, a float among them. */
+static bool is_untyped(const value *v) {
+    bool some = false;
+    for (uint32_t i = 0; i < v->n; i++) {
+        const value *x = &v->items[i];
+        bool whole = (x->kind == V_INT || x->kind == V_BOOL) && !x->dtype;
+        bool one = x->kind == V_TUPLE ? is_untyped(x) : ing_front_is_untyped(x);
+        some |= one;
+        if (!one && !whole) return false;
+    }
+    return some;
+}
+
 static ing_status dynamic_element(frame *fr, ing_node at, const value *base,
                                   const axis *a, value *out) {
     tensor_shape s;
     value mem;
-    ING_TRY(ing_front_tensor_spill(fr, at, base, &mem));
+    ING_TRY(ing_front_tensor_spill(fr, at, base, ING_VOID, &mem));
     ing_front_tensor_shape(fr, &mem, &s);
     uint32_t i = flat_index(fr, a, &s);
     if (base->clamp) { /* the reference clamps the place in the element, not the axes */
@@ -113,7 +126,14 @@ static ing_status dynamic_element(frame *fr, ing_node at, const value *base,
                         ing_ir_const_int(&fr->b, ING_I32, 0), 0);
     }
     *out = ing_front_tensor_place_dyn(fr, &mem, &s, i);
-    if (base->kind != V_REF) return ing_front_load(fr, at, out, out);
+    if (base->kind == V_REF) return ING_OK;
+    ING_TRY(ing_front_load(fr, at, out, out));
+    if (base->kind != V_TUPLE || !is_untyped(base) || s.dtype == ING_F64) return ING_OK;
+    ING_TRY(ing_front_tensor_spill(fr, at, base, ING_F64, &mem)); /* N2 in meet.c */
+    ing_front_tensor_shape(fr, &mem, &s);
+    value wide = ing_front_tensor_place_dyn(fr, &mem, &s, i);
+    ING_TRY(ing_front_load(fr, at, &wide, &wide));
+    out->alt = wide.inst;
     return ING_OK;
 }
 
@@ -224,6 +244,11 @@ ing_status ing_front_tensor_attr(frame *fr, ing_node at, const value *v,
         return ING_OK;
     }
     if (strcmp(name, "shape") == 0) return ing_front_tensor_extents(fr, v, out);
+    if (strcmp(name, "dtype") == 0 && s.dtype == ING_VOID) {
+        value x;
+        ING_TRY(ing_front_tensor_load(fr, at, v, &x));
+        ing_front_tensor_shape(fr, &x, &s);
+    }
     if (strcmp(name, "dtype") == 0 && s.dtype != ING_VOID) {
         *out = (value){.kind = V_DTYPE, .dtype = (uint8_t)s.dtype};
         return ING_OK;

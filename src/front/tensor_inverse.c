@@ -115,7 +115,7 @@ ing_status ing_front_inverse_large(frame *fr, ing_node n, const value *v, value 
     } else {
         float_of = *v;
     }
-    ING_TRY(ing_front_tensor_spill(fr, n, &float_of, &x));
+    ING_TRY(ing_front_tensor_spill(fr, n, &float_of, ING_VOID, &x));
     e.a = ing_front_tensor_temp(fr, &e.s);
     e.b = ing_front_tensor_temp(fr, &e.s);
     ING_TRY(ing_front_tensor_store(fr, n, &e.a, &x));

@@ -41,12 +41,14 @@ static ing_status need_square(frame *fr, ing_node n, const value *v, tensor_shap
 }
 
 /* The other operand as a tensor that is not read twice from memory. */
-static ing_status other(frame *fr, const call_args *a, value *out) {
+static ing_status other(frame *fr, const value *self, const call_args *a, value *out) {
+    ing_dtype met = ing_front_tensor_meets(fr, self);
     *out = a->at[0];
     ING_TRY(ing_front_force(fr, a->node[0], out));
     bool ok = false;
+    if (ing_front_is_runtime(out)) met = ING_VOID;
     if (!ing_front_is_scalar(out))
-        ING_TRY(ing_front_tensor_from(fr, a->node[0], out, ING_VOID, out, &ok));
+        ING_TRY(ing_front_tensor_from(fr, a->node[0], out, met, out, &ok));
     return ING_OK;
 }
 
@@ -70,7 +72,7 @@ static ing_status reduce_loop(frame *fr, ing_node n, reduction r, const value *v
                               value *out) {
     tensor_shape s;
     value mem, first;
-    ING_TRY(ing_front_tensor_spill(fr, n, v, &mem));
+    ING_TRY(ing_front_tensor_spill(fr, n, v, ING_VOID, &mem));
     ing_front_tensor_shape(fr, &mem, &s);
     ING_TRY(ing_front_tensor_elem(fr, n, &mem, &s, 0, &first));
     value acc = {.kind = V_REF, .type = first.type};
@@ -101,6 +103,12 @@ static ing_status reduce(frame *fr, ing_node n, reduction r, const value *given,
             fr, n, ING_COMPILE,
             "make a vector or matrix of it with qd.Vector([..]) or qd.Matrix([..])",
             "not tensor type: %s", ing_front_describe(fr, given));
+    ing_dtype t = s.dtype;
+    if (r == SUM && t == ING_U1) { /* counts them */
+        ING_TRY(ing_front_arith_type(fr, n, &t));
+        ING_TRY(ing_front_tensor_cast(fr, n, &v, t, &v));
+        ing_front_tensor_shape(fr, &v, &s);
+    }
     if (s.n > TENSOR_UNROLL) return reduce_loop(fr, n, r, &v, out);
     ING_TRY(ing_front_tensor_elem(fr, n, &v, &s, 0, out));
     for (uint32_t k = 1; k < s.n; k++) {
@@ -129,7 +137,7 @@ static ing_status m_inner(frame *fr, ing_node n, const method *m, const value *s
                           const call_args *a, value *out) {
     value y;
     tensor_shape s;
-    ING_TRY(other(fr, a, &y));
+    ING_TRY(other(fr, self, a, &y));
     if (m->op) {
         ING_TRY(need_vector(fr, n, "lhs for dot", self, &s));
         ING_TRY(need_vector(fr, n, "rhs for dot", &y, &s));
@@ -182,7 +190,7 @@ static ing_status m_cross(frame *fr, ing_node n, const method *m, const value *s
     (void)m;
     value y, l[3], r[3], made[3];
     tensor_shape s, t;
-    ING_TRY(other(fr, a, &y));
+    ING_TRY(other(fr, self, a, &y));
     ING_TRY(need_vector(fr, n, "lhs for cross", self, &s));
     ING_TRY(need_vector(fr, n, "rhs for cross", &y, &t));
     if (s.n != t.n || s.n < 2 || s.n > 3)
@@ -212,7 +220,7 @@ static ing_status m_outer(frame *fr, ing_node n, const method *m, const value *s
     (void)m;
     value y;
     tensor_shape s, t;
-    ING_TRY(other(fr, a, &y));
+    ING_TRY(other(fr, self, a, &y));
     ING_TRY(need_vector(fr, n, "lhs for outer_product", self, &s));
     ING_TRY(need_vector(fr, n, "rhs for outer_product", &y, &t));
     value *made = ING_NEW_ARRAY(&fr->lo->arena, (size_t)s.n * t.n + 1, value);
@@ -291,9 +299,11 @@ ing_status ing_front_matmul(frame *fr, ing_node n, const value *l, const value *
     value x = *l, y = *r;
     tensor_shape s, t;
     bool ok = false;
-    if (!ing_front_is_scalar(l)) ING_TRY(ing_front_tensor_from(fr, n, l, 0, &x, &ok));
+    ing_dtype t_l = ing_front_is_runtime(l) ? ING_VOID : ing_front_tensor_meets(fr, r);
+    ing_dtype t_r = ing_front_is_runtime(r) ? ING_VOID : ing_front_tensor_meets(fr, l);
+    if (!ing_front_is_scalar(l)) ING_TRY(ing_front_tensor_from(fr, n, l, t_l, &x, &ok));
     if (ok && !ing_front_is_scalar(r))
-        ING_TRY(ing_front_tensor_from(fr, n, r, 0, &y, &ok));
+        ING_TRY(ing_front_tensor_from(fr, n, r, t_r, &y, &ok));
     if (!ok || !ing_front_tensor_shape(fr, &x, &s) ||
         !ing_front_tensor_shape(fr, &y, &t))
         return ing_front_fail_at(
@@ -313,6 +323,7 @@ ing_status ing_front_matmul(frame *fr, ing_node n, const value *l, const value *
                                  ing_front_shape_text(fr, &t));
     tensor_shape made =
         ing_front_shape_of(2, s.rows, t.cols, ing_front_promote(s.dtype, t.dtype));
+    ING_TRY(ing_front_arith_type(fr, n, &made.dtype));
     if (vector || left)
         made = ing_front_shape_of(1, vector ? s.rows : t.cols, 1, made.dtype);
     if ((uint64_t)made.n * s.cols <= 2 * TENSOR_UNROLL) {
@@ -329,8 +340,8 @@ ing_status ing_front_matmul(frame *fr, ing_node n, const value *l, const value *
         made.dtype = ING_VOID;
         return ing_front_tensor_make(fr, n, made, items, out);
     }
-    ING_TRY(ing_front_tensor_spill(fr, n, &x, &x));
-    ING_TRY(ing_front_tensor_spill(fr, n, &y, &y));
+    ING_TRY(ing_front_tensor_spill(fr, n, &x, ING_VOID, &x));
+    ING_TRY(ing_front_tensor_spill(fr, n, &y, ING_VOID, &y));
     tensor_shape grid = ing_front_shape_of(2, s.rows, t.cols, made.dtype);
     grid.rank = made.rank;
     if (made.rank == 1) grid = made;
@@ -354,7 +365,7 @@ ing_status ing_front_transpose(frame *fr, ing_node n, const value *v, value *out
             "b.transpose()`, write `a.outer_product(b)` instead.");
     tensor_shape r = ing_front_shape_of(2, s.cols, s.rows, s.dtype);
     if (s.n > TENSOR_UNROLL) {
-        ING_TRY(ing_front_tensor_spill(fr, n, v, &x));
+        ING_TRY(ing_front_tensor_spill(fr, n, v, ING_VOID, &x));
         ing_front_tensor_shape(fr, &x, &s);
         r.dtype = s.dtype;
         *out = ing_front_tensor_temp(fr, &r);
@@ -376,7 +387,7 @@ ing_status ing_front_transpose(frame *fr, ing_node n, const value *v, value *out
     value made[TENSOR_UNROLL];
     for (uint32_t k = 0; k < r.n; k++)
         ING_TRY(elem2(fr, n, v, &s, k % r.cols, k / r.cols, &made[k]));
-    return ing_front_tensor_make(fr, n, r, made, out);
+    return ing_front_tensor_gather(fr, n, r, made, out);
 }
 
 static ing_status m_transpose(frame *fr, ing_node n, const method *m, const value *self,
@@ -576,6 +587,10 @@ bool ing_front_is_tensor_method(const char *name) {
     return find(name) != NULL;
 }
 
+static ing_dtype arguments_meet(const frame *fr, const call_args *a) {
+    return a->n ? ing_front_tensor_meets(fr, &a->at[0]) : ING_VOID;
+}
+
 ing_status ing_front_tensor_method(frame *fr, ing_node n, const value *given,
                                    const char *name, const call_args *a, value *out) {
     const method *m = find(name);
@@ -588,7 +603,7 @@ ing_status ing_front_tensor_method(frame *fr, ing_node n, const value *given,
                                  m->max == 1 ? "" : "s", count);
     bool ok = true; /* read once; fill writes */
     if (m->fn != m_fill && self.kind == V_TUPLE)
-        ING_TRY(ing_front_tensor_from(fr, n, &self, ING_VOID, &self, &ok));
+        ING_TRY(ing_front_tensor_from(fr, n, &self, arguments_meet(fr, a), &self, &ok));
     tensor_shape s;
     if (m->fn != m_fill && self.kind == V_REF &&
         ing_front_tensor_shape(fr, &self, &s) && s.n <= TENSOR_REG)

@@ -65,7 +65,11 @@ static ing_status from_list(frame *fr, ing_node n, const call_args *a, value *ou
                                  "a vector or matrix needs its elements");
     ING_TRY(ing_front_force(fr, at, &v));
     ING_TRY(dtype_argument(fr, a, 1, &t));
-    ING_TRY(ing_front_tensor_from(fr, at, &v, t, out, &ok));
+    if (t)
+        ING_TRY(ing_front_tensor_from(fr, at, &v, t, out, &ok));
+    else
+        ING_TRY(ing_front_tensor_read(fr, at, &v, out, &ok));
+    if (ok && !ing_front_is_runtime(out)) return ING_OK;
     if (ok) return ing_front_tensor_load(fr, at, out, out);
     return ing_front_fail_at(fr, at, ING_TYPE, "pass a list of numbers",
                              "An Matrix/Vector can only be initialized with an "
@@ -99,7 +103,7 @@ static ing_status filled(frame *fr, ing_node n, tensor_shape s, pattern p, uint3
                    ((p == IDENTITY || p == DIAG) && k / s.cols == k % s.cols);
         elems[k] = hit && p == DIAG ? *diagonal : ing_front_int(hit);
     }
-    return ing_front_tensor_make(fr, n, s, elems, out);
+    return ing_front_tensor_gather(fr, n, s, elems, out);
 }
 
 static ing_status filled_call(frame *fr, ing_node n, pattern p, const call_args *a,

@@ -203,7 +203,7 @@ static ing_status atomic_loop(frame *fr, ing_node at, const value *ref,
     value v = *given, was = {0};
     bool tensor = ing_front_tensor_shape(fr, &v, &have);
     if (tensor) {
-        ING_TRY(ing_front_tensor_spill(fr, at, &v, &v));
+        ING_TRY(ing_front_tensor_spill(fr, at, &v, ING_VOID, &v));
         ing_front_tensor_shape(fr, &v, &have);
     }
     *old = ing_front_tensor_temp(fr, s);
@@ -228,7 +228,10 @@ ing_status ing_front_tensor_atomic(frame *fr, ing_node at, const value *ref,
                                  "add its sum() or one of its elements",
                                  "a vector cannot be added to a number in place");
     if (!ing_front_is_scalar(&v))
-        ING_TRY(ing_front_tensor_from(fr, at, &v, ING_VOID, &v, &ok));
+        ING_TRY(ing_front_tensor_from(
+            fr, at, &v,
+            ing_front_is_runtime(&v) ? ING_VOID : ing_front_tensor_meets(fr, ref), &v,
+            &ok));
     else if (v.kind == V_REF) /* v -= v[0]: read once, before an element changes */
         ING_TRY(ing_front_load(fr, at, &v, &v));
     bool tensor = ing_front_tensor_shape(fr, &v, &have);

@@ -18,6 +18,11 @@ value ing_front_int(int64_t i) {
     return (value){.kind = V_INT, .i = i};
 }
 
+value ing_front_int_from(__int128 x) {
+    return (value){
+        .kind = V_INT, .i = (int64_t)(uint64_t)x, .wide = x > (__int128)INT64_MAX};
+}
+
 value ing_front_float(double f) {
     return (value){.kind = V_FLOAT, .f = f};
 }
@@ -363,7 +368,7 @@ ing_dtype ing_front_promote(ing_dtype a, ing_dtype b) {
     return !ing_dtype_is_signed(a) && ing_dtype_is_signed(b) ? a : b;
 }
 
-static bool int_fits(const value *v, ing_dtype t) {
+bool ing_front_int_fits(const value *v, ing_dtype t) {
     if (t == ING_U1) return !v->wide && (v->i == 0 || v->i == 1);
     uint32_t bits = ing_dtype_bits(t);
     if (ing_dtype_is_signed(t)) {
@@ -402,13 +407,14 @@ ing_status ing_front_literal_dtype(frame *fr, ing_node at, const value *v,
     ING_TRY(ing_front_config_get(fr, at,
                                  is_int ? ING_SET_default_ip : ING_SET_default_fp, &t));
     *out = (ing_dtype)t;
-    if (is_int && !int_fits(v, *out)) return fail_range(fr, at, v, "default_ip", *out);
+    if (is_int && !ing_front_int_fits(v, *out))
+        return fail_range(fr, at, v, "default_ip", *out);
     return ING_OK;
 }
 
 /* ---- scalars as instructions ---------------------------------------------------------------------- */
 
-static uint32_t const_of(frame *fr, const value *v, ing_dtype t) {
+uint32_t ing_front_const_of(frame *fr, const value *v, ing_dtype t) {
     if (ing_dtype_is_float(t)) {
         double d = v->kind == V_FLOAT ? v->f
                    : v->wide          ? (double)(uint64_t)v->i
@@ -461,13 +467,15 @@ ing_status ing_front_load(frame *fr, ing_node at, const value *given, value *out
     if (v.kind == V_REF) {
         *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, v.type, v.inst, 0, 0),
                             v.type);
+        out->alt = v.alt_place ? ing_ir_emit(&fr->b, ING_OP_LOAD, ING_F64, v.alt, 0, 0)
+                               : v.alt;
         return ING_OK;
     }
     if (v.kind != V_BOOL && v.kind != V_INT && v.kind != V_FLOAT)
         return fail_number(fr, at, &v);
     ing_dtype t = ING_VOID;
     ING_TRY(ing_front_literal_dtype(fr, at, &v, &t));
-    *out = ing_front_rt(const_of(fr, &v, t), t);
+    *out = ing_front_rt(ing_front_const_of(fr, &v, t), t);
     return ING_OK;
 }
 
@@ -487,21 +495,22 @@ uint32_t ing_front_emit_cast(frame *fr, uint32_t inst, ing_dtype from, ing_dtype
     return ing_ir_emit(&fr->b, ING_OP_NE, ING_U1, inst, zero, 0);
 }
 
-/* A literal takes its default dtype first, as in the reference (0.1 stored in an f64 array
- * is the f32 number), unless it is an integer that only fits the target. */
+/* A number without a type becomes what it is converted to if that is an f64 or an integer
+ * type that holds it; else it takes its default type first, which may round it. */
 ing_status ing_front_convert(frame *fr, ing_node at, const value *given, ing_dtype to,
                              uint32_t *inst) {
     value v = *given;
     ING_TRY(ing_front_force(fr, at, &v));
     if (v.kind == V_INT && !v.dtype && to != ING_U1) {
-        bool direct = !ing_dtype_is_float(to) && int_fits(&v, to);
+        bool direct = ing_dtype_is_float(to) || ing_front_int_fits(&v, to);
         if (!direct) {
             ing_dtype t = ING_VOID;
             ING_TRY(ing_front_literal_dtype(fr, at, &v, &t));
         }
-        *inst = const_of(fr, &v, to);
+        *inst = ing_front_const_of(fr, &v, to);
         return ING_OK;
     }
+    if (ing_front_is_untyped(&v)) ING_TRY(ing_front_load_with(fr, at, &v, to, &v));
     ING_TRY(ing_front_load_number(fr, at, &v, &v));
     *inst = ing_front_emit_cast(fr, v.inst, v_type(&v), to);
     return ING_OK;
@@ -567,18 +576,18 @@ enum { MAX_ITEMS = 1 << 16 };
 
 static ing_status range_items(frame *fr, ing_node at, const value *v, value **items,
                               uint32_t *n, bool *ok) {
-    int64_t part[3] = {0, 0, 1};
+    __int128 part[3] = {0, 0, 1};
     for (uint32_t i = 0; i < v->n; i++) {
         if (v->items[i].kind != V_INT) {
             *ok = false;
             return ING_OK;
         }
-        part[v->n == 1 ? 1 : i] = v->items[i].i;
+        part[v->n == 1 ? 1 : i] = ing_front_int_of(&v->items[i]);
     }
     if (part[2] == 0)
         return ing_front_fail_at(fr, at, ING_VALUE, "leave the step out",
                                  "range() with a step of zero");
-    __int128 span = (__int128)part[1] - part[0], step = part[2];
+    __int128 span = part[1] - part[0], step = part[2];
     __int128 count = (span + step + (step > 0 ? -1 : 1)) / step;
     if (count < 0) count = 0;
     if (count > MAX_ITEMS)
@@ -588,7 +597,7 @@ static ing_status range_items(frame *fr, ing_node at, const value *v, value **it
     *n = (uint32_t)count;
     *items = ING_NEW_ARRAY(&fr->lo->arena, *n + 1, value);
     for (uint32_t i = 0; *items && i < *n; i++)
-        (*items)[i] = ing_front_int(part[0] + (int64_t)i * part[2]);
+        (*items)[i] = ing_front_int_from(part[0] + (__int128)i * part[2]);
     return ING_OK;
 }
 
@@ -781,7 +790,9 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
     case V_STRUCT_TYPE: ING_TRY(thing_key(fr, at, v->gref, true, h)); break;
     case V_RT:
     case V_TYPE:
-    case V_ARRAY: ing_hasher_u64(h, 5, (uint64_t)v->type << 1 | v->clamp); break;
+    case V_ARRAY:
+        ing_hasher_u64(h, 5, (uint64_t)v->type << 2 | (v->alt != 0) << 1 | v->clamp);
+        break;
     case V_REF:
         ing_hasher_u64(h, 5, (uint64_t)v->type << 2 | v->clamp << 1 | v->shared);
         break;

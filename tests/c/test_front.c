@@ -474,7 +474,7 @@ static void test_questions(void) {
     check_log("def k(out, iout):\n    if qd.static(OFF):\n        iout[0] = N\n    "
               "out[0] = 1.5\n",
               "look qd.static\nlook OFF\nparam k 0\nlook out\nconfig debug\n"
-              "config check_out_of_bound\nconfig default_fp\n",
+              "config check_out_of_bound\n",
               NULL);
     /* The second use of a func with the same signature only splices (R7). */
     check_log(
