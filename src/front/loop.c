@@ -5,11 +5,26 @@
  * A loop over several axes is lowered to one flat loop with the indices taken out by
  * division, outermost axis first; a pass splits it into rows. */
 #include "front/front_int.h"
+#include "gen/abi.h"
 
-typedef struct axis { /* one axis of a flat loop, in order of nesting */
-    uint32_t begin;   /* i32 instruction, 0 = from zero */
-    uint32_t extent;  /* i32 instruction, not negative */
-    uint32_t target;  /* which of the targets it is */
+typedef struct edge { /* where a loop begins or ends */
+    uint32_t inst;
+    ing_dtype type; /* I32 or I64 */
+    bool known;     /* while compiling: `at` */
+    int64_t at;
+} edge;
+
+/* One axis of a flat loop, in order of nesting. A loop over one axis runs from `begin` to
+ * `extent` in `type`. Else instructions are i32 if the axis is narrow: it begins at 0 or above,
+ * and 31 bits hold its extent; if not, they are i64. */
+typedef struct axis {
+    uint32_t begin;  /* 0 = from zero */
+    uint32_t extent; /* not negative */
+    uint32_t target; /* which of the targets it is */
+    ing_dtype type;  /* of the index: I32 or I64 */
+    bool wide;
+    bool known; /* the extent, while compiling: `count` */
+    int64_t count;
 } axis;
 
 typedef struct run {
@@ -75,26 +90,39 @@ static ing_status bind_indices(frame *fr, const run *r, const value *index) {
 
 /* ---- run-time loops ---------------------------------------------------------------------------- */
 
-/* The index of each axis from the flat one; flat is i64, its parts are i32. The innermost
- * first: then one pair of quotient and remainder uses the flat index itself, as the split
- * into rows wants it (src/pass/rows.c). */
+static uint32_t emit_axis(frame *fr, ing_op op, ing_dtype t, uint32_t x, uint32_t y) {
+    uint32_t id = ing_ir_emit(&fr->b, op, t, x, y, 0);
+    if (id) fr->b.func->insts.at[id].flags |= ING_IR_AXIS;
+    return id;
+}
+
+/* The index of an axis from its offset, an i64. */
+static uint32_t axis_index(frame *fr, const axis *a, uint32_t x) {
+    bool sum = a->begin != 0;
+    ing_dtype t = a->wide ? ING_I64 : ING_I32;
+    if (!a->wide) x = emit_axis(fr, ING_OP_CAST, ING_I32, x, 0);
+    if (sum) { /* stays below the end, as a counter does (R22) */
+        x = ing_ir_emit(&fr->b, ING_OP_ADD, t, x, a->begin, 0);
+        if (x) fr->b.func->insts.at[x].flags |= ING_IR_NSW;
+    }
+    if (a->wide && a->type == ING_I32) x = emit_axis(fr, ING_OP_CAST, ING_I32, x, 0);
+    return x;
+}
+
+/* The index of each axis from the flat one, an i64. The innermost first: then one pair of
+ * quotient and remainder uses the flat index itself, as the split into rows wants it
+ * (src/pass/rows.c). */
 static void split_index(frame *fr, const run *r, const uint32_t *width, uint32_t flat,
                         value *index) {
-    ing_ir_builder *b = &fr->b;
-    for (uint32_t p = r->n; p-- > 0;) {
+    if (r->n == 1) index[r->at[0].target] = ing_front_rt(flat, r->at[0].type);
+    for (uint32_t p = r->n; r->n > 1 && p-- > 0;) {
         uint32_t x = flat;
-        if (r->n > 1) {
-            if (p > 0) {
-                x = ing_ir_emit(b, ING_OP_REM, ING_I64, flat, width[p], 0);
-                flat = ing_ir_emit(b, ING_OP_DIV, ING_I64, flat, width[p], 0);
-            }
-            x = ing_front_emit_cast(fr, x, ING_I64, ING_I32);
+        if (p > 0) {
+            x = emit_axis(fr, ING_OP_REM, ING_I64, flat, width[p]);
+            flat = emit_axis(fr, ING_OP_DIV, ING_I64, flat, width[p]);
         }
-        if (r->at[p].begin) { /* stays below the end, as a counter does (R22) */
-            x = ing_ir_emit(b, ING_OP_ADD, ING_I32, x, r->at[p].begin, 0);
-            if (x) b->func->insts.at[x].flags |= ING_IR_NSW;
-        }
-        index[r->at[p].target] = ing_front_rt(x, ING_I32);
+        const axis *a = &r->at[p];
+        index[a->target] = ing_front_rt(axis_index(fr, a, x), a->type);
     }
 }
 
@@ -121,31 +149,75 @@ static ing_status loop_body(frame *fr, const run *r, const uint32_t *width,
     return s;
 }
 
+/* Stops the kernel where `bad` holds: src/py/error.c says why, by `what` and the number. */
+static void stop_if(frame *fr, ing_node at, uint32_t bad, uint32_t what,
+                    uint32_t number) {
+    ing_ir_builder *b = &fr->b;
+    b->loc = at;
+    ing_ir_block_begin(b);
+    uint32_t ids[2] = {ing_ir_const_int(b, ING_I32, what), number};
+    ing_ir_emit_list(b, ING_OP_DETAIL, 0, ids, number ? 2 : 1);
+    ing_ir_emit(b, ING_OP_CHECK, 0, ing_ir_const_int(b, ING_U1, 0), ING_ABI_LOOP, 0);
+    ing_ir_emit(b, ING_OP_IF, 0, bad, ing_ir_block_end(b), 0);
+}
+
+static ing_status fail_length(frame *fr, ing_node at) {
+    return ing_front_fail_at(fr, at, ING_VALUE, "loop over fewer",
+                             "a loop of 2**63 iterations or more");
+}
+
+/* The product of the extents. 2**63 and more are refused, never cut: known extents here,
+ * others at run time. In floats, which are wrong in the 53rd bit: so the last 2**23 before
+ * that limit are refused too. Arrays have no more elements than memory, and two narrow axes
+ * no more than 2**62. */
+static ing_status flat_end(frame *fr, const run *r, const uint32_t *width,
+                           uint32_t *end) {
+    ing_ir_builder *b = &fr->b;
+    __int128 most = 1;
+    bool known = true, safe = r->array || r->n == 2, zero = false;
+    uint32_t product = 0;
+    for (uint32_t p = r->n; p-- > 0;) {
+        const axis *a = &r->at[p];
+        *end = p + 1 == r->n ? width[p]
+                             : ing_ir_emit(b, ING_OP_MUL, ING_I64, *end, width[p], 0);
+        known &= a->known;
+        safe &= !a->wide;
+        zero |= a->known && a->count == 0;
+        if (a->known && most <= INT64_MAX) most *= a->count;
+    }
+    if (zero || safe) return ING_OK;
+    if (known) return most > INT64_MAX ? fail_length(fr, r->node) : ING_OK;
+    for (uint32_t p = r->n; p-- > 0;) {
+        uint32_t x = ing_front_emit_cast(fr, width[p], ING_I64, ING_F64);
+        product = product ? ing_ir_emit(b, ING_OP_MUL, ING_F64, product, x, 0) : x;
+    }
+    uint32_t limit = ing_ir_const_float(b, ING_F64, 0x1p63 - 0x1p23);
+    uint32_t bad = ing_ir_emit(b, ING_OP_GE, ING_U1, product, limit, 0);
+    stop_if(fr, r->node, bad, ING_ABI_LOOP_LENGTH, 0);
+    return ING_OK;
+}
+
 static ing_status run_loop(frame *fr, const run *r) {
     ing_ir_builder *b = &fr->b;
     bool top = fr->top && fr->control == 0;
     bool parallel = top && !fr->serialize_next;
     uint16_t flags = parallel ? ING_IR_PARALLEL : top ? ING_IR_SERIAL : 0;
     fr->serialize_next = false;
-    uint32_t width[ING_MAX_NDIM], begin, end;
-    ing_dtype t = r->n == 1 ? ING_I32 : ING_I64;
+    uint32_t width[ING_MAX_NDIM], begin, end = 0;
+    ing_dtype t = r->n == 1 ? r->at[0].type : ING_I64;
     if (r->n == 1) { /* the range itself: no arithmetic in the loop */
-        begin = r->at[0].begin ? r->at[0].begin : ing_ir_const_int(b, ING_I32, 0);
+        begin = r->at[0].begin ? r->at[0].begin : ing_ir_const_int(b, t, 0);
         end = r->at[0].extent;
     } else {
         begin = ing_ir_const_int(b, t, 0);
-        end = 0;
-        for (uint32_t p = r->n; p-- > 0;) {
-            width[p] = ing_front_emit_cast(fr, r->at[p].extent, ING_I32, t);
-            end = p + 1 == r->n ? width[p]
-                                : ing_ir_emit(b, ING_OP_MUL, t, end, width[p], 0);
-        }
+        for (uint32_t p = r->n; p-- > 0;)
+            width[p] = ing_front_emit_cast(fr, r->at[p].extent,
+                                           r->at[p].wide ? ING_I64 : ING_I32, t);
+        ING_TRY(flat_end(fr, r, width, &end));
     }
-    run inner = *r;
-    if (r->n == 1) inner.at[0].begin = 0;
     uint32_t id = ing_ir_loop_reserve(b, t);
     ing_ir_block_begin(b);
-    ing_status s = loop_body(fr, &inner, width, id, parallel);
+    ing_status s = loop_body(fr, r, width, id, parallel);
     uint32_t body = ing_ir_block_end(b);
     ING_TRY(s);
     b->loc = r->node;
@@ -153,21 +225,112 @@ static ing_status run_loop(frame *fr, const run *r) {
     return ING_OK;
 }
 
-static ing_status bound(frame *fr, ing_node at, const value *v, uint32_t *inst) {
-    value x;
-    if (v->kind == V_ARRAY)
+/* ---- bounds ------------------------------------------------------------------------------------ */
+
+/* A number that is known counts by its value, one of the run time by its type: an i32 index
+ * where that holds both bounds, else an i64 one. */
+static ing_status known_edge(frame *fr, ing_node at, const value *v, edge *out) {
+    if (v->wide)
+        return ing_front_fail_at(
+            fr, at, ING_VALUE, "loop from a smaller number and add in the loop",
+            "the bound %llu of a loop: an index counts up to 2**63 - 1",
+            (unsigned long long)v->i);
+    bool narrow = v->i >= INT32_MIN && v->i <= INT32_MAX;
+    *out = (edge){.type = narrow ? ING_I32 : ING_I64, .known = true, .at = v->i};
+    out->inst = ing_ir_const_int(&fr->b, out->type, v->i);
+    return ING_OK;
+}
+
+/* A float is cut to an i32, as in the reference; what that does not hold is refused. */
+static ing_status float_edge(frame *fr, ing_node at, const value *x, edge *out) {
+    ing_ir_builder *b = &fr->b;
+    ing_dtype t = v_type(x);
+    ING_TRY(ing_front_warn_at(fr, at, "UserWarning",
+                              "Casting range_for boundary values from %s to i32, which "
+                              "may cause numerical issues",
+                              ing_dtype_name(t)));
+    uint32_t wide = ing_front_emit_cast(fr, x->inst, t, ING_F64);
+    uint32_t top = ing_ir_const_float(b, ING_F64, 0x1p31);
+    uint32_t low = ing_ir_const_float(b, ING_F64, -0x1p31 - 1);
+    uint32_t below = ing_ir_emit(b, ING_OP_LT, ING_U1, wide, top, 0);
+    uint32_t above = ing_ir_emit(b, ING_OP_GT, ING_U1, wide, low, 0);
+    uint32_t fits = ing_ir_emit(b, ING_OP_AND, ING_U1, below, above, 0);
+    uint32_t bad = ing_ir_emit(b, ING_OP_NOT, ING_U1, fits, 0, 0); /* NaN too */
+    stop_if(fr, at, bad, ING_ABI_LOOP_FLOAT, wide);
+    *out = (edge){.type = ING_I32};
+    out->inst = ing_front_emit_cast(fr, x->inst, t, ING_I32);
+    return ING_OK;
+}
+
+static ing_status read_edge(frame *fr, ing_node at, const value *given, edge *out) {
+    value v = *given, x;
+    ING_TRY(ing_front_force(fr, at, &v));
+    if (v.kind == V_SEEN && v.seen == ING_GATE_ENUM) {
+        ING_TRY(ing_front_thing_attr(fr, at, v.gref, "value", &v));
+        ING_TRY(ing_front_force(fr, at, &v));
+    }
+    if (v.kind == V_ARRAY)
         return ing_front_fail_at(fr, at, ING_TYPE,
                                  "loop over its indices: range(a.shape[0]), or "
                                  "`for i in a`",
                                  "a number is needed here; this is an array");
-    ING_TRY(ing_front_load_number(fr, at, v, &x));
+    if (v.kind == V_INT || v.kind == V_BOOL) return known_edge(fr, at, &v, out);
+    ING_TRY(ing_front_load_number(fr, at, &v, &x));
     ing_dtype t = v_type(&x);
-    if (ing_dtype_is_float(t) || t == ING_I64 || t == ING_U64 || t == ING_U32)
-        ING_TRY(ing_front_warn_at(fr, at, "UserWarning",
-                                  "Casting range_for boundary values from %s to i32, "
-                                  "which may cause numerical issues",
-                                  ing_dtype_name(t)));
-    *inst = ing_front_emit_cast(fr, x.inst, t, ING_I32);
+    if (ing_dtype_is_float(t)) return float_edge(fr, at, &x, out);
+    bool wide = t == ING_I64 || t == ING_U64 || t == ING_U32;
+    *out = (edge){.type = wide ? ING_I64 : ING_I32};
+    if (t == ING_U64) {
+        uint32_t top = ing_ir_const_int(&fr->b, ING_U64, INT64_MAX);
+        uint32_t bad = ing_ir_emit(&fr->b, ING_OP_GT, ING_U1, x.inst, top, 0);
+        stop_if(fr, at, bad, ING_ABI_LOOP_BOUND, x.inst);
+    }
+    out->inst = ing_front_emit_cast(fr, x.inst, t, out->type);
+    return ING_OK;
+}
+
+static void widen(frame *fr, edge *e, ing_dtype t) {
+    if (e->known && e->type != t)
+        e->inst = ing_ir_const_int(&fr->b, t, e->at);
+    else
+        e->inst = ing_front_emit_cast(fr, e->inst, e->type, t);
+    e->type = t;
+}
+
+/* A loop over one axis: the bounds as they are, in one type. */
+static void axis_alone(frame *fr, edge *begin, edge *end, axis *a) {
+    a->type = begin->type == ING_I64 || end->type == ING_I64 ? ING_I64 : ING_I32;
+    widen(fr, begin, a->type);
+    widen(fr, end, a->type);
+    a->begin = begin->inst;
+    a->extent = end->inst;
+}
+
+/* Of several: where it begins, and how many there are. */
+static ing_status axis_among(frame *fr, ing_node at, edge *begin, edge *end, axis *a) {
+    ing_ir_builder *b = &fr->b;
+    a->type = begin->type == ING_I64 || end->type == ING_I64 ? ING_I64 : ING_I32;
+    a->known = begin->known && end->known;
+    __int128 count = (__int128)end->at - begin->at;
+    if (a->known && count > INT64_MAX) return fail_length(fr, at);
+    a->count = count > 0 ? (int64_t)count : 0;
+    /* end - begin, both i32, has 31 bits if begin is not negative. */
+    a->wide = a->type == ING_I64 || !begin->known || begin->at < 0;
+    if (a->known && a->type == ING_I32) a->wide = a->count > INT32_MAX;
+    ing_dtype t = a->wide ? ING_I64 : ING_I32;
+    widen(fr, begin, t);
+    widen(fr, end, t);
+    a->begin = begin->known && begin->at == 0 ? 0 : begin->inst;
+    if (a->known) {
+        a->extent = ing_ir_const_int(b, t, a->count);
+        return ING_OK;
+    }
+    uint32_t top = ing_ir_emit(b, ING_OP_MAX, t, end->inst, begin->inst, 0);
+    a->extent = a->begin ? ing_ir_emit(b, ING_OP_SUB, t, top, begin->inst, 0) : top;
+    if (a->type == ING_I32 || (begin->known && begin->at >= 0)) return ING_OK;
+    uint32_t zero = ing_ir_const_int(b, t, 0);
+    uint32_t bad = ing_ir_emit(b, ING_OP_LT, ING_U1, a->extent, zero, 0);
+    stop_if(fr, at, bad, ING_ABI_LOOP_LENGTH, 0);
     return ING_OK;
 }
 
@@ -184,14 +347,6 @@ static ing_node arg_node(const frame *fr, ing_node at, uint32_t i, uint32_t n) {
     return at;
 }
 
-/* Bounds that are known, and leave something to do? */
-static bool runs_once(const value *it) {
-    const value *end = &it->items[it->n - 1];
-    int64_t begin = it->n == 2 ? it->items[0].i : 0;
-    return (it->n == 1 || it->items[0].kind == V_INT) && end->kind == V_INT &&
-           begin >= INT32_MIN && end->i <= INT32_MAX && begin < end->i;
-}
-
 static ing_status range_for(frame *fr, ing_node n, const value *it, flow *out) {
     const struct nf_FOR *f = NF(fr->t, n, FOR);
     if (it->n != 1 && it->n != 2)
@@ -199,18 +354,21 @@ static ing_status range_for(frame *fr, ing_node n, const value *it, flow *out) {
             fr, f->iter, ING_SYNTAX,
             "loop over the count and compute the value: i = start + k * step",
             "Range should have 1 or 2 arguments, found %u", it->n);
-    run r = {.node = n, .body = f->body, .n = 1, .out = runs_once(it) ? out : NULL};
-    uint32_t end = it->n - 1;
-    ing_node at = arg_node(fr, f->iter, end, it->n);
-    if (end)
-        ING_TRY(
-            bound(fr, arg_node(fr, f->iter, 0, it->n), &it->items[0], &r.at[0].begin));
-    ING_TRY(bound(fr, at, &it->items[end], &r.at[0].extent));
+    run r = {.node = n, .body = f->body, .n = 1};
+    uint32_t last = it->n - 1;
+    edge begin = {.type = ING_I32, .known = true}, end;
+    begin.inst = ing_ir_const_int(&fr->b, ING_I32, 0);
+    if (last)
+        ING_TRY(read_edge(fr, arg_node(fr, f->iter, 0, it->n), &it->items[0], &begin));
+    ING_TRY(read_edge(fr, arg_node(fr, f->iter, last, it->n), &it->items[last], &end));
+    if (begin.known && end.known && begin.at < end.at) r.out = out; /* it runs */
+    axis_alone(fr, &begin, &end, &r.at[0]);
     return run_loop(fr, &r);
 }
 
-/* begin and extent of one argument of ndrange: n or (begin, end). */
-static ing_status ndrange_axis(frame *fr, ing_node at, value *v, axis *a) {
+/* One argument of ndrange: n or (begin, end). */
+static ing_status ndrange_edges(frame *fr, ing_node at, value *v, edge *begin,
+                                edge *end) {
     value *items = v;
     uint32_t n = 1;
     bool ok = true;
@@ -221,25 +379,19 @@ static ing_status ndrange_axis(frame *fr, ing_node at, value *v, axis *a) {
             fr, at, ING_SYNTAX, "there are no steps: compute the value in the loop",
             "Every argument of ndrange should be a scalar or a tuple/list like (begin, "
             "end)");
-    uint32_t part[2] = {0, 0};
+    *begin = (edge){.type = ING_I32, .known = true};
+    begin->inst = ing_ir_const_int(&fr->b, ING_I32, 0);
     for (uint32_t i = 0; i < n; i++) {
-        value x;
-        ING_TRY(ing_front_force(fr, at, &items[i]));
-        ING_TRY(ing_front_load_number(fr, at, &items[i], &x));
-        if (ing_dtype_is_float(v_type(&x)))
+        value *x = &items[i];
+        ING_TRY(ing_front_force(fr, at, x));
+        if (x->kind == V_FLOAT || (ing_front_is_runtime(x) && x->type < ING_DTYPE_N &&
+                                   ing_dtype_is_float(v_type(x))))
             return ing_front_fail_at(
                 fr, at, ING_TYPE, "convert it: int(x)",
                 "Every argument of ndrange should be an integer scalar or a tuple/list "
                 "of (int, int)");
-        part[i + 2 - n] = ing_front_emit_cast(fr, x.inst, v_type(&x), ING_I32);
+        ING_TRY(read_edge(fr, at, x, i + 1 == n ? end : begin));
     }
-    ing_ir_builder *b = &fr->b;
-    if (n == 2) {
-        a->begin = part[0];
-        part[1] = ing_ir_emit(b, ING_OP_SUB, ING_I32, part[1], part[0], 0);
-    }
-    uint32_t zero = ing_ir_const_int(b, ING_I32, 0);
-    a->extent = ing_ir_emit(b, ING_OP_MAX, ING_I32, part[1], zero, 0);
     return ING_OK;
 }
 
@@ -257,18 +409,20 @@ static ing_status ndrange_for(frame *fr, ing_node n, const value *it, bool group
         r.at[p].target = target;
     }
     axis made[ING_MAX_NDIM] = {0}; /* arguments are read in source order */
-    for (uint32_t i = 0; i < r.n; i++)
-        ING_TRY(
-            ndrange_axis(fr, arg_node(fr, f->iter, i, r.n), &it->items[i], &made[i]));
+    for (uint32_t i = 0; i < r.n; i++) {
+        ing_node at = arg_node(fr, f->iter, i, r.n);
+        edge begin, end;
+        ING_TRY(ndrange_edges(fr, at, &it->items[i], &begin, &end));
+        if (r.n > 1)
+            ING_TRY(axis_among(fr, at, &begin, &end, &made[i]));
+        else
+            axis_alone(fr, &begin, &end, &made[i]);
+    }
     for (uint32_t p = 0; p < r.n; p++) {
         uint32_t target = r.at[p].target;
         r.at[p] = made[target];
         r.at[p].target = target;
     }
-    if (r.n > 1) return run_loop(fr, &r);
-    if (r.at[0].begin) /* one axis: the extent becomes the end */
-        r.at[0].extent =
-            ing_ir_emit(&fr->b, ING_OP_ADD, ING_I32, r.at[0].begin, r.at[0].extent, 0);
     return run_loop(fr, &r);
 }
 
@@ -283,6 +437,7 @@ static ing_status array_for(frame *fr, ing_node n, const value *array, bool grou
     for (uint32_t p = 0; p < r.n; p++) { /* in memory order */
         uint32_t target = t->layout[p];
         r.at[p].target = target;
+        r.at[p].type = ING_I32;
         r.at[p].extent =
             ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, array->inst, target, 0);
     }
@@ -297,7 +452,7 @@ enum { MAX_UNROLL = 1 << 16, WARN_UNROLL = 32 };
 static ing_status ndrange_items(frame *fr, ing_node at, const value *it, value **items,
                                 uint32_t *count) {
     uint32_t n = it->n - 1;
-    int64_t begin[ING_MAX_NDIM], extent[ING_MAX_NDIM], total = 1;
+    __int128 begin[ING_MAX_NDIM], extent[ING_MAX_NDIM], total = 1;
     if (n == 0 || n > ING_MAX_NDIM)
         return ing_front_fail_at(fr, at, ING_SYNTAX, "give it one extent for each axis",
                                  "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
@@ -320,8 +475,9 @@ static ing_status ndrange_items(frame *fr, ing_node at, const value *it, value *
             return ing_front_fail_at(
                 fr, at, ING_COMPILE, "leave out qd.static for a run-time loop",
                 "qd.static(qd.ndrange(...)) needs compile-time integers");
-        begin[i] = m == 2 ? part[0].i : 0;
-        extent[i] = part[m - 1].i > begin[i] ? part[m - 1].i - begin[i] : 0;
+        __int128 end = ing_front_int_of(&part[m - 1]);
+        begin[i] = m == 2 ? ing_front_int_of(&part[0]) : 0;
+        extent[i] = end > begin[i] ? end - begin[i] : 0;
         if (extent[i] > MAX_UNROLL) extent[i] = MAX_UNROLL + 1;
         total = extent[i] && total > MAX_UNROLL ? total : total * extent[i];
     }
@@ -336,7 +492,7 @@ static ing_status ndrange_items(frame *fr, ing_node at, const value *it, value *
         uint32_t rest = k;
         for (uint32_t p = n; row && p-- > 0;) {
             uint32_t a = axes->kind == V_TUPLE ? (uint32_t)axes->items[p].i : p;
-            row[a] = ing_front_int(begin[a] + rest % extent[a]);
+            row[a] = ing_front_int_from(begin[a] + rest % extent[a]);
             rest /= (uint32_t)extent[a];
         }
         (*items)[k] = row && n > 1 ? ing_front_seq(V_TUPLE, row, n)

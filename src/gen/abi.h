@@ -36,6 +36,7 @@ typedef enum ing_abi_error {
     ING_ABI_CANCELLED,
     ING_ABI_MEMORY, /* the interpreter ran out of it */
     ING_ABI_VIEW,   /* beyond a view: what (below), and its numbers */
+    ING_ABI_LOOP,   /* a loop that cannot run: what (below), and a number */
     ING_ABI_USER,   /* codes from here on index the kernel's message table */
 } ing_abi_error;
 
@@ -52,6 +53,13 @@ enum {
     ING_ABI_VIEW_INDEX,   /* index, offset, size */
     ING_ABI_VIEW_SUBVIEW, /* size of the outer one, offset, size */
     ING_ABI_VIEW_MAKE     /* extent of the array, offset, size */
+};
+
+/* Why a loop cannot run, and the detail that follows it. */
+enum {
+    ING_ABI_LOOP_BOUND, /* a bound of 2**63 or more: u64 */
+    ING_ABI_LOOP_FLOAT, /* a bound that no i32 holds: f64 */
+    ING_ABI_LOOP_LENGTH /* 2**63 iterations or more */
 };
 
 /* A PRINT: `code` is its message, or a fault at (func, node); words as in CONST. */

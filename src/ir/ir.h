@@ -124,6 +124,10 @@ enum {
     ING_IR_ORDERED = 32,  /* LOOP: floats in it are added up in the order of the text */
     ING_IR_TALLY = 64,    /* ATOMIC: plain while the thread has a copy of the array
                              (ing_ctx.tallies) */
+    ING_IR_AXIS =
+        128, /* DIV, REM: of the index of a loop over several axes, by an extent
+                             that is above 0 where the loop runs; CAST: of the index of an
+                             axis to i32, which holds it */
 };
 
 typedef struct ing_ir_inst {

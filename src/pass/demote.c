@@ -3,8 +3,8 @@
  * Rules
  *  D1 a serial task runs alone: all its atomics are plain.
  *  D2 in a parallel loop an update is plain when its subscript tells the iteration: the loop's
- *     index, or all the parts into which quotients and remainders cut it, each plus or minus
- *     what is the same in every iteration; and every other write to that array in the loop has
+ *     index, or all the axes (AXIS) into which quotients and remainders cut it, each plus or
+ *     minus what is the same in every iteration; and every other write to that array in the loop has
  *     the very same subscript.
  *  D3 other arrays that are updated atomically there are assumed to share no memory with it
  *     (apart.c): they might overlap it at an offset.
@@ -47,15 +47,13 @@ static bool same_everywhere(const demoter *d, uint32_t id) {
     return !d->inside[id] || at(d, id)->op == ING_OP_CONST;
 }
 
-/* Does the cast keep different integers different? Of the widths that it narrows to, only
- * 32 bits hold an index, and only that of an axis: a loop may be longer. */
+/* Does the cast keep different integers different? Where it narrows, only that of the index
+ * of an axis does: a loop may be longer. */
 static bool keeps_apart(const demoter *d, const ing_ir_inst *cast) {
     const ing_ir_inst *of = at(d, cast->a);
     ing_dtype from = (ing_dtype)of->type, to = (ing_dtype)cast->type;
     if (!ing_dtype_is_int(from) || !ing_dtype_is_int(to)) return false;
-    bool axis = of->op == ING_OP_REM || of->op == ING_OP_DIV;
-    uint32_t bits = ing_dtype_bits(to);
-    return bits >= ing_dtype_bits(from) || (bits == 32 && axis);
+    return ing_dtype_bits(to) >= ing_dtype_bits(from) || cast->flags & ING_IR_AXIS;
 }
 
 /* The index without what is added to it. */
@@ -87,7 +85,9 @@ static uint32_t part_of(const demoter *d, uint32_t whole, ing_op op, uint32_t wi
     for (uint32_t k = 0; k < ing_ir_block_len(d->f, body); k++) {
         uint32_t id = ing_ir_block_ids(d->f, body)[k];
         const ing_ir_inst *i = at(d, id);
-        if (i->op == op && i->a == whole && (!width || i->b == width)) return id;
+        bool axis = i->flags & ING_IR_AXIS;
+        if (axis && i->op == op && i->a == whole && (!width || i->b == width))
+            return id;
     }
     return 0;
 }

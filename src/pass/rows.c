@@ -16,13 +16,15 @@
  * per flat iteration, so tasks that draw any are left alone.
  *
  * An index that is used as i32 only, of an extent that was one, runs in i32: there its
- * neighbours are neighbours in memory without any proof that nothing wrapped. */
+ * neighbours are neighbours in memory without any proof that nothing wrapped. So does one that
+ * begins elsewhere, cast axis (add rem, begin): the loop then runs over the index itself. */
 #include "pass/pass_int.h"
 
 typedef struct level { /* from the inside out */
     uint32_t width;    /* W: a value of the outermost block */
     uint32_t div, rem; /* the pair, one of them may be absent */
     bool narrow;
+    uint32_t sum, from;   /* narrow by way of rem + from, 0 = directly */
     uint32_t first, last; /* the range of what the pair takes apart */
     uint32_t loop;        /* over the remainder */
 } level;
@@ -68,7 +70,8 @@ static bool find_loop(rows *r) {
 
 static bool is_narrowing(const rows *r, uint32_t id, uint32_t of) {
     const ing_ir_inst *i = at(r, id);
-    return i->op == ING_OP_CAST && i->type == ING_I32 && i->a == of;
+    return i->op == ING_OP_CAST && i->type == ING_I32 && i->a == of &&
+           i->flags & ING_IR_AXIS;
 }
 
 static bool fits_i32(const rows *r, uint32_t width) {
@@ -77,11 +80,23 @@ static bool fits_i32(const rows *r, uint32_t width) {
     return i->op == ING_OP_CAST && at(r, i->a)->type == ING_I32;
 }
 
-static bool all_narrow(const rows *r, uint32_t value, uint32_t width) {
+static bool all_narrow(const rows *r, uint32_t value) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < ing_ir_block_len(r->f, r->body); k++)
         n += is_narrowing(r, ing_ir_block_ids(r->f, r->body)[k], value);
-    return n == r->uses[value] && fits_i32(r, width);
+    return n == r->uses[value];
+}
+
+/* The sum of the remainder and where the axis begins, if all that uses it is an i32. */
+static void find_sum(const rows *r, level *l) {
+    for (uint32_t k = 0; k < ing_ir_block_len(r->f, r->body); k++) {
+        uint32_t id = ing_ir_block_ids(r->f, r->body)[k];
+        const ing_ir_inst *i = at(r, id);
+        if (i->op != ING_OP_ADD || i->a != l->rem || !r->outermost[i->b]) continue;
+        if (r->uses[l->rem] != 1 || !all_narrow(r, id)) return;
+        l->sum = id;
+        l->from = i->b;
+    }
 }
 
 /* The pair that takes value v apart, if nothing else uses v. */
@@ -90,14 +105,18 @@ static bool find_level(rows *r, uint32_t v) {
     for (uint32_t k = 0; k < ing_ir_block_len(r->f, r->body); k++) {
         uint32_t id = ing_ir_block_ids(r->f, r->body)[k];
         const ing_ir_inst *i = at(r, id);
-        if ((i->op != ING_OP_DIV && i->op != ING_OP_REM) || i->a != v) continue;
+        if ((i->op != ING_OP_DIV && i->op != ING_OP_REM) || i->a != v ||
+            !(i->flags & ING_IR_AXIS))
+            continue;
         if (l.width && l.width != i->b) return false;
         l.width = i->b;
         *(i->op == ING_OP_DIV ? &l.div : &l.rem) = id;
     }
     uint32_t users = (l.div != 0) + (l.rem != 0);
     if (!l.width || !r->outermost[l.width] || r->uses[v] != users) return false;
-    l.narrow = l.rem && all_narrow(r, l.rem, l.width);
+    l.narrow = l.rem && all_narrow(r, l.rem) && fits_i32(r, l.width);
+    if (l.rem && !l.narrow) find_sum(r, &l);
+    l.narrow |= l.sum != 0;
     r->at[r->n++] = l;
     return true;
 }
@@ -159,9 +178,11 @@ static void plan_uses(const rows *r, uint32_t outer) {
         const level *l = &r->at[k];
         if (l->div) r->instead[l->div] = outer; /* of inner levels: nobody's */
         if (l->rem) r->instead[l->rem] = l->loop;
+        if (l->sum) r->instead[l->sum] = l->loop;
+        uint32_t index = l->sum ? l->sum : l->rem;
         for (uint32_t j = 0; j < ing_ir_block_len(r->f, r->body) && l->narrow; j++) {
             uint32_t id = ing_ir_block_ids(r->f, r->body)[j];
-            if (is_narrowing(r, id, l->rem)) r->instead[id] = l->loop;
+            if (is_narrowing(r, id, index)) r->instead[id] = l->loop;
         }
     }
 }
@@ -202,6 +223,10 @@ static uint32_t put_range(const rows *r, ing_ir_builder *b, const level *l,
     uint32_t low = add(b, ING_OP_SUB, add(b, ING_OP_MAX, l->first, base), base);
     uint32_t top = add(b, ING_OP_ADD, base, l->width);
     uint32_t high = add(b, ING_OP_SUB, add(b, ING_OP_MIN, l->last, top), base);
+    if (l->sum) {
+        low = add(b, ING_OP_ADD, low, l->from);
+        high = add(b, ING_OP_ADD, high, l->from);
+    }
     if (l->narrow) {
         low = ing_ir_emit(b, ING_OP_CAST, ING_I32, low, 0, 0);
         high = ing_ir_emit(b, ING_OP_CAST, ING_I32, high, 0, 0);
@@ -225,6 +250,7 @@ static void wrap(rows *r, ing_ir_builder *b) {
         ing_ir_block_begin(b);
         row = l->loop;
         if (l->narrow) row = ing_ir_emit(b, ING_OP_CAST, ING_I64, row, 0, 0);
+        if (l->sum) row = add(b, ING_OP_SUB, row, l->from);
         row = add(b, ING_OP_ADD, base, row);
     }
     at(r, r->loop)->c = body;
@@ -254,7 +280,7 @@ static void rewrite(rows *r, uint32_t func) {
 static bool run_task(ing_ir_mod *m, uint32_t func) {
     rows r = {.m = m, .f = m->funcs.at[func]};
     /* The nest takes some instructions per level; their uses are as they should be. */
-    size_t n = r.f->insts.len + 16u * (ING_MAX_NDIM + 1);
+    size_t n = r.f->insts.len + 24u * (ING_MAX_NDIM + 1);
     r.uses = ing_calloc(n, sizeof *r.uses);
     r.instead = ing_calloc(n, sizeof *r.instead);
     r.outermost = ing_calloc(n, sizeof *r.outermost);

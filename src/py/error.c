@@ -130,6 +130,26 @@ static ing_status beyond_view(const at *a, ing_err *e) {
     return at_node(a, ING_INDEX, NULL, e, text);
 }
 
+/* A loop whose bounds no index holds. */
+static ing_status endless(const at *a, ing_err *e) {
+    const uint64_t *d = a->slot->detail;
+    char text[160] = "a loop of 2**63 iterations or more";
+    const char *remedy = "loop over fewer";
+    double x;
+    memcpy(&x, &d[1], sizeof x);
+    if (d[0] == ING_ABI_LOOP_BOUND) {
+        snprintf(text, sizeof text,
+                 "the bound %llu of a loop: an index counts up to 2**63 - 1",
+                 (unsigned long long)d[1]);
+        remedy = "loop from a smaller number and add in the loop";
+    } else if (d[0] == ING_ABI_LOOP_FLOAT) {
+        snprintf(text, sizeof text,
+                 "the bound %.17g of a loop is a float that no i32 holds", x);
+        remedy = "convert it: qd.cast(x, qd.i64)";
+    }
+    return at_node(a, ING_VALUE, remedy, e, text);
+}
+
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e) {
@@ -152,6 +172,7 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                  (long long)slot->detail[2]);
         return at_node(&a, ING_INDEX, NULL, e, text);
     case ING_ABI_VIEW: return beyond_view(&a, e);
+    case ING_ABI_LOOP: return endless(&a, e);
     default: break;
     }
     uint32_t message = (uint32_t)slot->code - ING_ABI_USER;

@@ -56,7 +56,7 @@ def rounded(x):
     return y
 
 @qd.kernel
-def fill(a: qd.types.ndarray(qd.i32, 1), n: qd.i64, x: qd.f32):
+def fill(a: qd.types.ndarray(qd.i32, 1), n: qd.f32, x: qd.f32):
     for i in range(n):  # casts
         a[i] = rounded(x)
 
@@ -81,7 +81,7 @@ def test_warnings_know_their_place(tmp_path, cache_dir):
         casts, narrows = (next(i for i, line in enumerate(lines, 1) if line.endswith(end))
                           for end in ("# casts", "# narrows"))
         assert run(path).splitlines() == [
-            f"{path}:{casts}: Casting range_for boundary values from i64 to i32, which may cause "
+            f"{path}:{casts}: Casting range_for boundary values from f32 to i32, which may cause "
             "numerical issues",
             f"{path}:{narrows}: Assign may lose precision: i32 <- f32",
             str(k == 0)]
