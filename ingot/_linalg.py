@@ -3,7 +3,8 @@
 Each is lowered once per size and type, and called: hundreds of calls cost one compile. Every one
 scales its matrix by a power of two first, which rounds nothing, so that neither tiny nor huge
 entries leave the range of the type, and ends after a bounded number of sweeps whatever the
-entries are.
+entries are. With fast math the processor takes numbers below the smallest normal one for zero:
+tiny matrices are raised by way of their bits, and what comes of them is lowered that way.
 
 1. svd is one-sided Jacobi: columns of A are rotated in pairs until they are orthogonal; V is the
    product of the rotations, the columns are U S. Small singular values keep their accuracy.
@@ -16,7 +17,7 @@ from ingot._annotations import template
 from ingot._core import f32, f64, i32, i64
 from ingot._decorators import func, real_func
 from ingot._matrix import Matrix, Vector
-from ingot._ops import abs, bit_cast, cast, max, min, select, sqrt, static, static_assert
+from ingot._ops import abs, bit_cast, cast, floor, max, min, select, sqrt, static, static_assert
 
 _SWEEPS = 16  # convergence is quadratic: f64 needs 5 sweeps of 3x3, 8 of 6x6
 
@@ -63,6 +64,74 @@ def _power(v):
         static_assert(v.dtype == f32, "only f32 and f64 matrices are supported")
         e = select(m == 0, 127, max(min(bit_cast(m, i32) >> 23, 253), 1))
         return bit_cast(e << 23, f32), bit_cast((254 - e) << 23, f32)
+
+
+@func
+def _raised(x, wide: template()):
+    """x * 2**32 (f64: 2**64) of a tiny x, from its bits where it is no normal number."""
+    if static(wide):
+        b = bit_cast(x, i64)
+        m = b & 0x7FFFFFFFFFFFFFFF
+        s = cast(m, f64) * 2.0**-1010
+        return select(m < 2**52, select(b < 0, -s, s), x * 2.0**64)
+    else:
+        b = bit_cast(x, i32)
+        m = b & 0x7FFFFFFF
+        s = cast(m, f32) * 2.0**-117
+        return select(m < 2**23, select(b < 0, -s, s), x * 2.0**32)
+
+
+@func
+def _lowered(x, wide: template()):
+    """The inverse of that."""
+    if static(wide):
+        m = cast(floor(abs(x) * 2.0**1010 + 0.5), i64)
+        s = bit_cast(select(x < 0, m | i64(-(2**63)), m), f64)
+        return select(m < 2**52, s, x * 2.0**-64)
+    else:
+        m = cast(floor(abs(x) * 2.0**117 + 0.5), i32)
+        s = bit_cast(select(x < 0, m | i32(-(2**31)), m), f32)
+        return select(m < 2**23, s, x * 2.0**-32)
+
+
+@func
+def _magnitude(x, wide: template()):
+    """The bits of abs(x), which are in the order of the numbers."""
+    if static(wide):
+        return bit_cast(x, i64) & 0x7FFFFFFFFFFFFFFF
+    else:
+        return cast(bit_cast(x, i32) & 0x7FFFFFFF, i64)
+
+
+@func
+def _is_tiny(v):
+    """Is every entry so small that a number below the smallest normal one might matter?"""
+    wide = static(v.dtype == f64)
+    m = cast(0, i64)
+    if static(v.m == 1):
+        for i in static(range(v.n)):
+            m = max(m, _magnitude(v[i], wide))
+    else:
+        for i in range(v.n):
+            for j in static(range(v.m)):
+                m = max(m, _magnitude(v[i, j], wide))
+    return m < static(64 << 52 if v.dtype == f64 else 31 << 23)
+
+
+@func
+def _each(v, tiny, change: template()):
+    """v, or if it is tiny change(x) of each entry."""
+    wide = static(v.dtype == f64)
+    result = v
+    if tiny:
+        if static(v.m == 1):
+            for i in static(range(v.n)):
+                result[i] = change(v[i], wide)
+        else:
+            for i in range(v.n):
+                for j in static(range(v.m)):
+                    result[i, j] = change(v[i, j], wide)
+    return result
 
 
 @func
@@ -160,6 +229,21 @@ def _svd(A):
     return U, S * up, V
 
 
+@func
+def _svd_raised(A):
+    """U, S, V of A, S raised if A is tiny, and whether it is."""
+    tiny = _is_tiny(A)
+    U, s, V = _svd(_each(A, tiny, _raised))
+    S = Matrix.zero(s.dtype, A.n, A.n)
+    if static(A.n == 2):
+        if s[1] < 0:
+            s[1] = -s[1]
+            U[:, 1] = -U[:, 1]
+    for k in static(range(A.n)):
+        S[k, k] = s[k]
+    return U, S, V, tiny
+
+
 @real_func
 def svd(A, dt=None):
     """U, S, V with A = U @ S @ V.transpose(); S diagonal, largest first. For 2x2 and 3x3.
@@ -168,15 +252,8 @@ def svd(A, dt=None):
     are positive or zero.
     """
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "SVD only supports 2×2 and 3×3 matrices.")
-    U, s, V = _svd(_typed(A, dt))
-    S = Matrix.zero(s.dtype, A.n, A.n)
-    if static(A.n == 2):
-        if s[1] < 0:
-            s[1] = -s[1]
-            U[:, 1] = -U[:, 1]
-    for k in static(range(A.n)):
-        S[k, k] = s[k]
-    return U, S, V
+    U, S, V, tiny = _svd_raised(_typed(A, dt))
+    return U, _each(S, tiny, _lowered), V
 
 
 @real_func
@@ -188,9 +265,9 @@ def polar_decompose(A, dt=None):
     """
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3),
                   "Polar decomposition only supports 2×2 and 3×3 matrices.")
-    U, S, V = svd(A, dt)
+    U, S, V, tiny = _svd_raised(_typed(A, dt))
     W = V.transpose()
-    return U @ W, V @ S @ W
+    return U @ W, _each(V @ S @ W, tiny, _lowered)
 
 
 # ---- eigenvalues --------------------------------------------------------------------------------
@@ -259,13 +336,20 @@ def sym_eig(A, dt=None):
     """The eigenvalues of a symmetric matrix, smallest first, and its eigenvectors as columns. Up to 6x6."""
     static_assert(A.n == A.m and A.n >= 2 and A.n <= 6,
                   "Symmetric eigen solver currently supports sizes up to 6×6.")
-    return _sym_eig(_typed(A, dt))
+    B = _typed(A, dt)
+    tiny = _is_tiny(B)
+    e, V = _sym_eig(_each(B, tiny, _raised))
+    return _each(e, tiny, _lowered), V
 
 
 @real_func
 def make_spd(A, dt=None):
     """The symmetric matrix without negative eigenvalues that is nearest to the symmetric A. Up to 6x6."""
-    e, V = sym_eig(A, dt)
+    static_assert(A.n == A.m and A.n >= 2 and A.n <= 6,
+                  "Symmetric eigen solver currently supports sizes up to 6×6.")
+    B = _typed(A, dt)
+    tiny = _is_tiny(B)
+    e, V = _sym_eig(_each(B, tiny, _raised))
     M = Matrix.zero(e.dtype, A.n, A.n)
     for i in range(A.n):
         for j in range(A.n):
@@ -273,7 +357,7 @@ def make_spd(A, dt=None):
             for k in static(range(A.n)):
                 s += V[i, k] * V[j, k] * max(e[k], 0.0)
             M[i, j] = s
-    return M
+    return _each(M, tiny, _lowered)
 
 
 @func
@@ -294,6 +378,8 @@ def eig(A, dt=None):
     """
     static_assert(A.n == 2 and A.m == 2, "Eigen solver only supports 2×2 matrices.")
     B = _typed(A, dt)
+    tiny = _is_tiny(B)
+    B = _each(B, tiny, _raised)
     up, down = _power(B)
     B = B * down
     p = 0.5 * (B[0, 0] - B[1, 1])
@@ -324,7 +410,7 @@ def eig(A, dt=None):
             if abs(B[0, 1]) < abs(B[1, 0]):
                 v = Vector([p, values[k, 1], B[1, 0], 0.0])
             vectors[:, k] = _unit(v, 0.0, v)
-    return values * up, vectors
+    return _each(values * up, tiny, _lowered), vectors
 
 
 # ---- equations ----------------------------------------------------------------------------------
@@ -344,10 +430,15 @@ def _solve(A, b):
     R = Matrix.zero(A.dtype, n, n + 1)
     for i in static(range(n)):
         row = A[i, :]
+        tiny = _is_tiny(row)
+        row = _each(row, tiny, _raised)
         up, down = _power(row)
         for j in static(range(n)):
             R[i, j] = row[j] * down
-        R[i, n] = b[i] * down
+        if tiny:
+            R[i, n] = b[i] * static(2.0**64 if A.dtype == f64 else 2.0**32) * down
+        else:
+            R[i, n] = b[i] * down
     for col in static(range(n)):
         for row in static(range(col + 1, n)):
             _pivot(R, col, row)
@@ -369,7 +460,9 @@ def solve(A, b, dt=None):
     """The vector x with A @ x = b. For 2x2 and 3x3; of a singular A it is no number."""
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "Solver only supports 2D and 3D matrices.")
     static_assert(A.n == b.n and b.m == 1, "Matrix and vector dimensions dismatch.")
-    return _solve(_typed(A, dt), _typed(b, dt))
+    c = _typed(b, dt)
+    tiny = _is_tiny(c)
+    return _each(_solve(_typed(A, dt), _each(c, tiny, _raised)), tiny, _lowered)
 
 
 __all__ = ["eig", "make_spd", "polar_decompose", "solve", "svd", "sym_eig"]

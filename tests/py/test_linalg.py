@@ -55,11 +55,9 @@ KINDS = ("plain", "whole", "rank one", "nearly singular", "repeated", "nearly di
          "triangular", "equal")
 
 
-def matrices(n, np_type, symmetric=False, denormal=False, times=1):
-    """All kinds, their largest entries anywhere in the range of the type.
-
-    Not so small that what the processor takes for zero (fast_math) would matter, unless `denormal`.
-    """
+def matrices(n, np_type, symmetric=False, times=1):
+    """All kinds, their largest entries anywhere in the range of normal numbers; the others may lie
+    below, where the processor takes them for zero (fast_math)."""
     rng = np.random.default_rng(SEED + n)
     count = times * samples(FULL) // len(KINDS) + 1
     a = np.concatenate([_family(rng, kind, count, n) for kind in KINDS])
@@ -67,7 +65,7 @@ def matrices(n, np_type, symmetric=False, denormal=False, times=1):
         a = (a + a.transpose(0, 2, 1)) / 2
     info = np.finfo(np_type)
     high = np.log10(float(info.max)) - 1
-    low = np.log10(float(info.tiny)) + (1 if denormal else -np.log10(float(info.eps)))
+    low = np.log10(float(info.tiny)) + 1
     exponent = rng.choice([0, 0, low, high], len(a)) * rng.uniform(0, 1, len(a))
     a = (scaled(a)[0] * 10.0 ** exponent[:, None, None]).astype(np_type)
     special = np.zeros((5, n, n), np_type)
@@ -182,12 +180,47 @@ def test_svd_of_rank_one(real):
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_svd_denormal(real, n):
-    """Without fast_math numbers too small for an exponent of their own count as well."""
+def test_svd_without_fast_math(real, n):
     dtype, np_type, bar = real
     use(fast_math=False)
-    off = svd_errors(np_type, dtype, matrices(n, np_type, denormal=True))
+    off = svd_errors(np_type, dtype, matrices(n, np_type))
     assert off < bar
+
+
+@pytest.mark.parametrize("fast_math", [True, False])
+@pytest.mark.parametrize("n", [2, 3])
+def test_below_the_smallest_normal_number(real, n, fast_math):
+    """Matrices of such numbers alone: right to a few units of the last place that there is."""
+    dtype, np_type, bar = real
+    use(fast_math)
+    info, rng = np.finfo(np_type), np.random.default_rng(SEED)
+    unit = float(info.smallest_subnormal)
+    sizes = 2.0 ** rng.uniform(0, info.nmant + 8, (samples(2000), 1, 1))
+    a = (rng.standard_normal((len(sizes), n, n)) * sizes * unit).astype(np_type)
+    b = (a + T(a)).astype(np_type)
+
+    def off(result, of):
+        """In the matrix's size, without what the last place cannot hold; a power of two first."""
+        top = np.maximum(np.abs(of).max(axis=(1, 2)), 8 * unit)
+        return worst(np.maximum(np.abs(result - of).max(axis=(1, 2)) - 4 * unit, 0) / top)
+
+    up = 2.0**900 if np_type is np.float64 else 1.0
+    a, b, unit = a.astype(np.float64), b.astype(np.float64), unit * up
+    u, s, v = run(qd.svd, dtype, a, (n, n), (n, n), (n, n))
+    r, p = run(qd.polar_decompose, dtype, a, (n, n), (n, n))
+    e, w = run(qd.sym_eig, dtype, b, (n,), (n, n))
+    m, = run(qd.make_spd, dtype, b, (n, n))
+    for q in (u, v, r, w):
+        assert worst(from_orthogonal(q)) < bar
+    assert off(u @ (s * up) @ T(v), a * up) < bar
+    assert off(r @ (p * up), a * up) < bar
+    assert off(w * (e * up)[:, None, :] @ T(w), b * up) < bar
+    values, vectors = np.linalg.eigh(b * up)
+    assert off(m * up, vectors * np.maximum(values, 0)[:, None, :] @ T(vectors)) < bar
+    easy = np.linalg.cond(a * up) < 30
+    x, = run(qd.solve, dtype, a[easy], (n,), extra=b[easy][:, 0])
+    left = (a[easy] * up @ x[:, :, None])[:, :, 0] - b[easy][:, 0] * up
+    assert worst(left / (np.abs(x).max(1, keepdims=True) * np.abs(a[easy] * up).max((1, 2))[:, None])) < bar
 
 
 @pytest.mark.parametrize("n", [2, 3])
