@@ -26,12 +26,20 @@ def as_array_for_numpy(array, dtype=None, copy=None):
     return to_numpy(array, dtype, copy=copy)
 
 
+MASKED = (
+    "a masked array would lose its mask; pass arr.filled(value), or arr.data, and "
+    "np.ma.getmaskarray(arr) beside it where the mask matters"
+)
+
+
 def from_numpy(array, source):
     """Loads all elements from a NumPy array of equal shape, converting its numbers."""
     import numpy as np
 
     if not isinstance(source, np.ndarray):
         raise TypeError(f"from_numpy: expected a numpy.ndarray, got '{type(source).__name__}'")
+    if isinstance(source, np.ma.MaskedArray):
+        raise TypeError(f"from_numpy: {MASKED}")
     source = np.asarray(source)
     if source.dtype.kind not in "biuf":
         raise TypeError(f"from_numpy: elements of dtype {source.dtype} are no real numbers")

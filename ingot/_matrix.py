@@ -42,6 +42,8 @@ def _plain(x):
     if isinstance(x, Matrix):
         return x.to_list()
     if hasattr(x, "tolist"):
+        if hasattr(x, "mask") and hasattr(x, "filled"):
+            raise IngotTypeError("a masked array would lose its mask; pass arr.filled(value)")
         return x.tolist()
     if isinstance(x, (list, tuple)):
         return [_plain(item) for item in x]

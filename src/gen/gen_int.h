@@ -27,10 +27,10 @@ enum {
     ING_GEN_MD_PARALLEL,
     ING_GEN_MD_LOOP,
     ING_GEN_MD_UNLIKELY,  /* first successor of a branch is rare */
-    ING_GEN_MD_LIKELY,    /* the second one */
     ING_GEN_MD_ARGS_SIZE, /* bytes behind ing_ctx.args */
     ING_GEN_MD_SCALAR,
     ING_GEN_MD_SCALAR_LOOP, /* of a loop that is not to be vectorised */
+    ING_GEN_MD_LIKELY,      /* second successor of a branch is rare */
 };
 
 /* Attribute groups, likewise. */

@@ -21,9 +21,9 @@ typedef ing_gen_txt txt;
 typedef struct form { /* one element, or several */
     bool mod, f32;
     uint32_t lanes; /* 1: scalar */
-    char ty[24];    /* float, <8 x float> */
-    char bits[16];  /* i1, <8 x i1> */
-    char sfx[8];    /* f32, v8f32 */
+    char ty[32];    /* float, <8 x float> */
+    char bits[32];  /* i1, <8 x i1> */
+    char sfx[24];   /* f32, v8f32 */
 } form;
 
 static form make_form(bool mod, bool f32, uint32_t lanes) {
@@ -207,7 +207,7 @@ static void put_vector(ing_gen *g, const form *f) {
                      "  br i1 %%all, label %%quick, label %%slow, !prof !%d\n"
                      "quick:\n  ret %s %%%s\nslow:\n",
                      f->lanes, f->bits, ING_GEN_MD_LIKELY, ty, f->mod ? "mod" : "div");
-    char made[8] = "poison";
+    char made[16] = "poison";
     for (uint32_t k = 0; k < f->lanes; k++) {
         ing_bytes_printf(g->out,
                          "  %%a%u = extractelement %s %%a, i32 %u\n"

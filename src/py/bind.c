@@ -168,7 +168,9 @@ static ing_status bind_int(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj
 
 static ing_status bind_float(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                              uint64_t *w, ing_err *e) {
-    double d = PyFloat_CheckExact(obj) ? PyFloat_AS_DOUBLE(obj) : PyFloat_AsDouble(obj);
+    bool exact = PyFloat_CheckExact(obj);
+    if (!exact && ing_py_is_masked(k->st, obj)) return bad_scalar(k, b, obj, e);
+    double d = exact ? PyFloat_AS_DOUBLE(obj) : PyFloat_AsDouble(obj);
     if (d == -1.0 && PyErr_Occurred())
         return ing_py_took_any() ? bad_scalar(k, b, obj, e) : ING_PYTHON;
     if (b->dtype == ING_F64) {

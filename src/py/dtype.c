@@ -2,6 +2,7 @@
  * Python and memory. Called by array files, by the gate and by the launch. The objects are
  * singletons of their module; nothing here may compare them by value or make a second one.
  */
+#include "py/foreign.h"
 #include "py/py.h"
 
 #include <math.h>
@@ -147,6 +148,8 @@ static bool has_int(PyObject *o) {
 static int num_as_float(ing_py_state *st, PyObject *value, const char *what,
                         ing_py_num *out) {
     if (!has_float(value)) return refuse(st, what, "a number", value);
+    if (!PyFloat_Check(value) && ing_py_is_masked(st, value))
+        return refuse(st, what, "a number that is not masked", value);
     *out = num_float(PyFloat_AsDouble(value));
     return out->f == -1.0 && PyErr_Occurred() ? -1 : 0;
 }

@@ -21,6 +21,7 @@ typedef struct known {
     unsigned tag;
     uint8_t kind;
     bool autograd; /* has requires_grad, grad and is_leaf */
+    bool masked;   /* has a mask, which tells what of the memory counts */
     ing_dl_view_fn view;
 } known;
 
@@ -32,6 +33,8 @@ enum {
     GRAD,
     IS_LEAF,
     IS_NEG,
+    MASK,
+    FILLED,
     N_NAMES
 };
 
@@ -42,6 +45,8 @@ static const char *const name_text[N_NAMES] = {
     "grad",
     "is_leaf",
     "is_neg",
+    "mask",
+    "filled",
 };
 
 struct ing_py_foreign_state {
@@ -112,6 +117,7 @@ static void classify(ing_py_state *st, PyTypeObject *type, known *k) {
     PyObject *const *names = st->foreign->names;
     *k = (known){.type = type, .kind = ING_FOREIGN_NONE};
     PyObject *exchange = find_in_type(type, names[EXCHANGE]);
+    k->masked = find_in_type(type, names[MASK]) && find_in_type(type, names[FILLED]);
     if (type->tp_as_buffer && type->tp_as_buffer->bf_getbuffer) {
         /* Text of bytes is a constant, not an array. */
         if (!PyType_IsSubtype(type, &PyBytes_Type) &&
@@ -149,6 +155,10 @@ static known known_of(ing_py_state *st, PyTypeObject *type) {
 
 ing_py_foreign_kind ing_py_foreign_kind_of(ing_py_state *st, PyObject *obj) {
     return (ing_py_foreign_kind)known_of(st, Py_TYPE(obj)).kind;
+}
+
+bool ing_py_is_masked(ing_py_state *st, PyObject *obj) {
+    return known_of(st, Py_TYPE(obj)).masked;
 }
 
 /* All but the extents, of which only the first ndim count. */
@@ -282,7 +292,9 @@ static ing_status read_buffer(PyObject *obj, ing_py_foreign *out, Py_buffer *vie
     out->spec.dtype = (uint8_t)t;
     out->spec.ndim = (uint8_t)view->ndim;
     return order_axes(out, view->strides ? strides : NULL, true, "numpy arrays",
-                      "np.ascontiguousarray(arr) before", e);
+                      "copy = np.ascontiguousarray(arr) before; a kernel that writes "
+                      "then writes the copy, so bring it back after: arr[...] = copy",
+                      e);
 }
 
 ing_status ing_py_foreign_number(PyObject *obj, ing_dtype *type, ing_py_num *value) {
@@ -301,8 +313,9 @@ ing_status ing_py_foreign_number(PyObject *obj, ing_dtype *type, ing_py_num *val
 static ing_status read_tensor(const ing_dl_tensor *t, ing_py_foreign *out, ing_err *e) {
     if (t->device.type != ING_DL_CPU)
         return ing_fail(e, ING_ARGUMENT,
-                        "the tensor is on another device, kernels run on the CPU; move "
-                        "it with tensor.cpu()");
+                        "the tensor is on another device, kernels run on the CPU; pass "
+                        "copy = tensor.cpu(), and bring back what a kernel writes: "
+                        "tensor.copy_(copy)");
     if (t->ndim < 0 || t->ndim > ING_MAX_NDIM) return too_many_axes(t->ndim, e);
     ing_dtype type = ing_py_dlpack_dtype(t);
     if (type == ING_VOID)
@@ -321,7 +334,9 @@ static ing_status read_tensor(const ing_dl_tensor *t, ing_py_foreign *out, ing_e
     out->spec.dtype = (uint8_t)type;
     out->spec.ndim = (uint8_t)t->ndim;
     return order_axes(out, t->strides ? strides : NULL, false, "tensors",
-                      "tensor.contiguous() before", e);
+                      "copy = tensor.contiguous() before; a kernel that writes then "
+                      "writes the copy, so bring it back after: tensor.copy_(copy)",
+                      e);
 }
 
 static ing_status read_capsule(PyObject *obj, ing_py_foreign *out, Py_buffer *hold,
@@ -358,8 +373,9 @@ static ing_status check_negative(ing_py_state *st, PyObject *obj,
     if (negative < 0) return refused(e);
     if (!negative) return ING_OK;
     return ing_fail(e, ING_ARGUMENT,
-                    "the tensor is negated when it is read; call "
-                    "tensor.resolve_neg() before");
+                    "the tensor is negated when it is read; pass "
+                    "copy = tensor.resolve_neg(), and bring back what a kernel writes: "
+                    "tensor.copy_(copy)");
 }
 
 /* ---- gradients ------------------------------------------------------------------------------------ */
@@ -457,6 +473,8 @@ ing_status ing_py_foreign_read(ing_py_state *st, PyObject *obj, bool gradient,
     known k = known_of(st, Py_TYPE(obj));
     clear(out);
     hold->obj = NULL;
+    if (k.masked && k.kind >= ING_FOREIGN_BUFFER)
+        return ing_fail(e, ING_ARGUMENT, ING_PY_MASKED);
     switch ((ing_py_foreign_kind)k.kind) {
     case ING_FOREIGN_BUFFER: return read_buffer(obj, out, hold, e);
     case ING_FOREIGN_TENSOR:

@@ -34,6 +34,12 @@ static inline bool ing_py_is_foreign_array(ing_py_state *st, PyObject *obj) {
     return ing_py_foreign_kind_of(st, obj) >= ING_FOREIGN_BUFFER;
 }
 
+/* Does the type know which of its elements count (numpy.ma)? Kernels do not. */
+bool ing_py_is_masked(ing_py_state *st, PyObject *obj);
+#define ING_PY_MASKED                                                             \
+    "a masked array: kernels would not see its mask; pass arr.filled(value), or " \
+    "arr.data, and np.ma.getmaskarray(arr) beside it where the mask matters"
+
 /* Reads an array of another library. What must stay alive while the memory is used is in
  * `hold`: PyBuffer_Release ends it, also after a failure. With `gradient`, a tensor that
  * requires one gets it first (zeros), as in the reference. ING_ARGUMENT: an array, but not

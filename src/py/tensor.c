@@ -3,6 +3,7 @@
  * binding read without running Python; arithmetic is in ingot/_matrix.py. Must never call
  * back into the subclasses. */
 #include "py/tensor.h"
+#include "py/foreign.h"
 #include "py/kernel.h"
 
 #include <stddef.h>
@@ -305,6 +306,10 @@ ing_status ing_py_tensor_flatten(ing_py_state *st, PyObject *obj,
             return ING_DECLINED;
         *out = Py_NewRef(v->entries);
         return ING_OK;
+    }
+    if (ing_py_is_masked(st, obj)) {
+        ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE, ING_PY_MASKED);
+        return ING_PYTHON;
     }
     PyObject *list = PyList_New(0), *rows = NULL;
     if (!list) return ING_PYTHON;

@@ -2,6 +2,7 @@
 
 import array
 import ctypes
+import dataclasses
 import gc
 import itertools
 import re
@@ -773,3 +774,121 @@ def test_the_torch_blocks_of_the_page_run(tmp_path):
     path = tmp_path / "page.py"
     path.write_text("\n".join(blocks), encoding="utf-8")
     subprocess.run([sys.executable, str(path)], check=True, timeout=300)
+
+
+MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+
+
+@dataclasses.dataclass
+class WithArray:
+    x: qd.types.ndarray()
+
+
+@qd.data_oriented
+class WithMembers:
+    def __init__(self, x):
+        self.x, self.some, self.by_name = x, [x], {"x": x}
+
+    @qd.kernel
+    def member(self) -> qd.f64:
+        return self.x[1]
+
+    @qd.kernel
+    def item(self) -> qd.f64:
+        return self.some[0][1]
+
+    @qd.kernel
+    def named(self) -> qd.f64:
+        return self.by_name["x"][1]
+
+
+def test_masked_arrays_are_refused():
+    """A kernel would read what the mask hides; arr.data and arr.filled(value) are plain arrays."""
+
+    @qd.kernel
+    def second(x: qd.types.ndarray()) -> qd.f64:
+        return x[1]
+
+    @qd.kernel
+    def of_template(x: qd.template()) -> qd.f64:
+        return x[1]
+
+    @qd.kernel
+    def of_dataclass(d: WithArray) -> qd.f64:
+        return d.x[1]
+
+    @qd.kernel
+    def captured() -> qd.f64:
+        return MASKED[1]
+
+    @qd.kernel
+    def of_vector(v: qd.types.vector(3, qd.f64)) -> qd.f64:
+        return v[1]
+
+    @qd.kernel
+    def number(x: qd.f64) -> qd.f64:
+        return x
+
+    array, calls = qd.ndarray(qd.f64, 3), {
+        "argument": lambda: second(MASKED),
+        "2d": lambda: second(MASKED.reshape(1, 3)),
+        "nothing masked": lambda: second(np.ma.array([1.0, 2.0])),
+        "subclass": lambda: second(MASKED.view(type("Mine", (np.ma.MaskedArray,), {}))),
+        "template": lambda: of_template(MASKED),
+        "dataclass": lambda: of_dataclass(WithArray(MASKED)),
+        "captured": captured,
+        "member": lambda: WithMembers(MASKED).member(),
+        "item": lambda: WithMembers(MASKED).item(),
+        "named": lambda: WithMembers(MASKED).named(),
+        "vector": lambda: of_vector(MASKED),
+        "number": lambda: number(MASKED[1]),
+        "from_numpy": lambda: array.from_numpy(MASKED),
+        "Vector": lambda: qd.Vector(MASKED),
+        "element": lambda: array.__setitem__(0, MASKED[1]),
+        "fill": lambda: array.fill(MASKED[1]),
+    }
+    assert second(MASKED.data) == 2  # compiled for such arrays now
+    for name, call in calls.items():
+        with pytest.raises((TypeError, qd.IngotError), match="mask|number"):
+            call()
+            pytest.fail(name)
+    assert second(MASKED.filled(7.0)) == 7
+    assert WithMembers(MASKED.data).item() == 2
+
+
+def test_other_subclasses_of_ndarray(tmp_path):
+    @qd.kernel
+    def double(x: qd.types.ndarray()):
+        for I in qd.grouped(x):
+            x[I] *= 2
+
+    matrix = np.ones((2, 3)).view(np.matrix)
+    double(matrix)
+    assert (np.asarray(matrix) == 2).all()
+    mapped = np.memmap(tmp_path / "m", np.float32, "w+", shape=4)
+    mapped[:] = 1
+    double(mapped)
+    assert (mapped == 2).all()
+    records = np.rec.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")])
+    with pytest.raises(qd.IngotArgumentError, match="element format"):
+        double(records)
+
+
+def test_the_remedy_for_gaps_works():
+    """What the message says, done: the result arrives where it belongs."""
+
+    @qd.kernel
+    def double(x: qd.types.ndarray()):
+        for i in range(x.shape[0]):
+            x[i] *= 2
+
+    whole = np.arange(16.0).reshape(4, 4)
+    arr = whole[:, 1]
+    with pytest.raises(ValueError) as caught:
+        double(arr)
+    text = str(caught.value)
+    assert "copy = np.ascontiguousarray(arr) before" in text and "arr[...] = copy" in text
+    copy = np.ascontiguousarray(arr)
+    double(copy)
+    arr[...] = copy
+    assert list(whole[:, 1]) == [2.0, 10.0, 18.0, 26.0]
