@@ -144,10 +144,11 @@ static void count_targets(frame *fr, ing_node n) {
 /* Is the callee called like a function of the language that only computes? */
 static bool computes(const ing_front_tree *t, ing_node callee) {
     static const char *const names[] = {
-        "abs", "acos", "asin", "atan2",   "bool",    "cast",  "ceil",  "cos",
-        "exp", "f16",  "f32",  "f64",     "float",   "floor", "int",   "log",
-        "max", "min",  "pow",  "raw_div", "raw_mod", "round", "rsqrt", "select",
-        "sin", "sqrt", "tan",  "tanh",    "trunc"};
+        "abs",     "acos",  "asin",  "atan2",  "bool",  "cast",  "ceil", "cos",
+        "exp",     "f16",   "f32",   "f64",    "float", "floor", "i16",  "i32",
+        "i64",     "i8",    "int",   "log",    "max",   "min",   "pow",  "raw_div",
+        "raw_mod", "round", "rsqrt", "select", "sin",   "sqrt",  "tan",  "tanh",
+        "trunc",   "u1",    "u16",   "u32",    "u64",   "u8"};
     uint8_t kind = t->nodes.at[callee].kind;
     uint32_t slot = kind == ING_NODE_ATTRIBUTE ? NF(t, callee, ATTRIBUTE)->attr
                     : kind == ING_NODE_NAME    ? NF(t, callee, NAME)->id

@@ -166,6 +166,9 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
     if (ing_front_is_tensor(fr, v)) {
         if (v->kind == V_TUPLE && fr->one_return && ing_front_is_static(v))
             return ING_OK;
+        if (v->kind == V_TUPLE && fr->one_return)
+            ING_TRY(ing_front_tensor_pass(fr, n, v));
+        if (v->kind == V_TUPLE) return ING_OK;
         ING_TRY(ing_front_tensor_load(fr, n, v, v));
         return ing_front_tensor_result(fr, n, v);
     }

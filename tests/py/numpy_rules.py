@@ -13,6 +13,11 @@ NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8":
 FLOATS = ("f32", "f64")
 
 
+def number(t):
+    """The dtype in which numbers of that dtype are added: booleans are integers."""
+    return "i32" if t == "u1" else t
+
+
 def promote(a, b):
     """Floats win, then the wider, then unsigned, then the right one."""
     if (a in FLOATS) != (b in FLOATS):
@@ -36,8 +41,7 @@ def convert(x, frm, to):
 
 def divided(op, x, y, t):
     if t in FLOATS:
-        q = np.floor(x / y)
-        return q if op == "//" else x - y * q
+        return np.floor_divide(x, y) if op == "//" else np.mod(x, y)
     zero = y == 0
     one = np.where(zero, np.array(1, y.dtype), y)
     got = x // one if op == "//" else x % one

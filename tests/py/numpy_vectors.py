@@ -3,7 +3,9 @@ tests/py/random_vectors.py should compute, for tests/py/test_random_vectors.py.
 
 `run(text)` rewrites a program so that Python runs it with the language's rules: assigning copies
 and converts to the type of the variable, parameters are copies unless they are templates. `qd` is
-then this module's `Model`, and every value a `T`: a NumPy array of rank 0 to 2 with its dtype.
+then this module's `Model`, and every value a `T`: a NumPy array of rank 0 to 2 with its dtype. What
+is computed from literals and integers alone has no type yet: it is an f32, and in `alt` the f64 that
+it is next to one; variables have a type.
 Sums, determinants and inverses are computed in the order that the language states, so that
 every digit agrees.
 """
@@ -11,7 +13,7 @@ every digit agrees.
 import ast
 
 import numpy as np
-from numpy_rules import FLOATS, NUMPY, convert, divided, promote
+from numpy_rules import FLOATS, NUMPY, convert, divided, number, promote
 
 SWIZZLES = ("xyzw", "rgba", "stpq")
 
@@ -33,27 +35,40 @@ def value(x):
     if isinstance(x, (bool, int, np.integer)):
         return T("i32", np.array(x, np.int32))
     if isinstance(x, float):
-        return T("f32", np.array(x, np.float32))
+        return T("f32", np.array(x, np.float32), np.array(x))
     parts = [value(p) for p in x]
     dtype = parts[0].dtype
     for p in parts[1:]:
         dtype = promote(dtype, p.dtype)
-    return T(dtype, np.stack([p.to(dtype) for p in parts]))
+    return T(dtype, np.stack([p.to(dtype) for p in parts]), wide(dtype, np.stack, parts, True))
+
+
+def wide(dtype, f, parts, as_list=False):
+    """The same on f64, where no float that has a type takes part."""
+    if dtype != "f32" or any(p.dtype in FLOATS and p.alt is None for p in parts):
+        return None
+    xs = [p.to("f64") for p in parts]
+    return f(xs) if as_list else f(*xs)
 
 
 def binary(op, a, b):
     a, b = value(a), value(b)
     if op in ("<<", ">>"):
-        t = a.dtype
-        x, y = a.a, b.to(t) & np.array(int(t[1:]) - 1, NUMPY[t])
+        t = number(a.dtype)
+        x, y = a.to(t), b.to(t) & np.array(int(t[1:]) - 1, NUMPY[t])
         return T(t, (np.left_shift if op == "<<" else np.right_shift)(x, y))
     t = promote(a.dtype, b.dtype)
     if op == "/" and t not in FLOATS:
         t = "f32"
-    x, y = a.to(t), b.to(t)
+    if op in "+-*//%":
+        t = number(t)
     if op in COMPARE:
-        return T("u1", COMPARE[op](x, y))
-    return T(t, divided(op, x, y, t) if op in ("//", "%") else ARITHMETIC[op](x, y))
+        return T("u1", COMPARE[op](a.to(t), b.to(t)))
+
+    def f(x, y):
+        return divided(op, x, y, t) if op in ("//", "%") else ARITHMETIC[op](x, y)
+
+    return T(t, f(a.to(t), b.to(t)), wide(t, f, [a, b]))
 
 
 def total(items):
@@ -73,12 +88,15 @@ def index(where):
 class T:
     """A number, vector or matrix; changed in place where the language does."""
 
-    def __init__(self, dtype, a):
+    def __init__(self, dtype, a, alt=None):
         self.__dict__["dtype"] = dtype
         self.__dict__["a"] = np.asarray(a)
+        self.__dict__["alt"] = None if alt is None else np.asarray(alt)
         assert self.a.dtype == NUMPY[dtype], (self.a.dtype, dtype)
 
     def to(self, dtype):
+        if dtype == "f64" and self.alt is not None:
+            return self.alt
         return convert(self.a, self.dtype, dtype)
 
     def cast(self, dtype):
@@ -103,10 +121,11 @@ class T:
         return len(self.a)
 
     def __iter__(self):
-        return (T(self.dtype, x) for x in self.a)
+        return (self[k] for k in range(len(self.a)))
 
     def __getitem__(self, where):
-        return T(self.dtype, self.a[index(where)])
+        at = index(where)
+        return T(self.dtype, self.a[at], None if self.alt is None else self.alt[at])
 
     def __setitem__(self, where, other):
         self.a[index(where)] = value(other).to(self.dtype)
@@ -119,14 +138,15 @@ class T:
 
     def __getattr__(self, name):
         at = self._places(name)
-        return T(self.dtype, self.a[at[0]] if len(at) == 1 else self.a[at])
+        return self[at[0]] if len(at) == 1 else value([self[k] for k in at])
 
     def __setattr__(self, name, other):
         at = self._places(name)
         self.a[at[0] if len(at) == 1 else at] = value(other).to(self.dtype)
 
     def __neg__(self):
-        return T(self.dtype, np.negative(self.a))
+        t = number(self.dtype)
+        return T(t, np.negative(self.to(t)), wide(t, np.negative, [self]))
 
     def __invert__(self):
         return T(self.dtype, np.invert(self.a))
@@ -136,7 +156,7 @@ class T:
 
     def __matmul__(self, other):
         other = value(other)
-        t = promote(self.dtype, other.dtype)
+        t = number(promote(self.dtype, other.dtype))
         x, y = self.to(t), other.to(t)
         columns = y[:, None] if y.ndim == 1 else y
         got = [[total(p * q for p, q in zip(row, columns[:, j])) for j in range(columns.shape[1])]
@@ -145,7 +165,8 @@ class T:
         return T(t, got[:, 0] if y.ndim == 1 else got[0] if x.ndim == 1 else got)
 
     def sum(self):
-        return T(self.dtype, np.array(total(self.a.ravel()), self.a.dtype))
+        t = number(self.dtype)
+        return T(t, np.array(total(self.to(t).ravel()), NUMPY[t]))
 
     def min(self):
         got = T(self.dtype, self.a.ravel()[0])
@@ -337,15 +358,20 @@ def take(kind, x):
     return kind.take(x) if isinstance(kind, Type) else x.copy()
 
 
+def mapped(f, x):
+    x = value(x)
+    return T(x.dtype, f(x.a), wide(x.dtype, f, [x]))
+
+
 class Model:
     kernel = func = staticmethod(lambda f: f)
     dataclass = staticmethod(dataclass)
     static = staticmethod(lambda x: x)
-    sqrt = staticmethod(lambda x: T(x.dtype, np.sqrt(x.a)))
-    sin = staticmethod(lambda x: T(x.dtype, np.sin(x.a)))
-    exp = staticmethod(lambda x: T(x.dtype, np.exp(x.a)))
-    floor = staticmethod(lambda x: T(x.dtype, np.floor(x.a)))
-    abs = staticmethod(lambda x: T(x.dtype, np.abs(x.a)))
+    sqrt = staticmethod(lambda x: mapped(np.sqrt, x))
+    sin = staticmethod(lambda x: mapped(np.sin, x))
+    exp = staticmethod(lambda x: mapped(np.exp, x))
+    floor = staticmethod(lambda x: mapped(np.floor, x))
+    abs = staticmethod(lambda x: mapped(np.abs, x))
     min = staticmethod(lambda a, b: binary("min", a, b))
     max = staticmethod(lambda a, b: binary("max", a, b))
     cast = staticmethod(lambda x, t: value(x).cast(t.dtype))
@@ -354,7 +380,7 @@ class Model:
     def select(c, a, b):
         a, b = value(a), value(b)
         t = promote(a.dtype, b.dtype)
-        return T(t, np.where(c.a, a.to(t), b.to(t)))
+        return T(t, np.where(c.a, a.to(t), b.to(t)), wide(t, lambda x, y: np.where(c.a, x, y), [a, b]))
 
     @staticmethod
     def Vector(items, dt=None):
@@ -381,7 +407,48 @@ for _name in NUMPY:
 def copied(x):
     if isinstance(x, tuple):
         return tuple(copied(y) for y in x)
-    return x.copy() if isinstance(x, (T, Struct)) else value(x)
+    return (x if isinstance(x, (T, Struct)) else value(x)).copy()
+
+
+def kept(x):
+    """The same, but what has no type yet stays so."""
+    if isinstance(x, tuple):
+        return tuple(kept(y) for y in x)
+    got = copied(x)
+    alt = None if isinstance(x, Struct) else value(x).alt
+    if alt is not None and alt.size <= 16:
+        got.__dict__["alt"] = alt
+    return got
+
+
+def handed_on(node):
+    """Names that a function assigns, or gives to something that may be one more function."""
+    computes = {"abs", "min", "max", "sqrt", "sin", "exp", "floor", "select", "cast", *NUMPY}
+    found, called = set(), set()
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            found.add(n.id)
+        places = []
+        if isinstance(n, (ast.Assign, ast.AugAssign)):
+            places = n.targets if isinstance(n, ast.Assign) else [n.target]
+        if isinstance(n, ast.Call):
+            name = getattr(n.func, "attr", getattr(n.func, "id", None))
+            places = [*n.args, n.func.value] if isinstance(n.func, ast.Attribute) else n.args
+            if name in computes:
+                called |= {p.id for p in places if isinstance(p, ast.Name)}
+                places = []
+        for place in places:
+            while isinstance(place, (ast.Subscript, ast.Attribute)):
+                place = place.value
+            if isinstance(place, ast.Name):
+                found.add(place.id)
+    return found, called
+
+
+def parameter(x, only_computed):
+    """An argument of a parameter without annotation."""
+    vector = not isinstance(x, Struct) and value(x).a.ndim
+    return kept(x) if only_computed == 2 or (only_computed and not vector) else copied(x)
 
 
 class Rewrite(ast.NodeTransformer):
@@ -389,6 +456,9 @@ class Rewrite(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node):
         self.known, self.templates, first = set(), set(), []
+        handed, called = handed_on(node)
+        self.early = any(isinstance(n, ast.Return) for s in node.body
+                         if not isinstance(s, ast.Return) for n in ast.walk(s))
         for a in node.args.args:
             text = ast.unparse(a.annotation) if a.annotation else ""
             self.known.add(a.arg)
@@ -397,7 +467,8 @@ class Rewrite(ast.NodeTransformer):
                 a.annotation = None
             if "template" in text or "ndarray" in text or a.arg == "self":
                 continue
-            how = f"take_({text}, {a.arg})" if text else f"copied_({a.arg})"
+            only = 0 if a.arg in handed else 1 if a.arg in called else 2
+            how = f"take_({text}, {a.arg})" if text else f"parameter_({a.arg}, {only})"
             first.append(ast.parse(f"{a.arg} = {how}").body[0])
             a.annotation = None
         self.returns, node.returns = node.returns, None
@@ -407,7 +478,7 @@ class Rewrite(ast.NodeTransformer):
 
     def visit_Return(self, node):
         if self.returns is None:
-            node.value = _call("copied_", node.value)
+            node.value = _call("copied_" if self.early else "kept_", node.value)
         elif isinstance(self.returns, ast.Tuple):
             node.value.elts = [_call("take_", k, v)
                                for k, v in zip(self.returns.elts, node.value.elts)]
@@ -435,7 +506,7 @@ def run(text):
     """The names that a program defines."""
     tree = ast.fix_missing_locations(Rewrite().visit(ast.parse(text)))
     scope = {"qd": Model, "copied_": copied, "convert_to_": convert_to, "take_": take,
-             "assign_": assign,
+             "assign_": assign, "kept_": kept, "parameter_": parameter,
              "abs": Model.abs, "min": Model.min, "max": Model.max}
     exec(compile(tree, "<model>", "exec"), scope)
     return scope
