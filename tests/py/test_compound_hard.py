@@ -538,7 +538,8 @@ def test_unrelated_members_cost_no_instruction(tmp_path, cache_dir):
         if name and total:
             counts[int(name[1])] = int(total[1])
     assert set(counts) == {2, 10_002}
-    assert abs(counts[10_002] / counts[2] - 1) < 0.03, counts
+    # Python 3.10 looks members up in tables whose collisions depend on addresses.
+    assert abs(counts[10_002] / counts[2] - 1) < (0.03 if sys.version_info >= (3, 11) else 0.06), counts
 
 
 # ---- mistakes --------------------------------------------------------------------------------
