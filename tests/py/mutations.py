@@ -567,7 +567,7 @@ def k(a: A):
     # ---- settings ---------------------------------------------------------------------------------------------
     Case("default_fp", "OPTIONS = dict(default_fp=@@)\ndef run():\n    qd.init(**OPTIONS)\n"
          "    a = qd.ndarray(qd.f64, 1)\n    k(a)\n    return a[0] == 0.1\n"
-         + body("0.1"), "qd.f32", "qd.f64", (False, True),
+         + body("qd.cast(0.1, float)"), "qd.f32", "qd.f64", (False, True),
          live="m.OPTIONS['default_fp'] = m.@@"),
     Case("default_ip", "OPTIONS = dict(default_ip=@@)\ndef run():\n    qd.init(**OPTIONS)\n"
          "    a = qd.ndarray(qd.f64, 1)\n    k(a)\n    return a[0]\n" + """
