@@ -18,7 +18,10 @@ import json
 import os
 import warnings
 
+import urllib.parse
+
 import ingot as qd
+from ingot import _numbers, _remote
 
 qd.init()
 os.seteuid({user})  # the interpreter may be where that user cannot read
@@ -153,7 +156,8 @@ def test_with_nothing_to_write_the_remote_is_not_asked(open_dir, program):
     """There is no place for what it would send. Nobody listens on that port."""
     site = open_dir / "site"
     program([site])
-    shutil.rmtree(site / "x")  # a miss that needs no compiler
+    for kind in "xa":  # a miss that needs no compiler
+        shutil.rmtree(site / kind)
     for p in [site, *site.rglob("*")]:
         os.chmod(p, 0o755 if p.is_dir() else 0o644)
     remote = {"INGOT_CACHE_REMOTE": "redis://127.0.0.1:1", "INGOT_CACHE_REMOTE_ROLE": "rw",
