@@ -176,11 +176,19 @@ static int from_linecache(PyObject *file, PyObject **out) {
     return *out ? 1 : PyErr_Occurred() && !ing_py_took_any() ? -1 : 0;
 }
 
-/* What the module's loader says its source is (zip imports, frozen packages). */
-static int from_loader(PyObject *fn, PyObject **out) {
-    PyObject *globals = PyFunction_GET_GLOBALS(fn), *loader, *name = NULL, *text = NULL;
+/* What the module's loader says its source is (zip imports, frozen packages). Code by
+ * another name than a file's, in a module that has one, was made by a program (dataclasses,
+ * exec): the loader does not know it. */
+static int from_loader(ing_py_state *st, PyObject *fn, bool named, PyObject **out) {
+    PyObject *globals = PyFunction_GET_GLOBALS(fn), *loader = NULL, *name = NULL;
+    PyObject *text = NULL, *file = NULL;
     *out = NULL;
-    int rc = PyDict_GetItemStringRef(globals, "__loader__", &loader);
+    int rc =
+        named ? 0 : PyDict_GetItemRef(globals, st->names[ING_PY_NAME___file__], &file);
+    bool other = file && PyUnicode_Check(file);
+    Py_XDECREF(file);
+    if (rc < 0 || other) return rc < 0 ? -1 : 0;
+    rc = PyDict_GetItemStringRef(globals, "__loader__", &loader);
     if (rc == 1) rc = PyDict_GetItemStringRef(globals, "__name__", &name);
     if (rc == 1) {
         text = loader != Py_None ? PyObject_CallMethod(loader, "get_source", "O", name)
@@ -394,11 +402,11 @@ int ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file, PyObject 
     PyObject *path = ing_py_path(file);
     if (path && PyBytes_AS_STRING(path)[0] != '<') path = real_path(st, fn, path);
     if (!path) return -1;
-    if (PyBytes_AS_STRING(path)[0] != '<')
-        rc = regular_file(st, fn, file, PyBytes_AS_STRING(path), &changed, out);
+    bool named = PyBytes_AS_STRING(path)[0] != '<';
+    if (named) rc = regular_file(st, fn, file, PyBytes_AS_STRING(path), &changed, out);
     Py_DECREF(path);
     if (rc == 0 && !changed) rc = from_linecache(file, out);
-    if (rc == 0 && !changed) rc = from_loader(fn, out);
+    if (rc == 0 && !changed) rc = from_loader(st, fn, named, out);
     if (rc == 0) {
         *why = changed ? PyUnicode_FromFormat("%U changed since it was imported", file)
                        : PyUnicode_FromFormat("there is no source text for %R", file);

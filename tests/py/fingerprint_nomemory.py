@@ -44,6 +44,20 @@ def fresh():
     return [Data(1, [slots, slots], lambda: 0), Choice.A, items, {Choice.A: Data(2)}, Reduced()]
 
 
+def changing(values):
+    """Gives the values after a change to their classes, so that plans are made again; new classes
+    would be kept by their addresses, and hide what leaks."""
+    classes = [type(v) for v in values if type(v) not in (dict, list)]
+
+    def change():
+        for cls in classes:
+            type.__setattr__(cls, "changed", 1)
+            type.__delattr__(cls, "changed")
+        return values
+
+    return change
+
+
 def cases(scratch):
     """Name, what makes the argument (allocations there do not fail), what is called."""
     yield "fresh classes", fresh, ingot.fingerprint
@@ -82,9 +96,11 @@ def outcome(call, value):
 
 
 def allowed(name, got, want):
-    """NumPy's dtypes lose a MemoryError (SystemError, which fingerprints report); a cache
-    may miss or not store."""
+    """NumPy's dtypes lose a MemoryError (SystemError, which fingerprints report), and so does
+    Python 3.10 where it calls a function; a cache may miss or not store."""
     if got is MemoryError or got == want:
+        return True
+    if sys.version_info < (3, 11) and "NULL without setting an exception" in str(got):
         return True
     if name.startswith("np record") and "returned a result with an exception set" in str(got):
         return True
@@ -98,9 +114,10 @@ def run(name, make, call, fail):
     while quiet < QUIET:
         value = make()
         fail(n)
+        got = outcome(call, value)
         try:
-            got = outcome(call, value)
-        finally:
+            again()
+        except MemoryError:  # the one that was to fail
             again()
         if not allowed(name, got, want):
             print(f"{name}, allocation {n}: {got!r} instead of {want!r}")
@@ -114,15 +131,14 @@ def run(name, make, call, fail):
 
 def main(scratch):
     total = sum(run(*case, fail) for case in cases(scratch) for fail in (python_fails, engine_fails))
-    growth = []
+    growth, each, changed = [], 0, changing(fresh())
     for _ in range(5):  # a leak is in every round
         gc.collect()
         before = sys.getallocatedblocks()
-        for fail in (python_fails, engine_fails):
-            run("fresh classes", fresh, ingot.fingerprint, fail)
+        each = sum(run("classes", changed, ingot.fingerprint, fail) for fail in (python_fails, engine_fails))
         gc.collect()
         growth.append(sys.getallocatedblocks() - before)
-    print(f"failed {total} growth {min(growth)}")
+    print(f"failed {total} in a round {each} growth {min(growth)}")
 
 
 if __name__ == "__main__":
