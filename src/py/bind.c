@@ -10,11 +10,13 @@
 
 #include <string.h>
 
-static inline void bind_words(const ing_py_array *a, uint64_t *w) {
-    uint32_t n = a->spec->ndim;
+static inline void bind_words(const ing_py_array *a, const ing_py_spec *spec,
+                              uint64_t *w) {
+    uint32_t n = spec->ndim;
     w[0] = (uint64_t)(uintptr_t)a->data;
-    for (uint32_t i = 0; i < n; i++) w[1 + i] = (uint64_t)a->shape[i];
-    if (a->spec->grad)
+    if (n) w[1] = (uint64_t)a->shape[0];
+    for (uint32_t i = 1; i < n; i++) w[1 + i] = (uint64_t)a->shape[i];
+    if (spec->grad)
         w[1 + n] =
             (uint64_t)(uintptr_t)(a->grad ? ((ing_py_array *)a->grad)->data : NULL);
 }
@@ -22,7 +24,7 @@ static inline void bind_words(const ing_py_array *a, uint64_t *w) {
 static inline void bind_ndarray(ing_py_state *st, const ing_py_bind *b, PyObject *obj,
                                 uint64_t *words) {
     ing_py_array *a = (ing_py_array *)obj;
-    bind_words(a, &words[b->word]);
+    bind_words(a, b->spec, &words[b->word]);
     if (b->written) ing_py_array_touch(st, a);
 }
 

@@ -393,17 +393,18 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     if (!buffer) return PyErr_NoMemory();
     ing_py_sink sink = {k, v, args};
     ing_rt_sink output = {ing_py_print, &sink};
-    ing_rt_launch l = {.tasks = v->tasks.at,
-                       .n_tasks = v->tasks.n,
-                       .args = words,
-                       .rets = rets,
-                       .buffer = buffer,
-                       .flush_denormals = v->flush_denormals,
-                       .max_threads =
-                           (uint32_t)k->st->settings.at[ING_SET_cpu_max_num_threads],
-                       .host = &k->host->callbacks,
-                       .sink = &output,
-                       .key = k->host->next_key++};
+    ing_rt_launch l; /* member by member: gcc would clear all of it, slowly */
+    l.tasks = v->tasks.at;
+    l.n_tasks = v->tasks.n;
+    l.order = NULL;
+    l.args = words;
+    l.rets = rets;
+    l.buffer = buffer;
+    l.flush_denormals = v->flush_denormals;
+    l.max_threads = (uint32_t)k->st->settings.at[ING_SET_cpu_max_num_threads];
+    l.host = &k->host->callbacks;
+    l.sink = &output;
+    l.key = k->host->next_key++;
     ing_graph_run graph = ing_graph_start(&v->graph, words, resume);
     ing_rt_order order = {ing_graph_next, &graph, NULL};
     bool timed = v->graph.n && !v->times_taken;

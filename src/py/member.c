@@ -188,12 +188,28 @@ static void learn(PyObject *of, const table *t, PyObject *value, ing_py_fetch *f
     if (at_hint(t, f) == value) f->place = ING_MEMBER_TABLE;
 }
 
+/* Those that stand where they stood, up to the first that does not; how many. */
+static uint32_t read_in_place(const table *t, const ing_py_fetch *f, uint32_t n,
+                              PyObject **out) {
+    const entry *entries = t->entries;
+    PyObject *const *values = t->values;
+    uint32_t i = 0, size = values ? t->n : 0;
+    for (; i < n; i++) {
+        uint32_t at = f[i].at;
+        if (f[i].place != ING_MEMBER_TABLE || at >= size) break;
+        PyObject *o = values[at];
+        if (!o || entries[at].key != f[i].name) break;
+        out[i] = Py_NewRef(o);
+    }
+    return i;
+}
+
 ing_status ing_py_members_get(ing_py_members *m, ing_py_fetch *f, PyObject *of,
                               PyObject **out) {
     table t;
     if (!is_known(m, of)) forget(m, of, f);
     locate(of, &t);
-    for (uint32_t i = 0; i < m->n; i++) {
+    for (uint32_t i = read_in_place(&t, f, m->n, out); i < m->n; i++) {
         PyObject *o = NULL;
         if (f[i].place == ING_MEMBER_TABLE) {
             o = at_hint(&t, &f[i]);
