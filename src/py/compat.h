@@ -48,6 +48,16 @@ static inline int PyWeakref_GetRef(PyObject *ref, PyObject **out) {
 }
 #endif
 
+/* The thread state that holds the GIL if this thread does; before 3.12 else that of another
+ * thread, or NULL. */
+static inline PyThreadState *ing_py_current(void) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
 /* Takes the exception for an answer if it is of this class, or of one in this tuple: true, and
  * it is cleared. False: none is set, or another one, which is the caller's to hand on. */
 static inline bool ing_py_took(PyObject *kind) {

@@ -25,15 +25,23 @@ static bool finalizing(void) {
 #endif
 }
 
+/* Does this thread hold the GIL? PyGILState_Check says yes as soon as there were several
+ * interpreters, before 3.12. */
+static bool has_gil(void) {
+    const PyThreadState *t = ing_py_current();
+    return t && t->thread_id == PyThread_get_thread_ident();
+}
+
 static void export_free(outgoing *x) {
     PyObject *type, *value, *traceback;
-    if (!Py_IsInitialized() || (finalizing() && !PyGILState_Check())) return;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    bool held = has_gil();
+    if (!Py_IsInitialized() || (finalizing() && !held)) return;
+    PyGILState_STATE gil = held ? PyGILState_LOCKED : PyGILState_Ensure();
     PyErr_Fetch(&type, &value, &traceback); /* the array's attributes may run code */
     ing_py_array_end_export(x->array);
     Py_DECREF(x->array);
     PyErr_Restore(type, value, traceback);
-    PyGILState_Release(gil);
+    if (!held) PyGILState_Release(gil);
     ing_free(x);
 }
 

@@ -28,15 +28,10 @@ static void acquire_gil(void *self, void *token) {
     PyEval_RestoreThread(token);
 }
 
-/* Runs on the launching thread with the GIL released or held (inline work that turned
- * out long), so it asks which. A pending exception (KeyboardInterrupt) stays set for the
- * launch to return. */
+/* A pending exception (KeyboardInterrupt) stays set for the launch to return. */
 static int check_signals(void *self) {
     (void)self;
-    PyGILState_STATE g = PyGILState_Ensure();
-    int r = PyErr_CheckSignals();
-    PyGILState_Release(g);
-    return r;
+    return PyErr_CheckSignals();
 }
 
 /* ---- fork ------------------------------------------------------------------------------ */

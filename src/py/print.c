@@ -1,5 +1,5 @@
 /* What kernels print, on its way to sys.stdout: records of the runtime become text by the
- * messages of the variant. Called on the launching thread, with or without the GIL, while
+ * messages of the variant. Called on the launching thread, with the GIL, while
  * a launch runs and when it ends. An exception of sys.stdout cancels the launch and is
  * raised by it; one that is already on its way stays. */
 #include "py/kernel.h"
@@ -53,7 +53,6 @@ int ing_py_say(const char *text, size_t n) {
 }
 
 int ing_py_print(void *self, const uint8_t *records, size_t n) {
-    PyGILState_STATE g = PyGILState_Ensure();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     ing_bytes text;
@@ -68,6 +67,5 @@ int ing_py_print(void *self, const uint8_t *records, size_t n) {
     }
     ing_bytes_fini(&text);
     if (type) PyErr_Restore(type, value, trace); /* the older one is kept */
-    PyGILState_Release(g);
     return rc;
 }

@@ -141,7 +141,9 @@ void ing_rt_output_drain(run *r) {
     if (!at || !len) return;
     fp_state task = fp_get(); /* the host's code gets its own rounding back */
     fp_set(r->fp_host);
+    ing_rt_host_enter(r);
     int refused = sink->write(sink->self, at, len);
+    ing_rt_host_leave(r);
     fp_set(task);
     ing_free(at);
     if (!refused) return;

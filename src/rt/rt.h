@@ -16,8 +16,8 @@ typedef struct ing_rt ing_rt; /* the pool; one per process, made lazily, fork-aw
 typedef struct ing_rt_host {
     void *(*release)(void *self);             /* before long work (drop the GIL) */
     void (*acquire)(void *self, void *token); /* after it */
-    /* Called every 50 ms from the launching thread while work runs, without the GIL held;
-     * non-zero = cancel the launch (Ctrl-C). */
+    /* Called every 50 ms from the launching thread while work runs, with the host's lock
+     * (the GIL); non-zero = cancel the launch (Ctrl-C). */
     int (*signals)(void *self);
     void *self;
 } ing_rt_host;
@@ -30,8 +30,8 @@ typedef struct ing_rt_printed {
 } ing_rt_printed;
 
 typedef struct ing_rt_sink {
-    /* Launching thread only, with no lock of ours held, the host's lock held or not;
-     * non-zero = cancel the launch, what is printed later is dropped. */
+    /* Launching thread only, with the host's lock and none of ours; non-zero = cancel the
+     * launch, what is printed later is dropped. */
     int (*write)(void *self, const uint8_t *records, size_t n);
     void *self;
 } ing_rt_sink;

@@ -167,6 +167,10 @@ bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
 bool ing_rt_stop(run *r, unsigned why); /* true: this call was the first */
 /* The launching thread, now and then: releases the host's lock, asks about signals. */
 void ing_rt_tick(run *r, uint64_t now);
+/* Around code of the host's: takes its lock if the launch has released it, and releases it
+ * again. Launching thread only. */
+void ing_rt_host_enter(const run *r);
+void ing_rt_host_leave(run *r);
 
 /* ---- copies of arrays (tally.c) ------------------------------------------------------------ */
 

@@ -24,6 +24,16 @@ static void release_host(run *r) {
     if (h->release) r->token = h->release(h->self);
 }
 
+void ing_rt_host_enter(const run *r) {
+    const ing_rt_host *h = r->launch->host;
+    if (r->released && h->acquire) h->acquire(h->self, r->token);
+}
+
+void ing_rt_host_leave(run *r) {
+    const ing_rt_host *h = r->launch->host;
+    if (r->released && h->release) r->token = h->release(h->self);
+}
+
 static void offer_probed(job *j, uint64_t ns);
 
 void ing_rt_tick(run *r, uint64_t now) {
@@ -44,7 +54,9 @@ void ing_rt_tick(run *r, uint64_t now) {
     if (h && h->signals) {
         /* A handler may run any code of the user's: give it its own rounding back. */
         fp_set(r->fp_host);
+        ing_rt_host_enter(r);
         int cancel = h->signals(h->self);
+        ing_rt_host_leave(r);
         fp_set(r->fp_task);
         if (cancel) ing_rt_stop(r, STOP_CANCEL);
     }
@@ -465,7 +477,10 @@ int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *l) {
         run_task(&r, &s, &l->tasks[i]);
     }
     if (r.fp_task != r.fp_host) fp_set(r.fp_host);
-    if (r.released && l->host->acquire) l->host->acquire(l->host->self, r.token);
+    if (r.released) {
+        ing_rt_host_enter(&r);
+        r.released = false;
+    }
     if (__builtin_expect(atomic_load_explicit(&r.out, memory_order_relaxed) != NULL,
                          0)) {
         ing_rt_output_drain(&r);

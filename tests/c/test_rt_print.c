@@ -14,7 +14,8 @@ typedef struct seen {
     uint32_t count, writes, faults;
     uint32_t at_most; /* refuse after so many writes, 0 = never */
     uint8_t *got;     /* by number printed */
-    bool foreign;     /* a write came from another thread */
+    bool foreign;     /* a write came from another thread, or without the host's lock */
+    bool released;
     pthread_t launcher;
     uint64_t last_task;
 } seen;
@@ -22,7 +23,7 @@ typedef struct seen {
 static int take(void *self, const uint8_t *records, size_t n) {
     seen *s = self;
     s->writes++;
-    if (!pthread_equal(s->launcher, pthread_self())) s->foreign = true;
+    if (!pthread_equal(s->launcher, pthread_self()) || s->released) s->foreign = true;
     for (size_t at = 0; at < n;) {
         const ing_rt_printed *r = (const void *)(records + at);
         const uint64_t *words = (const void *)(records + at + sizeof *r);
@@ -35,6 +36,18 @@ static int take(void *self, const uint8_t *records, size_t n) {
         at += sizeof *r + 8 * (size_t)r->p.n;
     }
     return s->at_most && s->writes >= s->at_most;
+}
+
+static void *release(void *self) {
+    seen *s = self;
+    s->released = true;
+    return s;
+}
+
+static void acquire(void *self, void *token) {
+    seen *s = self;
+    if (token != self || !s->released) s->foreign = true;
+    s->released = false;
 }
 
 typedef union record {
@@ -67,10 +80,14 @@ static int32_t run(ing_rt *rt, ing_task_fn fn, uint32_t n_tasks, seen *s) {
     ing_rt_task tasks[2] = {{.fn = fn, .range = true, .end = MANY, .cost = 1000},
                             {.fn = fn, .range = true, .end = MANY, .cost = 1000}};
     ing_rt_sink sink = {take, s};
-    ing_rt_launch l = {.tasks = tasks, .n_tasks = n_tasks, .sink = &sink};
+    ing_rt_host host = {.release = release, .acquire = acquire, .self = s};
+    ing_rt_launch l = {
+        .tasks = tasks, .n_tasks = n_tasks, .sink = &sink, .host = &host};
     s->launcher = pthread_self();
     s->got = calloc(MANY, 1);
-    return ing_rt_run(rt, &l);
+    int32_t rc = ing_rt_run(rt, &l);
+    if (s->released) s->foreign = true;
+    return rc;
 }
 
 int main(void) {

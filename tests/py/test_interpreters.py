@@ -38,6 +38,8 @@ N = 3
 def fill(a: qd.types.ndarray()):
     for i in a:
         a[i] = N
+    for i in range(1):
+        print("N is", N)
 """
 
 USE = """
@@ -79,7 +81,7 @@ def test_one_with_its_own_gil_is_refused(tmp_path, cache_dir, first):
         interpreters.destroy(where)
         exec({USE!r})
     """)
-    values = "[3, 3, 3, 3]\n"
+    values = "N is 3\n[3, 3, 3, 3]\n"
     refusal = (
         "Ingot cannot be imported in a subinterpreter that has a GIL of its own: its engine is "
         "shared by the whole process\n"
@@ -103,4 +105,26 @@ def test_one_that_shares_the_gil(tmp_path, cache_dir):
         three = create(False)
         run(three, {USE!r})
     """)
-    assert out == "[3, 3, 3, 3]\n" * 7
+    assert out == "N is 3\n[3, 3, 3, 3]\n" * 7
+
+
+@needs(MODULE)
+def test_arrays_are_shared_and_freed_in_each(tmp_path, cache_dir):
+    """The end of a DLPack export asks which interpreter's thread it is on."""
+    share = """
+import ingot as qd
+a = qd.ndarray(qd.i32, 4)
+a.fill(5)
+b = qd.from_dlpack(a)
+a.fill(2)
+print(b[3], flush=True)
+del a, b
+"""
+    out = run(tmp_path, f"""
+        where = create(False)
+        run(where, {share!r})
+        exec({share!r})
+        run(where, {share!r})
+        interpreters.destroy(where)
+    """)
+    assert out == "2\n" * 3
