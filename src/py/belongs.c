@@ -58,14 +58,14 @@ static int is_code(PyCodeObject *c, PyObject *name, ing_hash128 wanted) {
     int same = PyUnicode_Compare(c->co_name, name);
     if (same == -1 && PyErr_Occurred()) return -1;
     if (same != 0) return 0;
-    int known = ing_py_digest_of_code((PyObject *)c, &digest);
+    int known = ing_py_code_digest((PyObject *)c, &digest);
     return known == 1 ? ing_hash_eq(digest, wanted) : known;
 }
 
 int ing_py_codes_hold(PyObject *codes, PyObject *fn) {
     PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(fn);
     ing_hash128 wanted;
-    int found = ing_py_digest_of_code((PyObject *)code, &wanted);
+    int found = ing_py_code_digest((PyObject *)code, &wanted);
     if (found != 1) return found;
     PyObject *line = PyLong_FromLong(code->co_firstlineno), *list = NULL;
     found = line && PyDict_GetItemRef(codes, line, &list) >= 0 ? 0 : -1;

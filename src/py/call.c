@@ -76,11 +76,15 @@ static bool place_defaults(ing_py_kernel *k, PyObject **out, PyObject **held) {
     const ing_py_def *d = &k->def;
     for (uint32_t i = 0; i < d->n_params; i++) {
         if (out[i]) continue;
-        out[i] = ing_py_def_default(d, i);
-        if (!out[i])
+        PyObject *v;
+        int rc = ing_py_def_default(d, i, &v);
+        if (rc == 0)
             return name_error(k, "Missing argument", PyTuple_GET_ITEM(d->names, i));
-        if (!*held) *held = PyList_New(0);
-        if (!*held || PyList_Append(*held, out[i]) < 0) return false;
+        if (rc == 1 && !*held) *held = PyList_New(0);
+        if (rc == 1 && (!*held || PyList_Append(*held, v) < 0)) rc = -1;
+        out[i] = v; /* the list has it */
+        Py_XDECREF(v);
+        if (rc < 0) return false;
     }
     return true;
 }
@@ -299,7 +303,7 @@ static ing_status find_variant(const ing_py_asker *a, ing_py_variant **out,
 
 ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
                                  ing_py_variant **out, ing_err *e) {
-    ing_py_pure_tell(k);
+    ING_TRY(ing_py_pure_tell(k));
     ing_span span = {.what = "lookup",
                      .label = ing_py_def_name(&k->def),
                      .from = ing_events_now(k->host->events)};

@@ -139,16 +139,10 @@ static bool hash_const(ing_hasher *h, PyObject *o, int depth) {
     return false;
 }
 
-int ing_py_digest_of_code(PyObject *code, ing_hash128 *out) {
+int ing_py_code_digest(PyObject *code, ing_hash128 *out) {
     ing_hasher h;
     ing_hasher_init(&h);
     bool ok = hash_const(&h, code, 0);
     *out = ing_hasher_done(&h);
     return ok ? 1 : PyErr_Occurred() ? -1 : 0;
-}
-
-bool ing_py_code_digest(PyObject *code, ing_hash128 *out) {
-    int rc = ing_py_digest_of_code(code, out);
-    if (rc < 0) PyErr_Clear();
-    return rc == 1;
 }

@@ -119,17 +119,27 @@ static int take_names(ing_py_def *d) {
 }
 
 /* Read each time: a program may assign __defaults__ and __kwdefaults__. */
-PyObject *ing_py_def_default(const ing_py_def *d, uint32_t i) {
+int ing_py_def_default(const ing_py_def *d, uint32_t i, PyObject **out) {
     PyObject *at_end = PyFunction_GetDefaults(d->fn);
-    PyObject *kw = PyFunction_GetKwDefaults(d->fn), *found = NULL;
+    PyObject *kw = PyFunction_GetKwDefaults(d->fn);
+    *out = NULL;
     Py_ssize_t have = at_end && PyTuple_Check(at_end) ? PyTuple_GET_SIZE(at_end) : 0;
     Py_ssize_t n_pos = (Py_ssize_t)(d->n_params - d->n_kwonly);
     Py_ssize_t at = (Py_ssize_t)i - (n_pos - have);
-    if ((Py_ssize_t)i < n_pos) return at >= 0 ? PyTuple_GET_ITEM(at_end, at) : NULL;
-    if (kw && PyDict_Check(kw) && i < d->n_params)
-        found = PyDict_GetItemWithError(kw, PyTuple_GET_ITEM(d->names, i));
-    if (!found) PyErr_Clear();
-    return found;
+    if ((Py_ssize_t)i < n_pos) {
+        *out = at >= 0 ? Py_NewRef(PyTuple_GET_ITEM(at_end, at)) : NULL;
+        return *out != NULL;
+    }
+    if (!kw || !PyDict_Check(kw) || i >= d->n_params) return 0;
+    return PyDict_GetItemRef(kw, PyTuple_GET_ITEM(d->names, i), out);
+}
+
+static int has_default(const ing_py_def *d, uint32_t i, ing_gate_param *p) {
+    PyObject *v;
+    int rc = ing_py_def_default(d, i, &v);
+    Py_XDECREF(v);
+    p->has_default = rc == 1;
+    return rc;
 }
 
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source) {
@@ -339,7 +349,7 @@ static int own_digest(const ing_py_def *d, ing_hash128 *out) {
     PyObject *module = ((PyFunctionObject *)d->fn)->func_module;
     PyObject *name = module && PyUnicode_Check(module) ? ing_py_to_utf8(module)
                                                        : PyBytes_FromString("");
-    int rc = name ? ing_py_digest_of_code(PyFunction_GET_CODE(d->fn), &code) : -1;
+    int rc = name ? ing_py_code_digest(PyFunction_GET_CODE(d->fn), &code) : -1;
     if (rc == 1) {
         ing_hasher h;
         ing_hasher_init(&h);
@@ -550,9 +560,8 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
                               bool optional, bool kernel, ing_gate_param *out,
                               ing_err *e) {
     const char *text = ing_py_utf8(PyTuple_GET_ITEM(d->names, i));
-    *out = (ing_gate_param){.passing = ING_PASS_ANY,
-                            .ndim = -1,
-                            .has_default = ing_py_def_default(d, i) != NULL};
+    *out = (ing_gate_param){.passing = ING_PASS_ANY, .ndim = -1};
+    if (has_default(d, i, out) < 0) return ING_PYTHON;
     int any = kernel || !a ? 0 : is_any(a);
     if (any) return any < 0 ? ING_PYTHON : ING_OK;
     if (!a) {
@@ -592,8 +601,7 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
     ing_status s = ing_py_passing_of(st, a, out);
     out->optional |= optional && out->passing == ING_PASS_ARRAY;
     if (s != ING_DECLINED) return s;
-    if (ing_py_is_dataclass(
-            a)) { /* its fields are reached like members of a template */
+    if (ing_py_is_dataclass(st, a)) { /* its fields are as members of a template */
         out->passing = ING_PASS_TEMPLATE;
         return ING_OK;
     }
@@ -753,7 +761,7 @@ static ing_status return_meaning(ing_py_state *st, ing_py_def *d, PyObject *a,
 ing_status ing_py_def_meanings(ing_py_state *st, ing_py_def *d, bool kernel,
                                ing_err *e) {
     for (uint32_t i = 0; d->params && i < d->n_params; i++)
-        d->params[i].has_default = ing_py_def_default(d, i) != NULL;
+        if (has_default(d, i, &d->params[i]) < 0) return ING_PYTHON;
     if (d->params) return ING_OK;
     if (d->n_params > ING_PY_MAX_PARAMS)
         return ing_fail(e, ING_SYNTAX, "%s has %u parameters; at most %d are supported",

@@ -86,7 +86,7 @@ static void write_digest(ing_bytes *out, ing_hash128 d) {
 /* 1, 0: it has none, -1 = raised. */
 static int alias_key(ing_py_def *d, ing_hash128 *out) {
     ing_hash128 code;
-    int known = d->text ? ing_py_digest_of_code(PyFunction_GET_CODE(d->fn), &code) : 0;
+    int known = d->text ? ing_py_code_digest(PyFunction_GET_CODE(d->fn), &code) : 0;
     if (known != 1) return known;
     ing_hasher h;
     ing_hasher_init(&h);
@@ -166,7 +166,7 @@ static ing_status address_of(ing_py_kernel *k, ing_hash128 *out, ing_err *e) {
         ing_hasher_str(&h, TAG_PARAM, ing_py_utf8(PyTuple_GET_ITEM(k->def.names, i)));
     }
     /* Its check is part of compiling: code that did not pass it is not its code. */
-    if (ing_py_kernel_is_pure(k)) ing_hasher_u64(&h, TAG_PURE, 1);
+    if (k->pure) ing_hasher_u64(&h, TAG_PURE, 1);
     if (k->graph) ing_hasher_u64(&h, TAG_GRAPH, k->checkpoints ? 2 : 1);
     *out = ing_hasher_done(&h);
     return ING_OK;

@@ -215,15 +215,25 @@ static bool log_wants(const char *topic) {
     return false;
 }
 
-void ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g, const ing_py_variant *v,
-                      ing_py_story *story) {
-    if (!story) return;
-    if (log_wants("cache"))
-        PySys_FormatStderr("ingot: compiled %s: %s\n", text_of(&story->label),
-                           text_of(&story->why));
+/* Tells who listens; that nobody can is no error of the kernel's. */
+static ing_status tell(const char *label, const char *why) {
+    if (!log_wants("cache")) return ING_OK;
+    ing_bytes text;
+    ing_bytes_init(&text);
+    ing_bytes_printf(&text, "ingot: compiled %s: %s\n", label, why);
+    int rc = text.failed ? 0 : ing_py_say("stderr", (const char *)text.at, text.len);
+    ing_bytes_fini(&text);
+    return rc == 0 || ing_py_took_any() ? ING_OK : ING_PYTHON;
+}
+
+ing_status ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g,
+                            const ing_py_variant *v, ing_py_story *story) {
+    if (!story) return ING_OK;
+    ING_TRY(tell(text_of(&story->label), text_of(&story->why)));
     ing_notes_compile c = compile_of(k, g, v, story);
     if (ing_notes_add(&story->notes, &c, text_of(&story->why)) == ING_OK)
         notes_put(k, &story->label, &story->notes);
+    return ING_OK;
 }
 
 /* No note is kept of it: no cache could have had it. */
@@ -237,9 +247,7 @@ ing_status ing_py_story_overlap(ing_py_kernel *k, ing_err *e) {
                         "%s would have to be compiled, and qd.init was told "
                         "frozen=True: %s\nhelp: pass a copy of one of them",
                         ing_py_def_name(&k->def), why);
-    if (log_wants("cache"))
-        PySys_FormatStderr("ingot: compiled %s: %s\n", ing_py_def_name(&k->def), why);
-    return ING_OK;
+    return tell(ing_py_def_name(&k->def), why);
 }
 
 /* ---- for people: _core._explain ------------------------------------------------------------------ */

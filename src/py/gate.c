@@ -62,17 +62,17 @@ ing_status ing_py_gate_record_source(ing_py_gate *g, const thing *fn,
     if (fn->path && !ing_answers_known(&g->answers, answer, 0)) {
         ing_bytes words;
         ing_bytes_init(&words);
-        ing_py_source_words(g->kernel->st, fn->obj, &words);
-        ing_answers_add(&g->answers, answer, 0, &words);
+        int rc = ing_py_source_words(g->kernel->st, fn->obj, &words);
+        if (rc == 0) ing_answers_add(&g->answers, answer, 0, &words);
         ing_bytes_fini(&words);
+        if (rc < 0) return ING_PYTHON;
     }
     return ing_py_gate_record(g, fn->path, ING_ASK_SOURCE, answer, e);
 }
 
 /* The path of an annotation or default of parameter i; 0: no memory. */
 static ing_path param_path(ing_py_gate *g, const frame *f, ing_step step, uint32_t i) {
-    const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(f->def->names, i));
-    if (!name) PyErr_Clear();
+    const char *name = ing_py_utf8(PyTuple_GET_ITEM(f->def->names, i));
     return ing_path_add(&g->kernel->paths, f->func, step, name, i);
 }
 
@@ -87,8 +87,9 @@ static bool step_paths(ing_paths *paths, thing from, ing_step step, const char *
 }
 
 /* Numbers below an object that has them read at launch are too, however deep. */
-static bool below_at_launch(const thing *from) {
-    return from->at_launch || (from->obj && ing_py_members_at_launch(from->obj));
+static bool below_at_launch(const ing_py_gate *g, const thing *from) {
+    return from->at_launch ||
+           (from->obj && ing_py_members_at_launch(g->kernel->st, from->obj));
 }
 
 /* One step from a thing; what is absent is recorded as such and comes out as 0. */
@@ -105,7 +106,7 @@ static ing_status step_from(ing_py_gate *g, thing from, ing_step step, const cha
     if (!obj) return path ? record_absent(g, path, e) : ING_OK;
     ING_TRY(ing_py_thing_take(g, obj, path, root, out, e));
     ing_py_thing(g, *out)->at_launch =
-        path && below_at_launch(&from) && !ing_step_is_derived((uint8_t)step);
+        path && below_at_launch(g, &from) && !ing_step_is_derived((uint8_t)step);
     return ING_OK;
 }
 
@@ -125,21 +126,22 @@ static ing_status declare(ing_py_gate *g, thing from, const char *name, ing_gref
     thing *t = ing_py_thing(g, of);
     ing_path path =
         ing_path_add(&g->kernel->paths, from.type_path, ING_STEP_FIELD_TYPE, name, 0);
-    PyObject *key = PyUnicode_InternFromString(name);
+    PyObject *key = ing_py_from_utf8(name, strlen(name));
     if (!path || !key) {
         Py_XDECREF(key);
         return path ? ING_PYTHON : no_memory(e);
     }
-    ing_py_field_meaning(g->kernel->st, from.type, key, &t->field);
+    int rc = ing_py_field_meaning(g->kernel->st, from.type, key, &t->field);
     ing_hash128 declared = ing_py_field_digest(&t->field);
     /* What only looks like a vector, a list, is what it is. */
     if (t->field.kind == ING_FIELD_TENSOR && !ing_py_is_tensor(g->kernel->st, t->obj))
         t->field.kind = ING_FIELD_OPEN;
-    if (t->field.kind == ING_FIELD_STRUCT) {
-        t->type = ing_py_field_type(from.type, key);
+    if (rc >= 0 && t->field.kind == ING_FIELD_STRUCT) {
+        rc = ing_py_field_type(g->kernel->st, from.type, key, &t->type);
         t->type_path = path;
     }
     Py_DECREF(key);
+    if (rc < 0) return ING_PYTHON;
     if (t->field.kind == ING_FIELD_REFUSED) return refuse_field(&from, name, e);
     ing_bytes words;
     ing_bytes_init(&words);
@@ -400,12 +402,14 @@ void ing_py_gate_describe(void *self, ing_gref of, char *buf, size_t size) {
     ing_py_gate *g = self;
     PyObject *o = ing_py_thing(g, of)->obj;
     bool named = o && (PyModule_Check(o) || PyCallable_Check(o));
-    PyObject *name = named ? ing_py_attr(o, "__name__") : NULL;
-    const char *s = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
-    snprintf(buf, size, "%.60s%s%.50s", o ? Py_TYPE(o)->tp_name : "nothing",
-             s ? " " : "", s ? s : "");
+    PyObject *name = NULL;
+    char s[51] = "";
+    int rc = named ? ing_py_attr_maybe(o, "__name__", &name) : 0;
+    if (rc == 1 && PyUnicode_Check(name)) rc = ing_py_show(name, s, sizeof s);
+    snprintf(buf, size, "%.60s%s%s", o ? Py_TYPE(o)->tp_name : "nothing", *s ? " " : "",
+             s);
     Py_XDECREF(name);
-    PyErr_Clear();
+    if (rc < 0) (void)ing_py_took_any(); /* else it is raised in place of the message */
 }
 
 /* A new tuple, list or dict of things. */
@@ -441,7 +445,7 @@ static ing_status gate_make(void *self, const ing_gate_fact *v, ing_gref *out,
                     : PyLong_FromLongLong(v->i);
         break;
     case ING_GATE_FLOAT: o = PyFloat_FromDouble(v->f); break;
-    case ING_GATE_STR: o = PyUnicode_FromStringAndSize(v->s, (Py_ssize_t)v->n); break;
+    case ING_GATE_STR: o = ing_py_from_utf8(v->s, v->n); break;
     case ING_GATE_DTYPE:
         o = Py_XNewRef(ing_py_dtype_get(g->kernel->st, v->dtype));
         break;
@@ -461,7 +465,7 @@ static ing_status declare_param(ing_py_gate *g, uint32_t i, ing_err *e) {
     frame *f = top(g);
     ING_TRY(ing_py_def_meanings(g->kernel->st, f->def, f->kernel, e));
     PyObject *type = PyTuple_GET_ITEM(f->def->types, i);
-    if (!ing_py_is_dataclass(type)) return ING_OK;
+    if (!ing_py_is_dataclass(g->kernel->st, type)) return ING_OK;
     thing *t = ing_py_thing(g, f->params[i]);
     Py_XSETREF(t->type, Py_NewRef(type));
     t->type_path = param_path(g, f, ING_STEP_PARAM, i);
@@ -474,8 +478,7 @@ static ing_status gate_param(void *self, uint32_t i, ing_gref *out, ing_err *e) 
     if (i >= f->n_params)
         return ing_fail(e, ING_INTERNAL, "parameter %u does not exist", i);
     if (f->kernel && !f->params[i]) {
-        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(f->def->names, i));
-        if (!name) return ING_PYTHON;
+        const char *name = ing_py_utf8(PyTuple_GET_ITEM(f->def->names, i));
         ing_path p = ing_path_add(&g->kernel->paths, 0, ING_STEP_ARG, name, i);
         if (!p) return no_memory(e);
         ING_TRY(ing_py_thing_take(g, Py_XNewRef(g->args[i]), p, p, &f->params[i], e));
@@ -508,8 +511,7 @@ static ing_status gate_param_default(void *self, uint32_t i, ing_gref *out,
     ing_py_gate *g = self;
     frame *f = top(g);
     thing owner = *ing_py_thing(g, f->params[f->n_params]);
-    const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(f->def->names, i));
-    if (!name) return ING_PYTHON;
+    const char *name = ing_py_utf8(PyTuple_GET_ITEM(f->def->names, i));
     return step_from(g, owner, ING_STEP_DEFAULT, name, i, out, e);
 }
 
@@ -702,17 +704,17 @@ static void gate_near(void *self, ing_gref of, const char *name, char *buf,
                       size_t size) {
     ing_py_gate *g = self;
     PyObject *o = of ? ing_py_thing(g, of)->obj : NULL;
-    *buf = 0;
+    *buf = 0; /* what is raised here is raised in place of the message */
     if (o)
-        ing_py_near_attr(o, name, buf, size);
+        (void)ing_py_near_attr(o, name, buf, size);
     else if (!of)
-        ing_py_near_name(top(g)->def, name, buf, size);
+        (void)ing_py_near_name(top(g)->def, name, buf, size);
 }
 
 static ing_status gate_say(void *self, const char *text, size_t n, ing_err *e) {
     (void)e;
     const ing_py_gate *g = self;
-    return !g->quiet && ing_py_say(text, n) < 0 ? ING_PYTHON : ING_OK;
+    return !g->quiet && ing_py_say("stdout", text, n) < 0 ? ING_PYTHON : ING_OK;
 }
 
 static ing_status gate_warn(void *self, const char *category, const char *text,
@@ -722,8 +724,8 @@ static ing_status gate_warn(void *self, const char *category, const char *text,
     ing_path path = tree ? ing_py_gate_tree_path(g, tree) : 0;
     uint32_t line = tree ? tree->nodes.at[node].line : 0;
     uint64_t stamp = tree ? ing_hash(tree->text, tree->text_len).lo : 0;
-    PyObject *w = Py_BuildValue("(ssIIIK)", category, text, path, node, line,
-                                (unsigned long long)stamp);
+    PyObject *w = Py_BuildValue("(sNIIIK)", category, ing_py_lenient(text), path, node,
+                                line, (unsigned long long)stamp);
     int r = w ? PyList_Append(g->warnings, w) : -1;
     Py_XDECREF(w);
     return r < 0 ? ING_PYTHON : ING_OK;

@@ -63,14 +63,13 @@ static ing_status whole_words(ing_py_gate *g, PyObject *obj, ing_hash128 answer)
         !(PyTuple_Check(obj) || PyFrozenSet_Check(obj) || PyRange_Check(obj)))
         return ING_OK;
     PyObject *text = PyObject_Repr(obj);
-    const char *s = text ? PyUnicode_AsUTF8(text) : NULL;
-    if (s) {
-        ing_bytes words = {.at = (uint8_t *)(uintptr_t)s, .len = strlen(s)};
-        ing_answers_add(&g->answers, answer, 0, &words);
-    }
+    ing_bytes words;
+    ing_bytes_init(&words);
+    int rc = text ? ing_py_put_shown(text, &words) : -1;
+    if (rc == 0) ing_answers_add(&g->answers, answer, 0, &words);
+    ing_bytes_fini(&words);
     Py_XDECREF(text);
-    if (!s) PyErr_Clear(); /* text that cannot be shown */
-    return ING_OK;
+    return rc == 0 || ing_py_took_any() ? ING_OK : ING_PYTHON;
 }
 
 /* Records all of what a call is given; *plain: of Python's own classes and immutable. */
@@ -88,11 +87,12 @@ static ing_status record_whole(ing_py_gate *g, const thing *t, bool *plain,
 static ing_status name_call(ing_py_gate *g, const thing *fn, const ing_gref *args,
                             uint32_t n, ing_path *path, ing_path *root, ing_err *e) {
     *path = call_path(g, fn, args, n, false);
-    *root = call_path(g, fn, args, n, true);
-    if (fn->path && (!*path || !*root)) {
+    *root = PyErr_Occurred() ? 0 : call_path(g, fn, args, n, true);
+    if (!PyErr_Occurred() && fn->path && (!*path || !*root)) {
         only_here(g, fn, args, n);
         *path = *root = 0;
     }
+    if (PyErr_Occurred()) return ING_PYTHON;
     return ing_py_gate_depth(g, *root, e);
 }
 
@@ -125,9 +125,11 @@ ing_status ing_py_gate_call(void *self, ing_gref fn, const ing_gref *args, uint3
     *out = 0;
     ing_py_callable kind = t.obj ? ing_py_callable_kind(t.obj) : ING_PY_CALL_NEVER;
     ing_hash128 digest;
-    if (kind == ING_PY_CALL_NEVER ||
-        !ing_py_callable_digest(g->kernel->st, t.obj, &digest))
-        return refuse_call(g, fn, e);
+    if (kind == ING_PY_CALL_RAISED) return ING_PYTHON;
+    int known = kind == ING_PY_CALL_NEVER
+                    ? 0
+                    : ing_py_callable_digest(g->kernel->st, t.obj, &digest);
+    if (known != 1) return known < 0 ? ING_PYTHON : refuse_call(g, fn, e);
     ING_TRY(ing_py_gate_record_source(g, &t, digest, e));
     bool plain = kind == ING_PY_CALL_PURE;
     PyObject *result = NULL;

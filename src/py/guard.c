@@ -15,52 +15,53 @@
 
 /* Module attributes that are not in its dictionary come from its __getattr__ or its class,
  * which may answer anew each time. */
-static PyObject *module_dict(ing_py_kernel *k, PyObject *module, uint32_t atom) {
-    PyObject *dict = PyModule_GetDict(module);
+static int module_dict(ing_py_kernel *k, PyObject *module, uint32_t atom,
+                       PyObject **out) {
+    PyObject *dict = PyModule_GetDict(module), *found = NULL;
     PyObject *name = ing_py_atom_name(k, atom);
-    PyObject *found = name ? PyDict_GetItemWithError(dict, name) : NULL;
-    PyErr_Clear();
-    return found ? dict : NULL;
+    int rc = name ? PyDict_GetItemRef(dict, name, &found) : -1;
+    Py_XDECREF(found);
+    *out = rc == 1 ? dict : NULL;
+    return rc;
 }
 
-/* The type of a field that is no text: the field owns it. */
-static bool has_type_as_such(ing_py_kernel *k, PyObject *cls, uint32_t atom) {
-    PyObject *name = ing_py_atom_name(k, atom);
-    PyObject *field = name && PyType_Check(cls) ? ing_py_field_get(cls, name) : NULL;
-    PyObject *type = field ? ing_py_attr(field, "type") : NULL;
-    bool yes = type && !PyUnicode_Check(type);
+/* The type of a field that is no text: the field owns it. 1, 0 or -1 = raised. */
+static int has_type_as_such(ing_py_kernel *k, PyObject *cls, uint32_t atom) {
+    PyObject *field = NULL, *type = NULL, *name = ing_py_atom_name(k, atom);
+    int rc = name ? ing_py_field_get(k->st, cls, name, &field) : -1;
+    if (rc == 1) rc = ing_py_attr_of_maybe(k->st, field, ING_PY_NAME_type, &type);
+    if (rc == 1) rc = !PyUnicode_Check(type);
     Py_XDECREF(field);
     Py_XDECREF(type);
-    PyErr_Clear();
-    return yes;
+    return rc;
 }
 
-bool ing_py_step_is_watched(ing_py_kernel *k, PyObject *from, const ing_path_node *node,
-                            PyObject **dict) {
+int ing_py_step_is_watched(ing_py_kernel *k, PyObject *from, const ing_path_node *node,
+                           PyObject **dict) {
     ing_py_def *d = ing_py_def_of(k->st, from);
     *dict = NULL;
     switch ((ing_step)node->step) {
     case ING_STEP_GLOBAL: *dict = d ? PyFunction_GET_GLOBALS(d->fn) : NULL; break;
     case ING_STEP_BUILTIN: *dict = d ? ing_py_def_builtins(d) : NULL; break;
     case ING_STEP_ATTR:
-        if (from && PyModule_CheckExact(from)) *dict = module_dict(k, from, node->atom);
-        break;
+        if (!from || !PyModule_CheckExact(from)) return 0;
+        return module_dict(k, from, node->atom, dict);
     /* A struct type never changes; what belongs to the function itself stays with it. */
     case ING_STEP_ITEM_STR: return from && ing_py_is_struct_type(k->st, from);
     case ING_STEP_PARAM: return d != NULL;
     case ING_STEP_KERNEL: return true;
     /* Its guard watches more (watch_field). */
-    case ING_STEP_FIELD_TYPE: return from && has_type_as_such(k, from, node->atom);
+    case ING_STEP_FIELD_TYPE: return from ? has_type_as_such(k, from, node->atom) : 0;
     default: return false;
     }
     return *dict != NULL;
 }
 
-bool ing_py_fetch_at_launch(const ing_py_checks *c, PyObject *const *held,
-                            uint32_t fetch) {
+bool ing_py_fetch_at_launch(const ing_py_state *st, const ing_py_checks *c,
+                            PyObject *const *held, uint32_t fetch) {
     while (fetch && !ing_step_is_derived(c->fetches.at[fetch - 1].step)) {
         fetch = c->fetches.at[fetch - 1].parent;
-        if (fetch && held[fetch - 1] && ing_py_members_at_launch(held[fetch - 1]))
+        if (fetch && held[fetch - 1] && ing_py_members_at_launch(st, held[fetch - 1]))
             return true;
     }
     return false;
@@ -99,12 +100,15 @@ typedef struct checking {
 } checking;
 
 /* Reads it what it read before? While it does not, and what is there is only borrowed. */
-static void follow(checking *c, ing_py_fetch *f, PyObject *from,
-                   const ing_path_node *node, PyObject *value) {
+static __attribute__((noinline)) ing_status follow(checking *c, ing_py_fetch *f,
+                                                   PyObject *from,
+                                                   const ing_path_node *node,
+                                                   PyObject *value) {
     PyObject *dict = NULL;
-    bool watched = ing_py_step_is_watched(c->kernel, from, node, &dict);
-    if (!watched || dict != f->dict) c->moved = true;
+    int watched = ing_py_step_is_watched(c->kernel, from, node, &dict);
+    if (watched != 1 || dict != f->dict) c->moved = true;
     f->cached = value;
+    return watched < 0 ? ING_PYTHON : ING_OK;
 }
 
 /* One step, or a whole path. */
@@ -122,8 +126,7 @@ static ing_status fetch_one(checking *c, ing_py_fetch *f, PyObject *from,
     }
     ing_path_node node = k->paths.nodes.at[f->path];
     ING_TRY(ing_py_step(k, c->args, from, &node, out, e));
-    if (f->module_only) follow(c, f, from, &node, *out);
-    return ING_OK;
+    return f->module_only ? follow(c, f, from, &node, *out) : ING_OK;
 }
 
 /* Follows every place once. While what is watched is unchanged, what stands in it is known,
@@ -179,14 +182,15 @@ static bool same_class(const ing_py_guard *g, PyObject *obj) {
  * class's version and the type's place were watched, so only the table is looked at. */
 static bool same_field(ing_py_kernel *k, const ing_py_guard *g, PyObject *cls) {
     if (cls != g->expect || !g->declared || PyUnicode_Check(g->declared)) return false;
+    PyObject *field = NULL, *type = NULL;
     PyObject *name = ing_py_atom_name(k, k->paths.nodes.at[g->path].atom);
-    PyObject *field = name ? ing_py_field_get(cls, name) : NULL;
-    PyObject *type = field == g->field ? ing_py_attr(field, "type") : NULL;
-    bool same = type && type == g->declared;
+    int rc = name ? ing_py_field_get(k->st, cls, name, &field) : -1;
+    if (rc == 1 && field == g->field)
+        rc = ing_py_attr_of_maybe(k->st, field, ING_PY_NAME_type, &type);
+    bool same = rc == 1 && type == g->declared;
     Py_XDECREF(field);
     Py_XDECREF(type);
-    PyErr_Clear();
-    return same;
+    return same; /* guard_holds sees what was raised */
 }
 
 /* The code that was decorated. */
@@ -232,8 +236,9 @@ static ing_status relations_hold(const checking *c, ing_err *e) {
 static ing_status is_another(const checking *c, ing_py_guard *g, PyObject *obj,
                              bool *yes) {
     ing_py_state *st = c->kernel->st;
-    *yes =
-        g->ask == ING_ASK_SOURCE || PyType_Check(obj) || ing_py_is_enum_member(st, obj);
+    int member = ing_py_is_enum_member(st, obj);
+    if (member < 0) return ING_PYTHON;
+    *yes = g->ask == ING_ASK_SOURCE || PyType_Check(obj) || member;
     if (g->ask != ING_ASK_WHOLE) return ING_OK;
     ing_py_whole w;
     ING_TRY(ing_py_whole_of(st, obj, &w));
@@ -244,26 +249,33 @@ static ing_status is_another(const checking *c, ing_py_guard *g, PyObject *obj,
 
 /* Equal by its answer, but is what was watched for it another one's? The code of a func, the
  * class of a field, and where the names of its type are looked up. */
-static bool is_elsewhere(const checking *c, const ing_py_guard *g, PyObject *obj) {
-    if (g->field && g->always) return false; /* looked at each time */
-    if (g->field && (obj != g->expect || !g->declared)) return true;
-    if (g->field && PyUnicode_Check(g->declared))
-        return !ing_py_field_is_watched(&c->checks->watch, obj, g->declared);
+static int is_elsewhere(const checking *c, const ing_py_guard *g, PyObject *obj) {
+    if (g->field && g->always) return 0; /* looked at each time */
+    if (g->field && (obj != g->expect || !g->declared)) return 1;
+    if (g->field && PyUnicode_Check(g->declared)) {
+        int same = ing_py_field_is_watched(&c->checks->watch, obj, g->declared);
+        return same < 0 ? -1 : !same;
+    }
     return g->expect && !g->code && ing_py_def_of(c->kernel->st, obj) &&
            ing_py_unbound(c->kernel->st, obj) != g->expect;
 }
 
 /* The next launch compares with this one. */
-static void note(checking *c, ing_py_guard *g, PyObject *obj) {
+static ing_status note(checking *c, ing_py_guard *g, PyObject *obj) {
     PyObject *atom = ing_py_unbound(c->kernel->st, obj);
-    c->moved |= is_elsewhere(c, g, obj);
-    if (g->is_object)
+    int elsewhere = is_elsewhere(c, g, obj);
+    if (elsewhere < 0) return ING_PYTHON;
+    c->moved |= elsewhere;
+    if (g->is_object) {
         note_class(g, obj);
-    else if (g->code && PyFunction_Check(obj))
+    } else if (g->code && PyFunction_Check(obj)) {
         ing_py_guard_note_function(g, obj);
-    else if (g->expect && (atom != obj) == g->bound &&
-             (g->ask == ING_ASK_WHOLE || ing_py_is_atom(c->kernel->st, atom)))
-        Py_SETREF(g->expect, Py_NewRef(atom));
+    } else if (g->expect && (atom != obj) == g->bound) {
+        int own = g->ask == ING_ASK_WHOLE ? 1 : ing_py_is_atom(c->kernel->st, atom);
+        if (own == 1) Py_SETREF(g->expect, Py_NewRef(atom));
+        if (own < 0) return ING_PYTHON;
+    }
+    return ING_OK;
 }
 
 /* Nothing is there because its owner is gone: nobody asked that. Whether a thing is there is
@@ -282,10 +294,11 @@ static ing_status guard_holds(checking *c, uint32_t at, ing_err *e) {
     ing_py_guard *g = &c->checks->guards.at[at];
     ing_py_kernel *k = c->kernel;
     PyObject *obj = c->held[g->fetch - 1];
+    if (PyErr_Occurred()) return ING_PYTHON;
     if (is_gone(c, g->fetch)) return ING_DECLINED;
     ing_hash128 answer;
-    bool number =
-        ing_py_is_number(obj) && ing_py_fetch_at_launch(c->checks, c->held, g->fetch);
+    bool number = ing_py_is_number(obj) &&
+                  ing_py_fetch_at_launch(k->st, c->checks, c->held, g->fetch);
     ING_TRY(ing_py_answer_of(k, obj, number, g->path, (ing_ask)g->ask, &answer, e));
     if (!ing_hash_eq(answer, g->answer)) return ING_DECLINED;
     if (!obj) return ING_OK;
@@ -294,8 +307,7 @@ static ing_status guard_holds(checking *c, uint32_t at, ing_err *e) {
         ING_TRY(is_another(c, g, obj, &another));
         if (another) ING_TRY(relations_hold(c, e));
     }
-    note(c, g, obj);
-    return ING_OK;
+    return note(c, g, obj);
 }
 
 static ING_PY_HOT ing_status all_hold(checking *c, bool clean, ing_err *e) {
@@ -324,7 +336,7 @@ static __attribute__((noinline)) ing_status look_again(checking *c, ing_py_varia
     ing_py_checks *checks = c->checks;
     ING_TRY(ing_py_def_check(&c->kernel->def, e));
     checks->marked = false;
-    ing_py_watch_note(&checks->watch);
+    ing_py_watch_note(c->kernel->st, &checks->watch);
     ING_TRY(all_hold(c, false, e));
     checks->marked = !c->moved && ing_py_watch_pinned(&checks->watch);
     if (checks->marked || v->checks != checks) return ING_OK;

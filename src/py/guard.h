@@ -42,7 +42,7 @@ typedef struct ing_py_watch {
 
 void ing_py_watch_fini(ing_py_watch *w);
 int ing_py_watch_traverse(const ing_py_watch *w, visitproc visit, void *arg);
-void ing_py_watch_note(ing_py_watch *w); /* as it is now */
+void ing_py_watch_note(const ing_py_state *st, ing_py_watch *w); /* as it is now */
 ing_status ing_py_watch_dict(ing_py_host *h, ing_py_watch *w, PyObject *dict,
                              ing_err *e);
 bool ing_py_watch_has(const ing_py_watch *w, const PyObject *dict);
@@ -85,10 +85,11 @@ static inline bool ing_py_watch_unchanged(const ing_py_watch *w) {
     }
     return ing_py_watch_pinned(w);
 }
-ing_status ing_py_watch_class(ing_py_watch *w, PyTypeObject *type, ing_err *e);
+ing_status ing_py_watch_class(const ing_py_state *st, ing_py_watch *w,
+                              PyTypeObject *type, ing_err *e);
 
 /* Is everything watched that says what the text of a field's type means now? */
-bool ing_py_field_is_watched(const ing_py_watch *w, PyObject *cls, PyObject *declared);
+int ing_py_field_is_watched(const ing_py_watch *w, PyObject *cls, PyObject *declared);
 
 /* ---- the checks of a variant -------------------------------------------------------------- */
 
@@ -183,12 +184,12 @@ ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v, ing_py_checks
                               ing_err *e);
 
 /* For the making and the checking alike. Does this step from `from` read nothing but what can
- * be watched? *dict: a dictionary that it reads, borrowed, or NULL. */
-bool ing_py_step_is_watched(ing_py_kernel *k, PyObject *from, const ing_path_node *node,
-                            PyObject **dict);
+ * be watched? *dict: a dictionary that it reads, borrowed, or NULL. 1, 0 or -1 = raised. */
+int ing_py_step_is_watched(ing_py_kernel *k, PyObject *from, const ing_path_node *node,
+                           PyObject **dict);
 /* Does it belong to an object whose numbers are read at launch? */
-bool ing_py_fetch_at_launch(const ing_py_checks *c, PyObject *const *held,
-                            uint32_t fetch);
+bool ing_py_fetch_at_launch(const ing_py_state *st, const ing_py_checks *c,
+                            PyObject *const *held, uint32_t fetch);
 bool ing_py_is_number(PyObject *obj);
 /* The func of a bound method, which is made anew each time it is asked for; else itself. */
 PyObject *ing_py_unbound(const ing_py_state *st, PyObject *obj);

@@ -74,7 +74,9 @@ static ing_status watch_step(making *m, PyObject *from, const ing_path_node *nod
                              ing_py_fetch *f, ing_err *e) {
     ing_py_watch *w = &m->checks->watch;
     if (!f->module_only) return ING_OK;
-    f->module_only = ing_py_step_is_watched(m->kernel, from, node, &f->dict);
+    int watched = ing_py_step_is_watched(m->kernel, from, node, &f->dict);
+    if (watched < 0) return ING_PYTHON;
+    f->module_only = watched;
     if (!f->module_only || !f->dict) return ING_OK;
     ING_TRY(ing_py_watch_dict(m->kernel->host, w, f->dict, e));
     if (node->step != ING_STEP_ATTR) return ING_OK;
@@ -172,7 +174,9 @@ static ing_status call_is_live(making *m, ing_path call, bool *live, ing_err *e)
     if (!*live && whole_of(m, call) != 2) {
         ING_TRY(want(m, at, &fn, e));
         PyObject *obj = m->values.at[fn - 1];
-        *live = !obj || ing_py_callable_kind(obj) != ING_PY_CALL_PURE;
+        ing_py_callable kind = obj ? ing_py_callable_kind(obj) : ING_PY_CALL_NEVER;
+        if (kind == ING_PY_CALL_RAISED) return ING_PYTHON;
+        *live = kind != ING_PY_CALL_PURE;
     }
     if (!ing_map_put(&m->calls, (ing_hash128){call, 0}, *live ? 1 : 2))
         return no_memory(e);
@@ -188,7 +192,9 @@ static ing_status same_is_live(making *m, ing_path same, bool *live, ing_err *e)
         uint32_t fetch = 0;
         ING_TRY(want(m, sides[i], &fetch, e));
         PyObject *obj = m->values.at[fetch - 1];
-        if (!obj || !ing_py_is_enum_member(m->kernel->st, obj)) *live = true;
+        int member = obj ? ing_py_is_enum_member(m->kernel->st, obj) : 0;
+        if (member < 0) return ING_PYTHON;
+        if (!member) *live = true;
     }
     return ING_OK;
 }
@@ -238,10 +244,8 @@ static bool is_bound(const ing_py_kernel *k, const ing_py_variant *v,
 /* ---- guards ------------------------------------------------------------------------------------ */
 
 /* Where a dataclass's Field has its type: a slot. NULL: somewhere else. */
-static PyObject *const *type_slot(PyObject *field) {
-    PyObject *name = PyUnicode_InternFromString("type");
-    PyObject *d = name ? _PyType_Lookup(Py_TYPE(field), name) : NULL;
-    Py_XDECREF(name);
+static PyObject *const *type_slot(const ing_py_state *st, PyObject *field) {
+    PyObject *d = ing_py_class_has(st, Py_TYPE(field), ING_PY_NAME_type);
     if (!d || !Py_IS_TYPE(d, &PyMemberDescr_Type)) return NULL;
     const PyMemberDef *member = ((PyMemberDescrObject *)d)->d_member;
     if (member->type != T_OBJECT_EX || member->offset <= 0) return NULL;
@@ -279,29 +283,33 @@ static ing_status dicts_of_names(PyObject *scope, const char *s, PyObject *dicts
     return ING_OK;
 }
 
-/* The dictionaries that the type of a field is read from, if it is text: a new list. NULL,
- * without an exception if it cannot be said. */
-static PyObject *dicts_of_field(PyObject *cls, PyObject *declared) {
-    PyObject *scope = ing_py_field_scope(cls);
-    const char *text = scope ? PyUnicode_AsUTF8(declared) : NULL;
-    if (!text) PyErr_Clear();
-    PyObject *dicts = text ? PyList_New(0) : NULL;
+/* The dictionaries that the type of a field is read from, if it is text: 1 and a new list, 0
+ * if it cannot be said, -1 = raised. */
+static int dicts_of_field(PyObject *cls, PyObject *declared, PyObject **out) {
+    PyObject *scope, *text = NULL, *dicts = NULL;
     bool simple = false;
-    if (dicts && (dicts_of_names(scope, text, dicts, &simple) != ING_OK || !simple))
-        Py_CLEAR(dicts);
+    *out = NULL;
+    int rc = ing_py_field_scope(cls, &scope);
+    if (rc != 1) return rc;
+    text = ing_py_to_utf8(declared);
+    dicts = text ? PyList_New(0) : NULL;
+    bool ok = dicts &&
+              dicts_of_names(scope, PyBytes_AS_STRING(text), dicts, &simple) == ING_OK;
     /* where the class's module is found */
-    if (dicts && PyList_Append(dicts, PyImport_GetModuleDict()) < 0) Py_CLEAR(dicts);
+    ok = ok && PyList_Append(dicts, PyImport_GetModuleDict()) == 0;
     Py_XDECREF(scope);
-    return dicts;
+    Py_XDECREF(text);
+    if (!ok || !simple) Py_CLEAR(dicts);
+    *out = dicts;
+    return ok ? simple : -1;
 }
 
-bool ing_py_field_is_watched(const ing_py_watch *w, PyObject *cls, PyObject *declared) {
-    PyObject *dicts = dicts_of_field(cls, declared);
-    bool watched = dicts != NULL;
-    for (Py_ssize_t i = 0; watched && i < PyList_GET_SIZE(dicts); i++)
+int ing_py_field_is_watched(const ing_py_watch *w, PyObject *cls, PyObject *declared) {
+    PyObject *dicts;
+    int watched = dicts_of_field(cls, declared, &dicts);
+    for (Py_ssize_t i = 0; watched == 1 && i < PyList_GET_SIZE(dicts); i++)
         watched = ing_py_watch_has(w, PyList_GET_ITEM(dicts, i));
     Py_XDECREF(dicts);
-    PyErr_Clear(); /* then it is not */
     return watched;
 }
 
@@ -312,16 +320,17 @@ static ing_status watch_field(making *m, PyObject *cls, ing_py_guard *g, ing_err
     PyObject *name =
         ing_py_atom_name(m->kernel, m->kernel->paths.nodes.at[g->path].atom);
     if (!name) return ING_PYTHON;
-    PyObject *field = PyType_Check(cls) ? ing_py_field_get(cls, name) : NULL;
-    PyObject *fields = field ? ing_py_attr(cls, "__dataclass_fields__") : NULL;
-    PyObject *const *slot = fields ? type_slot(field) : NULL;
-    PyErr_Clear();
-    g->always = !slot || !PyDict_Check(fields);
+    const ing_py_state *st = m->kernel->st;
+    PyObject *field;
+    if (ing_py_field_get(st, cls, name, &field) < 0) return ING_PYTHON;
+    PyObject *fields = field ? Py_XNewRef(ing_py_fields_of(st, cls)) : NULL;
+    PyObject *const *slot = fields ? type_slot(st, field) : NULL;
+    g->always = !slot;
     ing_status s = ING_OK;
     if (!g->always) {
         g->field = Py_NewRef(field);
         g->declared = Py_XNewRef(*slot);
-        s = ing_py_watch_class(w, (PyTypeObject *)cls, e);
+        s = ing_py_watch_class(st, w, (PyTypeObject *)cls, e);
         if (s == ING_OK) s = ing_py_watch_dict(m->kernel->host, w, fields, e);
         if (s == ING_OK) s = ing_py_watch_pin(w, field, slot, e);
     }
@@ -329,8 +338,8 @@ static ing_status watch_field(making *m, PyObject *cls, ing_py_guard *g, ing_err
     Py_XDECREF(fields);
     if (s != ING_OK || g->always || !g->declared || !PyUnicode_Check(g->declared))
         return s;
-    PyObject *dicts = dicts_of_field(cls, g->declared);
-    if (!dicts && PyErr_Occurred()) return ING_PYTHON;
+    PyObject *dicts;
+    if (dicts_of_field(cls, g->declared, &dicts) < 0) return ING_PYTHON;
     for (Py_ssize_t i = 0; s == ING_OK && dicts && i < PyList_GET_SIZE(dicts); i++)
         s = ing_py_watch_dict(m->kernel->host, w, PyList_GET_ITEM(dicts, i), e);
     g->always = !dicts;
@@ -367,8 +376,10 @@ static ing_status expect(making *m, ing_py_guard *g, PyObject *obj, bool number,
         ing_py_guard_note_function(g, obj);
     } else if (g->ask == ING_ASK_WHOLE) {
         return expect_whole(m, g, obj);
-    } else if (ing_py_is_atom(st, atom)) {
-        g->expect = Py_NewRef(atom);
+    } else {
+        int own = ing_py_is_atom(st, atom);
+        if (own < 0) return ING_PYTHON;
+        if (own) g->expect = Py_NewRef(atom);
     }
     if (!d || d->ours) return ING_OK;
     return ing_py_watch_pin(&m->checks->watch, d->fn,
@@ -398,8 +409,8 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     if (is_field && obj) ING_TRY(watch_field(m, obj, &g, e));
     /* The object may be another one by now than the one that was asked about. */
     ing_hash128 answer;
-    bool number =
-        ing_py_is_number(obj) && ing_py_fetch_at_launch(c, m->values.at, g.fetch);
+    bool number = ing_py_is_number(obj) &&
+                  ing_py_fetch_at_launch(k->st, c, m->values.at, g.fetch);
     ing_status s =
         ing_py_answer_of(k, obj, number, q->path, (ing_ask)q->ask, &answer, e);
     g.is_object = is_object_answer(q);

@@ -121,6 +121,7 @@ int ing_py_host_traverse(ing_py_state *st, visitproc visit, void *arg) {
     Py_VISIT(st->host->kernel_type);
     Py_VISIT(st->host->func_type);
     Py_VISIT(st->host->enum_class);
+    Py_VISIT(st->host->odd_texts);
     Py_VISIT(st->host->told_types);
     Py_VISIT(st->host->graph_status);
     Py_VISIT(st->host->graph_bound);
@@ -133,6 +134,7 @@ void ing_py_host_clear(ing_py_state *st) {
     Py_CLEAR(st->host->kernel_type);
     Py_CLEAR(st->host->func_type);
     Py_CLEAR(st->host->enum_class);
+    Py_CLEAR(st->host->odd_texts);
     Py_CLEAR(st->host->told_types);
     Py_CLEAR(st->host->cursor_text);
     Py_CLEAR(st->host->graph_status);

@@ -96,6 +96,16 @@ static int is_set(PyObject *options, const char *name, bool *out) {
     return rc;
 }
 
+/* The same by its truth. */
+static int is_true(PyObject *options, const char *name, bool *out) {
+    PyObject *v = NULL;
+    int rc = options ? PyDict_GetItemStringRef(options, name, &v) : 0;
+    if (rc == 1) rc = PyObject_IsTrue(v);
+    *out = rc == 1;
+    Py_XDECREF(v);
+    return rc;
+}
+
 static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs) {
     PyObject *fn, *options, *source;
     if (parse_make("kernel", args, kwargs, &fn, &options, &source) < 0) return NULL;
@@ -117,6 +127,7 @@ static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs)
     if (!k->tree) PyErr_NoMemory();
     bool ok = k->tree && is_set(options, "graph", &k->graph) >= 0 &&
               is_set(options, "checkpoints", &k->checkpoints) >= 0 &&
+              is_true(options, "fastcache", &k->pure) >= 0 &&
               ing_py_def_init(st, &k->def, fn, source) == 0;
     Py_XDECREF(source);
     if (ok) return (PyObject *)k;
@@ -191,7 +202,7 @@ static PyObject *kernel_variants(PyObject *self, void *unused) {
 
 static PyObject *kernel_fastcache(PyObject *self, void *unused) {
     (void)unused;
-    return PyBool_FromLong(ing_py_kernel_is_pure((ing_py_kernel *)self));
+    return PyBool_FromLong(((ing_py_kernel *)self)->pure);
 }
 
 /* For @qd.pure, which stands above @qd.kernel. It is part of the address, so the kernel
@@ -199,10 +210,12 @@ static PyObject *kernel_fastcache(PyObject *self, void *unused) {
 static int kernel_set_fastcache(PyObject *self, PyObject *value, void *unused) {
     (void)unused;
     ing_py_kernel *k = (ing_py_kernel *)self;
-    if (!k->options) k->options = PyDict_New();
-    if (!k->options ||
+    int pure = value ? PyObject_IsTrue(value) : 0;
+    if (pure >= 0 && !k->options) k->options = PyDict_New();
+    if (pure < 0 || !k->options ||
         PyDict_SetItemString(k->options, "fastcache", value ? value : Py_False) < 0)
         return -1;
+    k->pure = pure;
     ing_py_kernel_reset(k);
     k->disk_epoch = 0;
     return 0;
@@ -291,7 +304,10 @@ static PyObject *func_make(PyObject *module, PyObject *args, PyObject *kwargs) {
         f->options = options;
     else
         Py_XDECREF(options);
-    if (f && ing_py_def_init(st, &f->def, fn, source) < 0) Py_CLEAR(f);
+    if (f && (is_set(options, "requires_top_level", &f->requires_top_level) < 0 ||
+              is_set(options, "is_real_function", &f->is_real_function) < 0 ||
+              ing_py_def_init(st, &f->def, fn, source) < 0))
+        Py_CLEAR(f);
     Py_XDECREF(source);
     return (PyObject *)f;
 }

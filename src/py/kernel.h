@@ -47,6 +47,7 @@ typedef struct ing_py_host {
     PyTypeObject *kernel_type;
     PyTypeObject *func_type;
     PyObject *enum_class; /* enum.Enum once enum is imported */
+    PyObject *odd_texts;  /* dict: str with lone surrogates -> its bytes (see.c) */
     int watcher; /* of dictionaries: its id + 1; 0: none yet, -1: none was free */
     PyObject *told_types;         /* set: names that [UNKNOWN_TYPE] was given for */
     pthread_mutex_t compile_lock; /* with compile_done: waiting for another's compile */
@@ -98,8 +99,8 @@ typedef struct ing_py_def {
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source);
 void ing_py_def_fini(ing_py_def *d);
 int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg);
-/* The default of parameter i as it is now, borrowed; NULL: none. */
-PyObject *ing_py_def_default(const ing_py_def *d, uint32_t i);
+/* The default of parameter i as it is now: 1 = *out is a new reference, 0 = none, -1. */
+int ing_py_def_default(const ing_py_def *d, uint32_t i, PyObject **out);
 /* Takes the text if that was put off; without one, `why` says why. -1 = raised. */
 int ing_py_def_text(ing_py_state *st, ing_py_def *d);
 /* Is its code still what was decorated? Else an error. */
@@ -113,9 +114,9 @@ ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
                              ing_err *e);
 /* Where the function finds builtins; borrowed. */
 PyObject *ing_py_def_builtins(const ing_py_def *d);
-/* What was probably meant, for messages; "" when nothing is near (near.c). */
-void ing_py_near_name(const ing_py_def *d, const char *name, char *buf, size_t size);
-void ing_py_near_attr(PyObject *of, const char *name, char *buf, size_t size);
+/* What was probably meant, for messages; "" when nothing is near (near.c). -1 = raised. */
+int ing_py_near_name(const ing_py_def *d, const char *name, char *buf, size_t size);
+int ing_py_near_attr(PyObject *of, const char *name, char *buf, size_t size);
 /* Is the name a free variable of the function? */
 bool ing_py_def_is_free(const ing_py_def *d, const char *name);
 /* Resolves the annotations on first use; errors carry the place of the parameter. */
@@ -165,6 +166,7 @@ int ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file, PyObject 
 typedef struct ing_py_func {
     PyObject_HEAD ing_py_def def;
     PyObject *options; /* dict or NULL */
+    bool requires_top_level, is_real_function;
     PyObject *dict, *weakrefs;
 } ing_py_func;
 
@@ -230,8 +232,8 @@ typedef struct ing_py_kernel {
     ing_py_state *st;
     ing_py_host *host;
     ing_py_def def;
-    PyObject *options; /* dict or NULL */
-    bool graph, checkpoints;
+    PyObject *options;             /* dict or NULL */
+    bool graph, checkpoints, pure; /* pure: fastcache=True */
     PyObject *dict, *weakrefs;
     uint64_t epoch;
     ing_paths paths;
@@ -271,8 +273,9 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f);
 bool ing_py_fact_is_value(const ing_gate_fact *f); /* compiled in, equal by digest */
 /* The func or kernel definition behind an object (bound methods included), or NULL. */
 ing_py_def *ing_py_def_of(ing_py_state *st, PyObject *obj);
-bool ing_py_is_atom(ing_py_state *st, PyObject *obj); /* a guard may own it (R13) */
-bool ing_py_is_enum_member(ing_py_state *st, PyObject *obj);
+/* Both: 1, 0 or -1 = raised. */
+int ing_py_is_atom(ing_py_state *st, PyObject *obj); /* a guard may own it (R13) */
+int ing_py_is_enum_member(ing_py_state *st, PyObject *obj);
 
 /* Values as a whole (whole.c): how an equal answer is to be understood. */
 typedef enum ing_py_whole_kind {
@@ -318,25 +321,32 @@ ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
 
 /* Calls while compiling (staticcall.c). */
 typedef enum ing_py_callable {
+    ING_PY_CALL_RAISED = -1,
     ING_PY_CALL_NEVER,
     ING_PY_CALL_PURE,     /* listed: the result follows from all of the arguments */
     ING_PY_CALL_RECORDED, /* a Python function: from the arguments and what it reads */
     ING_PY_CALL_LIVE, /* isinstance: from a little of the arguments; made at each launch */
 } ing_py_callable;
 ing_py_callable ing_py_callable_kind(PyObject *fn);
-bool ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out);
+/* 1, 0: it has none, -1 = raised. */
+int ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out);
 ing_path ing_py_call_arg_step(ing_paths *p, ing_path parent, ing_path arg,
                               PyObject *value);
 PyObject *ing_py_call_arg_value(const ing_paths *p, const ing_path_node *n);
 
 /* Declared types (declared.c). */
-bool ing_py_is_dataclass(PyObject *cls);
-/* The dataclass Field of a name, and its type as written; NULL without exception = none. */
-PyObject *ing_py_field_get(PyObject *cls, PyObject *name);
-/* The scope in which the types of a class's fields are meant, where they are text. */
-PyObject *ing_py_field_scope(PyObject *cls);
-/* New reference; NULL without exception = none. */
-PyObject *ing_py_field_type(PyObject *cls, PyObject *name);
+bool ing_py_is_dataclass(const ing_py_state *st, PyObject *cls);
+/* Its table of fields, borrowed; NULL: it is none. */
+PyObject *ing_py_fields_of(const ing_py_state *st, PyObject *cls);
+/* All of these: 1 = *out is a new reference, 0 = there is none, -1 = raised. The dataclass
+ * Field of a name: */
+int ing_py_field_get(const ing_py_state *st, PyObject *cls, PyObject *name,
+                     PyObject **out);
+/* The scope in which the types of a class's fields are meant, where they are text: */
+int ing_py_field_scope(PyObject *cls, PyObject **out);
+/* The type of a field, evaluated: */
+int ing_py_field_type(const ing_py_state *st, PyObject *cls, PyObject *name,
+                      PyObject **out);
 
 typedef enum ing_py_field_kind {
     ING_FIELD_OPEN,    /* nothing is known: its object tells */
@@ -354,10 +364,10 @@ typedef struct ing_py_field { /* what a dataclass says of one of its fields */
     ing_gate_param array;
 } ing_py_field;
 
-/* `T | None` and Optional[T]: T, else the type itself; a new reference. */
+/* `T | None` and Optional[T]: T, else the type itself; a new reference, NULL = raised. */
 PyObject *ing_py_strip_optional(PyObject *type, bool *optional);
-void ing_py_field_meaning(ing_py_state *st, PyObject *cls, PyObject *name,
-                          ing_py_field *out);
+int ing_py_field_meaning(ing_py_state *st, PyObject *cls, PyObject *name,
+                         ing_py_field *out); /* -1 = raised */
 ing_hash128 ing_py_field_digest(const ing_py_field *f);
 /* An annotation that is no dtype: template, array. ING_DECLINED: neither. */
 ing_status ing_py_passing_of(ing_py_state *st, PyObject *annotation,
@@ -367,7 +377,7 @@ ing_dtype ing_py_number_dtype(const ing_py_state *st, PyObject *value);
 /* Turns the fact about a number into that of a run-time scalar. */
 void ing_py_as_number(const ing_py_state *st, PyObject *obj, ing_gate_fact *f);
 /* An instance of a class whose numbers are read at launch (template_primitives=False). */
-bool ing_py_members_at_launch(PyObject *obj);
+bool ing_py_members_at_launch(const ing_py_state *st, PyObject *obj);
 
 ing_hash128 ing_py_param_digest(const ing_gate_param *p);
 ing_hash128 ing_py_returns_digest(const ing_gate_returns *r);
@@ -401,9 +411,9 @@ ing_status ing_py_story_overlap(ing_py_kernel *k, ing_err *e);
  * (interpreted), or there was no memory. */
 ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
                               const ing_py_variant *v, ing_py_story **out, ing_err *e);
-/* The variant was built: told to who listens (INGOT_LOG=cache) and noted. Never fails. */
-void ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g, const ing_py_variant *v,
-                      ing_py_story *story);
+/* The variant was built: told to who listens (INGOT_LOG=cache) and noted. */
+ing_status ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g,
+                            const ing_py_variant *v, ing_py_story *story);
 void ing_py_story_free(ing_py_story *story);
 uint64_t ing_py_wall_ns(void); /* since 1970 */
 int ing_py_source_words(ing_py_state *st, PyObject *fn,
@@ -451,8 +461,7 @@ ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *t
 int ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree);
 /* Digest of a code object without positions (codehash.c); 0: it holds a constant that has
  * no stable digest, -1 = raised. */
-int ing_py_digest_of_code(PyObject *code, ing_hash128 *out);
-bool ing_py_code_digest(PyObject *code, ing_hash128 *out);
+int ing_py_code_digest(PyObject *code, ing_hash128 *out);
 /* Digest of a def's raw lines, decorators cut, dedented (source.c). */
 ing_hash128 ing_py_source_digest(const char *text, size_t n);
 
@@ -509,15 +518,15 @@ typedef struct ing_py_sink {
     PyObject *const *args;
 } ing_py_sink;
 int ing_py_print(void *self, const uint8_t *records, size_t n); /* ing_rt_sink.write */
-int ing_py_say(const char *text, size_t n); /* to sys.stdout; -1 = raised */
+/* To sys.stdout or sys.stderr, by its name, if there is one; -1 = raised. */
+int ing_py_say(const char *file, const char *text, size_t n);
 /* fastcache=True and what it checks (pure.c). */
-bool ing_py_kernel_is_pure(const ing_py_kernel *k);
 ing_status ing_py_pure_check(ing_py_kernel *k, ing_py_gate *g, PyObject *const *args,
                              ing_err *e);
 /* Tells of a fastcache kernel that this variant cannot be kept on disk. */
 ing_status ing_py_pure_only_here(ing_py_kernel *k, const ing_py_unreplayable *what);
 /* With print_non_pure: names the kernel, once, if it is not marked. */
-void ing_py_pure_tell(ing_py_kernel *k);
+ing_status ing_py_pure_tell(ing_py_kernel *k);
 /* A variant was added to the kernel, or chosen by the tree (storm.c). */
 ing_status ing_py_variant_added(ing_py_kernel *k, ing_py_variant *v);
 void ing_py_variant_used(ing_py_kernel *k, ing_py_variant *v);

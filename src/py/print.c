@@ -36,19 +36,23 @@ static void put_records(const ing_py_sink *s, const uint8_t *at, size_t n,
     }
 }
 
-int ing_py_say(const char *text, size_t n) {
-    PyObject *to = PySys_GetObject("stdout"); /* borrowed */
-    if (!to || to == Py_None || !n) return 0;
-    Py_INCREF(to);
+/* To a file object; -1 = raised. */
+static int say_to(PyObject *to, const char *text, size_t n) {
     PyObject *str = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "replace");
     int rc = str ? PyFile_WriteObject(str, to, Py_PRINT_RAW) : -1;
     Py_XDECREF(str);
-    if (rc == 0) {
-        PyObject *done = PyObject_CallMethod(to, "flush", NULL);
-        if (!done) rc = -1;
-        Py_XDECREF(done);
-    }
-    Py_DECREF(to);
+    PyObject *done = rc == 0 ? PyObject_CallMethod(to, "flush", NULL) : NULL;
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+int ing_py_say(const char *file, const char *text, size_t n) {
+    PyObject *sys, *to = NULL;
+    int rc = ing_py_loaded("sys", &sys);
+    if (rc == 1) rc = ing_py_attr_maybe(sys, file, &to);
+    if (rc == 1) rc = to == Py_None || !n ? 0 : say_to(to, text, n);
+    Py_XDECREF(sys);
+    Py_XDECREF(to);
     return rc;
 }
 
@@ -63,7 +67,7 @@ int ing_py_print(void *self, const uint8_t *records, size_t n) {
         PyErr_NoMemory();
         rc = -1;
     } else if (text.at) {
-        rc = ing_py_say((const char *)text.at, text.len);
+        rc = ing_py_say("stdout", (const char *)text.at, text.len);
     }
     ing_bytes_fini(&text);
     if (type) PyErr_Restore(type, value, trace); /* the older one is kept */

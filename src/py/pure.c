@@ -10,17 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-bool ing_py_kernel_is_pure(const ing_py_kernel *k) {
-    PyObject *v = k->options ? PyDict_GetItemString(k->options, "fastcache") : NULL;
-    return v && PyObject_IsTrue(v) == 1;
-}
-
-void ing_py_pure_tell(ing_py_kernel *k) {
-    if (!k->st->settings.at[ING_SET_print_non_pure] || k->observed.told) return;
+ing_status ing_py_pure_tell(ing_py_kernel *k) {
+    if (!k->st->settings.at[ING_SET_print_non_pure] || k->observed.told) return ING_OK;
     k->observed.told = true;
-    if (!ing_py_kernel_is_pure(k))
-        PySys_WriteStdout("[NOT_PURE] %s is not marked fastcache=True\n",
-                          ing_py_def_name(&k->def));
+    ing_bytes text;
+    if (k->pure) return ING_OK;
+    ing_bytes_init(&text);
+    ing_bytes_printf(&text, "[NOT_PURE] %s is not marked fastcache=True\n",
+                     ing_py_def_name(&k->def));
+    int rc = text.failed ? 0 : ing_py_say("stdout", (const char *)text.at, text.len);
+    ing_bytes_fini(&text);
+    return rc < 0 ? ING_PYTHON : ING_OK;
 }
 
 /* Has nobody been told of this type yet? -1: raised. */
@@ -34,7 +34,7 @@ static int is_news(ing_py_host *h, PyTypeObject *type) {
 }
 
 ing_status ing_py_pure_only_here(ing_py_kernel *k, const ing_py_unreplayable *what) {
-    if (!ing_py_kernel_is_pure(k)) return ING_OK;
+    if (!k->pure) return ING_OK;
     ing_bytes path;
     ing_bytes_init(&path);
     ing_path_print(&k->paths, what->fn, &path);
@@ -94,50 +94,61 @@ static bool is_capitals(const char *s) {
     return true;
 }
 
-static bool starts_with(PyObject *text, const char *prefix) {
-    const char *s = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+static bool starts_with(const char *s, const char *prefix) {
     size_t n = strlen(prefix);
-    if (!s) PyErr_Clear();
-    return s && strncmp(s, prefix, n) == 0 && (s[n] == 0 || s[n] == '.');
+    return strncmp(s, prefix, n) == 0 && (s[n] == 0 || s[n] == '.');
 }
 
-/* math, NumPy, and the package itself, which compat shows under other names as well. */
-static bool is_allowed_home(PyObject *obj) {
+/* math, NumPy, and the package itself, which compat shows under other names as well. 1, 0
+ * or -1 = raised, as all of these. */
+static int is_allowed_home(PyObject *obj) {
     static const char *const ours[] = {"ingot", "quadrants", "taichi"};
-    PyObject *name = ing_py_attr(obj, PyModule_Check(obj) ? "__name__" : "__module__");
-    if (!name) PyErr_Clear();
-    bool allowed = PyModule_Check(obj) &&
-                   (starts_with(name, "math") || starts_with(name, "numpy"));
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        allowed = allowed || starts_with(name, ours[i]);
+    PyObject *name;
+    char s[64] = "";
+    int rc =
+        ing_py_attr_maybe(obj, PyModule_Check(obj) ? "__name__" : "__module__", &name);
+    if (rc == 1 && PyUnicode_Check(name)) rc = ing_py_show(name, s, sizeof s);
     Py_XDECREF(name);
+    if (rc < 0) return ing_py_took_any() ? 0 : -1;
+    bool allowed =
+        PyModule_Check(obj) && (starts_with(s, "math") || starts_with(s, "numpy"));
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        allowed = allowed || starts_with(s, ours[i]);
     return allowed;
 }
 
-static ing_gate_kind kind_of(ing_py_state *st, PyObject *obj) {
+static int kind_of(ing_py_state *st, PyObject *obj, ing_gate_kind *out) {
     ing_gate_fact f;
     ing_err ignored;
     ing_err_init(&ignored);
-    ing_status s = ing_py_see(st, obj, &f, &ignored);
+    ing_status s = ing_py_declined(ing_py_see(st, obj, &f, &ignored));
     ing_err_fini(&ignored);
-    if (s == ING_PYTHON) PyErr_Clear();
-    return s == ING_OK ? f.kind : ING_GATE_OBJECT;
+    *out = s == ING_OK ? f.kind : ING_GATE_OBJECT;
+    return s == ING_PYTHON ? -1 : 1;
 }
 
-static bool is_allowed_parent(ing_py_state *st, PyObject *parent) {
-    return is_allowed_home(parent) || kind_of(st, parent) == ING_GATE_ENUM;
+static int is_allowed_parent(ing_py_state *st, PyObject *parent) {
+    ing_gate_kind kind;
+    int rc = is_allowed_home(parent);
+    if (rc == 0 && (rc = kind_of(st, parent, &kind)) == 1) rc = kind == ING_GATE_ENUM;
+    return rc;
 }
 
 /* Is this a value that code would have baked in or bound? Members of enums are not. */
-static bool is_captured_value(ing_py_state *st, PyObject *obj) {
-    switch (kind_of(st, obj)) {
-    case ING_GATE_BOOL:
-    case ING_GATE_INT:
-    case ING_GATE_FLOAT:
-    case ING_GATE_STR:
-    case ING_GATE_ARRAY: return true;
-    default: return false;
-    }
+static int is_captured_value(ing_py_state *st, PyObject *obj) {
+    ing_gate_kind kind;
+    if (kind_of(st, obj, &kind) < 0) return -1;
+    return kind == ING_GATE_BOOL || kind == ING_GATE_INT || kind == ING_GATE_FLOAT ||
+           kind == ING_GATE_STR || kind == ING_GATE_ARRAY;
+}
+
+/* Is it one that the function may not read? */
+static int is_forbidden(ing_py_state *st, PyObject *value, PyObject *parent,
+                        const ing_py_def *d) {
+    int rc = is_captured_value(st, value);
+    int allowed = rc == 1 && parent ? is_allowed_parent(st, parent) : 0;
+    if (rc == 1 && allowed == 0) allowed = is_allowed_home(d->fn);
+    return allowed < 0 ? -1 : rc == 1 ? !allowed : rc;
 }
 
 /* ---- where in the text ------------------------------------------------------------------ */
@@ -224,9 +235,8 @@ static ing_status check_one(ing_py_kernel *k, ing_py_gate *g, PyObject *const *a
     if (s == ING_OK && c.parent) s = ing_py_resolve(k, args, c.parent, &parent, e);
     if (s == ING_OK) s = ing_py_resolve(k, args, c.owner, &owner, e);
     ing_py_def *d = ing_py_def_of(k->st, owner);
-    if (s == ING_OK && value && d && is_captured_value(k->st, value) &&
-        !(parent && is_allowed_parent(k->st, parent)) && !is_allowed_home(d->fn))
-        s = report(k, g, d, &c, value, e);
+    int bad = s == ING_OK && value && d ? is_forbidden(k->st, value, parent, d) : 0;
+    if (bad) s = bad < 0 ? ING_PYTHON : report(k, g, d, &c, value, e);
     Py_XDECREF(value);
     Py_XDECREF(parent);
     Py_XDECREF(owner);
@@ -235,7 +245,7 @@ static ing_status check_one(ing_py_kernel *k, ing_py_gate *g, PyObject *const *a
 
 ing_status ing_py_pure_check(ing_py_kernel *k, ing_py_gate *g, PyObject *const *args,
                              ing_err *e) {
-    if (!ing_py_kernel_is_pure(k)) return ING_OK;
+    if (!k->pure) return ING_OK;
     const ing_trace *t = ing_py_gate_trace(g);
     for (uint32_t i = 0; i < t->list.len; i++)
         if (t->list.at[i].ask == ING_ASK_LOOK)

@@ -56,16 +56,28 @@ typedef struct ing_py_spec {
 /* ---- names (module.c) -----------------------------------------------------------------
  * Attributes that are read of every kernel, made once: to intern a name costs more than to
  * look it up. */
-#define ING_PY_NAME_LIST(X) \
-    X(__annotations__)      \
-    X(__file__)             \
-    X(__name__)             \
-    X(_ingot_passing)       \
-    X(boundary)             \
-    X(dtype)                \
-    X(ndim)                 \
-    X(needs_grad)           \
-    X(return)
+#define ING_PY_NAME_LIST(X)       \
+    X(__annotations__)            \
+    X(__dataclass_fields__)       \
+    X(__dataclass_params__)       \
+    X(__file__)                   \
+    X(__name__)                   \
+    X(__wrapped__)                \
+    X(_data_oriented)             \
+    X(_ingot_passing)             \
+    X(_ingot_template_primitives) \
+    X(_name_)                     \
+    X(boundary)                   \
+    X(dtype)                      \
+    X(frozen)                     \
+    X(get)                        \
+    X(items)                      \
+    X(keys)                       \
+    X(ndim)                       \
+    X(needs_grad)                 \
+    X(return)                     \
+    X(type)                       \
+    X(values)
 
 typedef enum ing_py_name {
 #define X(name) ING_PY_NAME_##name,
@@ -150,6 +162,12 @@ int ing_py_attr_maybe(PyObject *of, const char *name, PyObject **out);
 PyObject *ing_py_attr_of(const ing_py_state *st, PyObject *of, ing_py_name name);
 int ing_py_attr_of_maybe(const ing_py_state *st, PyObject *of, ing_py_name name,
                          PyObject **out);
+/* What a class or one of its bases has under a name, borrowed or NULL: no metaclass and no
+ * descriptor is asked, so no code runs and nothing is raised. */
+static inline PyObject *ing_py_class_has(const ing_py_state *st, PyTypeObject *cls,
+                                         ing_py_name name) {
+    return _PyType_Lookup(cls, st->names[name]);
+}
 /* For `O&` of PyArg_ParseTuple, whose own K, k and I take what does not fit modulo 2^64. */
 int ing_py_as_u64(PyObject *value, void *out); /* uint64_t */
 int ing_py_as_u32(PyObject *value, void *out); /* uint32_t */

@@ -79,8 +79,9 @@ static void raise_text(PyObject *cls, const char *text) {
 }
 
 PyObject *ing_py_raise(ing_py_state *st, ing_err *e) {
-    if ((e->status == ING_PYTHON || !e->text) && PyErr_Occurred()) {
-        /* already raised: ING_PYTHON is passed up as a bare status, too */
+    if (PyErr_Occurred()) {
+        /* already raised: ING_PYTHON is passed up as a bare status, too; and what happened
+         * while the message was written (an interrupt) is more than the message */
     } else if (e->status == ING_CANCELLED && !e->text) {
         PyErr_SetNone(PyExc_KeyboardInterrupt);
     } else if (!e->text) {

@@ -5,21 +5,23 @@
 #include "py/kernel.h"
 #include "trace/notes.h"
 
+#include <string.h>
+
 PyObject *ing_py_atom_name(ing_py_kernel *k, uint32_t atom) {
     while (k->names.len <= atom)
         if (!ing_vec_push(&k->names, NULL)) return PyErr_NoMemory();
-    if (!k->names.at[atom])
-        k->names.at[atom] =
-            PyUnicode_InternFromString(ing_atoms_text(&k->paths.atoms, atom));
+    if (!k->names.at[atom]) {
+        const char *text = ing_atoms_text(&k->paths.atoms, atom);
+        PyObject *name = ing_py_from_utf8(text, strlen(text));
+        if (name) PyUnicode_InternInPlace(&name);
+        k->names.at[atom] = name;
+    }
     return k->names.at[atom];
 }
 
 /* The item of a dict as a new reference; NULL = absent. */
 static ing_status dict_item(PyObject *dict, PyObject *key, PyObject **out) {
-    PyObject *v = PyDict_GetItemWithError(dict, key);
-    if (!v && PyErr_Occurred()) return ING_PYTHON;
-    *out = Py_XNewRef(v);
-    return ING_OK;
+    return PyDict_GetItemRef(dict, key, out) < 0 ? ING_PYTHON : ING_OK;
 }
 
 static void closure_item(const ing_py_def *d, PyObject *name, PyObject **out) {
@@ -33,11 +35,7 @@ static void closure_item(const ing_py_def *d, PyObject *name, PyObject **out) {
 }
 
 static ing_status attr_item(PyObject *from, PyObject *name, PyObject **out) {
-    *out = PyObject_GetAttr(from, name);
-    if (*out) return ING_OK;
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return ING_PYTHON;
-    PyErr_Clear();
-    return ING_OK;
+    return PyObject_GetOptionalAttr(from, name, out) < 0 ? ING_PYTHON : ING_OK;
 }
 
 /* What a dict lacks is absent, whatever __missing__ would make of it. */
@@ -46,21 +44,16 @@ static ing_status key_item(PyObject *from, PyObject *key, PyObject **out) {
                                   PyDict_Type.tp_as_mapping->mp_subscript)
         return dict_item(from, key, out);
     *out = PyObject_GetItem(from, key);
-    if (*out) return ING_OK;
-    if (!PyErr_ExceptionMatches(PyExc_LookupError) &&
-        !PyErr_ExceptionMatches(PyExc_TypeError))
-        return ING_PYTHON;
-    PyErr_Clear();
-    return ING_OK;
+    return *out || ing_py_took(PyExc_LookupError) || ing_py_took(PyExc_TypeError)
+               ? ING_OK
+               : ING_PYTHON;
 }
 
 static ing_status named_step(ing_py_state *st, PyObject *from, ing_step step,
                              PyObject *name, PyObject **out) {
     if (step == ING_STEP_ATTR) return attr_item(from, name, out);
-    if (step == ING_STEP_FIELD_TYPE) {
-        *out = ing_py_field_type(from, name);
-        return ING_OK;
-    }
+    if (step == ING_STEP_FIELD_TYPE)
+        return ing_py_field_type(st, from, name, out) < 0 ? ING_PYTHON : ING_OK;
     if (step == ING_STEP_ITEM_STR) return key_item(from, name, out);
     ing_py_def *d = ing_py_def_of(st, from);
     if (!d) return ING_OK; /* not a function any more: absent */
@@ -88,7 +81,8 @@ static ing_status numbered_step(ing_py_state *st, PyObject *from, ing_step step,
         result < PyTuple_GET_SIZE(d->result_types))
         *out = Py_NewRef(PyTuple_GET_ITEM(d->result_types, result));
     if (!d || i < 0 || i >= (int64_t)d->n_params) return ING_OK;
-    if (step == ING_STEP_DEFAULT) *out = Py_XNewRef(ing_py_def_default(d, (uint32_t)i));
+    if (step == ING_STEP_DEFAULT && ing_py_def_default(d, (uint32_t)i, out) < 0)
+        return ING_PYTHON;
     if (step == ING_STEP_PARAM && d->types)
         *out = Py_NewRef(PyTuple_GET_ITEM(d->types, i));
     return ING_OK;
@@ -130,10 +124,7 @@ static ing_status derived_step(PyObject *from, ing_step step, PyObject **out) {
     }
     Py_ssize_t n = PyObject_Size(from);
     if (n >= 0) *out = PyLong_FromSsize_t(n);
-    if (*out) return ING_OK;
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return ING_PYTHON;
-    PyErr_Clear();
-    return ING_OK;
+    return *out || ing_py_took(PyExc_TypeError) ? ING_OK : ING_PYTHON;
 }
 
 ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
@@ -247,7 +238,7 @@ static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path
         ing_path_node node = k->paths.nodes.at[chain[n]];
         PyObject *next = NULL;
         at_launch = node.step != ING_STEP_CALL && !ing_step_is_derived(node.step) &&
-                    (at_launch || (obj && ing_py_members_at_launch(obj)));
+                    (at_launch || (obj && ing_py_members_at_launch(k->st, obj)));
         if (is_call_arg(node.step)) {
             s = add_call_arg(k, args, &node, depth, &list, &there, e);
             next = there ? Py_XNewRef(obj) : NULL;
@@ -282,8 +273,9 @@ static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *ou
     ing_py_def *d = ing_py_def_of(st, obj);
     *out = (ing_hash128){0, 0}; /* no function there: matches no tree */
     if (d) return ing_py_def_digest(st, d, out, e);
-    if (obj && !ing_py_callable_digest(st, obj, out)) *out = (ing_hash128){0, 0};
-    return ING_OK;
+    int known = obj ? ing_py_callable_digest(st, obj, out) : 0;
+    if (known == 0) *out = (ing_hash128){0, 0};
+    return known < 0 ? ING_PYTHON : ING_OK;
 }
 
 /* Not whether there is a default: where it is taken, it is asked for. */
@@ -318,7 +310,7 @@ static ing_status answer_field(ing_py_kernel *k, PyObject *obj,
     ing_py_field f = {0};
     PyObject *name = ing_py_atom_name(k, node->atom);
     if (!name) return ING_PYTHON;
-    if (obj) ing_py_field_meaning(k->st, obj, name, &f);
+    if (obj && ing_py_field_meaning(k->st, obj, name, &f) < 0) return ING_PYTHON;
     *out = ing_py_field_digest(&f);
     return ING_OK;
 }
@@ -382,12 +374,8 @@ ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, bool at_launch,
 }
 
 ing_status ing_py_declined(ing_status s) {
-    if (s != ING_PYTHON || !PyErr_ExceptionMatches(PyExc_Exception) ||
-        PyErr_ExceptionMatches(PyExc_MemoryError) ||
-        PyErr_ExceptionMatches(PyExc_RecursionError))
-        return s; /* interrupted, or exhausted: compiling could not go on either */
-    PyErr_Clear();
-    return ING_DECLINED;
+    /* Interrupted, or exhausted: compiling could not go on either. */
+    return s == ING_PYTHON && ing_py_took_any() ? ING_DECLINED : s;
 }
 
 ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,

@@ -17,31 +17,39 @@ ing_py_def *ing_py_def_of(ing_py_state *st, PyObject *obj) {
     return NULL;
 }
 
-/* enum.Enum, if anybody has imported enum; borrowed, NULL without exception. */
-static PyObject *enum_class(ing_py_state *st) {
-    if (!st->host->enum_class) {
-        PyObject *mods = PyImport_GetModuleDict();
-        PyObject *mod = mods ? PyDict_GetItemString(mods, "enum") : NULL;
-        st->host->enum_class = mod ? ing_py_attr(mod, "Enum") : NULL;
-        if (!st->host->enum_class) PyErr_Clear();
+/* May the class be one of enum's? Most are not, and that costs no look-up. */
+static bool has_base_called(PyTypeObject *type, const char *name) {
+    PyObject *mro = type->tp_flags & Py_TPFLAGS_HEAPTYPE ? type->tp_mro : NULL;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++)
+        if (strcmp(((PyTypeObject *)PyTuple_GET_ITEM(mro, i))->tp_name, name) == 0)
+            return true;
+    return false;
+}
+
+int ing_py_is_enum_member(ing_py_state *st, PyObject *obj) {
+    PyObject *cls = st->host->enum_class;
+    if (!cls) {
+        PyObject *module;
+        if (!has_base_called(Py_TYPE(obj), "Enum")) return 0;
+        int rc = ing_py_loaded("enum", &module);
+        if (rc == 1) rc = ing_py_attr_maybe(module, "Enum", &cls);
+        Py_XDECREF(module);
+        if (rc != 1) return rc;
+        if (!PyType_Check(cls)) Py_CLEAR(cls);
+        Py_XSETREF(st->host->enum_class, cls);
     }
-    return st->host->enum_class;
+    return cls && PyType_IsSubtype(Py_TYPE(obj), (PyTypeObject *)cls);
 }
 
-bool ing_py_is_enum_member(ing_py_state *st, PyObject *obj) {
-    PyObject *cls = enum_class(st);
-    return cls && PyType_Check(cls) &&
-           PyType_IsSubtype(Py_TYPE(obj), (PyTypeObject *)cls);
-}
-
-bool ing_py_is_atom(ing_py_state *st, PyObject *o) {
-    return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
-           PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyType_Check(o) ||
-           PyFunction_Check(o) || PyCFunction_Check(o) || ing_py_is_dtype(st, o) ||
-           Py_TYPE(o) == st->host->func_type || Py_TYPE(o) == st->host->kernel_type ||
-           ing_py_is_tensor_type(st, o) || ing_py_is_struct_type(st, o) ||
-           ing_py_is_enum_member(st, o) ||
-           ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER;
+int ing_py_is_atom(ing_py_state *st, PyObject *o) {
+    if (o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
+        PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyType_Check(o) ||
+        PyFunction_Check(o) || PyCFunction_Check(o) || ing_py_is_dtype(st, o) ||
+        Py_TYPE(o) == st->host->func_type || Py_TYPE(o) == st->host->kernel_type ||
+        ing_py_is_tensor_type(st, o) || ing_py_is_struct_type(st, o) ||
+        ing_py_foreign_kind_of(st, o) == ING_FOREIGN_NUMBER)
+        return 1;
+    return ing_py_is_enum_member(st, o);
 }
 
 static ing_status see_int(PyObject *obj, ing_gate_fact *f, ing_err *e) {
@@ -51,11 +59,11 @@ static ing_status see_int(PyObject *obj, ing_gate_fact *f, ing_err *e) {
     f->i = v;
     if (overflow) {
         unsigned long long u = PyLong_AsUnsignedLongLong(obj);
-        if (u == (unsigned long long)-1 && PyErr_Occurred()) {
-            PyErr_Clear();
-            return ing_fail(e, ING_VALUE,
-                            "an integer constant does not fit in 64 bits");
-        }
+        if (u == (unsigned long long)-1 && PyErr_Occurred())
+            return ing_py_took(PyExc_OverflowError)
+                       ? ing_fail(e, ING_VALUE,
+                                  "an integer constant does not fit in 64 bits")
+                       : ING_PYTHON;
         f->i = (int64_t)u;
         f->wide = true;
     }
@@ -63,10 +71,31 @@ static ing_status see_int(PyObject *obj, ing_gate_fact *f, ing_err *e) {
     return ING_OK;
 }
 
-static ing_status see_str(PyObject *obj, ing_gate_fact *f) {
+/* The UTF-8 of a str that holds lone surrogates, which the str itself cannot keep: the host
+ * does, for such text is rare. Borrowed; NULL = raised. */
+static PyObject *odd_text(ing_py_state *st, PyObject *obj) {
+    if (!st->host->odd_texts && !(st->host->odd_texts = PyDict_New())) return NULL;
+    PyObject *bytes;
+    if (PyDict_GetItemRef(st->host->odd_texts, obj, &bytes) < 0) return NULL;
+    if (!bytes) {
+        bytes = ing_py_to_utf8(obj);
+        if (bytes && PyDict_SetItem(st->host->odd_texts, obj, bytes) < 0)
+            Py_CLEAR(bytes);
+    }
+    Py_XDECREF(bytes); /* the dict has it */
+    return bytes;
+}
+
+static ing_status see_str(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     Py_ssize_t n = 0;
     f->s = PyUnicode_AsUTF8AndSize(obj, &n);
-    if (!f->s) return ING_PYTHON;
+    if (!f->s) {
+        PyObject *odd =
+            ing_py_took(PyExc_UnicodeEncodeError) ? odd_text(st, obj) : NULL;
+        if (!odd) return ING_PYTHON;
+        f->s = PyBytes_AS_STRING(odd);
+        n = PyBytes_GET_SIZE(odd);
+    }
     f->n = (uint32_t)n;
     f->kind = ING_GATE_STR;
     return ING_OK;
@@ -81,36 +110,35 @@ static bool compares_itself(PyObject *obj) {
 }
 
 /* Does `.value` of a member of an IntEnum, which is a property, give its number? */
-static bool is_own_value(PyObject *obj, const ing_gate_fact *f) {
+static ing_status is_own_value(PyObject *obj, ing_gate_fact *f) {
     ing_gate_fact v = {0};
     ing_err ignored;
+    PyObject *value;
+    if (ing_py_attr_maybe(obj, "_value_", &value) < 0) return ING_PYTHON;
     ing_err_init(&ignored);
-    PyObject *value = ing_py_attr(obj, "_value_");
-    bool yes = value && PyLong_CheckExact(value) &&
-               see_int(value, &v, &ignored) == ING_OK && v.i == f->i &&
-               v.wide == f->wide;
-    PyErr_Clear();
+    ing_status s =
+        value && PyLong_CheckExact(value) ? see_int(value, &v, &ignored) : ING_DECLINED;
+    f->bound = s == ING_OK && v.i == f->i && v.wide == f->wide;
     ing_err_fini(&ignored);
     Py_XDECREF(value);
-    return yes;
+    return s == ING_PYTHON ? s : ING_OK;
 }
 
-static ing_status see_enum(PyObject *obj, ing_gate_fact *f, ing_err *e) {
+static ing_status see_enum(ing_py_state *st, PyObject *obj, ing_gate_fact *f,
+                           ing_err *e) {
     if (PyLong_Check(obj)) {
         ING_TRY(see_int(obj, f, e));
-        f->bound = is_own_value(obj, f);
+        ING_TRY(is_own_value(obj, f));
     }
-    PyObject *name = ing_py_attr(obj, "_name_");
-    if (!name || !PyUnicode_Check(name)) {
-        PyErr_Clear();
-        Py_XDECREF(name);
-        f->s = "?";
-        f->n = 1;
-    } else {
-        ing_status s = see_str(name, f); /* the member's own str lives as long as it */
-        Py_DECREF(name);
-        ING_TRY(s);
-    }
+    PyObject *name;
+    if (ing_py_attr_of_maybe(st, obj, ING_PY_NAME__name_, &name) < 0) return ING_PYTHON;
+    f->s = "?";
+    f->n = 1;
+    ing_status s = ING_OK;
+    if (name && PyUnicode_Check(name))
+        s = see_str(st, name, f); /* the member's own str lives as long as it */
+    Py_XDECREF(name);
+    ING_TRY(s);
     f->kind = ING_GATE_ENUM;
     f->len = PyLong_Check(obj)      ? ING_ENUM_INT
              : PyUnicode_Check(obj) ? ING_ENUM_STR
@@ -191,10 +219,6 @@ static bool see_struct(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     return true;
 }
 
-static bool has_option(PyObject *options, const char *name) {
-    return options && PyDict_GetItemString(options, name) == Py_True;
-}
-
 static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     PyObject *fn = PyMethod_Check(obj) ? PyMethod_GET_FUNCTION(obj) : obj;
     if (Py_TYPE(fn) == st->host->func_type)
@@ -205,9 +229,8 @@ static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
         return false;
     f->bound = fn != obj;
     if (f->kind == ING_GATE_FUNC) {
-        PyObject *options = ((ing_py_func *)fn)->options;
-        f->requires_top_level = has_option(options, "requires_top_level");
-        f->is_real_function = has_option(options, "is_real_function");
+        f->requires_top_level = ((ing_py_func *)fn)->requires_top_level;
+        f->is_real_function = ((ing_py_func *)fn)->is_real_function;
     }
     f->s = ing_py_def_name(ing_py_def_of(st, fn));
     return true;
@@ -227,20 +250,18 @@ static bool reads_as(PyObject *obj, PyTypeObject *base) {
 }
 
 /* The methods that kernels know are the base's own. */
-static bool has_methods_of(PyTypeObject *t, PyTypeObject *base) {
-    static const char *const names[] = {"keys", "values", "items", "get"};
-    bool same = true;
-    for (size_t i = 0; same && i < sizeof names / sizeof *names; i++) {
-        PyObject *name = PyUnicode_InternFromString(names[i]);
-        same = name && _PyType_Lookup(t, name) == _PyType_Lookup(base, name);
-        Py_XDECREF(name);
-    }
-    PyErr_Clear();
-    return same;
+static bool has_methods_of(const ing_py_state *st, PyTypeObject *t,
+                           PyTypeObject *base) {
+    static const ing_py_name names[] = {ING_PY_NAME_keys, ING_PY_NAME_values,
+                                        ING_PY_NAME_items, ING_PY_NAME_get};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (ing_py_class_has(st, t, names[i]) != ing_py_class_has(st, base, names[i]))
+            return false;
+    return true;
 }
 
 /* An ordered dict has an order of its own, and else what a dict has. */
-static bool reads_as_dict(PyObject *obj) {
+static bool reads_as_dict(const ing_py_state *st, PyObject *obj) {
     PyTypeObject *t = Py_TYPE(obj);
     if (t == &PyDict_Type || t == &PyODict_Type) return true;
     PyTypeObject *base = PyODict_Check(obj) ? &PyODict_Type : &PyDict_Type;
@@ -248,16 +269,16 @@ static bool reads_as_dict(PyObject *obj) {
            t->tp_as_mapping->mp_length == base->tp_as_mapping->mp_length &&
            t->tp_as_mapping->mp_subscript == base->tp_as_mapping->mp_subscript &&
            t->tp_as_sequence->sq_contains == base->tp_as_sequence->sq_contains &&
-           has_methods_of(t, base);
+           has_methods_of(st, t, base);
 }
 
-static void see_rest(PyObject *obj, ing_gate_fact *f) {
+static void see_rest(const ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     f->s = Py_TYPE(obj)->tp_name;
     if (PyTuple_Check(obj) && reads_as(obj, &PyTuple_Type)) {
         f->kind = ING_GATE_TUPLE;
     } else if (PyList_Check(obj) && reads_as(obj, &PyList_Type)) {
         f->kind = ING_GATE_LIST;
-    } else if (PyDict_Check(obj) && reads_as_dict(obj)) {
+    } else if (PyDict_Check(obj) && reads_as_dict(st, obj)) {
         f->kind = ING_GATE_DICT;
     } else if (PyModule_Check(obj)) {
         f->kind = ING_GATE_MODULE;
@@ -288,7 +309,7 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
         f->f = PyFloat_AS_DOUBLE(obj);
         return ING_OK;
     }
-    if (PyUnicode_CheckExact(obj)) return see_str(obj, f);
+    if (PyUnicode_CheckExact(obj)) return see_str(st, obj, f);
     if (ing_py_is_array(st, obj)) {
         see_spec(((ing_py_array *)obj)->spec, f);
         return ING_OK;
@@ -306,17 +327,21 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
         f->s = ing_intrinsic_name((ing_intrinsic)f->id);
         return ING_OK;
     }
-    if (ing_py_is_enum_member(st, obj) && !compares_itself(obj))
-        return see_enum(obj, f, e);
+    int member = ing_py_is_enum_member(st, obj);
+    if (member < 0) return ING_PYTHON;
+    if (member && !compares_itself(obj)) return see_enum(st, obj, f, e);
     ing_py_foreign_kind kind = ing_py_foreign_kind_of(st, obj);
     if (kind >= ING_FOREIGN_BUFFER) return see_foreign(st, obj, 0, f, e);
-    if (kind == ING_FOREIGN_NUMBER && see_number(obj, f) == ING_OK) return ING_OK;
+    if (kind == ING_FOREIGN_NUMBER) {
+        ing_status s = see_number(obj, f);
+        if (s != ING_DECLINED) return s;
+    }
     if (ing_py_is_view(st, obj)) {
         f->kind = ING_GATE_VIEW;
         f->s = Py_TYPE(obj)->tp_name;
         return ING_OK;
     }
-    see_rest(obj, f);
+    see_rest(st, obj, f);
     return ING_OK;
 }
 

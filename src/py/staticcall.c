@@ -18,27 +18,30 @@ static bool in_list(const char *name, const char *const *list) {
     return false;
 }
 
-static const char *const pure_modules[] = {"math", "cmath", "_operator", "operator",
-                                           NULL};
+/* The entry of the list that a str equals, or NULL. */
+static const char *find_in(PyObject *name, const char *const *list) {
+    for (; *list; list++)
+        if (PyUnicode_CompareWithASCIIString(name, *list) == 0) return *list;
+    return NULL;
+}
+
+static const char *const modules[] = {"math",     "cmath",    "_operator",
+                                      "operator", "builtins", NULL};
 static const char *const pure_builtins[] = {"divmod", "round", "sorted", "sum", "abs",
                                             "min",    "max",   "pow",    "len", "chr",
                                             "ord",    "repr",  NULL};
 
 static const char *const live_builtins[] = {"isinstance", NULL};
 
-/* Module name of a builtin function as UTF-8; NULL when it has none. */
+/* Module name of a builtin function; NULL when it is none of those listed. */
 static const char *c_module(PyObject *fn) {
     PyObject *m = ((PyCFunctionObject *)fn)->m_module;
-    const char *s = m && PyUnicode_Check(m) ? PyUnicode_AsUTF8(m) : NULL;
-    if (!s) PyErr_Clear();
-    return s;
+    return m && PyUnicode_Check(m) ? find_in(m, modules) : NULL;
 }
 
 static bool pure_c_function(PyObject *fn) {
     const char *module = c_module(fn), *name = ((PyCFunctionObject *)fn)->m_ml->ml_name;
-    if (!module) return false;
-    return in_list(module, pure_modules) ||
-           (strcmp(module, "builtins") == 0 && in_list(name, pure_builtins));
+    return module && (strcmp(module, "builtins") != 0 || in_list(name, pure_builtins));
 }
 
 static bool live_c_function(PyObject *fn) {
@@ -55,23 +58,21 @@ static bool numpy_scalar_type(PyObject *fn) {
 }
 
 /* A function of NumPy's own that works on single numbers; numpy.frompyfunc() makes others,
- * which NumPy does not hold under their names. */
-static bool numpy_ufunc(PyObject *fn) {
+ * which NumPy does not hold under their names. 1, 0 or -1 = raised. */
+static int numpy_ufunc(PyObject *fn) {
     if (strcmp(Py_TYPE(fn)->tp_name, "numpy.ufunc") != 0 ||
         (Py_TYPE(fn)->tp_flags & Py_TPFLAGS_HEAPTYPE))
-        return false;
-    PyObject *key = PyUnicode_FromString("numpy");
-    PyObject *numpy = key ? PyImport_GetModule(key) : NULL;
-    PyObject *name = numpy ? ing_py_attr(fn, "__name__") : NULL;
-    PyObject *held =
-        name && PyUnicode_Check(name) ? PyObject_GetAttr(numpy, name) : NULL;
-    bool yes = held == fn;
-    PyErr_Clear();
-    Py_XDECREF(key);
+        return 0;
+    PyObject *numpy, *name = NULL, *held = NULL;
+    int rc = ing_py_loaded("numpy", &numpy);
+    if (rc == 1) rc = ing_py_attr_maybe(fn, "__name__", &name);
+    if (rc == 1)
+        rc = PyUnicode_Check(name) ? PyObject_GetOptionalAttr(numpy, name, &held) : 0;
+    if (rc == 1) rc = held == fn;
     Py_XDECREF(numpy);
     Py_XDECREF(name);
     Py_XDECREF(held);
-    return yes;
+    return rc;
 }
 
 /* Classes whose call converts a number or makes text. */
@@ -88,53 +89,54 @@ static PyObject *function_of(PyObject *fn) {
 ing_py_callable ing_py_callable_kind(PyObject *fn) {
     if (PyCFunction_CheckExact(fn) && live_c_function(fn)) return ING_PY_CALL_LIVE;
     if (PyCFunction_CheckExact(fn) && pure_c_function(fn)) return ING_PY_CALL_PURE;
-    if (numpy_scalar_type(fn) || pure_type(fn) || numpy_ufunc(fn))
-        return ING_PY_CALL_PURE;
+    if (numpy_scalar_type(fn) || pure_type(fn)) return ING_PY_CALL_PURE;
     if (fn == (PyObject *)&PyType_Type) return ING_PY_CALL_LIVE;
+    int ufunc = numpy_ufunc(fn);
+    if (ufunc) return ufunc < 0 ? ING_PY_CALL_RAISED : ING_PY_CALL_PURE;
     return PyFunction_Check(function_of(fn)) ? ING_PY_CALL_RECORDED : ING_PY_CALL_NEVER;
 }
 
 /* What a call depends on of the function itself: its name if it is a listed one, its text
  * and code if it is Python. */
-bool ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out) {
+int ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out) {
     ing_hasher h;
     ing_hasher_init(&h);
     fn = function_of(fn);
+    int ufunc = numpy_ufunc(fn);
+    if (ufunc < 0) return -1;
     if (PyCFunction_CheckExact(fn) && (pure_c_function(fn) || live_c_function(fn))) {
         ing_hasher_str(&h, TAG_C, c_module(fn));
         ing_hasher_str(&h, TAG_C, ((PyCFunctionObject *)fn)->m_ml->ml_name);
     } else if (numpy_scalar_type(fn) || pure_type(fn) ||
                fn == (PyObject *)&PyType_Type) {
         ing_hasher_str(&h, TAG_TYPE, ((PyTypeObject *)fn)->tp_name);
-    } else if (numpy_ufunc(fn)) {
+    } else if (ufunc) {
         PyObject *name = ing_py_attr(fn, "__name__");
-        const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
-        if (text) ing_hasher_str(&h, TAG_UFUNC, text);
+        PyObject *text = name ? ing_py_to_utf8(name) : NULL;
+        if (text) ing_hasher_str(&h, TAG_UFUNC, PyBytes_AS_STRING(text));
         Py_XDECREF(name);
-        if (!text) PyErr_Clear();
-        if (!text) return false;
+        Py_XDECREF(text);
+        if (!text) return -1;
     } else if (PyFunction_Check(fn)) {
         ing_hash128 code;
-        if (!ing_py_code_digest(PyFunction_GET_CODE(fn), &code)) return false;
+        int known = ing_py_code_digest(PyFunction_GET_CODE(fn), &code);
+        if (known != 1) return known;
         ing_hasher_digest(&h, TAG_CODE, code);
         ing_py_def d;
-        if (ing_py_def_init(st, &d, fn, NULL) < 0) {
-            PyErr_Clear();
-            return false;
-        }
+        if (ing_py_def_init(st, &d, fn, NULL) < 0) return ing_py_took_any() ? 0 : -1;
         if (d.text) /* not of the package's own, which the revision answers for (R10) */
             ing_hasher_digest(&h, TAG_TEXT,
                               ing_py_source_digest(PyBytes_AS_STRING(d.text),
                                                    (size_t)PyBytes_GET_SIZE(d.text)));
         ing_py_def_fini(&d);
     } else {
-        return false;
+        return 0;
     }
     *out = ing_hasher_done(&h);
-    return true;
+    return 1;
 }
 
-/* The step that names one argument: by path, or by value. False: it has neither. */
+/* The step that names one argument: by path, or by value. 0: it has neither, or raised. */
 ing_path ing_py_call_arg_step(ing_paths *p, ing_path parent, ing_path arg,
                               PyObject *value) {
     if (arg) return ing_path_add(p, parent, ING_STEP_CALL_PATH, NULL, (int64_t)arg);
@@ -152,12 +154,12 @@ ing_path ing_py_call_arg_step(ing_paths *p, ing_path parent, ing_path arg,
         memcpy(&bits, &d, sizeof bits);
         return ing_path_add(p, parent, ING_STEP_CALL_FLOAT, NULL, bits);
     }
-    Py_ssize_t size = 0;
-    const char *s =
-        PyUnicode_CheckExact(value) ? PyUnicode_AsUTF8AndSize(value, &size) : NULL;
-    if (!s) PyErr_Clear();
-    if (!s || strlen(s) != (size_t)size) return 0; /* names end with a null */
-    return ing_path_add(p, parent, ING_STEP_CALL_STR, s, 0);
+    PyObject *text = PyUnicode_CheckExact(value) ? ing_py_to_utf8(value) : NULL;
+    ing_path path = 0;
+    if (text && strlen(PyBytes_AS_STRING(text)) == (size_t)PyBytes_GET_SIZE(text))
+        path = ing_path_add(p, parent, ING_STEP_CALL_STR, PyBytes_AS_STRING(text), 0);
+    Py_XDECREF(text); /* names end with a null: one that holds any is none */
+    return path;
 }
 
 /* The argument that a step names; new reference, NULL = raised. Paths are resolved by the
@@ -169,8 +171,10 @@ PyObject *ing_py_call_arg_value(const ing_paths *p, const ing_path_node *n) {
     case ING_STEP_CALL_BOOL: return PyBool_FromLong(n->i != 0);
     case ING_STEP_CALL_INT: return PyLong_FromLongLong(n->i);
     case ING_STEP_CALL_FLOAT: memcpy(&d, &n->i, sizeof d); return PyFloat_FromDouble(d);
-    case ING_STEP_CALL_STR:
-        return PyUnicode_FromString(ing_atoms_text(&p->atoms, n->atom));
+    case ING_STEP_CALL_STR: {
+        const char *text = ing_atoms_text(&p->atoms, n->atom);
+        return ing_py_from_utf8(text, strlen(text));
+    }
     default: PyErr_SetString(PyExc_SystemError, "no argument of a call"); return NULL;
     }
 }

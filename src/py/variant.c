@@ -175,7 +175,9 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
     ING_TRY(ing_py_gate_new(k, args, quiet, gate, e));
     ing_count(&k->st->counters, ING_COUNT_LOWERINGS);
     const ing_gate *face = ing_py_gate_face(*gate);
-    ING_TRY(ing_front_lower(tree, face, r, e));
+    ing_status s = ing_front_lower(tree, face, r, e);
+    if (PyErr_Occurred()) return ING_PYTHON; /* also what a message ran into */
+    ING_TRY(s);
     /* What the passes and the launch read after it. */
     int64_t unused;
     ING_TRY(face->ops->config(face->self, ING_SET_fast_math, &unused, e));
@@ -222,7 +224,7 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
     }
     if (s == ING_OK) s = ing_launch_tasks_init(&v->tasks, &v->code, e);
     if (s == ING_OK) s = ing_py_graph_make(v, e);
-    if (s == ING_OK && !overlap) ing_py_story_end(k, gate, v, story);
+    if (s == ING_OK && !overlap) s = ing_py_story_end(k, gate, v, story);
     ing_py_story_free(story);
     ing_py_gate_free(gate);
     ing_front_result_fini(&r);

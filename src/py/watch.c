@@ -21,17 +21,17 @@ static int on_change(PyDict_WatchEvent event, PyObject *dict, PyObject *key,
     return 0;
 }
 
-/* Ids of watchers belong to one interpreter, as a host does. */
-static bool watch_dict(ing_py_host *h, PyObject *dict) {
+/* Ids of watchers belong to one interpreter, as a host does. 1, 0: it cannot be watched (no
+ * id is free: names are compared one by one), -1 = raised. */
+static int watch_dict(ing_py_host *h, PyObject *dict) {
     if (h->watcher == 0) {
         int id = PyDict_AddWatcher(on_change);
-        if (id < 0) PyErr_Clear(); /* none is free: names are compared one by one */
+        if (id < 0 && !ing_py_took(PyExc_RuntimeError)) return -1;
         h->watcher = id < 0 ? -1 : id + 1;
     }
-    if (h->watcher < 0) return false;
-    if (PyDict_Watch(h->watcher - 1, dict) == 0) return true;
-    PyErr_Clear();
-    return false;
+    if (h->watcher < 0) return 0;
+    if (PyDict_Watch(h->watcher - 1, dict) == 0) return 1;
+    return ing_py_took(PyExc_ValueError) ? 0 : -1;
 }
 
 static uint64_t version_of(PyObject *dict) {
@@ -43,9 +43,9 @@ uint64_t ing_py_watch_changes(void) {
     return __atomic_load_n(&changes, __ATOMIC_RELAXED);
 }
 #else
-static bool watch_dict(ing_py_host *h, PyObject *dict) {
+static int watch_dict(ing_py_host *h, PyObject *dict) {
     (void)h, (void)dict;
-    return true;
+    return 1;
 }
 
 static uint64_t version_of(PyObject *dict) {
@@ -54,24 +54,19 @@ static uint64_t version_of(PyObject *dict) {
 #endif
 
 /* A class gets a tag when something is looked up in it. */
-static uint32_t tag_of(PyTypeObject *type) {
-    if (!type->tp_version_tag) {
-        PyObject *name = PyUnicode_InternFromString("__doc__");
-        if (name) (void)_PyType_Lookup(type, name);
-        Py_XDECREF(name);
-        PyErr_Clear();
-    }
+static uint32_t tag_of(const ing_py_state *st, PyTypeObject *type) {
+    if (!type->tp_version_tag) (void)ing_py_class_has(st, type, ING_PY_NAME___name__);
     return type->tp_version_tag;
 }
 
-void ing_py_watch_note(ing_py_watch *w) {
+void ing_py_watch_note(const ing_py_state *st, ing_py_watch *w) {
 #if PY_VERSION_HEX >= 0x030C0000
     w->changes = ing_py_watch_changes();
 #endif
     for (uint32_t i = 0; i < w->dicts.len; i++)
         w->dicts.at[i].version = version_of(w->dicts.at[i].dict);
     for (uint32_t i = 0; i < w->classes.len; i++)
-        w->classes.at[i].version = tag_of(w->classes.at[i].type);
+        w->classes.at[i].version = tag_of(st, w->classes.at[i].type);
 }
 
 bool ing_py_watch_has(const ing_py_watch *w, const PyObject *dict) {
@@ -84,7 +79,9 @@ ing_status ing_py_watch_dict(ing_py_host *h, ing_py_watch *w, PyObject *dict,
                              ing_err *e) {
     if (ing_py_watch_has(w, dict)) return ING_OK;
     ing_py_dict_mark m = {dict, version_of(dict)};
-    if (!watch_dict(h, dict)) w->never = true;
+    int watched = watch_dict(h, dict);
+    if (watched < 0) return ING_PYTHON;
+    if (!watched) w->never = true;
     if (!ing_vec_push(&w->dicts, m)) return no_memory(e);
     Py_INCREF(dict);
     return ING_OK;
@@ -102,10 +99,11 @@ ing_status ing_py_watch_pin(ing_py_watch *w, PyObject *owner, PyObject *const *a
     return ING_OK;
 }
 
-ing_status ing_py_watch_class(ing_py_watch *w, PyTypeObject *type, ing_err *e) {
+ing_status ing_py_watch_class(const ing_py_state *st, ing_py_watch *w,
+                              PyTypeObject *type, ing_err *e) {
     for (uint32_t i = 0; i < w->classes.len; i++)
         if (w->classes.at[i].type == type) return ING_OK;
-    ing_py_class_mark m = {type, tag_of(type)};
+    ing_py_class_mark m = {type, tag_of(st, type)};
     if (!ing_vec_push(&w->classes, m)) return no_memory(e);
     Py_INCREF(type);
     return ING_OK;

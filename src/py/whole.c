@@ -134,27 +134,23 @@ static bool add_enum(whole *w, PyObject *obj, uint32_t depth, ing_hasher *h) {
            add_attrs(w, obj, names, depth, h);
 }
 
-/* Made by @dataclass(frozen=True), with nothing of its own about attributes. Borrowed: its
- * fields; NULL without exception: it is not. */
-static PyObject *frozen_fields(PyObject *obj) {
+/* Made by @dataclass(frozen=True), with nothing of its own about attributes: 1 and its
+ * fields, borrowed; 0: it is not; -1 = raised. */
+static int frozen_fields(const ing_py_state *st, PyObject *obj, PyObject **out) {
     PyTypeObject *type = Py_TYPE(obj);
+    *out = NULL;
     if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) ||
         type->tp_getattro != PyObject_GenericGetAttr)
-        return NULL;
-    PyObject *name = PyUnicode_InternFromString("__dataclass_params__");
-    PyObject *params = name ? _PyType_Lookup(type, name) : NULL;
-    Py_XDECREF(name);
-    PyObject *frozen = params ? ing_py_attr(params, "frozen") : NULL;
+        return 0;
+    PyObject *params = ing_py_class_has(st, type, ING_PY_NAME___dataclass_params__);
+    PyObject *frozen = NULL;
+    int rc = params ? ing_py_attr_of_maybe(st, params, ING_PY_NAME_frozen, &frozen) : 0;
     bool yes = frozen == Py_True;
     Py_XDECREF(frozen);
-    if (!yes) {
-        if (PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
-        return NULL;
-    }
-    name = PyUnicode_InternFromString("__dataclass_fields__");
-    PyObject *fields = name ? _PyType_Lookup(type, name) : NULL;
-    Py_XDECREF(name);
-    return fields && PyDict_CheckExact(fields) ? fields : NULL;
+    if (rc < 0 || !yes) return rc < 0 ? -1 : 0;
+    PyObject *fields = ing_py_class_has(st, type, ING_PY_NAME___dataclass_fields__);
+    *out = fields && PyDict_CheckExact(fields) ? fields : NULL;
+    return *out != NULL;
 }
 
 /* Attributes beside the fields: a cache, or what somebody put there. -1: raised. */
@@ -176,9 +172,8 @@ static bool add_frozen(whole *w, PyObject *obj, PyObject *fields, uint32_t depth
     PyObject *names = PySequence_Tuple(fields); /* its keys, in order */
     bool ok = names != NULL;
     for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(names); i++) {
-        PyObject *v = PyObject_GetAttr(obj, PyTuple_GET_ITEM(names, i));
-        if (!v && PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            PyErr_Clear();
+        PyObject *v;
+        if (PyObject_GetOptionalAttr(obj, PyTuple_GET_ITEM(names, i), &v) == 0) {
             ok = loosen(w, ING_WHOLE_CHANGES);
             break;
         }
@@ -230,7 +225,9 @@ static bool add_rest(whole *w, PyObject *obj, uint32_t depth, ing_hasher *h) {
         ing_hasher_u64(h, TAG_KIND, PART_RANGE);
         return add_attrs(w, obj, bounds, depth, h);
     }
-    if (ing_py_is_enum_member(w->st, obj)) {
+    int member = ing_py_is_enum_member(w->st, obj);
+    if (member < 0) return false;
+    if (member) {
         ing_hasher_u64(h, TAG_KIND, PART_ENUM);
         return add_enum(w, obj, depth, h);
     }
@@ -238,8 +235,8 @@ static bool add_rest(whole *w, PyObject *obj, uint32_t depth, ing_hasher *h) {
         ing_hasher_u64(h, TAG_KIND, PART_SEEN);
         return add_seen(w, obj, h);
     }
-    PyObject *fields = frozen_fields(obj);
-    if (PyErr_Occurred()) return false;
+    PyObject *fields;
+    if (frozen_fields(w->st, obj, &fields) < 0) return false;
     if (!fields) return loosen(w, ING_WHOLE_CHANGES);
     ing_hasher_u64(h, TAG_KIND, PART_DATA);
     return add_frozen(w, obj, fields, depth, h);
@@ -294,17 +291,14 @@ static bool add(whole *w, PyObject *obj, uint32_t depth, ing_hasher *h) {
 }
 
 /* The wrapper of another function (functools.wraps) calls what can get other code. -1: raised. */
-static int is_wrapper(PyObject *fn) {
+static int is_wrapper(const ing_py_state *st, PyObject *fn) {
     PyObject *dict = ((PyFunctionObject *)fn)->func_dict;
-    PyObject *name = dict ? PyUnicode_InternFromString("__wrapped__") : NULL;
-    int yes = !dict ? 0 : name ? PyDict_Contains(dict, name) : -1;
-    Py_XDECREF(name);
-    return yes;
+    return dict ? PyDict_Contains(dict, st->names[ING_PY_NAME___wrapped__]) : 0;
 }
 
 /* What a Python function has of its own besides its text: arguments that a call leaves out. */
 static bool add_function(whole *w, PyObject *fn, ing_hasher *h) {
-    int wrapper = is_wrapper(fn);
+    int wrapper = is_wrapper(w->st, fn);
     if (wrapper) return wrapper > 0 ? loosen(w, ING_WHOLE_CHANGES) : false;
     PyObject *defaults = PyFunction_GET_DEFAULTS(fn);
     PyObject *named = PyFunction_GET_KW_DEFAULTS(fn), *name, *v;
@@ -338,9 +332,11 @@ ing_status ing_py_whole_of(ing_py_state *st, PyObject *obj, ing_py_whole *out) {
     ing_hasher h;
     ing_hasher_init(&h);
     bool ok = false;
+    ing_py_callable kind = obj ? ing_py_callable_kind(obj) : ING_PY_CALL_NEVER;
+    if (kind == ING_PY_CALL_RAISED) return ING_PYTHON;
     if (!obj)
         w.kind = ING_WHOLE_CHANGES;
-    else if (ing_py_callable_kind(obj) != ING_PY_CALL_NEVER)
+    else if (kind != ING_PY_CALL_NEVER)
         ok = add_callable(&w, obj, &h);
     else
         ok = add(&w, obj, 0, &h);

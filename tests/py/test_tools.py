@@ -18,6 +18,7 @@ import check_format
 import check_globals
 import check_layers
 import check_size
+import check_swallow
 import check_symbols
 import list_files
 import revision
@@ -348,6 +349,23 @@ def test_what_counts_is_not_for_paranoid_runs(tmp_path, paranoid):
     assert ("2 passed" if paranoid == "0" else "1 passed, 1 skipped") in done.stdout
     notes = "" if paranoid == "0" else "about calls (not for INGOT_PARANOID=1): 1 test(s)\n"
     assert ((tmp_path / "notes").read_text() if notes else "") == notes
+
+
+# ---- errors that are lost ---------------------------------------------------------------------
+
+
+def test_no_error_of_the_tree_is_lost():
+    assert check_swallow.check(ROOT) == []
+
+
+@pytest.mark.parametrize("name", sorted(check_swallow.INSTEAD))
+def test_swallow_refuses(tmp_path, name):
+    put(tmp_path, "src/py/a.c", f"/* {name}(x) */\nint f(void) {{\n    return {name} (x, \"{name}(\");\n}}\n")
+    assert check_swallow.check(tmp_path) == [
+        f"src/py/a.c:3: {name} loses errors: {check_swallow.INSTEAD[name]}"]
+    put(tmp_path, "src/py/a.c", f"int f(void) {{ return My{name}(x) + {name}Ref(x); }}\n")
+    put(tmp_path, "src/py/compat.h", f"int g(void) {{ return {name}(x); }}\n")
+    assert check_swallow.check(tmp_path) == []
 
 
 # ---- processes that share the tests ---------------------------------------------------------
