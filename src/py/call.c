@@ -45,8 +45,9 @@ static bool call_error(ing_py_kernel *k, const char *fmt, ...) {
 }
 
 static bool name_error(ing_py_kernel *k, const char *what, PyObject *name) {
-    const char *text = PyUnicode_AsUTF8(name);
-    return text && call_error(k, "%s '%s' of %s", what, text, ing_py_def_name(&k->def));
+    char text[128];
+    if (ing_py_show(name, text, sizeof text) < 0) return false;
+    return call_error(k, "%s '%s' of %s", what, text, ing_py_def_name(&k->def));
 }
 
 static Py_ssize_t param_index(const ing_py_def *d, PyObject *name) {
