@@ -1,4 +1,4 @@
-"""Run by test_fingerprint_nomemory.py in a process of its own: each allocation fails once,
+"""Run by test_nomemory.py in a process of its own: each allocation fails once,
 of Python or of the engine, and the answer is the right digest or MemoryError, then and
 afterwards. Prints what went wrong, and how often an allocation was made to fail."""
 
