@@ -691,8 +691,9 @@ static ing_status load_texts(ing_record *r, ing_py_variant *v) {
     for (uint32_t i = 0; i < r->warnings.len; i++) {
         const ing_record_text *t = &r->warnings.at[i];
         ing_path path = t->tree ? r->trees.at[t->tree - 1] : 0;
-        PyObject *w = Py_BuildValue("(ssIIIK)", t->category, t->text, path, t->node,
-                                    t->line, (unsigned long long)t->stamp);
+        PyObject *w =
+            Py_BuildValue("(sNIIIK)", t->category, ing_py_lenient(t->text), path,
+                          t->node, t->line, (unsigned long long)t->stamp);
         int bad = w ? PyList_Append(v->warnings, w) : -1;
         Py_XDECREF(w);
         if (bad) return ING_PYTHON;
