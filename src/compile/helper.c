@@ -7,10 +7,10 @@
  * helper ends even in the middle of a compile. A helper without work ends by itself after a
  * minute; one that has not answered within the time limit is killed.
  *
- *  H1 A slot is touched without the lock only by the thread that made it BUSY.
- *  H2 A child is waited for by its pid only, and killed only while waitpid says that it is
+ *  HELPER1 A slot is touched without the lock only by the thread that made it BUSY.
+ *  HELPER2 A child is waited for by its pid only, and killed only while waitpid says that it is
  *     still ours: the host program may have reaped it, and the number be reused.
- *  H3 Every descriptor is close-on-exec; a helper gets its own socket and output file. */
+ *  HELPER3 Every descriptor is close-on-exec; a helper gets its own socket and output file. */
 #include "compile/compile_int.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ static void close_fds(slot *s) {
     s->wire.fd = s->output = -1;
 }
 
-/* Ends the process and collects it (H2). Returns the wait status, or -1 when somebody
+/* Ends the process and collects it (HELPER2). Returns the wait status, or -1 when somebody
  * else has collected it. */
 static int end_process(slot *s) {
     int status = -1;

@@ -7,7 +7,7 @@
 
 /* ---- new names ---------------------------------------------------------------------------- */
 
-/* A scalar as a variable: the value itself where nothing can change it (L3). */
+/* A scalar as a variable: the value itself where nothing can change it (LOWER3). */
 static ing_status declare_scalar(frame *fr, ing_node at, uint32_t atom,
                                  const value *v) {
     value x;
@@ -349,7 +349,7 @@ static ing_status check_update(frame *fr, ing_node at, ing_op op, ing_dtype t,
     return ing_front_check_overflow(fr, at, op, t, old, by, now);
 }
 
-/* A sum, difference or product of booleans is an integer (N4 in meet.c), and true where it
+/* A sum, difference or product of booleans is an integer (NUMBER4), and true where it
  * is not 0: that is what a place of booleans keeps of it. */
 static ing_ir_atomic boolean_update(ing_ir_atomic op) {
     return op == ING_IR_ATOMIC_ADD   ? ING_IR_ATOMIC_OR

@@ -36,7 +36,7 @@ static ing_status keep_number(frame *fr, ing_node at, value *v) {
         ING_TRY(ing_front_tensor_store(fr, at, &place, v));
     else
         ing_ir_emit(&fr->b, ING_OP_STORE, 0, place.inst, v->inst, 0);
-    if (v->alt) { /* N2 in meet.c */
+    if (v->alt) { /* NUMBER2 */
         ref = ing_ir_type_ref(fr->lo->mod, ING_F64);
         place.alt = ing_ir_emit_above(&fr->b, ING_OP_ALLOCA, ref, 0, 0, 0);
         place.alt_place = true;

@@ -188,7 +188,7 @@ static void mark_change(frame *fr, ing_node func) {
 }
 
 /* One pass over all nodes: how often each name is assigned, and whether a call sees it
- * (L3). */
+ * (LOWER3). */
 static void count_names(frame *fr) {
     const ing_front_tree *t = fr->t;
     for (ing_node n = 1; n < t->nodes.len; n++) {

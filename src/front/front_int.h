@@ -16,14 +16,14 @@
  *   struct.c  structs: bundles of values with names            meet.c    operands' types
  *
  * Rules
- *  L1 Everything outside the function is asked of the gate, in source order (R6); a thing
+ *  LOWER1 Everything outside the function is asked of the gate, in source order (R6); a thing
  *     is looked at only when its nature matters, so that what is not read is not keyed.
- *  L2 A failing function has written the error; callers pass the status on. The place of
+ *  LOWER2 A failing function has written the error; callers pass the status on. The place of
  *     an error is the innermost node that is wrong.
- *  L3 Names live in the block in which they are first assigned, as in the reference. A name
+ *  LOWER3 Names live in the block in which they are first assigned, as in the reference. A name
  *     that one statement assigns and that no call can take by reference is the value
  *     itself; any other is an ALLOCA.
- *  L4 No memory is the arena's sticky flag, asked once at the end; instruction ids of a
+ *  LOWER4 No memory is the arena's sticky flag, asked once at the end; instruction ids of a
  *     failed builder are 0 and are passed along like any other. */
 #ifndef ING_FRONT_INT_H
 #define ING_FRONT_INT_H

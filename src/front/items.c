@@ -5,13 +5,13 @@
  * a list, and by comparisons.
  *
  * Rules
- *  B1 Assigning copies, as for vectors: `m = l` makes a list of its own. Targets of static
+ *  ITEMS1 Assigning copies, as for vectors: `m = l` makes a list of its own. Targets of static
  *     loops and names given by qd.static() are other names for what is there: through them
  *     places can be assigned, and nothing else.
- *  B2 In the block in which a variable was made it may become another list, of other length
+ *  ITEMS2 In the block in which a variable was made it may become another list, of other length
  *     and types: nothing that runs later sees the old one. Below that, inside a run-time
  *     branch or loop, only what is in the places can change.
- *  B3 A list from the caller (a qd.template() parameter) is `fixed`: its places are the
+ *  ITEMS3 A list from the caller (a qd.template() parameter) is `fixed`: its places are the
  *     caller's and may be assigned, the list itself stays. */
 #include "front/tensor.h"
 
@@ -231,7 +231,7 @@ static ing_status fail_fixed(frame *fr, ing_node at, uint32_t atom) {
         ing_atoms_text(&fr->t->atoms, atom));
 }
 
-/* Whether the code stands in the block in which the variable was made (B2). */
+/* Whether the code stands in the block in which the variable was made (ITEMS2). */
 static bool in_own_block(const frame *fr, const binding *b) {
     return fr->b.starts.len == b->depth;
 }

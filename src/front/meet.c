@@ -1,14 +1,14 @@
 /* Where numbers meet: the types that operands get. Used by everything that combines two values
  * (arith.c, intrin.c, assign.c, tensor*.c) before it promotes their types.
  *
- *  N1 A float that is written in a kernel, or read from Python, has no type: it is the f64 that
+ *  NUMBER1 A float that is written in a kernel, or read from Python, has no type: it is the f64 that
  *     Python has. Where it meets an f64 it stays that number; anywhere else it is rounded to
  *     default_fp, as when it becomes a variable.
- *  N2 What is computed at run time from such numbers and integers alone, or chosen among them,
+ *  NUMBER2 What is computed at run time from such numbers and integers alone, or chosen among them,
  *     is like them: default_fp in `inst`, and the same operation on f64 in `alt`. Whichever
  *     nobody uses is dropped later.
- *  N3 An integer that default_ip does not hold takes the type of what it meets, if that does.
- *  N4 Arithmetic on booleans is arithmetic on default_ip: True + True is 2. */
+ *  NUMBER3 An integer that default_ip does not hold takes the type of what it meets, if that does.
+ *  NUMBER4 Arithmetic on booleans is arithmetic on default_ip: True + True is 2. */
 #include "front/front_int.h"
 
 static bool is_number(const value *v) {
@@ -31,7 +31,7 @@ static ing_dtype own_type(const value *v) {
     return v->kind == V_BOOL ? ING_U1 : is_number(v) ? (ing_dtype)v->dtype : ING_VOID;
 }
 
-static uint32_t as_f64(frame *fr, const value *v) { /* N1, N2 */
+static uint32_t as_f64(frame *fr, const value *v) { /* NUMBER1, NUMBER2 */
     if (!ing_front_is_runtime(v)) return ing_front_const_of(fr, v, ING_F64);
     return v->alt_place ? ing_ir_emit(&fr->b, ING_OP_LOAD, ING_F64, v->alt, 0, 0)
                         : v->alt;
@@ -43,7 +43,7 @@ ing_status ing_front_load_with(frame *fr, ing_node at, const value *v, ing_dtype
         *out = ing_front_rt(as_f64(fr, v), ING_F64);
         return ING_OK;
     }
-    if (v->kind == V_INT && !v->dtype && other) { /* N3 */
+    if (v->kind == V_INT && !v->dtype && other) { /* NUMBER3 */
         int64_t ip = 0;
         ING_TRY(ing_front_config_get(fr, at, ING_SET_default_ip, &ip));
         bool holds = ing_dtype_is_float(other) ||
@@ -78,7 +78,7 @@ ing_status ing_front_load_untyped(frame *fr, ing_node at, const value *v, value 
     return ING_OK;
 }
 
-/* The operand v, loaded as x, as an f64 (N2); 0: it is a float that has a type. */
+/* The operand v, loaded as x, as an f64 (NUMBER2); 0: it is a float that has a type. */
 static uint32_t wide_operand(frame *fr, const value *v, const value *x) {
     if (ing_front_is_untyped(v)) return as_f64(fr, v);
     if (ing_dtype_is_float(v_type(x))) return 0;
@@ -99,7 +99,7 @@ void ing_front_put_wide(frame *fr, ing_op op, const value *l, const value *a,
     }
 }
 
-ing_status ing_front_arith_type(frame *fr, ing_node at, ing_dtype *t) { /* N4 */
+ing_status ing_front_arith_type(frame *fr, ing_node at, ing_dtype *t) { /* NUMBER4 */
     int64_t ip = 0;
     if (*t != ING_U1) return ING_OK;
     ING_TRY(ing_front_config_get(fr, at, ING_SET_default_ip, &ip));

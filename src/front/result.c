@@ -26,7 +26,7 @@ static bool leaves_add(frame *fr, leaves *l, const value *v, bool result) {
     bool passed = !result && (v->kind == V_REF || v->kind == V_ARRAY);
     if (v->kind != V_RT && !passed) return true;
     ing_type t = v->kind == V_REF ? ing_ir_type_ref(fr->lo->mod, v->type) : v->type;
-    bool wide = v->kind == V_RT && v->alt; /* the other one follows (N2 in meet.c) */
+    bool wide = v->kind == V_RT && v->alt; /* the other one follows (NUMBER2) */
     return ing_vec_push(&l->insts, wide ? v->alt : v->inst) &&
            ing_vec_push(&l->types, wide ? ING_F64 : t);
 }

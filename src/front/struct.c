@@ -4,11 +4,11 @@
  * members stays in memory as it would alone. Used by calls, assignments and attributes.
  *
  * Rules
- *  S1 Items are V_RT, V_REF or V_STRUCT. A struct without items (NULL) is a kernel parameter:
+ *  STRUCT1 Items are V_RT, V_REF or V_STRUCT. A struct without items (NULL) is a kernel parameter:
  *     its numbers are arguments from `inst` - 1 on, and members are read when they are named.
- *  S2 What holds for a struct (shared, fixed, arg) holds for its members: `member` hands it
+ *  STRUCT2 What holds for a struct (shared, fixed, arg) holds for its members: `member` hands it
  *     on, and `open` makes items that say so themselves.
- *  S3 gref is where methods are found: the struct type, or the struct from outside that the
+ *  STRUCT3 gref is where methods are found: the struct type, or the struct from outside that the
  *     value came from. Members ask their owner by name, so one gref serves all levels. 0: the
  *     struct was made without a type, or came a way on which its type got lost; then methods
  *     are refused. */
@@ -65,7 +65,7 @@ ing_status ing_front_struct_type(frame *fr, ing_node at, const ing_gate_struct *
 
 /* ---- members -------------------------------------------------------------------------------- */
 
-/* Where the methods of a struct among the members are found (S3). */
+/* Where the methods of a struct among the members are found (STRUCT3). */
 static ing_status member_owner(frame *fr, ing_node at, const value *v, uint32_t k,
                                value *member) {
     value got;
@@ -76,7 +76,7 @@ static ing_status member_owner(frame *fr, ing_node at, const value *v, uint32_t 
     return ING_OK;
 }
 
-/* Member k of a parameter (S1). */
+/* Member k of a parameter (STRUCT1). */
 static ing_status param_member(frame *fr, ing_node at, const value *v, uint32_t k,
                                value *out) {
     const ing_gate_member *m = &v->info->layout->members[k];

@@ -84,7 +84,7 @@ value ing_front_tensor_place_dyn(frame *fr, const value *v, const tensor_shape *
                   s->dtype);
 }
 
-/* Static numbers stay static: what meets them decides their type (T2). */
+/* Static numbers stay static: what meets them decides their type (TENSOR2). */
 ing_status ing_front_tensor_elem(frame *fr, ing_node at, const value *v,
                                  const tensor_shape *s, uint32_t k, value *out) {
     *out = ing_front_tensor_place(fr, v, s, k);
@@ -163,7 +163,7 @@ ing_status ing_front_tensor_make(frame *fr, ing_node at, tensor_shape s,
 
 value ing_front_tensor_tuple(frame *fr, const tensor_shape *s, const value *elems) {
     value *rows = ING_NEW_ARRAY(&fr->lo->arena, (size_t)s->rows + 1, value);
-    if (!rows) return ing_front_none(); /* the arena's flag ends the compile (L4) */
+    if (!rows) return ing_front_none(); /* the arena's flag ends the compile (LOWER4) */
     for (uint32_t i = 0; i < s->rows; i++) {
         if (s->rank == 1) {
             rows[i] = elems[i];

@@ -8,10 +8,10 @@
  *            included: loop indices, captured vectors, slices and swizzles (then the
  *            elements are places). A matrix is a tuple of such tuples.
  * Rules
- *  T1 Small tensors are taken apart, computed by element and put together again; what is
+ *  TENSOR1 Small tensors are taken apart, computed by element and put together again; what is
  *     larger than TENSOR_REG stays in memory, and beyond TENSOR_UNROLL work is a loop, so
  *     that code does not grow with the size.
- *  T2 Elements are computed by the functions for scalars: type rules exist once. */
+ *  TENSOR2 Elements are computed by the functions for scalars: type rules exist once. */
 #ifndef ING_FRONT_TENSOR_H
 #define ING_FRONT_TENSOR_H
 
@@ -51,7 +51,7 @@ ing_status ing_front_tensor_make(frame *fr, ing_node at, tensor_shape s,
 /* The same, but numbers without a type (meet.c) stay so: a tuple of them. */
 ing_status ing_front_tensor_gather(frame *fr, ing_node at, tensor_shape s,
                                    const value *elems, value *out);
-/* The type that what meets v gets to see: VOID, or F64 where it decides (N1 in meet.c). */
+/* The type that what meets v gets to see: VOID, or F64 where it decides (NUMBER1). */
 ing_dtype ing_front_tensor_meets(const frame *fr, const value *v);
 /* A tuple with `tensor` set of these elements. */
 value ing_front_tensor_tuple(frame *fr, const tensor_shape *s, const value *elems);
@@ -70,7 +70,7 @@ ing_status ing_front_tensor_spill(frame *fr, ing_node at, const value *v, ing_dt
 typedef ing_status (*tensor_fn)(frame *fr, ing_node at, void *self, const value *in,
                                 value *out);
 enum { TENSOR_MAX_IN = 8 };
-/* out[k] = fn(in[0][k], in[1][k], ...); scalars are the same for every k (T1). */
+/* out[k] = fn(in[0][k], in[1][k], ...); scalars are the same for every k (TENSOR1). */
 ing_status ing_front_tensor_map(frame *fr, ing_node at, const value *in, uint32_t n_in,
                                 tensor_fn fn, void *self, value *out);
 /* A loop over [0, n): begin gives the index, end closes it. */

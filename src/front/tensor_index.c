@@ -129,7 +129,7 @@ static ing_status dynamic_element(frame *fr, ing_node at, const value *base,
     if (base->kind == V_REF) return ING_OK;
     ING_TRY(ing_front_load(fr, at, out, out));
     if (base->kind != V_TUPLE || !is_untyped(base) || s.dtype == ING_F64) return ING_OK;
-    ING_TRY(ing_front_tensor_spill(fr, at, base, ING_F64, &mem)); /* N2 in meet.c */
+    ING_TRY(ing_front_tensor_spill(fr, at, base, ING_F64, &mem)); /* NUMBER2 */
     ing_front_tensor_shape(fr, &mem, &s);
     value wide = ing_front_tensor_place_dyn(fr, &mem, &s, i);
     ING_TRY(ing_front_load(fr, at, &wide, &wide));

@@ -1,6 +1,6 @@
 /* Linear algebra on tensors: products, reductions, determinant and inverse, and the table
  * of methods that vectors and matrices have in kernels. Called by call.c for methods and
- * by tensor_op.c for `@`. Elements are combined with the operators for scalars (T2). */
+ * by tensor_op.c for `@`. Elements are combined with the operators for scalars (TENSOR2). */
 #include "front/tensor.h"
 
 #include <string.h>

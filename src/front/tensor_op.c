@@ -1,5 +1,5 @@
 /* Operators and functions on tensors: each is the one for scalars, applied to every
- * element (T2). Called by arith.c, intrin.c and assign.c when an operand is a vector or a
+ * element (TENSOR2). Called by arith.c, intrin.c and assign.c when an operand is a vector or a
  * matrix. */
 #include "front/tensor.h"
 

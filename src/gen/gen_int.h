@@ -79,7 +79,7 @@ typedef struct ing_gen {
     const ing_ir_mod *m;
     const ing_gen_options *o;
     /* Fast-math flags of the open block with a trailing blank, or ""; and those of fused
-     * operations (F5 in llvm_flow.c). */
+     * operations (FLOW5 in llvm_flow.c). */
     const char *fmf, *fmf_fused;
     ing_bytes *out;
     ing_bytes entry; /* of the current function: allocas and what is loaded once */
@@ -90,7 +90,7 @@ typedef struct ing_gen {
     uint64_t local_bytes; /* of the locals of all functions so far */
     uint32_t pow_types;   /* bit per dtype: integer power wanted */
     uint64_t vector_calls[(2 * ING_OP_N + 63) / 64]; /* by 2 * op, plus 1 for f32 */
-    ing_bytes kept; /* functions that stay until the vectoriser ran (V4), as a list */
+    ing_bytes kept; /* functions that stay until the vectoriser ran (VEC4), as a list */
     uint32_t n_kept;
     bool stop_fn;     /* the error function is wanted */
     bool uses_random; /* a function that the task reaches draws numbers */

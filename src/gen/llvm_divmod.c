@@ -2,15 +2,15 @@
  * fast math allows elsewhere, these two follow src/ir/eval.c to the bit in every mode: no flag
  * is ever written here.
  *
- *  M1 With q = floor(a / b), |a / b| < LIMIT, q is the floor of the exact quotient or one above
+ *  MOD1 With q = floor(a / b), |a / b| < LIMIT, q is the floor of the exact quotient or one above
  *     it, and fma(-q, b, a) is exact or rounds once, as the sum of fmod and b does. The sign of
  *     that remainder tells which: then one more b is added, and q is one less.
- *  M2 Beyond LIMIT, for infinities, NaN and a divisor of 0 the definition itself is computed,
+ *  MOD2 Beyond LIMIT, for infinities, NaN and a divisor of 0 the definition itself is computed,
  *     with fmod. LIMIT leaves four bits of the mantissa: there the definition's quotient, which
  *     rounds twice, is the exact one as well.
- *  M3 Several elements at once as rule V1 in llvm_math.c says; when M1 does not hold for one of
+ *  MOD3 Several elements at once as VEC1 says; when MOD1 does not hold for one of
  *     them, all go through the function of one element.
- *  M4 Machines without fma compute the definition always: the results are the same. */
+ *  MOD4 Machines without fma compute the definition always: the results are the same. */
 #include "gen/gen_int.h"
 
 #include <stdio.h>
@@ -115,7 +115,7 @@ static void put_mod(ing_gen *g, const form *f) {
                      f->ty, f->bits, f->ty, f->ty);
 }
 
-/* M1: %ok, and %mod or %div. */
+/* MOD1: %ok, and %mod or %div. */
 static void put_quick(ing_gen *g, const form *f) {
     const char *ty = f->ty, *sfx = f->sfx;
     double limit = f->f32 ? 0x1p20 : 0x1p49;
@@ -143,7 +143,7 @@ static void put_quick(ing_gen *g, const form *f) {
                      ty, number(f, 1).s, f->bits, ty, ty);
 }
 
-/* M2: Python's definition, as in eval.c. */
+/* MOD2: Python's definition, as in eval.c. */
 static void put_slow(ing_gen *g, const form *f) {
     const char *ty = f->ty, *sfx = f->sfx;
     declare_used(g, f);
@@ -196,7 +196,7 @@ static void put_scalar(ing_gen *g, const form *f) {
         ING_GEN_MD_LIKELY, ty, f->mod ? "mod" : "div", ty, name, ty, ty, ty);
 }
 
-/* M3 */
+/* MOD3 */
 static void put_vector(ing_gen *g, const form *f) {
     const char *ty = f->ty, *name = name_of(f), *one = f->f32 ? "float" : "double";
     ing_bytes_printf(g->out, "\ndefine internal %s @%s.%u(%s %%a, %s %%b) #%d {\n", ty,
@@ -228,7 +228,7 @@ static void put_functions(ing_gen *g, bool mod, bool f32) {
     put_slow(g, &f);
     if (!has_fma(g)) return;
     put_scalar(g, &f);
-    ing_gen_keep(g, "%s", name_of(&f)); /* nobody takes its parameters apart (V4) */
+    ing_gen_keep(g, "%s", name_of(&f)); /* nobody takes its parameters apart (VEC4) */
     ing_bytes_printf(g->out, "attributes #%u = { \"vector-function-abi-variant\"=\"",
                      ING_GEN_ATTR_VECTOR + bit);
     for (uint32_t lanes = most; lanes >= 4; lanes /= 2)

@@ -2,16 +2,16 @@
  * long task be cancelled. Called by llvm.c once per function. Works on an explicit stack
  * of open blocks, never on the C stack.
  *
- *  F1 A loop is written bottom-tested behind a guard, in its index type, and its counter
+ *  FLOW1 A loop is written bottom-tested behind a guard, in its index type, and its counter
  *     cannot overflow: it stays at or below the end. So it is nsw (nuw if unsigned).
- *  F2 `stop` is one block per function; %status carries the code there, LLVM makes it a
+ *  FLOW2 `stop` is one block per function; %status carries the code there, LLVM makes it a
  *     register. Functions that cannot stop have neither.
- *  F3 A function with polls keeps fuel in a register: it takes it from the context at
+ *  FLOW3 A function with polls keeps fuel in a register: it takes it from the context at
  *     entry and gives it back at each return and around each call that burns fuel.
- *  F4 Sums in a block of more than LONG_BLOCK instructions are not reordered below
+ *  FLOW4 Sums in a block of more than LONG_BLOCK instructions are not reordered below
  *     opt_level 3: LLVM gathers a chain of them at its end, which keeps all terms alive
  *     and takes time with the square of their number.
- *  F5 A fused multiply-add cares for the sign of zero (no nsz): else LLVM looks through the
+ *  FLOW5 A fused multiply-add cares for the sign of zero (no nsz): else LLVM looks through the
  *     whole chain before it for a sign to move, with the square of its length. */
 #include "gen/gen_int.h"
 
@@ -293,7 +293,7 @@ static void put_inst(ing_gen *g, uint32_t id) {
     g->ended = true;
 }
 
-/* F4. Seconds of LLVM for 100 and 200 calls of svd whose products are added up, in one block of
+/* FLOW4. Seconds of LLVM for 100 and 200 calls of svd whose products are added up, in one block of
  * 280 instructions per call: 3.5 and 13 with sums that may be reordered, 1.2 and 2.4 without. */
 enum { LONG_BLOCK = 4096 };
 

@@ -5,9 +5,9 @@
  * carried it around a loop, and keeps multiplication and addition apart, one behind the
  * other. A chain of dependent iterations (an orbit, a recurrence) waits for both.
  *
- *  C1 A product that is an operand of a sum in the same loop is fused with it, whatever else
+ *  FUSE1 A product that is an operand of a sum in the same loop is fused with it, whatever else
  *     uses it: the same number of instructions, and a shorter chain.
- *  C2 (p + q) + e, where p and q are such products, nobody else uses their sum, and e comes
+ *  FUSE2 (p + q) + e, where p and q are such products, nobody else uses their sum, and e comes
  *     from outside the loop, is p + (q + e): two operations instead of three. An e from the
  *     loop itself may be what the next iteration waits for, and stays last. */
 #include "gen/gen_int.h"
@@ -37,7 +37,7 @@ static bool is_sum(const ing_ir_inst *i) {
     return i->op == ING_OP_ADD || i->op == ING_OP_SUB;
 }
 
-/* C2: the sum `x` of products, with sign, and `e`, with sign. */
+/* FUSE2: the sum `x` of products, with sign, and `e`, with sign. */
 static bool fuse_both(ing_gen *g, const char *ty, uint32_t x, bool minus_x, uint32_t e,
                       bool minus_e, txt *out) {
     const ing_ir_inst *s = ing_gen_inst(g, x);

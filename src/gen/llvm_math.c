@@ -2,13 +2,13 @@
  * fast math, when the machine has the library and 256-bit vectors; must never be used
  * without fast math: the library is accurate to 4 ulp, not exact.
  *
- *  V1 A kernel calls @ing.<name>, a function of one element; its `vector-function-abi-variant`
+ *  VEC1 A kernel calls @ing.<name>, a function of one element; its `vector-function-abi-variant`
  *     names what computes eight (f32) or four of them, so the loop vectoriser can take that.
- *  V2 @ing.<name> itself computes with the same library function, on one lane. So an element
+ *  VEC2 @ing.<name> itself computes with the same library function, on one lane. So an element
  *     gets the same value in vector code and in the rest of a loop, wherever a piece of it
  *     begins (R23).
- *  V3 f32 has a variant of four too, for loops that also hold 64-bit values.
- *  V4 the variants are kept in @llvm.compiler.used until the vectoriser ran. */
+ *  VEC3 f32 has a variant of four too, for loops that also hold 64-bit values.
+ *  VEC4 the variants are kept in @llvm.compiler.used until the vectoriser ran. */
 #include "gen/gen_int.h"
 
 #include <stdio.h>
@@ -92,7 +92,7 @@ static void put_signature(ing_gen *g, const fn *f, const char *ret, const char *
     ing_bytes_printf(g->out, ") #%u {\n", ING_GEN_ATTR_MATH);
 }
 
-/* One element (V2): all lanes hold it, so that none raises what it would not. */
+/* One element (VEC2): all lanes hold it, so that none raises what it would not. */
 static void put_scalar(ing_gen *g, const fn *f) {
     char name[32];
     snprintf(name, sizeof name, "ing.%s", f->name);
@@ -110,7 +110,7 @@ static void put_scalar(ing_gen *g, const fn *f) {
                      f->lanes, f->ty, f->ty);
 }
 
-/* Four f32 (V3): twice over in the lanes of the function of eight. */
+/* Four f32 (VEC3): twice over in the lanes of the function of eight. */
 static void put_half(ing_gen *g, const fn *f) {
     char name[32];
     snprintf(name, sizeof name, "ing.%s.4", f->name);
@@ -136,7 +136,7 @@ static void put_declaration(ing_gen *g, const fn *f) {
     ing_bytes_printf(g->out, ") #%u\n", ING_GEN_ATTR_MATH);
 }
 
-/* The attribute of the calls (V1): which function computes how many elements. */
+/* The attribute of the calls (VEC1): which function computes how many elements. */
 static void put_attribute(ing_gen *g, const fn *f, uint32_t bit) {
     ing_bytes_printf(
         g->out,

@@ -2,11 +2,11 @@
  * on 8 bytes, and a locked instruction costs more than all that is around it. Called by
  * llvm_mem.c for each ATOMIC; answers whether it wrote this one and the next.
  *
- *  A1 The pair is a sum or a difference of f32 whose old values nobody uses, on members k and
+ *  PAIR1 The pair is a sum or a difference of f32 whose old values nobody uses, on members k and
  *     k + 1 of one vector or matrix, k even, of a type whose size is a multiple of 8.
- *  A2 Nothing stands between them but the address of the second, so no order is lost; each
+ *  PAIR2 Nothing stands between them but the address of the second, so no order is lost; each
  *     member is still updated as one.
- *  A3 Memory of others may begin anywhere: an address that is no multiple of 8 takes the two
+ *  PAIR3 Memory of others may begin anywhere: an address that is no multiple of 8 takes the two
  *     one by one. */
 #include "gen/gen_int.h"
 

@@ -2,25 +2,25 @@
  * task reaches, which back edges poll for cancellation, which functions can stop and so
  * return a status, which loops are too long to be vectorised. Called once per module by llvm.c; changes nothing in the IR.
  *
- *  P1 A loop polls when its body may execute many back edges: it holds a WHILE, a loop
+ *  PLAN1 A loop polls when its body may execute many back edges: it holds a WHILE, a loop
  *     whose span (product of constant trip counts) is unknown or above SHORT_SPAN, or a
  *     call of a function that does. A WHILE always polls. So an innermost loop never
  *     pays, and loops that LLVM would unroll away do not stop their parent from being
  *     vectorised.
- *  P2 A function stops when it has a CHECK, polls, or calls one that stops; the others
+ *  PLAN2 A function stops when it has a CHECK, polls, or calls one that stops; the others
  *     return their plain value.
- *  P3 A function's accesses may join the access group of the parallel loop that calls it
+ *  PLAN3 A function's accesses may join the access group of the parallel loop that calls it
  *     only when no access can be to memory shared by iterations by accident: locals that
  *     LLVM turns into registers are fine, indexed locals and ref parameters are not (all
  *     iterations share the alloca once it is inlined), nor is the context (RANDOM).
- *  P4 A loop of more than VECTOR_SIZE instructions, callees included, stays scalar below
+ *  PLAN4 A loop of more than VECTOR_SIZE instructions, callees included, stays scalar below
  *     opt_level 3: the time of LLVM's loop vectoriser grows with the square of the body. */
 #include "gen/gen_int.h"
 
 /* Loops up to this many iterations in all count as straight code. */
 enum { SHORT_SPAN = 1024 };
 
-/* P4. Seconds in the loop vectoriser and in all of LLVM, of a chain of dependent float
+/* PLAN4. Seconds in the loop vectoriser and in all of LLVM, of a chain of dependent float
  * operations in branches: 0.9 of 1.5 at 7,500 instructions, 12.5 of 15.5 at 22,500. */
 enum { VECTOR_SIZE = 6000 };
 
@@ -65,7 +65,7 @@ static bool open_level(walk *w, uint32_t inst, uint32_t block) {
     return ing_vec_push(&w->levels, l);
 }
 
-/* P1 and P4, of a LOOP whose body has been walked. */
+/* PLAN1 and PLAN4, of a LOOP whose body has been walked. */
 static void decide_loop(walk *w, const level *l) {
     ing_gen_fplan *p = &w->g->plans[w->fi];
     if (l->inner > SHORT_SPAN) {
@@ -149,7 +149,7 @@ static bool walk_function(walk *w, uint32_t fi) {
     return true;
 }
 
-/* ---- P3 ------------------------------------------------------------------------------ */
+/* ---- PLAN3 ------------------------------------------------------------------------------ */
 
 /* A local that LLVM surely turns into a register: a scalar used only by whole loads,
  * stores and plain updates. Any other mention of a ref spoils the function. */

@@ -3,11 +3,11 @@
  * table. Called by load.c when debug registration is asked for, never on the way of a
  * launch. The unwind table is read through checked offsets: a strange one costs names.
  *
- *  G1 gdb finds the two symbols below by name, stops at each call of the function, and
+ *  GDB1 gdb finds the two symbols below by name, stops at each call of the function, and
  *     reads the list from the stopped process: it is changed under the lock only.
- *  G2 The object is relocatable ELF whose sections have the addresses of what is mapped;
+ *  GDB2 The object is relocatable ELF whose sections have the addresses of what is mapped;
  *     .text has no bytes, .eh_frame is a copy, because it counts from its own address.
- *  G3 DWARF 4. One row of lines: the code of a task has no finer places (R19). */
+ *  GDB3 DWARF 4. One row of lines: the code of a task has no finer places (R19). */
 #include "image/image_int.h"
 
 #include <pthread.h>

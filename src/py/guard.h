@@ -1,11 +1,11 @@
 /* Guards: what a launch asks again (R11). Making them (guard_make.c), checking them
  * (guard.c), reading members (member.c), and knowing without a look that nothing has changed
  * (watch.c). Rules:
- *  G1 Nothing is compared with a pointer that is not owned here, or read through one that
+ *  GUARD1 Nothing is compared with a pointer that is not owned here, or read through one that
  *     neither is owned nor stands in something watched that is unchanged.
- *  G2 What a fetch reads is watched, or it is made at each launch. Whenever a check finds
+ *  GUARD2 What a fetch reads is watched, or it is made at each launch. Whenever a check finds
  *     that it now reads something else, the checks of the variant are made anew.
- *  G3 Checks are shared by launches: they are replaced, never changed in length. */
+ *  GUARD3 Checks are shared by launches: they are replaced, never changed in length. */
 #ifndef ING_PY_GUARD_H
 #define ING_PY_GUARD_H
 

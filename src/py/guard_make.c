@@ -2,7 +2,7 @@
  * from others. All places that a variant reads form one program of fetches, parents first
  * and the members of one object together, so that `self.grid` is read once for all of its
  * members and they in one go (member.c). Called when a variant was compiled or loaded, and
- * when its places have moved (guard.h, G2). */
+ * when its places have moved (GUARD2). */
 #include "py/guard.h"
 #include "py/struct.h"
 

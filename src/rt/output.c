@@ -4,15 +4,15 @@
  * from another thread or under the lock, and must never lose a record of a launch that
  * goes on.
  *
- *  O1 The buffer is made by the first print of a launch and published by one exchange; a
+ *  OUTPUT1 The buffer is made by the first print of a launch and published by one exchange; a
  *     launch that prints nothing pays one look at a NULL pointer.
- *  O2 A worker that finds the buffer full says so (`wanted`), wakes the launching thread in
+ *  OUTPUT2 A worker that finds the buffer full says so (`wanted`), wakes the launching thread in
  *     case it waits for workers, and sleeps. The launching thread looks at `wanted` between
- *     pieces, at polls, and while it waits; P3 of pool.c makes it wait until all workers
+ *     pieces, at polls, and while it waits; POOL3 makes it wait until all workers
  *     have left, so nobody sleeps for ever.
- *  O3 After the host refused (an exception in sys.stdout), or when the launching thread
+ *  OUTPUT3 After the host refused (an exception in sys.stdout), or when the launching thread
  *     ends, the buffer is closed: what comes later is dropped, nobody waits.
- *  O4 A fault (code below ING_ABI_USER) is kept once per place and launch. */
+ *  OUTPUT4 A fault (code below ING_ABI_USER) is kept once per place and launch. */
 #include "rt/rt_int.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ static void output_free(output *o) {
     ing_free(o);
 }
 
-/* O1 */
+/* OUTPUT1 */
 static output *output_of(run *r) {
     output *o = atomic_load_explicit(&r->out, memory_order_acquire), *other = NULL;
     if (o) return o;
@@ -62,7 +62,7 @@ static output *output_of(run *r) {
     return other;
 }
 
-/* O4; under the lock. True: new here. */
+/* OUTPUT4; under the lock. True: new here. */
 static bool fault_is_new(output *o, uint64_t task, const ing_printed *p) {
     fault f = {task, p->code, p->func, p->node, p->n ? p->words[0] : 0};
     for (uint32_t i = 0; i < o->n_faults; i++) {
@@ -91,7 +91,7 @@ static bool make_room(seat *s, output *o, size_t n, bool *lost) {
             pthread_mutex_unlock(&o->lock);
             ing_rt_output_drain(s->run);
             pthread_mutex_lock(&o->lock);
-        } else { /* O2 */
+        } else { /* OUTPUT2 */
             atomic_store(&o->wanted, true);
             ing_rt_wake_launcher(s->run->rt);
             pthread_cond_wait(&o->drained, &o->lock);

@@ -3,20 +3,20 @@
  * task or a callback of the host runs; never touches a job outside join .. leave.
  *
  * The rules of the pool:
- * P1 A job is listed by its launcher and joined by workers under rt->lock. The launcher
+ * POOL1 A job is listed by its launcher and joined by workers under rt->lock. The launcher
  *    works too, so a job ends even when no worker ever comes.
- * P2 A worker touches a job only between join (inside + 1, under the lock, while listed)
+ * POOL2 A worker touches a job only between join (inside + 1, under the lock, while listed)
  *    and leave (inside - 1, with release order: its last touch).
- * P3 The launcher takes the job off the list under the lock, so nobody joins any more,
+ * POOL3 The launcher takes the job off the list under the lock, so nobody joins any more,
  *    then waits until inside is 0, read with acquire order. Only then does its stack
  *    frame, which holds job and run, go away. It does so even when the thread is ended
  *    from inside a host callback (pthread_exit at interpreter exit): a cleanup handler.
- * P4 Sleeping is by sequence number: read the number, look for the condition, sleep only
+ * POOL4 Sleeping is by sequence number: read the number, look for the condition, sleep only
  *    if the number is unchanged; the other side makes the condition true, bumps the
  *    number, then looks for sleepers. Both numbers belong to the pool, not to a job.
- * P5 No cycle of waiting: a thread waits only for workers that joined its newest job after
+ * POOL5 No cycle of waiting: a thread waits only for workers that joined its newest job after
  *    it was listed, and a worker joins only from the bottom of its own stack.
- * P6 After fork the child has none of the workers and perhaps a held lock: everything is
+ * POOL6 After fork the child has none of the workers and perhaps a held lock: everything is
  *    made anew, and jobs of the old generation are not waited for. */
 #include "rt/rt_int.h"
 
@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- sleeping (P4) -------------------------------------------------------------------------- */
+/* ---- sleeping (POOL4) -------------------------------------------------------------------------- */
 
 static void futex_wait(atomic_uint *word, unsigned seen, uint64_t ns) {
     struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
@@ -79,7 +79,7 @@ void ing_rt_wake_launcher(ing_rt *rt) {
 }
 
 static void leave_job(ing_rt *rt, job *j) {
-    if (atomic_fetch_sub(&j->inside, 1) != 1) return; /* last touch of j (P2) */
+    if (atomic_fetch_sub(&j->inside, 1) != 1) return; /* last touch of j (POOL2) */
     ing_rt_wake_launcher(rt);
 }
 
@@ -194,7 +194,7 @@ static void unlist_job(ing_rt *rt, job *j) {
 }
 
 /* In a child that was forked from a callback of this very launch the workers are gone,
- * and with them the pieces they had taken: such a launch ends as cancelled (P6). */
+ * and with them the pieces they had taken: such a launch ends as cancelled (POOL6). */
 static bool forked(ing_rt *rt, job *j) {
     if (atomic_load(&rt->generation) == j->generation) return false;
     if (atomic_load(&j->inside)) ing_rt_stop(j->run, STOP_CANCEL);
@@ -223,7 +223,7 @@ static void finish_job(ing_rt *rt, job *j, bool ask) {
     wait_workers(rt, j, ask);
 }
 
-/* P3: the launching thread ends in the middle of its job. */
+/* POOL3: the launching thread ends in the middle of its job. */
 static void abandon_job(void *arg) {
     job *j = arg;
     ing_rt_stop(j->run, STOP_CANCEL);

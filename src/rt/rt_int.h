@@ -1,6 +1,6 @@
 /* rt_int: what the files of src/rt share. A `run` is one launch, a `seat` is one thread
  * taking part in it, a `job` is one range task offered to the pool. All three live on
- * stacks; rule P3 of pool.c says why that is safe. */
+ * stacks; POOL3 says why that is safe. */
 #ifndef ING_RT_INT_H
 #define ING_RT_INT_H
 

@@ -4,12 +4,12 @@
  * behind that was not put together: however a loop ends, the arrays hold the updates of the
  * iterations that ran.
  *
- *  Y1 A seat with copies has argument words of its own, which name them instead of the arrays;
+ *  SEAT1 A seat with copies has argument words of its own, which name them instead of the arrays;
  *     everything else in the words is as the launch has it. ctx.tallies says so to the code.
- *  Y2 Each seat decides for itself: one that gets no memory updates the arrays atomically, and
+ *  SEAT2 Each seat decides for itself: one that gets no memory updates the arrays atomically, and
  *     since copies are put together atomically too, all of that may happen at once, as may
  *     other launches that update the same array.
- *  Y3 Only exact kinds are tallied, so the result does not depend on who had which iteration
+ *  SEAT3 Only exact kinds are tallied, so the result does not depend on who had which iteration
  *     (R23). */
 #include "ir/ir.h"
 #include "rt/rt_int.h"
@@ -128,7 +128,7 @@ static size_t block_bytes(const ing_rt_task *t, const uint64_t *args) {
 void ing_rt_tally_open(seat *s, const ing_rt_task *t) {
     const uint64_t *args = s->run->launch->args;
     void *block;
-    if (ing_rt_alloc_array(block_bytes(t, args), &block) != ING_OK) return; /* Y2 */
+    if (ing_rt_alloc_array(block_bytes(t, args), &block) != ING_OK) return; /* SEAT2 */
     uint64_t *words = block;
     memcpy(words, args, 8ull * t->n_words);
     uint8_t *at = (uint8_t *)block + padded(8ull * t->n_words);

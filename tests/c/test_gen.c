@@ -256,7 +256,7 @@ static void expect_scalar(int length, int calls, int scalar_loops) {
     ing_bytes_fini(&b);
 }
 
-/* P4: what stands in the callees counts at each call; loops inside are short and go on
+/* PLAN4: what stands in the callees counts at each call; loops inside are short and go on
  * being vectorised. */
 static void test_long_loops(void) {
     expect_scalar(90, 10, 0);
@@ -278,7 +278,7 @@ static char *long_sum(int n) {
     return ing_bytes_take(&ir);
 }
 
-/* Sums of long blocks keep their order (F4), those of others need not. */
+/* Sums of long blocks keep their order (FLOW4), those of others need not. */
 static void test_long_blocks(void) {
     char *some = long_sum(4000), *many = long_sum(4200);
     expect(some, true, "fadd reassoc nsz contract", 4000, NULL);
