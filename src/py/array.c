@@ -2,7 +2,6 @@
  * Arrays are made in array_new.c. The type cannot be subclassed, so that `type is` decides
  * in the launch and the state is found without a search. */
 #include "py/array.h"
-#include "rt/rt.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -34,12 +33,31 @@ static void array_dealloc(PyObject *self) {
     if (a->weakrefs) PyObject_ClearWeakRefs(self);
     Py_CLEAR(a->dict);
     Py_CLEAR(a->grad);
-    if (a->base)
-        Py_CLEAR(a->base);
-    else if (a->data)
-        ing_rt_free_array(a->data, a->nbytes);
+    ing_mem_unref(a->mem);
     type->tp_free(self);
     Py_DECREF(type);
+}
+
+/* ---- host access --------------------------------------------------------------------------- */
+
+int ing_py_mem_fail(ing_status s) {
+    if (s == ING_MEMORY)
+        PyErr_SetString(PyExc_MemoryError,
+                        "no memory for a copy of what is in device memory");
+    else
+        PyErr_SetString(PyExc_OSError, "device memory could not be accessed");
+    return -1;
+}
+
+int ing_py_array_open(const ing_py_array *a, size_t at, size_t bytes, ing_mem_use use,
+                      ing_mem_span *s) {
+    ing_status status = ing_mem_host(a->mem, a->offset + at, bytes, use, s);
+    return status == ING_OK ? 0 : ing_py_mem_fail(status);
+}
+
+int ing_py_array_done(ing_mem_span *s) {
+    ing_status status = ing_mem_done(s);
+    return status == ING_OK ? 0 : ing_py_mem_fail(status);
 }
 
 /* ---- attributes ---------------------------------------------------------------------------- */
@@ -285,6 +303,7 @@ static const PyMethodDef functions[] = {
 
 int ing_py_array_add(PyObject *module, ing_py_state *st) {
     ing_map_init(&st->spec_map);
+    st->home = &ing_home_cpu;
     st->array_type = ing_py_add_type(module, &array_spec);
     if (!st->array_type) return -1;
     return PyModule_AddFunctions(module, (PyMethodDef *)functions);

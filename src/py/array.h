@@ -19,6 +19,17 @@ typedef struct ing_py_dims {
 
 void ing_py_array_dims(const ing_py_array *a, ing_py_dims *out);
 
+/* array.c: `bytes` of the elements from `at` on for host code, and its end (mem.h). -1 =
+ * raised, and there is nothing to end. */
+int ing_py_array_open(const ing_py_array *a, size_t at, size_t bytes, ing_mem_use use,
+                      ing_mem_span *s);
+int ing_py_array_done(ing_mem_span *s);
+int ing_py_mem_fail(ing_status s); /* raises what mem.h says; -1 */
+/* The elements as memory that others may keep; NULL where the host cannot address it. */
+static inline void *ing_py_array_host(const ing_py_array *a) {
+    return a->mem->host ? a->mem->host + a->offset : NULL;
+}
+
 /* array_new.c: a zeroed array (with a gradient if the spec says so), or one around memory
  * that `base` (referenced) keeps alive. NULL = raised. */
 ing_py_array *ing_py_array_new(ing_py_state *st, const ing_py_spec *spec,
@@ -52,8 +63,9 @@ PyObject *ing_py_array_deepcopy(PyObject *self, PyObject *memo);
 PyObject *ing_py_array_reduce(PyObject *self, PyObject *unused);
 /* A new array with the contents of `a`, row major if `plain`; attributes are not copied. */
 ing_py_array *ing_py_array_clone(ing_py_state *st, ing_py_array *a, bool plain);
-/* Copies elements of the same dtype from foreign memory with strides of its own (bytes). */
-void ing_py_array_load(ing_py_array *to, const char *from, const Py_ssize_t *strides);
+/* Copies elements of the same dtype from foreign memory with strides of its own (bytes).
+ * -1 = raised. */
+int ing_py_array_load(ing_py_array *to, const char *from, const Py_ssize_t *strides);
 
 /* array_buffer.c */
 int ing_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags);

@@ -44,13 +44,20 @@ int ing_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
         return -1;
     }
     view->obj = NULL;
+    if (!ing_py_array_host(a)) {
+        PyErr_Format(PyExc_BufferError,
+                     "the ndarray lives in memory of %s, which the CPU cannot address: "
+                     "use to_numpy()",
+                     a->mem->home->name);
+        return -1;
+    }
     ing_py_dims *d = PyMem_Malloc(sizeof *d);
     if (!d) {
         PyErr_NoMemory();
         return -1;
     }
     ing_py_array_dims(a, d);
-    view->buf = a->data;
+    view->buf = ing_py_array_host(a);
     view->len = (Py_ssize_t)a->nbytes;
     view->itemsize = (Py_ssize_t)d->itemsize;
     view->readonly = 0;

@@ -7,7 +7,7 @@
 
 /* ---- fill ------------------------------------------------------------------------------ */
 
-static void fill_pattern(char *to, size_t nbytes, const void *item, size_t size) {
+static void fill_pattern(uint8_t *to, size_t nbytes, const void *item, size_t size) {
     switch (size) {
     case 1: memset(to, *(const uint8_t *)item, nbytes); break;
     case 2: {
@@ -33,6 +33,14 @@ static void fill_pattern(char *to, size_t nbytes, const void *item, size_t size)
     }
 }
 
+/* Needs no GIL. */
+static ing_status fill(ing_py_array *a, const void *item, size_t size) {
+    ing_mem_span s;
+    ING_TRY(ing_mem_host(a->mem, a->offset, a->nbytes, ING_MEM_WRITE, &s));
+    fill_pattern(s.at, a->nbytes, item, size);
+    return ing_mem_done(&s);
+}
+
 PyObject *ing_py_array_fill(PyObject *self, PyObject *value) {
     ing_py_state *st = ing_py_state_of(self);
     ing_py_array *a = (ing_py_array *)self;
@@ -47,33 +55,36 @@ PyObject *ing_py_array_fill(PyObject *self, PyObject *value) {
         return r;
     }
     if (ing_py_scalar_store(st, t, &item, value, "fill") < 0) return NULL;
+    ing_status s;
     if (a->nbytes < ING_PY_BIG) {
-        fill_pattern(a->data, a->nbytes, &item, ing_dtype_bytes(t));
+        s = fill(a, &item, ing_dtype_bytes(t));
     } else {
         Py_BEGIN_ALLOW_THREADS;
-        fill_pattern(a->data, a->nbytes, &item, ing_dtype_bytes(t));
+        s = fill(a, &item, ing_dtype_bytes(t));
         Py_END_ALLOW_THREADS;
     }
     ing_py_array_touch(st, a);
-    Py_RETURN_NONE;
+    if (s == ING_OK) Py_RETURN_NONE;
+    ing_py_mem_fail(s);
+    return NULL;
 }
 
 /* ---- copies ------------------------------------------------------------------------------ */
 
 /* One side of an element-wise copy. */
 typedef struct side {
-    char *data;
+    uint8_t *data;
     ing_dtype t;
     ing_py_dims d;
 } side;
 
-static side side_of(const ing_py_array *a) {
-    side s = {.data = a->data, .t = (ing_dtype)a->spec->dtype};
+static side side_of(const ing_py_array *a, const ing_mem_span *span) {
+    side s = {.data = span->at, .t = (ing_dtype)a->spec->dtype};
     ing_py_array_dims(a, &s.d);
     return s;
 }
 
-static void copy_row(const side *to, char *dst, const side *from, const char *src,
+static void copy_row(const side *to, uint8_t *dst, const side *from, const uint8_t *src,
                      int axis) {
     Py_ssize_t n = axis < 0 ? 1 : to->d.shape[axis];
     Py_ssize_t dst_step = axis < 0 ? 0 : to->d.strides[axis];
@@ -91,8 +102,8 @@ static void copy_row(const side *to, char *dst, const side *from, const char *sr
 static void copy_elements(const side *to, const side *from) {
     Py_ssize_t at[ING_PY_MAX_DIMS] = {0};
     int last = to->d.n - 1;
-    char *dst = to->data;
-    const char *src = from->data;
+    uint8_t *dst = to->data;
+    const uint8_t *src = from->data;
     for (;;) {
         int k = last - 1;
         copy_row(to, dst, from, src, last);
@@ -108,11 +119,14 @@ static void copy_elements(const side *to, const side *from) {
     }
 }
 
-void ing_py_array_load(ing_py_array *to, const char *from, const Py_ssize_t *strides) {
-    side dst = side_of(to), src = dst;
-    src.data = (char *)from;
+int ing_py_array_load(ing_py_array *to, const char *from, const Py_ssize_t *strides) {
+    ing_mem_span s;
+    if (ing_py_array_open(to, 0, to->nbytes, ING_MEM_WRITE, &s) < 0) return -1;
+    side dst = side_of(to, &s), src = dst;
+    src.data = (uint8_t *)from;
     memcpy(src.d.strides, strides, (size_t)dst.d.n * sizeof *strides);
     copy_elements(&dst, &src);
+    return ing_py_array_done(&s);
 }
 
 static bool same_form(const ing_py_array *a, const ing_py_array *b) {
@@ -120,43 +134,56 @@ static bool same_form(const ing_py_array *a, const ing_py_array *b) {
            memcmp(a->spec->layout, b->spec->layout, sizeof a->spec->layout) == 0;
 }
 
-static bool overlap(const ing_py_array *a, const ing_py_array *b) {
-    uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
-    return x < y + b->nbytes && y < x + a->nbytes;
+static bool overlap(const ing_mem_span *a, const ing_mem_span *b) {
+    uintptr_t x = (uintptr_t)a->at, y = (uintptr_t)b->at;
+    return x < y + b->bytes && y < x + a->bytes;
 }
 
-/* Foreign memory can overlap in any way, so a conversion goes by way of a copy then.
- * False: no memory for it. Needs no GIL. */
-static bool copy_data(const ing_py_array *to, const ing_py_array *from) {
-    if (to->nbytes == 0) return true;
-    if (same_form(to, from)) {
-        memmove(to->data, from->data, to->nbytes);
-        return true;
-    }
-    side dst = side_of(to), src = side_of(from);
-    char *spare = NULL;
-    if (overlap(to, from)) {
+/* Foreign memory can overlap in any way, so a conversion goes by way of a copy then. */
+static ing_status convert(const ing_py_array *to, const ing_mem_span *dst_span,
+                          const ing_py_array *from, const ing_mem_span *src_span) {
+    side dst = side_of(to, dst_span), src = side_of(from, src_span);
+    uint8_t *spare = NULL;
+    if (overlap(dst_span, src_span)) {
         spare = ing_malloc(from->nbytes);
-        if (!spare) return false;
-        src.data = memcpy(spare, from->data, from->nbytes);
+        if (!spare) return ING_MEMORY;
+        src.data = memcpy(spare, src_span->at, from->nbytes);
     }
     copy_elements(&dst, &src);
     ing_free(spare);
-    return true;
+    return ING_OK;
+}
+
+/* Needs no GIL. */
+static ing_status copy_data(const ing_py_array *to, const ing_py_array *from) {
+    ing_mem_span dst, src;
+    if (to->nbytes == 0) return ING_OK;
+    ING_TRY(ing_mem_host(from->mem, from->offset, from->nbytes, ING_MEM_READ, &src));
+    ing_status s = ing_mem_host(to->mem, to->offset, to->nbytes, ING_MEM_WRITE, &dst);
+    if (s == ING_OK) {
+        if (same_form(to, from))
+            memmove(dst.at, src.at, to->nbytes);
+        else
+            s = convert(to, &dst, from, &src);
+        if (s != ING_OK) dst.use = ING_MEM_READ; /* nothing to be put back */
+        ing_status done = ing_mem_done(&dst);
+        if (s == ING_OK) s = done;
+    }
+    ing_status done = ing_mem_done(&src);
+    return s == ING_OK ? done : s;
 }
 
 static int copy_into(ing_py_state *st, ing_py_array *to, const ing_py_array *from) {
-    bool ok;
+    ing_status s;
     if (to->nbytes < ING_PY_BIG) {
-        ok = copy_data(to, from);
+        s = copy_data(to, from);
     } else {
         Py_BEGIN_ALLOW_THREADS;
-        ok = copy_data(to, from);
+        s = copy_data(to, from);
         Py_END_ALLOW_THREADS;
     }
     ing_py_array_touch(st, to);
-    if (!ok) PyErr_NoMemory();
-    return ok ? 0 : -1;
+    return s == ING_OK ? 0 : ing_py_mem_fail(s);
 }
 
 static bool same_shape(const ing_py_array *a, const ing_py_array *b) {
@@ -249,13 +276,22 @@ PyObject *ing_py_array_deepcopy(PyObject *self, PyObject *memo) {
     return (PyObject *)copy;
 }
 
+static PyObject *bytes_of(const ing_py_array *a) {
+    ing_mem_span s;
+    if (ing_py_array_open(a, 0, a->nbytes, ING_MEM_READ, &s) < 0) return NULL;
+    PyObject *bytes =
+        PyBytes_FromStringAndSize((const char *)s.at, (Py_ssize_t)a->nbytes);
+    if (ing_py_array_done(&s) < 0) Py_CLEAR(bytes);
+    return bytes;
+}
+
 PyObject *ing_py_array_reduce(PyObject *self, PyObject *unused) {
     (void)unused;
     ing_py_array *a = (ing_py_array *)self;
     ing_py_state *st = ing_py_state_of(self);
     PyObject *restore = ing_py_import("ingot._core", "_restore_array");
     PyObject *shape = ing_py_shape_tuple(a), *layout = ing_py_layout_tuple(a);
-    PyObject *bytes = PyBytes_FromStringAndSize(a->data, (Py_ssize_t)a->nbytes);
+    PyObject *bytes = bytes_of(a);
     PyObject *result = NULL, *type = ing_py_array_element_type(st, a);
     if (restore && shape && layout && bytes && type)
         result = Py_BuildValue("O(OOOOO)O", restore, type, shape, layout,

@@ -32,26 +32,39 @@ static bool parse_index(ing_py_state *st, PyObject *item, int axis, Py_ssize_t e
     return false;
 }
 
-/* The address of an element; NULL = raised. `items` are n indices. *whole: it is a vector
- * or matrix, not a number. */
-static char *locate(ing_py_state *st, const ing_py_array *a, PyObject *const *items,
-                    Py_ssize_t n, bool *whole) {
+/* An element: where it is among the bytes of the array, and whether it is a vector or
+ * matrix, not a number. */
+typedef struct place {
+    size_t at;
+    bool whole;
+} place;
+
+static size_t bytes_of(const ing_py_array *a, const place *p) {
+    const ing_py_spec *s = a->spec;
+    size_t n = ing_dtype_bytes((ing_dtype)s->dtype);
+    for (unsigned k = 0; p->whole && k < s->elem_rank; k++) n *= s->elem_shape[k];
+    return n;
+}
+
+/* `items` are n indices; false = raised. */
+static bool locate(ing_py_state *st, const ing_py_array *a, PyObject *const *items,
+                   Py_ssize_t n, place *out) {
     ing_py_dims d;
-    char *at = a->data;
+    size_t at = 0;
     ing_py_array_dims(a, &d);
     if (n != d.n && n != a->spec->ndim) {
         ing_py_fail(st, ING_PY_EXC_INDEX,
                     "%dd ndarray indexed with %zdd indices: one per axis",
                     a->spec->ndim, n);
-        return NULL;
+        return false;
     }
-    *whole = n != d.n;
     for (int k = 0; k < n; k++) {
         Py_ssize_t i = 0;
-        if (!parse_index(st, items[k], k, d.shape[k], &i)) return NULL;
-        at += i * d.strides[k];
+        if (!parse_index(st, items[k], k, d.shape[k], &i)) return false;
+        at += (size_t)i * (size_t)d.strides[k];
     }
-    return at;
+    *out = (place){at, n != d.n};
+    return true;
 }
 
 /* Under arch=qd.python, as in the reference, a[0] of a 0-d array is its element. */
@@ -61,18 +74,17 @@ static bool is_zero_for_none(const ing_py_state *st, const ing_py_array *a,
            PyLong_CheckExact(key) && PyLong_AsLong(key) == 0;
 }
 
-static char *find(ing_py_state *st, const ing_py_array *a, PyObject *key, bool *whole) {
+static bool find(ing_py_state *st, const ing_py_array *a, PyObject *key, place *out) {
     if (is_zero_for_none(st, a, key)) key = Py_None;
     if (PyTuple_Check(key))
-        return locate(st, a, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key), whole);
+        return locate(st, a, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key), out);
     if (PyList_Check(key)) { /* copied: an index may run code that changes the list */
         PyObject *copy = PyList_AsTuple(key);
-        char *at = copy ? find(st, a, copy, whole) : NULL;
+        bool ok = copy && find(st, a, copy, out);
         Py_XDECREF(copy);
-        return at;
+        return ok;
     }
-    return key == Py_None ? locate(st, a, NULL, 0, whole)
-                          : locate(st, a, &key, 1, whole);
+    return key == Py_None ? locate(st, a, NULL, 0, out) : locate(st, a, &key, 1, out);
 }
 
 /* ---- vectors and matrices ------------------------------------------------------------------ */
@@ -87,8 +99,8 @@ static Py_ssize_t element_count(const ing_gate_tensor *t) {
 }
 
 /* The element as a vector or matrix that writes through: a[i][0] = 1. */
-static PyObject *load_element(ing_py_state *st, const ing_py_array *a, const char *at,
-                              PyObject *key) {
+static PyObject *load_element(ing_py_state *st, const ing_py_array *a,
+                              const uint8_t *at, PyObject *key) {
     ing_gate_tensor t = element_shape(a);
     ing_dtype dtype = (ing_dtype)a->spec->dtype;
     Py_ssize_t n = element_count(&t);
@@ -110,7 +122,8 @@ static PyObject *load_element(ing_py_state *st, const ing_py_array *a, const cha
     return v;
 }
 
-static int store_element(ing_py_state *st, ing_py_array *a, char *at, PyObject *value) {
+static int store_element(ing_py_state *st, const ing_py_array *a, uint8_t *at,
+                         PyObject *value) {
     ing_gate_tensor t = element_shape(a);
     ing_dtype dtype = (ing_dtype)a->spec->dtype;
     Py_ssize_t n = element_count(&t);
@@ -131,7 +144,6 @@ static int store_element(ing_py_state *st, ing_py_array *a, char *at, PyObject *
         Py_XDECREF(item);
     }
     Py_XDECREF(list);
-    if (rc == 0) ing_py_array_touch(st, a);
     return rc;
 }
 
@@ -144,35 +156,50 @@ static PyObject *slice_of(PyObject *self, PyObject *key) {
     return v;
 }
 
+static PyObject *load(ing_py_state *st, const ing_py_array *a, const place *p,
+                      PyObject *key) {
+    ing_mem_span s;
+    if (ing_py_array_open(a, p->at, bytes_of(a, p), ING_MEM_READ, &s) < 0) return NULL;
+    PyObject *v = p->whole ? load_element(st, a, s.at, key)
+                           : ing_py_scalar_load((ing_dtype)a->spec->dtype, s.at);
+    if (ing_py_array_done(&s) < 0) Py_CLEAR(v);
+    return v;
+}
+
 PyObject *ing_py_array_get(PyObject *self, PyObject *key) {
     const ing_py_array *a = (ing_py_array *)self;
     ing_py_state *st = ing_py_state_of(self);
-    bool whole = false;
+    place p;
     if (PySlice_Check(key)) return slice_of(self, key);
-    const char *at = find(st, a, key, &whole);
-    if (at && whole) return load_element(st, a, at, key);
-    PyObject *v = at ? ing_py_scalar_load((ing_dtype)a->spec->dtype, at) : NULL;
+    PyObject *v = find(st, a, key, &p) ? load(st, a, &p, key) : NULL;
+    if (v && p.whole) return v;
     return st->settings.at[ING_SET_python] ? ing_py_python_cell(v, self, key) : v;
+}
+
+static int store(ing_py_state *st, ing_py_array *a, const place *p, PyObject *value) {
+    ing_dtype t = (ing_dtype)a->spec->dtype;
+    ing_mem_span s;
+    char what[32];
+    if (ing_py_array_open(a, p->at, bytes_of(a, p), ING_MEM_BOTH, &s) < 0) return -1;
+    PyOS_snprintf(what, sizeof what, "ndarray of %s", ing_dtype_name(t));
+    int rc = p->whole ? store_element(st, a, s.at, value)
+                      : ing_py_scalar_store(st, t, s.at, value, what);
+    if (rc < 0) s.use = ING_MEM_READ; /* what is raised already stays */
+    if (ing_py_array_done(&s) < 0) rc = -1;
+    ing_py_array_touch(st, a); /* a part of a vector may have been stored */
+    return rc;
 }
 
 int ing_py_array_set(PyObject *self, PyObject *key, PyObject *value) {
     ing_py_state *st = ing_py_state_of(self);
     ing_py_array *a = (ing_py_array *)self;
-    ing_dtype t = (ing_dtype)a->spec->dtype;
-    char what[32];
+    place p;
     if (!value) {
         ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
                     "elements of an ndarray cannot be deleted");
         return -1;
     }
-    bool whole = false;
-    char *at = find(st, a, key, &whole);
-    if (!at) return -1;
-    if (whole) return store_element(st, a, at, value);
-    PyOS_snprintf(what, sizeof what, "ndarray of %s", ing_dtype_name(t));
-    if (ing_py_scalar_store(st, t, at, value, what) < 0) return -1;
-    ing_py_array_touch(st, a);
-    return 0;
+    return find(st, a, key, &p) ? store(st, a, &p, value) : -1;
 }
 
 Py_ssize_t ing_py_array_len(PyObject *self) {
@@ -195,8 +222,8 @@ PyObject *ing_py_array_at(PyObject *self, Py_ssize_t i) {
         PyErr_SetString(PyExc_IndexError, "index out of range");
         return NULL;
     }
-    const char *at = (const char *)a->data + i * d.strides[0];
-    return ing_py_scalar_load((ing_dtype)a->spec->dtype, at);
+    place p = {.at = (size_t)i * (size_t)d.strides[0]};
+    return load(ing_py_state_of(self), a, &p, NULL);
 }
 
 PyObject *ing_py_array_iter(PyObject *self) {

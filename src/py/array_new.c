@@ -3,7 +3,6 @@
  * Whatever a caller passes, the result is a valid array or a clear error. */
 #include "py/array.h"
 #include "py/tensor.h"
-#include "rt/rt.h"
 
 #include <string.h>
 
@@ -80,8 +79,7 @@ ing_py_array *ing_py_array_new(ing_py_state *st, const ing_py_spec *spec,
     }
     ing_py_array *a = make(st, spec, shape, nbytes);
     if (!a) return NULL;
-    if (ing_rt_alloc_array(nbytes, &a->data) != ING_OK) {
-        a->data = NULL;
+    if (ing_mem_new(st->home, nbytes, &a->mem) != ING_OK) {
         Py_DECREF(a);
         return no_memory(spec, nbytes);
     }
@@ -96,6 +94,11 @@ ing_py_array *ing_py_array_new(ing_py_state *st, const ing_py_spec *spec,
     return a;
 }
 
+/* The last reference is given up with the GIL held: only arrays hold foreign memory. */
+static void drop_base(void *base) {
+    Py_DECREF((PyObject *)base);
+}
+
 ing_py_array *ing_py_array_wrap(ing_py_state *st, const ing_py_spec *spec,
                                 const int64_t *shape, void *data, PyObject *base) {
     size_t nbytes;
@@ -105,8 +108,11 @@ ing_py_array *ing_py_array_wrap(ing_py_state *st, const ing_py_spec *spec,
     }
     ing_py_array *a = make(st, spec, shape, nbytes);
     if (!a) return NULL;
-    a->data = data;
-    a->base = Py_NewRef(base);
+    if (ing_mem_wrap(data, nbytes, drop_base, base, &a->mem) != ING_OK) {
+        Py_DECREF(a);
+        return no_memory(spec, sizeof *a->mem);
+    }
+    Py_INCREF(base);
     PyObject_GC_Track(a);
     return a;
 }
@@ -295,6 +301,13 @@ PyObject *ing_py_ndarray(PyObject *module, PyObject *args, PyObject *kwargs) {
     return make_from(ing_py_state_in(module), dtype, shape, layout, needs_grad);
 }
 
+static int load_bytes(ing_py_array *a, const void *from) {
+    ing_mem_span s;
+    if (ing_py_array_open(a, 0, a->nbytes, ING_MEM_WRITE, &s) < 0) return -1;
+    memcpy(s.at, from, a->nbytes);
+    return ing_py_array_done(&s);
+}
+
 PyObject *ing_py_array_restore(PyObject *module, PyObject *args) {
     ing_py_state *st = ing_py_state_in(module);
     PyObject *dtype, *shape, *layout;
@@ -310,7 +323,7 @@ PyObject *ing_py_array_restore(PyObject *module, PyObject *args) {
                      bytes.len);
         Py_CLEAR(a);
     }
-    if (a) memcpy(a->data, bytes.buf, a->nbytes);
+    if (a && load_bytes(a, bytes.buf) < 0) Py_CLEAR(a);
     PyBuffer_Release(&bytes);
     return (PyObject *)a;
 }

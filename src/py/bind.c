@@ -13,12 +13,11 @@
 static inline void bind_words(const ing_py_array *a, const ing_py_spec *spec,
                               uint64_t *w) {
     uint32_t n = spec->ndim;
-    w[0] = (uint64_t)(uintptr_t)a->data;
+    w[0] = ing_py_array_address(a);
     if (n) w[1] = (uint64_t)a->shape[0];
     for (uint32_t i = 1; i < n; i++) w[1 + i] = (uint64_t)a->shape[i];
     if (spec->grad)
-        w[1 + n] =
-            (uint64_t)(uintptr_t)(a->grad ? ((ing_py_array *)a->grad)->data : NULL);
+        w[1 + n] = a->grad ? ing_py_array_address((ing_py_array *)a->grad) : 0;
 }
 
 static inline void bind_ndarray(ing_py_state *st, const ing_py_bind *b, PyObject *obj,

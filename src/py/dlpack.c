@@ -72,7 +72,7 @@ static void describe(outgoing *x, ing_dl_tensor *t) {
         x->strides[k] = d.strides[k] / (Py_ssize_t)d.itemsize;
     }
     char cls = ing_dtype_class(dtype);
-    t->data = x->array->data;
+    t->data = ing_py_array_host(x->array);
     t->device.type = ING_DL_CPU;
     t->ndim = d.n;
     t->dtype.code = cls == 'I'   ? ING_DL_INT
@@ -86,6 +86,11 @@ static void describe(outgoing *x, ing_dl_tensor *t) {
 }
 
 static PyObject *export_array(ing_py_array *a, bool versioned, uint64_t flags) {
+    if (!ing_py_array_host(a))
+        return PyErr_Format(PyExc_BufferError,
+                            "the ndarray lives in memory of %s, which the CPU cannot "
+                            "address: use to_numpy() or to_torch()",
+                            a->mem->home->name);
     outgoing *x = ing_calloc(1, sizeof *x);
     if (!x) return PyErr_NoMemory();
     x->array = a;
@@ -326,7 +331,8 @@ static PyObject *import_capsule(ing_py_state *st, PyObject *capsule, int copy) {
         a = ing_py_array_wrap(st, spec, in.shape, in.data, holder);
     } else {
         a = ing_py_array_new(st, spec, in.shape);
-        if (a && a->nbytes) ing_py_array_load(a, in.data, in.strides);
+        if (a && a->nbytes && ing_py_array_load(a, in.data, in.strides) < 0)
+            Py_CLEAR(a);
     }
     Py_DECREF(holder);
     return (PyObject *)a;

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "gate/gate.h"
 #include "ir/ir.h"
+#include "rt/mem.h"
 
 /* ---- exceptions (raise.c) ----------------------------------------------------------
  * name, its base among ours (or NONE), the built-in class it also is (or NULL). An out-of-bounds
@@ -122,6 +123,7 @@ typedef struct ing_py_state {
     ing_map spec_map;
     ing_vec(ing_py_spec *) specs;
     uint64_t generations; /* the last one given out */
+    const ing_home *home; /* of new arrays */
 
     /* foreign.c: what is known of the types of other libraries */
     struct ing_py_foreign_state *foreign;
@@ -271,7 +273,8 @@ void ing_py_struct_clear(ing_py_state *st);
 /* ---- arrays (array*.c, dlpack.c) --------------------------------------------------------------- */
 
 typedef struct ing_py_array {
-    PyObject_HEAD void *data; /* never NULL, 64-byte aligned unless `base` owns it */
+    PyObject_HEAD ing_mem *mem; /* 64-byte aligned unless foreign */
+    size_t offset;              /* of the elements in it */
     const ing_py_spec *spec;
     int64_t shape[ING_MAX_NDIM]; /* logical extents, each below 2^31 */
     size_t nbytes;
@@ -279,7 +282,6 @@ typedef struct ing_py_array {
     uint32_t exports;    /* live buffers and DLPack tensors: others may write (R25) */
     PyObject *dict, *weakrefs;
     PyObject *grad; /* an array of the same shape, or NULL */
-    PyObject *base; /* owner of foreign memory, or NULL: data is ours */
 } ing_py_array;
 
 int ing_py_array_add(PyObject *module, ing_py_state *st);
@@ -297,7 +299,11 @@ const ing_py_spec *ing_py_spec_intern(ing_py_state *st, const ing_py_spec *s);
 /* 0 = unknown, which never matches (R25). Numbers are unique in the process, so an equal
  * one means the same array with the same contents. */
 static inline uint64_t ing_py_array_generation(const ing_py_array *a) {
-    return a->exports || a->base ? 0 : a->generation;
+    return a->exports || a->mem->drop ? 0 : a->generation;
+}
+/* Where kernels find the elements. */
+static inline uint64_t ing_py_array_address(const ing_py_array *a) {
+    return a->mem->address + a->offset;
 }
 /* To be called after every write that Ingot makes. */
 static inline void ing_py_array_touch(ing_py_state *st, ing_py_array *a) {

@@ -1,7 +1,8 @@
 /* Memory of arrays: zeroed and aligned to a cache line. Large blocks are mappings of
  * their own, so that zeroing costs nothing until a page is touched and freeing gives
- * the pages back. Called by src/py for ndarrays and by the pool for itself. Keeps no
- * state: the size given at freeing says how a block was made. */
+ * the pages back. The home of the CPU's memory (mem.h); blocks of the pool and of tallies are
+ * made here too. Keeps no state: the size given at freeing says how a block was made. */
+#include "rt/mem.h"
 #include "rt/rt_int.h"
 
 #include <sys/mman.h>
@@ -66,3 +67,19 @@ void ing_rt_free_array(void *p, size_t bytes) {
     else if (map_size(bytes, &size))
         munmap(p, size);
 }
+
+/* ---- the home ------------------------------------------------------------------------------ */
+
+static ing_status cpu_alloc(ing_mem *m) {
+    void *p;
+    ing_status s = ing_rt_alloc_array(m->bytes, &p);
+    m->host = p;
+    m->address = (uint64_t)(uintptr_t)p;
+    return s;
+}
+
+static void cpu_free(ing_mem *m) {
+    ing_rt_free_array(m->host, m->bytes);
+}
+
+const ing_home ing_home_cpu = {.name = "cpu", .alloc = cpu_alloc, .free = cpu_free};

@@ -111,7 +111,7 @@ int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *launch);
  * lock, so nothing needs to be called before fork or in the parent. */
 void ing_rt_after_fork(ing_rt *rt);
 
-/* Memory of an array: zeroed, 64-byte aligned, at least `bytes` long (never NULL, even
+/* A block, such as the memory of an array (mem.h): zeroed, 64-byte aligned, at least `bytes` long (never NULL, even
  * for 0). ING_MEMORY when there is none. Freed with the same `bytes`. */
 ing_status ing_rt_alloc_array(size_t bytes, void **out);
 void ing_rt_free_array(void *p, size_t bytes);

@@ -1,0 +1,63 @@
+/* Memory with an owner: its references, and host access where the host cannot address it.
+ * Called by src/py and by whatever holds blocks. Knows no device: homes do (mem.h). */
+#include "rt/mem.h"
+
+ing_status ing_mem_new(const ing_home *home, size_t bytes, ing_mem **out) {
+    *out = NULL;
+    ing_mem *m = ing_calloc(1, sizeof *m);
+    if (!m) return ING_MEMORY;
+    m->home = home;
+    m->bytes = bytes;
+    atomic_init(&m->refs, 1);
+    ing_status s = home->alloc(m);
+    if (s != ING_OK) {
+        ing_free(m);
+        return s;
+    }
+    *out = m;
+    return ING_OK;
+}
+
+ing_status ing_mem_wrap(void *host, size_t bytes, void (*drop)(void *), void *owner,
+                        ing_mem **out) {
+    ing_mem *m = *out = ing_calloc(1, sizeof *m);
+    if (!m) return ING_MEMORY;
+    m->home = &ing_home_cpu;
+    m->address = (uint64_t)(uintptr_t)host;
+    m->host = host;
+    m->bytes = bytes;
+    m->drop = drop;
+    m->owner = owner;
+    atomic_init(&m->refs, 1);
+    return ING_OK;
+}
+
+void ing_mem_unref(ing_mem *m) {
+    if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1) return;
+    if (m->drop)
+        m->drop(m->owner);
+    else
+        m->home->free(m);
+    ing_free(m);
+}
+
+/* ---- host access without a host pointer ---------------------------------------------------- */
+
+ing_status ing_mem_fetch(ing_mem_span *s) {
+    const ing_mem *m = s->mem;
+    s->at = ing_malloc(s->bytes ? s->bytes : 1);
+    if (!s->at) return ING_MEMORY;
+    if (!(s->use & ING_MEM_READ)) return ING_OK;
+    ing_status status = m->home->read(m, s->offset, s->at, s->bytes);
+    if (status != ING_OK) ing_free(s->at);
+    return status;
+}
+
+ing_status ing_mem_put_back(ing_mem_span *s) {
+    ing_mem *m = s->mem;
+    ing_status status = ING_OK;
+    if (s->use & ING_MEM_WRITE) status = m->home->write(m, s->offset, s->at, s->bytes);
+    ing_free(s->at);
+    s->mem = NULL;
+    return status;
+}
