@@ -29,6 +29,7 @@ from ingot._annotations import Template, ref, sparse_matrix_builder, template
 from ingot._arch import amdgpu, arm64, cpu, cuda, gpu, interp, metal, python, vulkan, x64, x86_64
 from ingot._core import (
     DType,
+    Field,
     IngotArgumentError,
     IngotAssertionError,
     IngotAttributeError,
@@ -43,7 +44,9 @@ from ingot._core import (
     IngotSyntaxError,
     IngotTypeError,
     IngotValueError,
+    MatrixField,
     Ndarray,
+    ScalarField,
     f16,
     f32,
     f64,
@@ -72,6 +75,7 @@ from ingot._core import (
     uint64,
 )
 from ingot._decorators import data_oriented, func, kernel, pure, real_func
+from ingot._fields import Layout, field
 from ingot._init import IngotOptionError, cfg, init, reset, sync
 from ingot._linalg import eig, make_spd, polar_decompose, solve, svd, sym_eig
 from ingot._matrix import Matrix, Vector

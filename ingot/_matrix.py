@@ -385,6 +385,14 @@ class Matrix(TensorValue):
         return ndarray(MatrixType(n, m, dtype), shape, **options)
 
     @staticmethod
+    def field(n, m, dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
+              needs_dual=False, layout=None, ndim=2):
+        """A field whose elements are n x m matrices: see `qd.field`."""
+        from ingot._fields import matrix_field
+
+        return matrix_field(ndim, n, m, dtype, shape, order, name, offset, needs_grad, needs_dual, layout)
+
+    @staticmethod
     def tensor(n, m, dtype, shape, **options):
         """A tensor of n by m matrices: see `qd.tensor`."""
         from ingot._tensor import matrix_tensor
@@ -399,6 +407,14 @@ class Vector(Matrix):
     def ndarray(cls, n, dtype, shape, **options):
         """An ndarray whose elements are vectors of n."""
         return ndarray(VectorType(n, dtype), shape, **options)
+
+    @staticmethod
+    def field(n, dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
+              needs_dual=False, layout=None, ndim=1):
+        """A field whose elements are vectors of n: see `qd.field`."""
+        from ingot._fields import matrix_field
+
+        return matrix_field(ndim, n, 1, dtype, shape, order, name, offset, needs_grad, needs_dual, layout)
 
     @staticmethod
     def tensor(n, dtype, shape, **options):

@@ -55,6 +55,19 @@ PyObject *ing_py_array_at(PyObject *self, Py_ssize_t i);
 Py_ssize_t ing_py_array_len(PyObject *self);
 PyObject *ing_py_array_iter(PyObject *self);
 
+/* Elements that are vectors or matrices, for fields too. `what` names the owner in messages.
+ * A loaded one writes through: a[i][0] = 1. */
+PyObject *ing_py_element_load(ing_py_state *st, const ing_gate_tensor *t,
+                              ing_dtype dtype, const uint8_t *at, PyObject *owner,
+                              PyObject *key);
+PyObject *ing_py_element_wrap(const ing_gate_tensor *t, PyObject *dtype, PyObject *list,
+                              PyObject *owner, PyObject *key);
+int ing_py_element_store(ing_py_state *st, const ing_gate_tensor *t, ing_dtype dtype,
+                         uint8_t *at, PyObject *value, const char *what);
+/* The scalars of a value for such an element, a new list; -1 = raised. */
+int ing_py_element_list(ing_py_state *st, const ing_gate_tensor *t, PyObject *value,
+                        const char *what, PyObject **out);
+
 /* array_copy.c */
 PyObject *ing_py_array_fill(PyObject *self, PyObject *value);
 PyObject *ing_py_array_copy_from(PyObject *self, PyObject *other);

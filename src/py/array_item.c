@@ -98,12 +98,21 @@ static Py_ssize_t element_count(const ing_gate_tensor *t) {
     return (Py_ssize_t)t->shape[0] * (t->rank == 2 ? t->shape[1] : 1);
 }
 
-/* The element as a vector or matrix that writes through: a[i][0] = 1. */
-static PyObject *load_element(ing_py_state *st, const ing_py_array *a,
-                              const uint8_t *at, PyObject *key) {
-    ing_gate_tensor t = element_shape(a);
-    ing_dtype dtype = (ing_dtype)a->spec->dtype;
-    Py_ssize_t n = element_count(&t);
+PyObject *ing_py_element_wrap(const ing_gate_tensor *t, PyObject *dtype, PyObject *list,
+                              PyObject *owner, PyObject *key) {
+    PyObject *v = ing_py_tensor_result(t, dtype, list);
+    if (!v) return NULL;
+    PyObject *source = PyTuple_Pack(2, owner, key);
+    int rc = source ? PyObject_SetAttrString(v, "_source", source) : -1;
+    Py_XDECREF(source);
+    if (rc < 0) Py_CLEAR(v);
+    return v;
+}
+
+PyObject *ing_py_element_load(ing_py_state *st, const ing_gate_tensor *t,
+                              ing_dtype dtype, const uint8_t *at, PyObject *owner,
+                              PyObject *key) {
+    Py_ssize_t n = element_count(t);
     PyObject *list = PyList_New(n), *v = NULL;
     for (Py_ssize_t i = 0; list && i < n; i++) {
         PyObject *o = ing_py_scalar_load(dtype, at + i * ing_dtype_bytes(dtype));
@@ -112,34 +121,39 @@ static PyObject *load_element(ing_py_state *st, const ing_py_array *a,
         else
             Py_CLEAR(list);
     }
-    if (list) v = ing_py_tensor_result(&t, ing_py_dtype_get(st, dtype), list);
+    if (list) v = ing_py_element_wrap(t, ing_py_dtype_get(st, dtype), list, owner, key);
     Py_XDECREF(list);
-    if (!v) return NULL;
-    PyObject *source = PyTuple_Pack(2, (PyObject *)a, key);
-    int rc = source ? PyObject_SetAttrString(v, "_source", source) : -1;
-    Py_XDECREF(source);
-    if (rc < 0) Py_CLEAR(v);
     return v;
 }
 
-static int store_element(ing_py_state *st, const ing_py_array *a, uint8_t *at,
-                         PyObject *value) {
-    ing_gate_tensor t = element_shape(a);
-    ing_dtype dtype = (ing_dtype)a->spec->dtype;
-    Py_ssize_t n = element_count(&t);
-    PyObject *list = NULL;
+int ing_py_element_list(ing_py_state *st, const ing_gate_tensor *t, PyObject *value,
+                        const char *what, PyObject **out) {
     bool one = PyNumber_Check(value) && !PySequence_Check(value);
-    ing_status s = one ? ING_OK : ing_py_tensor_flatten(st, value, &t, &list);
+    Py_ssize_t n = element_count(t);
+    *out = NULL;
+    if (one) {
+        *out = PyList_New(n);
+        for (Py_ssize_t i = 0; *out && i < n; i++)
+            PyList_SET_ITEM(*out, i, Py_NewRef(value));
+        return *out ? 0 : -1;
+    }
+    ing_status s = ing_py_tensor_flatten(st, value, t, out);
     if (s == ING_DECLINED)
         ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
-                    "an element of this ndarray is a %s; %.100s does not fit",
-                    t.rank == 1 ? "vector" : "matrix", Py_TYPE(value)->tp_name);
-    int rc = s == ING_OK ? 0 : -1;
-    for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
-        PyObject *item = one ? value : PyList_GetItem(list, i);
+                    "an element of this %s is a %s; %.100s does not fit", what,
+                    t->rank == 1 ? "vector" : "matrix", Py_TYPE(value)->tp_name);
+    return s == ING_OK ? 0 : -1;
+}
+
+int ing_py_element_store(ing_py_state *st, const ing_gate_tensor *t, ing_dtype dtype,
+                         uint8_t *at, PyObject *value, const char *what) {
+    PyObject *list;
+    int rc = ing_py_element_list(st, t, value, what, &list);
+    for (Py_ssize_t i = 0; rc == 0 && i < element_count(t); i++) {
+        PyObject *item = PyList_GetItem(list, i);
         Py_XINCREF(item);
         rc = item ? ing_py_scalar_store(st, dtype, at + i * ing_dtype_bytes(dtype),
-                                        item, "ndarray")
+                                        item, what)
                   : -1;
         Py_XDECREF(item);
     }
@@ -158,10 +172,12 @@ static PyObject *slice_of(PyObject *self, PyObject *key) {
 
 static PyObject *load(ing_py_state *st, const ing_py_array *a, const place *p,
                       PyObject *key) {
+    ing_gate_tensor e = element_shape(a);
+    ing_dtype t = (ing_dtype)a->spec->dtype;
     ing_mem_span s;
     if (ing_py_array_open(a, p->at, bytes_of(a, p), ING_MEM_READ, &s) < 0) return NULL;
-    PyObject *v = p->whole ? load_element(st, a, s.at, key)
-                           : ing_py_scalar_load((ing_dtype)a->spec->dtype, s.at);
+    PyObject *v = p->whole ? ing_py_element_load(st, &e, t, s.at, (PyObject *)a, key)
+                           : ing_py_scalar_load(t, s.at);
     if (ing_py_array_done(&s) < 0) Py_CLEAR(v);
     return v;
 }
@@ -177,12 +193,13 @@ PyObject *ing_py_array_get(PyObject *self, PyObject *key) {
 }
 
 static int store(ing_py_state *st, ing_py_array *a, const place *p, PyObject *value) {
+    ing_gate_tensor e = element_shape(a);
     ing_dtype t = (ing_dtype)a->spec->dtype;
     ing_mem_span s;
     char what[32];
     if (ing_py_array_open(a, p->at, bytes_of(a, p), ING_MEM_BOTH, &s) < 0) return -1;
     PyOS_snprintf(what, sizeof what, "ndarray of %s", ing_dtype_name(t));
-    int rc = p->whole ? store_element(st, a, s.at, value)
+    int rc = p->whole ? ing_py_element_store(st, &e, t, s.at, value, "ndarray")
                       : ing_py_scalar_store(st, t, s.at, value, what);
     if (rc < 0) s.use = ING_MEM_READ; /* what is raised already stays */
     if (ing_py_array_done(&s) < 0) rc = -1;

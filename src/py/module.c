@@ -23,6 +23,7 @@ static const ing_py_part parts[] = {
     {ing_py_tensor_add, ing_py_tensor_traverse, ing_py_tensor_clear, NULL},
     {ing_py_struct_add, ing_py_struct_traverse, ing_py_struct_clear, NULL},
     {ing_py_array_add, ing_py_array_traverse, ing_py_array_clear, ing_py_array_fini},
+    {ing_py_field_add, ing_py_field_traverse, ing_py_field_clear, ing_py_field_fini},
     {ing_py_foreign_add, ing_py_foreign_traverse, ing_py_foreign_clear,
      ing_py_foreign_fini},
     {ing_py_host_add, ing_py_host_traverse, ing_py_host_clear, ing_py_host_fini},

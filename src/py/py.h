@@ -87,6 +87,10 @@ typedef enum ing_py_name {
         ING_PY_NAME_N
 } ing_py_name;
 
+typedef struct ing_py_link { /* of a ring */
+    struct ing_py_link *prev, *next;
+} ing_py_link;
+
 /* ---- module state -------------------------------------------------------------------- */
 
 typedef struct ing_py_state {
@@ -124,6 +128,13 @@ typedef struct ing_py_state {
     ing_vec(ing_py_spec *) specs;
     uint64_t generations; /* the last one given out */
     const ing_home *home; /* of new arrays */
+
+    /* field.c, field_layout.c */
+    PyTypeObject *field_type; /* base of all fields, has no instances */
+    PyTypeObject *scalar_field, *matrix_field, *block_type;
+    ing_map layout_map;
+    ing_vec(struct ing_py_layout *) layouts;
+    ing_py_link blocks; /* those that are not destroyed */
 
     /* foreign.c: what is known of the types of other libraries */
     struct ing_py_foreign_state *foreign;
@@ -309,6 +320,13 @@ static inline uint64_t ing_py_array_address(const ing_py_array *a) {
 static inline void ing_py_array_touch(ing_py_state *st, ing_py_array *a) {
     a->generation = ++st->generations;
 }
+
+/* ---- fields (field.h) ------------------------------------------------------------------------ */
+
+int ing_py_field_add(PyObject *module, ing_py_state *st);
+int ing_py_field_traverse(ing_py_state *st, visitproc visit, void *arg);
+void ing_py_field_clear(ing_py_state *st);
+void ing_py_field_fini(ing_py_state *st);
 
 /* arch=qd.python (pyarch.c): an element as a number that knows its place (takes value), the
  * indices of an array, the call of a kernel. */

@@ -1,0 +1,491 @@
+/* The field types: attributes, the tables of their methods and slots, their life and death.
+ * Fields are made in field_new.c. Field is the base, without instances of its own; ScalarField
+ * and MatrixField (vectors too) cannot be subclassed, so that `type is` decides in the launch. */
+#include "py/field.h"
+#include "py/tensor.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+static ing_py_field *as_field(PyObject *o) {
+    return (ing_py_field *)o;
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+static int field_traverse(PyObject *self, visitproc visit, void *arg) {
+    const ing_py_field *f = as_field(self);
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(f->parts);
+    Py_VISIT(f->whole);
+    Py_VISIT(f->node);
+    Py_VISIT(f->grad);
+    Py_VISIT(f->dual);
+    Py_VISIT(f->dict);
+    return 0;
+}
+
+/* Cycles go through attributes and nodes. Without its node a field that has no layout is one
+ * that was never placed. */
+static int field_clear(PyObject *self) {
+    Py_CLEAR(as_field(self)->dict);
+    Py_CLEAR(as_field(self)->node);
+    return 0;
+}
+
+static void field_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    ing_py_field *f = as_field(self);
+    PyObject_GC_UnTrack(self);
+    if (f->weakrefs) PyObject_ClearWeakRefs(self);
+    field_clear(self);
+    Py_CLEAR(f->parts);
+    Py_CLEAR(f->whole);
+    Py_CLEAR(f->grad);
+    Py_CLEAR(f->dual);
+    Py_CLEAR(f->name);
+    Py_XDECREF((PyObject *)f->block);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* ---- is it there? -------------------------------------------------------------------- */
+
+int ing_py_field_gone(ing_py_state *st, const ing_py_field *f) {
+    ing_py_fail(st, ING_PY_EXC_RUNTIME,
+                "the field%s%V was destroyed: by qd.init, qd.reset, or with the "
+                "FieldsBuilder that it belonged to",
+                f->name ? " " : "", f->name, "");
+    return -1;
+}
+
+/* Asks the tree for the layout of everything in the block. */
+static int materialize(ing_py_state *st, ing_py_field *f) {
+    if (!f->node) {
+        ing_py_fail(
+            st, ING_PY_EXC_RUNTIME,
+            "the field%s%V has no allocation: it was never placed. Give it a "
+            "shape, or place it: qd.root.dense(qd.i, 8).place(x). Gradients come "
+            "with needs_grad=True or qd.root.lazy_grad()",
+            f->name ? " " : "", f->name, "");
+        return -1;
+    }
+    PyObject *function = ing_py_import("ingot._snode", "_materialize");
+    PyObject *done =
+        function ? PyObject_CallFunctionObjArgs(function, f->node, NULL) : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static int parts_ready(ing_py_state *st, ing_py_field *f) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(f->parts); i++)
+        if (ing_py_field_ready(st, as_field(PyTuple_GET_ITEM(f->parts, i))) < 0)
+            return -1;
+    return 0;
+}
+
+int ing_py_field_ready(ing_py_state *st, ing_py_field *f) {
+    if (f->parts) return parts_ready(st, f);
+    if (!f->layout && materialize(st, f) < 0) return -1;
+    if (!f->layout) {
+        PyErr_SetString(PyExc_SystemError, "a placed field has no layout");
+        return -1;
+    }
+    return f->block->mem ? 0 : ing_py_field_gone(st, f);
+}
+
+/* ---- generations ----------------------------------------------------------------------- */
+
+uint64_t ing_py_field_generation(const ing_py_field *f) {
+    uint64_t most = 0;
+    if (f->whole) return ing_py_field_generation(as_field(f->whole));
+    if (!f->parts) return f->exports ? 0 : f->generation;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(f->parts); i++) {
+        uint64_t one = ing_py_field_generation(as_field(PyTuple_GET_ITEM(f->parts, i)));
+        if (!one) return 0;
+        if (one > most) most = one; /* a new one is larger than all others */
+    }
+    return most;
+}
+
+void ing_py_field_touch(ing_py_state *st, ing_py_field *f) {
+    if (f->whole) f = as_field(f->whole);
+    f->generation = ++st->generations;
+    for (Py_ssize_t i = 0; f->parts && i < PyTuple_GET_SIZE(f->parts); i++)
+        as_field(PyTuple_GET_ITEM(f->parts, i))->generation = ++st->generations;
+}
+
+/* ---- attributes ------------------------------------------------------------------------ */
+
+/* The field whose layout says the shape; NULL = raised. */
+static const ing_py_field *shaped(PyObject *self) {
+    ing_py_field *f = as_field(self);
+    if (f->parts) f = as_field(PyTuple_GET_ITEM(f->parts, 0));
+    if (f->layout) return f; /* also when it is destroyed */
+    return ing_py_field_ready(ing_py_state_of(self), f) < 0 ? NULL : f;
+}
+
+static PyObject *tuple_of(const int64_t *at, unsigned n) {
+    PyObject *all = PyTuple_New(n);
+    for (unsigned k = 0; all && k < n; k++) {
+        PyObject *v = PyLong_FromLongLong(at[k]);
+        if (!v)
+            Py_CLEAR(all);
+        else
+            PyTuple_SET_ITEM(all, k, v);
+    }
+    return all;
+}
+
+static PyObject *get_shape(PyObject *self, void *unused) {
+    (void)unused;
+    const ing_py_field *f = shaped(self);
+    return f ? tuple_of(f->layout->shape, f->layout->ndim) : NULL;
+}
+
+static PyObject *get_offset(PyObject *self, void *unused) {
+    (void)unused;
+    const ing_py_field *f = shaped(self);
+    return f ? tuple_of(f->layout->offset, f->layout->ndim) : NULL;
+}
+
+static PyObject *get_dtype(PyObject *self, void *unused) {
+    (void)unused;
+    ing_dtype t = (ing_dtype)as_field(self)->dtype;
+    return Py_XNewRef(ing_py_dtype_get(ing_py_state_of(self), t));
+}
+
+static PyObject *get_element_type(PyObject *self, void *unused) {
+    const ing_py_field *f = as_field(self);
+    if (f->elem_rank == 0) return get_dtype(self, unused);
+    ing_gate_tensor t = {f->elem_rank, {f->elem_shape[0], f->elem_shape[1]}};
+    PyObject *dtype = ing_py_dtype_get(ing_py_state_of(self), (ing_dtype)f->dtype);
+    return ing_py_tensor_type_of(&t, dtype);
+}
+
+static PyObject *get_element_shape(PyObject *self, void *unused) {
+    (void)unused;
+    const ing_py_field *f = as_field(self);
+    int64_t shape[2] = {f->elem_shape[0], f->elem_shape[1]};
+    return tuple_of(shape, f->elem_rank);
+}
+
+static PyObject *get_n(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromUnsignedLong(as_field(self)->elem_shape[0]);
+}
+
+static PyObject *get_m(PyObject *self, void *unused) {
+    (void)unused;
+    const ing_py_field *f = as_field(self);
+    return PyLong_FromUnsignedLong(f->elem_rank == 2 ? f->elem_shape[1] : 1);
+}
+
+/* Of a matrix field the reference says the rank of its elements. */
+static PyObject *get_ndim(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromLong(as_field(self)->elem_rank);
+}
+
+static PyObject *get_name(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *name = as_field(self)->name;
+    return name ? Py_NewRef(name) : PyUnicode_New(0, 0);
+}
+
+static PyObject *get_generation(PyObject *self, void *unused) {
+    (void)unused;
+    return PyLong_FromUnsignedLongLong(ing_py_field_generation(as_field(self)));
+}
+
+static PyObject *get_block(PyObject *self, void *unused) {
+    (void)unused;
+    ing_py_block *b = as_field(self)->block;
+    return Py_NewRef(b ? (PyObject *)b : Py_None);
+}
+
+/* (place, ((axis, extent, stride), ...)), or None where there is no layout yet. */
+static PyObject *get_levels(PyObject *self, void *unused) {
+    (void)unused;
+    const ing_py_layout *l = as_field(self)->layout;
+    if (!l) Py_RETURN_NONE;
+    PyObject *all = PyTuple_New(l->n_levels), *both = NULL;
+    for (uint32_t k = 0; all && k < l->n_levels; k++) {
+        const ing_py_level *v = &l->levels[k];
+        PyObject *one =
+            Py_BuildValue("(ILL)", v->axis, (long long)v->extent, (long long)v->stride);
+        if (!one)
+            Py_CLEAR(all);
+        else
+            PyTuple_SET_ITEM(all, k, one);
+    }
+    if (all) both = Py_BuildValue("(LO)", (long long)l->place, all);
+    Py_XDECREF(all);
+    return both;
+}
+
+/* Objects of the tree that C only keeps: node, parts, grad, dual. Which, says `closure`: the
+ * place in the struct. */
+static PyObject *get_kept(PyObject *self, void *closure) {
+    PyObject *o = *(PyObject **)(void *)((char *)self + (size_t)closure);
+    return Py_NewRef(o ? o : Py_None);
+}
+
+static int set_kept(PyObject *self, PyObject *value, void *closure) {
+    PyObject **at = (PyObject **)(void *)((char *)self + (size_t)closure);
+    Py_XSETREF(*at, value && value != Py_None ? Py_NewRef(value) : NULL);
+    return 0;
+}
+
+static int set_companion(PyObject *self, PyObject *value, void *closure) {
+    if (value && value != Py_None && Py_TYPE(value) != Py_TYPE(self)) {
+        PyErr_Format(PyExc_TypeError, "expected a field like this one, got '%.100s'",
+                     Py_TYPE(value)->tp_name);
+        return -1;
+    }
+    return set_kept(self, value, closure);
+}
+
+static int set_parts(PyObject *self, PyObject *value, void *closure) {
+    (void)closure;
+    ing_py_field *f = as_field(self);
+    const ing_py_state *st = ing_py_state_of(self);
+    Py_ssize_t n = f->elem_shape[0] * (f->elem_rank == 2 ? f->elem_shape[1] : 1);
+    bool ok = f->elem_rank && !f->layout && value && PyTuple_CheckExact(value) &&
+              PyTuple_GET_SIZE(value) == n;
+    for (Py_ssize_t i = 0; ok && i < n; i++)
+        ok = Py_TYPE(PyTuple_GET_ITEM(value, i)) == st->scalar_field;
+    if (!ok) {
+        PyErr_SetString(PyExc_ValueError, "these are not the parts of the field");
+        return -1;
+    }
+    Py_XSETREF(f->parts, Py_NewRef(value));
+    return 0;
+}
+
+static PyObject *scalar_repr(PyObject *self) {
+    (void)self;
+    return PyUnicode_FromString("<qd.field>");
+}
+
+static PyObject *matrix_repr(PyObject *self) {
+    const ing_py_field *f = as_field(self);
+    return PyUnicode_FromFormat("<%ux%u qd.Matrix.field>", f->elem_shape[0],
+                                f->elem_rank == 2 ? f->elem_shape[1] : 1);
+}
+
+/* As in the reference, where `if self.x:` asks whether there is one. */
+static int field_bool(PyObject *self) {
+    (void)self;
+    return 1;
+}
+
+static PyObject *field_iter(PyObject *self) {
+    (void)self;
+    PyErr_SetString(PyExc_NotImplementedError,
+                    "a loop over a field is only available in kernels");
+    return NULL;
+}
+
+/* ---- in Python, loaded on first use -------------------------------------------------------- */
+
+static PyObject *in_python(const char *name, PyObject *self, PyObject *args,
+                           PyObject *kwargs) {
+    PyObject *function = ing_py_import("ingot._fields", name);
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    PyObject *all = function ? PyTuple_New(n + 1) : NULL, *result = NULL;
+    if (all) {
+        PyTuple_SET_ITEM(all, 0, Py_NewRef(self));
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+        result = PyObject_Call(function, all, kwargs);
+    }
+    Py_XDECREF(all);
+    Py_XDECREF(function);
+    return result;
+}
+
+#define IN_PYTHON(name)                                                       \
+    static PyObject *name(PyObject *self, PyObject *args, PyObject *kwargs) { \
+        return in_python(#name, self, args, kwargs);                          \
+    }
+IN_PYTHON(to_numpy)
+IN_PYTHON(from_numpy)
+IN_PYTHON(as_array_for_numpy)
+#undef IN_PYTHON
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+#define KEYWORDS    METH_VARARGS | METH_KEYWORDS
+#define FUNCTION(f) (PyCFunction)(void (*)(void))(f)
+
+#define METHODS                                                                 \
+    {"fill", ing_py_field_fill, METH_O, "fill(value): sets every element."},    \
+        {"to_numpy", FUNCTION(to_numpy), KEYWORDS,                              \
+         "to_numpy(dtype=None, *, copy=True): the elements as a NumPy array."}, \
+        {"from_numpy", FUNCTION(from_numpy), KEYWORDS,                          \
+         "from_numpy(array): loads all elements from a NumPy array."},          \
+        {"__array__", FUNCTION(as_array_for_numpy), KEYWORDS, NULL},            \
+        {"_load", ing_py_field_load, METH_O, NULL},                             \
+        {"_store", ing_py_field_store, METH_O, NULL}, {                         \
+        "_place", ing_py_field_place, METH_VARARGS, NULL                        \
+    }
+
+static const PyMethodDef scalar_methods[] = {
+    METHODS,
+    {0},
+};
+static const PyMethodDef matrix_methods[] = {
+    METHODS,
+    {"_part", ing_py_field_part, METH_O, NULL},
+    {0},
+};
+
+#define KEPT(name) (void *)offsetof(ing_py_field, name)
+#define ATTRIBUTES                                                                     \
+    {"shape", get_shape, NULL, "The extents, as a tuple.", NULL},                      \
+        {"offset", get_offset, NULL, "The index of the first element.", NULL},         \
+        {"dtype", get_dtype, NULL, "The scalar type of the elements.", NULL},          \
+        {"element_type", get_element_type, NULL, "The type of an element.", NULL},     \
+        {"element_shape", get_element_shape, NULL,                                     \
+         "The shape of an element; () = scalar.", NULL},                               \
+        {"name", get_name, NULL, "The name that it was given, or ''.", NULL},          \
+        {"_name", get_name, NULL, NULL, NULL},                                         \
+        {"grad", get_kept, set_companion, "The field of gradients, or None.",          \
+         KEPT(grad)},                                                                  \
+        {"dual", get_kept, set_companion, "The field of duals, or None.", KEPT(dual)}, \
+        {"_node", get_kept, set_kept, "What it was placed by.", KEPT(node)},           \
+        {"_block", get_block, NULL, "The memory that it is in.", NULL},                \
+        {"_levels", get_levels, NULL, "Where its elements are.", NULL},                \
+        {"_generation", get_generation, NULL,                                          \
+         "Changes with the contents; 0 = unknown.", NULL},                             \
+    {                                                                                  \
+        "__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL       \
+    }
+
+static const PyGetSetDef scalar_getset[] = {
+    ATTRIBUTES,
+    {0},
+};
+static const PyGetSetDef matrix_getset[] = {
+    ATTRIBUTES,
+    {"n", get_n, NULL, "Rows of an element.", NULL},
+    {"m", get_m, NULL, "Columns of an element.", NULL},
+    {"ndim", get_ndim, NULL, "1: elements are vectors, 2: matrices.", NULL},
+    {"_parts", get_kept, set_parts,
+     "A field for each scalar of an element, or None: they lie together.", KEPT(parts)},
+    {0},
+};
+
+static const PyMemberDef field_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_field, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_field, weakrefs), READONLY,
+     NULL},
+    {0},
+};
+
+#define SLOTS                                                             \
+    {Py_tp_dealloc, field_dealloc}, {Py_tp_traverse, field_traverse},     \
+        {Py_tp_clear, field_clear}, {Py_tp_iter, field_iter},             \
+        {Py_tp_members, (void *)field_members}, {Py_nb_bool, field_bool}, \
+        {Py_mp_subscript, ing_py_field_item}, {                           \
+        Py_mp_ass_subscript, ing_py_field_assign                          \
+    }
+
+static const PyType_Slot scalar_slots[] = {
+    {Py_tp_doc, "A field of numbers; made by qd.field."},
+    SLOTS,
+    {Py_tp_repr, scalar_repr},
+    {Py_tp_methods, (void *)scalar_methods},
+    {Py_tp_getset, (void *)scalar_getset},
+    {0, NULL},
+};
+static const PyType_Slot matrix_slots[] = {
+    {Py_tp_doc, "A field of vectors or matrices; made by qd.Vector.field and others."},
+    SLOTS,
+    {Py_tp_repr, matrix_repr},
+    {Py_tp_methods, (void *)matrix_methods},
+    {Py_tp_getset, (void *)matrix_getset},
+    {0, NULL},
+};
+static const PyType_Slot base_slots[] = {
+    {Py_tp_doc, "Elements in memory that kernels work on: the base of all fields."},
+    {0, NULL},
+};
+
+#define FLAGS \
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION
+static const PyType_Spec scalar_spec = {
+    .name = "ingot.ScalarField",
+    .basicsize = sizeof(ing_py_field),
+    .flags = FLAGS,
+    .slots = (PyType_Slot *)scalar_slots,
+};
+static const PyType_Spec matrix_spec = {
+    .name = "ingot.MatrixField",
+    .basicsize = sizeof(ing_py_field),
+    .flags = FLAGS,
+    .slots = (PyType_Slot *)matrix_slots,
+};
+/* StructField, in Python, is a subclass. */
+static const PyType_Spec base_spec = {
+    .name = "ingot.Field",
+    .basicsize = sizeof(PyObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = (PyType_Slot *)base_slots,
+};
+
+static const PyMethodDef functions[] = {
+    {"_new_field", ing_py_field_new, METH_VARARGS,
+     "_new_field(element type, name=None): a field that is not placed."},
+    {"_dense_field", ing_py_field_dense, METH_VARARGS,
+     "_dense_field(element type, shape, order=None, offset=None, name=None): a field "
+     "in a "
+     "block of its own."},
+    {0},
+};
+
+/* ---- in the module --------------------------------------------------------------------------- */
+
+static PyTypeObject *add_kind(PyObject *module, const PyType_Spec *spec,
+                              PyTypeObject *base) {
+    PyObject *type =
+        PyType_FromModuleAndSpec(module, (PyType_Spec *)spec, (PyObject *)base);
+    if (type && PyModule_AddType(module, (PyTypeObject *)type) < 0) Py_CLEAR(type);
+    return (PyTypeObject *)type;
+}
+
+int ing_py_field_add(PyObject *module, ing_py_state *st) {
+    if (ing_py_block_add(module, st) < 0) return -1;
+    st->field_type = ing_py_add_type(module, &base_spec);
+    if (!st->field_type) return -1;
+    st->scalar_field = add_kind(module, &scalar_spec, st->field_type);
+    st->matrix_field = add_kind(module, &matrix_spec, st->field_type);
+    if (!st->scalar_field || !st->matrix_field) return -1;
+    return PyModule_AddFunctions(module, (PyMethodDef *)functions);
+}
+
+int ing_py_field_traverse(ing_py_state *st, visitproc visit, void *arg) {
+    Py_VISIT(st->field_type);
+    Py_VISIT(st->scalar_field);
+    Py_VISIT(st->matrix_field);
+    Py_VISIT(st->block_type);
+    return 0;
+}
+
+void ing_py_field_clear(ing_py_state *st) {
+    Py_CLEAR(st->field_type);
+    Py_CLEAR(st->scalar_field);
+    Py_CLEAR(st->matrix_field);
+    Py_CLEAR(st->block_type);
+}
+
+/* Blocks that live on, while all of the module is collected, form a ring of their own. */
+void ing_py_field_fini(ing_py_state *st) {
+    if (st->blocks.next) {
+        st->blocks.next->prev = st->blocks.prev;
+        st->blocks.prev->next = st->blocks.next;
+    }
+    ing_py_layout_fini(st);
+}
