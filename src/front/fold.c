@@ -272,8 +272,24 @@ static bool order(ing_front_op op, int cmp) { /* cmp: sign of l - r, 2 = unorder
     }
 }
 
+/* An integer and a float as Python compares them, without rounding; 2: no order. */
+static int compare_mixed(__int128 a, double b) {
+    if (b != b) return 2;
+    if (fabs(b) >= 0x1p100) return b > 0 ? -1 : 1;
+    __int128 whole = (__int128)b;
+    if (a != whole) return a < whole ? -1 : 1;
+    double rest = b - (double)whole;
+    return rest > 0 ? -1 : rest < 0;
+}
+
 static int compare_numbers(const value *l, const value *r) {
-    if (l->kind == V_FLOAT || r->kind == V_FLOAT) {
+    if (l->kind == V_FLOAT && r->kind != V_FLOAT) {
+        int order = compare_mixed(wide_of(r), l->f);
+        return order == 2 ? 2 : -order;
+    }
+    if (r->kind == V_FLOAT && l->kind != V_FLOAT)
+        return compare_mixed(wide_of(l), r->f);
+    if (l->kind == V_FLOAT) {
         double a = float_of(l), b = float_of(r);
         return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2;
     }
@@ -397,6 +413,10 @@ static bool is_sequence(const value *v) {
             (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST));
 }
 
+static bool is_object(const value *v) {
+    return v->kind == V_SEEN && v->seen == ING_GATE_OBJECT;
+}
+
 static ing_status contains(frame *fr, ing_node at, const value *l, const value *r,
                            bool *result) {
     *result = false;
@@ -418,6 +438,12 @@ static ing_status contains(frame *fr, ing_node at, const value *l, const value *
     value *items;
     uint32_t n = 0;
     bool ok = false;
+    if (is_object(r) && r->bound)
+        return ing_front_fail_at(fr, at, ING_TYPE,
+                                 "use a tuple or a list, or ask Python: "
+                                 "qd.static(operator.contains(x, item))",
+                                 "%s says by itself what is in it",
+                                 ing_front_describe(fr, r));
     ING_TRY(ing_front_items(fr, at, r, &items, &n, &ok));
     if (!ok)
         return ing_front_fail_at(fr, at, ING_TYPE, "use a tuple or a list",
@@ -446,10 +472,6 @@ static bool is_tuple(const value *v) {
 static bool equals_itself(const value *l, const value *r) {
     return (is_enum(l) && l->n == ING_ENUM_PLAIN) ||
            (is_enum(r) && r->n == ING_ENUM_PLAIN);
-}
-
-static bool is_object(const value *v) {
-    return v->kind == V_SEEN && v->seen == ING_GATE_OBJECT;
 }
 
 /* An object may say by itself what it equals (a class derived from str, say), and nobody

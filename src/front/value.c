@@ -230,6 +230,7 @@ static void force_static(const ing_gate_fact *f, value *v) {
     default:
         v->kind = V_SEEN;
         v->n = f->len;
+        v->bound = f->bound;
         break;
     }
 }

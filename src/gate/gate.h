@@ -87,7 +87,8 @@ typedef struct ing_gate_fact {
     bool wide;
     bool
         bound; /* FUNC: a bound method; parameter 0 is attr "__self__". ENUM: an IntEnum
-                   whose `.value` is i, as it is unless the class made it otherwise */
+                   whose `.value` is i, as it is unless the class made it otherwise.
+                   OBJECT: it says by itself what is in it */
     bool
         requires_top_level; /* FUNC: only calls at the top level of a kernel are allowed */
     bool is_real_function; /* FUNC: always called, its loops are never the kernel's */

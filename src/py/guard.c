@@ -159,10 +159,11 @@ static ING_PY_HOT ing_status fetch_all(checking *c, bool clean, ing_err *e) {
 
 /* ---- comparing -------------------------------------------------------------------------------- */
 
-/* Of a function that was called while compiling: what it is made of, apart from what it
- * reads. */
+/* Of a function that was called while compiling, or handed to a call: what it is made of,
+ * apart from what it reads. */
 static bool same_function(const ing_py_guard *g, PyObject *fn) {
     const PyFunctionObject *f = (const PyFunctionObject *)fn;
+    if (g->ask == ING_ASK_WHOLE && ing_py_has_attributes(fn)) return false;
     return fn == g->expect && f->func_code == g->code &&
            f->func_defaults == g->defaults && f->func_kwdefaults == g->kwdefaults;
 }

@@ -355,7 +355,7 @@ static ing_status expect_whole(making *m, ing_py_guard *g, PyObject *obj) {
     g->classes = w.classes;
     g->always |= PyFunction_Check(obj) || PyMethod_Check(obj);
     if (w.kind == ING_WHOLE_CHANGES) return ING_OK;
-    g->always |= w.kind == ING_WHOLE_FROZEN;
+    g->always |= w.kind == ING_WHOLE_CLASSED;
     if (PyFunction_Check(obj) && !PyFunction_GET_KW_DEFAULTS(obj))
         ing_py_guard_note_function(g, obj);
     else if (!g->always)

@@ -280,9 +280,9 @@ int ing_py_is_enum_member(ing_py_state *st, PyObject *obj);
 /* Values as a whole (whole.c): how an equal answer is to be understood. */
 typedef enum ing_py_whole_kind {
     ING_WHOLE_CHANGES, /* it can change: one answer for all of these */
-    ING_WHOLE_FROZEN,  /* holds a frozen dataclass, which can be changed by force */
-    ING_WHOLE_CLASSED, /* holds members of enums, whose class is known by name alone */
-    ING_WHOLE_PLAIN,   /* of Python's own classes: equal answer, equal value */
+    ING_WHOLE_CLASSED, /* holds members of enums or frozen dataclasses, which can be changed
+                        * by force, and whose class is known by name alone */
+    ING_WHOLE_PLAIN, /* of Python's own classes: equal answer, equal value */
 } ing_py_whole_kind;
 typedef struct ing_py_whole {
     ing_py_whole_kind kind;
@@ -292,6 +292,10 @@ typedef struct ing_py_whole {
 /* Of a function that can be called while compiling: what a call is given besides. */
 ing_status ing_py_whole_of(ing_py_state *st, PyObject *obj, ing_py_whole *out);
 ing_hash128 ing_py_whole_changes(void); /* the answer of what can change */
+static inline bool ing_py_has_attributes(PyObject *fn) { /* of a Python function */
+    PyObject *dict = ((PyFunctionObject *)fn)->func_dict;
+    return dict && PyDict_GET_SIZE(dict) > 0;
+}
 
 /* One step along a path from `from` (borrowed; NULL only for roots). *out: new reference,
  * or NULL = absent. */

@@ -59,11 +59,11 @@ typedef struct ing_py_spec {
  * look it up. */
 #define ING_PY_NAME_LIST(X)       \
     X(__annotations__)            \
+    X(__contains__)               \
     X(__dataclass_fields__)       \
     X(__dataclass_params__)       \
     X(__file__)                   \
     X(__name__)                   \
-    X(__wrapped__)                \
     X(_data_oriented)             \
     X(_ingot_passing)             \
     X(_ingot_template_primitives) \

@@ -272,6 +272,24 @@ static bool reads_as_dict(const ing_py_state *st, PyObject *obj) {
            has_methods_of(st, t, base);
 }
 
+/* Has a class, derived from this one, its `in` and its iteration from there? */
+static bool holds_as(const ing_py_state *st, PyTypeObject *t, PyTypeObject *base) {
+    ing_py_name name = ING_PY_NAME___contains__;
+    return PyType_IsSubtype(t, base) && t->tp_iter == base->tp_iter &&
+           ing_py_class_has(st, t, name) == ing_py_class_has(st, base, name);
+}
+
+/* Does an object say by itself what is in it? Of others `in` compares the items, as that of
+ * ranges and deques does. No class statement makes a name with a dot. */
+static bool says_what_is_in_it(const ing_py_state *st, PyTypeObject *t) {
+    const PySequenceMethods *s = t->tp_as_sequence;
+    return s && s->sq_contains && t != &PyRange_Type && t != &PyDictKeys_Type &&
+           t != &PyDictValues_Type && t != &PyDictItems_Type &&
+           strcmp(t->tp_name, "collections.deque") != 0 &&
+           !holds_as(st, t, &PyList_Type) && !holds_as(st, t, &PyTuple_Type) &&
+           !holds_as(st, t, &PyDict_Type) && !holds_as(st, t, &PyODict_Type);
+}
+
 static void see_rest(const ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     f->s = Py_TYPE(obj)->tp_name;
     if (PyTuple_Check(obj) && reads_as(obj, &PyTuple_Type)) {
@@ -287,6 +305,7 @@ static void see_rest(const ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
         f->s = ((PyTypeObject *)obj)->tp_name;
     } else {
         f->kind = ING_GATE_OBJECT;
+        f->bound = says_what_is_in_it(st, Py_TYPE(obj));
     }
 }
 

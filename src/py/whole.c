@@ -5,7 +5,6 @@
  * the gate, replay and guards, which must always answer alike. Runs no user code. */
 #include "py/foreign.h"
 #include "py/kernel.h"
-#include "py/struct.h"
 #include "py/tensor.h"
 
 #include <stdlib.h>
@@ -120,18 +119,88 @@ static bool add_attrs(whole *w, PyObject *obj, const char *const *names, uint32_
     return true;
 }
 
-/* By name: that it is this very class is for the guard to see. */
+/* By name: that it is this very class is for the guard to see. Its version, which any change
+ * of it or its bases takes away, is given out when something is looked up in it. */
 static bool add_class(whole *w, PyTypeObject *cls, uint32_t depth, ing_hasher *h) {
     static const char *const names[] = {"__module__", "__qualname__", NULL};
+    (void)ing_py_class_has(w->st, cls, ING_PY_NAME___name__);
+    if (!cls->tp_version_tag) return loosen(w, ING_WHOLE_CHANGES);
     uint64_t now[3] = {w->classes, (uint64_t)(uintptr_t)cls, cls->tp_version_tag};
     w->classes = ing_hash(now, sizeof now).lo;
     return add_attrs(w, (PyObject *)cls, names, depth, h);
 }
 
+/* ---- objects of the user's classes -------------------------------------------------------- */
+
+/* What Python itself keeps in a member of an enum. */
+static const char *const of_members[] = {"_value_",      "_name_",     "__objclass__",
+                                         "_sort_order_", "_inverted_", NULL};
+
+/* Is the name one of a dataclass's fields; without these, one of a member's? -1: raised. */
+static int is_own_name(PyObject *name, PyObject *fields) {
+    if (fields) return PyDict_Contains(fields, name);
+    for (const char *const *n = of_members; PyUnicode_Check(name) && *n; n++)
+        if (PyUnicode_CompareWithASCIIString(name, *n) == 0) return 1;
+    return 0;
+}
+
+static int all_own_names(PyObject *names, PyObject *fields) {
+    PyObject *list = PySequence_Tuple(names);
+    int own = list ? 1 : -1;
+    for (Py_ssize_t i = 0; own == 1 && i < PyTuple_GET_SIZE(list); i++)
+        own = is_own_name(PyTuple_GET_ITEM(list, i), fields);
+    Py_XDECREF(list);
+    return own;
+}
+
+/* Numbers and text that a class is derived from are immutable, and a member of an enum has
+ * those of its value. */
+static bool extends_atom(const PyTypeObject *type) {
+    return PyType_FastSubclass(type, Py_TPFLAGS_LONG_SUBCLASS) ||
+           PyType_FastSubclass(type, Py_TPFLAGS_UNICODE_SUBCLASS) ||
+           PyType_FastSubclass(type, Py_TPFLAGS_BYTES_SUBCLASS) ||
+           PyType_IsSubtype((PyTypeObject *)type, &PyFloat_Type);
+}
+
+/* Have its instances slots of these names, attributes, and nothing that a list, a dict or C
+ * code keeps in them? */
+static int has_own_slots(PyTypeObject *type, PyObject *fields) {
+    Py_ssize_t size = sizeof(PyObject);
+    for (PyTypeObject *t = type; t && t->tp_flags & Py_TPFLAGS_HEAPTYPE;
+         t = t->tp_base) {
+        PyObject *slots = ((PyHeapTypeObject *)t)->ht_slots;
+        int own = slots ? all_own_names(slots, fields) : 1;
+        if (own != 1) return own;
+        if (slots) size += PyObject_Size(slots) * (Py_ssize_t)sizeof(PyObject *);
+    }
+    if (type->tp_dictoffset > 0) size += (Py_ssize_t)sizeof(PyObject *);
+    if (type->tp_weaklistoffset > 0) size += (Py_ssize_t)sizeof(PyObject *);
+    return (type->tp_basicsize == size && type->tp_itemsize == 0) ||
+           (!fields && extends_atom(type));
+}
+
+/* Has an object no more than its fields: no cache, nothing that somebody put there? */
+static int has_own_only(PyObject *obj, PyObject *fields) {
+    int own = has_own_slots(Py_TYPE(obj), fields);
+    if (own != 1 || !Py_TYPE(obj)->tp_dictoffset) return own;
+    PyObject *dict = ing_py_attr(obj, "__dict__");
+    own = !dict ? -1 : PyDict_Check(dict) ? all_own_names(dict, fields) : 0;
+    Py_XDECREF(dict);
+    return own;
+}
+
+/* The class, and whether that and the fields are all that there is. */
+static bool add_owner(whole *w, PyObject *obj, PyObject *fields, uint32_t depth,
+                      ing_hasher *h) {
+    if (!loosen(w, ING_WHOLE_CLASSED) || !add_class(w, Py_TYPE(obj), depth, h))
+        return false;
+    int own = has_own_only(obj, fields);
+    return own == 1 || (own == 0 && loosen(w, ING_WHOLE_CHANGES));
+}
+
 static bool add_enum(whole *w, PyObject *obj, uint32_t depth, ing_hasher *h) {
     static const char *const names[] = {"_name_", "_value_", NULL};
-    return loosen(w, ING_WHOLE_CLASSED) && add_class(w, Py_TYPE(obj), depth, h) &&
-           add_attrs(w, obj, names, depth, h);
+    return add_owner(w, obj, NULL, depth, h) && add_attrs(w, obj, names, depth, h);
 }
 
 /* Made by @dataclass(frozen=True), with nothing of its own about attributes: 1 and its
@@ -153,22 +222,9 @@ static int frozen_fields(const ing_py_state *st, PyObject *obj, PyObject **out) 
     return *out != NULL;
 }
 
-/* Attributes beside the fields: a cache, or what somebody put there. -1: raised. */
-static int has_more(PyObject *obj, PyObject *fields) {
-    if (!Py_TYPE(obj)->tp_dictoffset) return 0;
-    PyObject *dict = ing_py_attr(obj, "__dict__");
-    if (!dict) return -1;
-    int more = !PyDict_Check(dict) || PyDict_GET_SIZE(dict) > PyDict_GET_SIZE(fields);
-    Py_DECREF(dict);
-    return more;
-}
-
 static bool add_frozen(whole *w, PyObject *obj, PyObject *fields, uint32_t depth,
                        ing_hasher *h) {
-    if (!loosen(w, ING_WHOLE_FROZEN) || !add_class(w, Py_TYPE(obj), depth, h))
-        return false;
-    int more = has_more(obj, fields);
-    if (more) return more > 0 ? loosen(w, ING_WHOLE_CHANGES) : false;
+    if (!add_owner(w, obj, fields, depth, h)) return false;
     PyObject *names = PySequence_Tuple(fields); /* its keys, in order */
     bool ok = names != NULL;
     for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(names); i++) {
@@ -184,11 +240,12 @@ static bool add_frozen(whole *w, PyObject *obj, PyObject *fields, uint32_t depth
     return ok;
 }
 
-/* Dtypes, types of vectors, NumPy scalars: what the language sees of them is all. */
+/* Dtypes, types of vectors, NumPy's numbers: what the language sees of them is all. Others
+ * of NumPy's scalars (dates, records, text, numbers that no kernel has) are not seen so. */
 static bool is_seen_whole(ing_py_state *st, PyObject *obj) {
     return ing_py_is_dtype(st, obj) || ing_py_is_tensor_type(st, obj) ||
-           ing_py_is_struct_type(st, obj) ||
-           ing_py_foreign_kind_of(st, obj) == ING_FOREIGN_NUMBER;
+           (ing_py_foreign_kind_of(st, obj) == ING_FOREIGN_NUMBER &&
+            !(Py_TYPE(obj)->tp_flags & Py_TPFLAGS_HEAPTYPE));
 }
 
 static bool add_seen(whole *w, PyObject *obj, ing_hasher *h) {
@@ -198,7 +255,7 @@ static bool add_seen(whole *w, PyObject *obj, ing_hasher *h) {
     ing_status s = ing_py_see(w->st, obj, &f, &ignored);
     ing_err_fini(&ignored);
     if (s == ING_PYTHON) return false;
-    if (s != ING_OK) return loosen(w, ING_WHOLE_CHANGES);
+    if (s != ING_OK || !ing_py_fact_is_value(&f)) return loosen(w, ING_WHOLE_CHANGES);
     ing_hasher_digest(h, TAG_FACT, ing_py_fact_digest(&f));
     return true;
 }
@@ -290,16 +347,10 @@ static bool add(whole *w, PyObject *obj, uint32_t depth, ing_hasher *h) {
     return add_rest(w, obj, depth, h);
 }
 
-/* The wrapper of another function (functools.wraps) calls what can get other code. -1: raised. */
-static int is_wrapper(const ing_py_state *st, PyObject *fn) {
-    PyObject *dict = ((PyFunctionObject *)fn)->func_dict;
-    return dict ? PyDict_Contains(dict, st->names[ING_PY_NAME___wrapped__]) : 0;
-}
-
-/* What a Python function has of its own besides its text: arguments that a call leaves out. */
+/* What a Python function has of its own besides its text: arguments that a call leaves out,
+ * and attributes, which can change (functools.wraps leaves the function that is called). */
 static bool add_function(whole *w, PyObject *fn, ing_hasher *h) {
-    int wrapper = is_wrapper(w->st, fn);
-    if (wrapper) return wrapper > 0 ? loosen(w, ING_WHOLE_CHANGES) : false;
+    if (ing_py_has_attributes(fn)) return loosen(w, ING_WHOLE_CHANGES);
     PyObject *defaults = PyFunction_GET_DEFAULTS(fn);
     PyObject *named = PyFunction_GET_KW_DEFAULTS(fn), *name, *v;
     if (defaults && PyTuple_Check(defaults) && !add_tuple(w, defaults, 1, h))
@@ -311,13 +362,19 @@ static bool add_function(whole *w, PyObject *fn, ing_hasher *h) {
     return true;
 }
 
+/* One of the listed functions: which. */
+static bool add_listed(whole *w, PyObject *obj, ing_hasher *h) {
+    ing_hash128 digest;
+    int known = ing_py_callable_digest(w->st, obj, &digest);
+    if (known == 1) ing_hasher_digest(h, TAG_FACT, digest);
+    return known == 1 || (known == 0 && loosen(w, ING_WHOLE_CHANGES));
+}
+
 static bool add_callable(whole *w, PyObject *obj, ing_hasher *h) {
     if (PyMethod_Check(obj) && PyFunction_Check(PyMethod_GET_FUNCTION(obj)))
         return add(w, PyMethod_GET_SELF(obj), 1, h) &&
                add_function(w, PyMethod_GET_FUNCTION(obj), h);
-    if (PyFunction_Check(obj)) return add_function(w, obj, h);
-    return PyCFunction_CheckExact(obj) || PyType_Check(obj) ||
-           loosen(w, ING_WHOLE_CHANGES);
+    return PyFunction_Check(obj) ? add_function(w, obj, h) : add_listed(w, obj, h);
 }
 
 ing_hash128 ing_py_whole_changes(void) {

@@ -1,0 +1,314 @@
+"""What is handed to a call made while compiling is compared as a whole (src/py/whole.c): things that
+look immutable and are not, or that differ in what the language does not see. Each case launches a
+kernel, changes something, and compares with Python."""
+
+import collections
+import dataclasses
+import enum
+import functools
+import math
+import typing
+
+import numpy as np
+import pytest
+
+import ingot as qd
+
+A = qd.types.ndarray()
+
+
+@pytest.fixture(autouse=True)
+def fresh(target):
+    qd.init()
+
+
+X = None
+
+
+def measure(x):
+    return x
+
+
+@qd.kernel
+def uses(a: A):
+    n = qd.static(measure(X))
+    a[0] = n
+
+
+def check(values, read, monkeypatch):
+    """Each of the values (or what a function makes of the last) in turn, once: read(X) is what
+    Python says."""
+    monkeypatch.setitem(globals(), "measure", read)
+    for value in values:
+        monkeypatch.setitem(globals(), "X", value() if getattr(value, "__name__", "") == "<lambda>" else value)
+        a = qd.ndarray(qd.f64, 1)
+        uses(a)
+        assert a[0] == read(X)
+
+
+# ---- functions, listed and others ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("functions", [(math.floor, math.ceil, round), (int, float, bool),
+                                       (np.floor, np.ceil, np.negative), (np.int32, np.float32)],
+                         ids=["C", "classes", "ufuncs", "NumPy's classes"])
+def test_functions_as_arguments(functions, monkeypatch):
+    def half_past_three(f):
+        return float(f(3.5))
+
+    check(functions, half_past_three, monkeypatch)
+
+
+def test_attributes_of_functions(monkeypatch):
+    def thing():
+        pass
+
+    def attribute(f):
+        return getattr(f, "n", 0)
+
+    check([thing, lambda: setattr(thing, "n", 3) or thing, lambda: setattr(thing, "n", 4) or thing],
+          attribute, monkeypatch)
+
+
+def test_closures_as_arguments(monkeypatch):
+    def make(n):
+        def add(x):
+            return x + n
+
+        return add
+
+    def call(f):
+        return f(1)
+
+    check([make(1), make(2), make(1), make(5)], call, monkeypatch)
+
+
+# ---- members of enums ------------------------------------------------------------------------------
+
+
+def test_members_of_enums(monkeypatch):
+    class Planet(enum.Enum):
+        EARTH = 1
+
+        def weight(self):
+            return getattr(self, "mass", 0) + self.value
+
+    def weight(p):
+        return p.weight()
+
+    def given(name, value):
+        setattr(Planet.EARTH, name, value)
+        return Planet.EARTH
+
+    def method(result):
+        type.__setattr__(Planet, "weight", lambda self: result)
+        return Planet.EARTH
+
+    check([Planet.EARTH, lambda: given("mass", 5), lambda: given("mass", 6), lambda: given("_value_", 9),
+           lambda: method(40), lambda: method(41), lambda: method(42)], weight, monkeypatch)
+
+
+def test_members_that_are_containers(monkeypatch):
+    class Rows(list, enum.Enum):
+        ONE = [1, 2]
+
+    def size(r):
+        return len(list.__repr__(r))
+
+    check([Rows.ONE, lambda: list.append(Rows.ONE, 5) or Rows.ONE], size, monkeypatch)
+
+
+# ---- frozen dataclasses ----------------------------------------------------------------------------
+
+
+def forced(obj, name, value):
+    object.__setattr__(obj, name, value)
+    return obj
+
+
+def test_more_than_the_fields(monkeypatch):
+    @dataclasses.dataclass(frozen=True)
+    class Counted:
+        n: int
+        K: typing.ClassVar[int] = 3
+        late: int = dataclasses.field(default=3, init=False)
+
+        def __post_init__(self):
+            object.__setattr__(self, "extra", 1)
+
+    def extra(c):
+        return c.extra
+
+    one = Counted(2)
+    check([one, lambda: forced(one, "extra", 4), lambda: forced(one, "extra", 5)], extra, monkeypatch)
+
+
+def test_slots_beside_the_fields(monkeypatch):
+    class Base:
+        __slots__ = ("cache",)
+
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Slotted(Base):
+        n: int
+
+    def cache(s):
+        return s.cache
+
+    one = forced(Slotted(2), "cache", 3)
+    check([one, lambda: forced(one, "cache", 4), lambda: forced(one, "cache", 5)], cache, monkeypatch)
+
+
+def made(cls, n, *content):
+    return forced(cls.__new__(cls, *content), "n", n)
+
+
+@pytest.mark.parametrize("base, one, other", [(int, 4, 5), (str, "a", "bb"), (tuple, (1,), (2,)), (float, 1.5, 2.5),
+                                              (collections.deque, [1], [2, 3]), (list, [1], [2, 3]),
+                                              (functools.partial, len, sum)], ids=lambda v: getattr(v, "__name__", ""))
+def test_content_of_a_builtin_base(base, one, other, monkeypatch):
+    @dataclasses.dataclass(frozen=True, eq=False, repr=False)
+    class Both(base):
+        n: int
+
+    def content(b):
+        return hash(repr(base.__repr__(b))) % 1000
+
+    def make(value):
+        both = made(Both, 2, value)
+        if base in (list, collections.deque):
+            base.extend(both, value)
+        return both
+
+    check([make(one), make(other), make(one)], content, monkeypatch)
+
+
+def test_methods_of_a_frozen_class(monkeypatch):
+    @dataclasses.dataclass(frozen=True)
+    class Shape:
+        n: int
+
+        def size(self):
+            return self.n
+
+    def size(s):
+        return s.size()
+
+    def method(k):
+        Shape.size = lambda self: self.n * k
+        return one
+
+    one = Shape(2)
+    check([one, lambda: method(3), lambda: method(4), lambda: method(5)],
+          size, monkeypatch)
+
+
+# ---- NumPy's scalars that are no numbers of a kernel -------------------------------------------------
+
+
+@pytest.mark.parametrize("one, other", [
+    (np.longdouble(1), np.longdouble(1) + np.longdouble(2) ** -62), (np.str_("ab"), np.str_("abc")),
+    (np.datetime64("2020-01-01"), np.datetime64("2020-01-02")), (np.complex64(1 + 2j), np.complex64(1 + 3j)),
+    (np.bytes_(b"a"), np.bytes_(b"b")), (np.float16(1), np.float16(2))], ids=lambda v: type(v).__name__)
+def test_scalars_of_numpy(one, other, monkeypatch):
+    def text(x):
+        return hash(repr(x)) % 1000
+
+    check([one, other, one], text, monkeypatch)
+
+
+def test_records_of_numpy(monkeypatch):
+    record = np.zeros(1, [("a", "i4")])[0]
+
+    def first(r):
+        return int(r["a"])
+
+    def put(n):
+        record["a"] = n
+        return record
+
+    check([record, lambda: put(5), lambda: put(6)], first, monkeypatch)
+
+
+def test_derived_scalars_of_numpy(monkeypatch):
+    class Measured(np.float64):
+        pass
+
+    value = Measured(2.0)
+    value.unit = 3
+
+    def unit(x):
+        return x.unit
+
+    check([value, lambda: setattr(value, "unit", 4) or value], unit, monkeypatch)
+
+
+# ---- `in`, and numbers of two kinds ------------------------------------------------------------------
+
+HOLDER, ITEM = None, 5
+
+
+@qd.kernel
+def has(a: A):
+    if qd.static(ITEM in HOLDER):
+        a[0] = 1
+
+
+class Odd(list):
+    def __contains__(self, item):
+        return True
+
+
+class Turned(list):
+    def __iter__(self):
+        return iter([5])
+
+
+@pytest.mark.parametrize("holder", [Odd([1]), Turned([1]), collections.UserList([5]), type("D", (dict,), {
+    "__contains__": lambda self, key: True})(a=1)], ids=lambda h: type(h).__name__)
+def test_what_says_by_itself_what_is_in_it(holder, monkeypatch):
+    monkeypatch.setitem(globals(), "HOLDER", holder)
+    with pytest.raises(qd.IngotTypeError, match="operator.contains"):
+        has(qd.ndarray(qd.f64, 1))
+
+
+def test_contains_of_a_class_that_comes_later(monkeypatch):
+    class Late(list):
+        pass
+
+    monkeypatch.setitem(globals(), "HOLDER", Late([1]))
+    a = qd.ndarray(qd.f64, 1)
+    has(a)
+    assert a[0] == 0
+    Late.__contains__ = lambda self, item: True
+    with pytest.raises(qd.IngotTypeError, match="says by itself"):
+        has(a)
+
+
+@pytest.mark.parametrize("holder", [range(6), range(3), collections.deque([5]), {5: 1}.keys(), {1: 5}.values(), (5.0,)],
+                         ids=str)
+def test_in_by_comparing_items(holder, monkeypatch):
+    monkeypatch.setitem(globals(), "HOLDER", holder)
+    a = qd.ndarray(qd.f64, 1)
+    has(a)
+    assert a[0] == (5 in holder)
+
+
+LEFT, RIGHT = 0, 0.0
+
+
+@qd.kernel
+def compared(a: A):
+    n = qd.static((1 if LEFT == RIGHT else 0) + (2 if LEFT < RIGHT else 0) + (4 if LEFT > RIGHT else 0))
+    a[0] = n
+
+
+@pytest.mark.parametrize("left", [2**53 + 1, 2**63 - 1, -(2**63), 2**64 - 1, 3, -3, True])
+@pytest.mark.parametrize("right", [2.0**53, 2.0**63, -(2.0**63), 2.0**64, 3.0, 3.5, -3.5, math.nan, math.inf, -math.inf,
+                                   1e300])
+def test_integers_and_floats_are_compared_exactly(left, right, monkeypatch):
+    for one, other in ((left, right), (right, left)):
+        monkeypatch.setitem(globals(), "LEFT", one)
+        monkeypatch.setitem(globals(), "RIGHT", other)
+        a = qd.ndarray(qd.f64, 1)
+        compared(a)
+        assert a[0] == (one == other) + 2 * (one < other) + 4 * (one > other)
