@@ -72,10 +72,16 @@ typedef struct ing_code_task {
 
 typedef struct ing_code_array { /* an array in the words of a launch */
     uint32_t word, ndim, size;  /* size: of an element */
+    uint64_t at,
+        span; /* a field: from the address in its word, and bytes; span 0: an array,
+                          whose extents follow its word */
 } ing_code_array;
 
 typedef struct ing_code_apart { /* arrays that must share no memory (R22) */
     ing_code_array a, b;
+    uint64_t
+        period; /* of two fields: bytes of which every distance between two elements of
+                        one is a multiple; 0: none */
 } ing_code_apart;
 
 typedef struct ing_code { /* the compiled tasks of one variant */

@@ -456,14 +456,35 @@ static ing_status batch_run(ing_engine *g, const image_job *common, uint32_t thr
 
 static ing_code_array code_array(const ing_ir_mod *m, uint32_t arg) {
     const ing_type_info *t = ing_ir_type(m, m->args.at[arg].type);
-    return (ing_code_array){m->args.at[arg].word, t->rank,
-                            ing_ir_type_size(m, t->elem)};
+    ing_code_array a = {m->args.at[arg].word, t->rank, ing_ir_type_size(m, t->elem), 0,
+                        0};
+    if (t->place) {
+        a.ndim = 0;
+        a.at = (uint64_t)t->place->at;
+        a.span = ing_place_span(t->place);
+    }
+    return a;
+}
+
+/* 0: one of them is no field, or both have but one element. */
+static uint64_t period_of(const ing_ir_mod *m, const ing_ir_apart *p) {
+    const ing_place *a = ing_ir_type(m, m->args.at[p->a].type)->place;
+    const ing_place *b = ing_ir_type(m, m->args.at[p->b].type)->place;
+    if (!a || !b) return 0;
+    uint64_t x = ing_place_period(a), y = ing_place_period(b);
+    while (y) {
+        uint64_t r = x % y;
+        x = y;
+        y = r;
+    }
+    return x;
 }
 
 static ing_status code_apart(ing_code *code, const ing_ir_mod *m, ing_err *e) {
     for (uint32_t i = 0; i < m->apart.len; i++) {
         ing_code_apart p = {code_array(m, m->apart.at[i].a),
-                            code_array(m, m->apart.at[i].b)};
+                            code_array(m, m->apart.at[i].b),
+                            period_of(m, &m->apart.at[i])};
         if (!ing_vec_push(&code->apart, p))
             return ing_fail(e, ING_MEMORY, "no memory for pairs of arrays");
     }

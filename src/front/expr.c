@@ -92,9 +92,19 @@ static bool array_attr(const char *name) {
            strcmp(name, "dtype") == 0 || strcmp(name, "ndim") == 0;
 }
 
+static ing_status attr_of_field(frame *fr, ing_node n, const value *v, const char *name,
+                                value *out) {
+    bool done = false;
+    ING_TRY(ing_front_field_attr(fr, n, v, name, out, &done));
+    if (done && out->kind != V_VOID) return ING_OK;
+    return ing_front_fail_at(fr, n, ING_ATTRIBUTE, "fields have shape, dtype and grad",
+                             "a field has no attribute '%s' in kernels", name);
+}
+
 static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const char *name,
                                 value *out) {
     const ing_type_info *t = ing_ir_type(fr->lo->mod, a->type);
+    if (t->place) return attr_of_field(fr, n, a, name, out);
     if (strcmp(name, "shape") == 0) {
         *out = (value){.kind = V_SHAPE, .inst = a->inst, .n = t->rank};
         return ING_OK;
@@ -134,6 +144,7 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     }
     if (v->kind == V_VIEW) return ing_front_view_attr(fr, n, v, name, out);
     if (v->kind == V_ARRAY) return attr_of_array(fr, n, v, name, out);
+    if (v->kind == V_BUNDLE) return attr_of_field(fr, n, v, name, out);
     if (v->kind == V_STRUCT) return ing_front_struct_attr(fr, n, v, name, out);
     if (ing_front_is_tensor(fr, v) && (!v->gref || ing_front_is_tensor_attr(name)))
         return ing_front_tensor_attr(fr, n, v, name, out);
@@ -154,26 +165,54 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
                              ing_front_describe(fr, v), name);
 }
 
+/* p[i].x, where p is a field of structs: p.x[i], so that the other members are not read. */
+static ing_status member_of_element(frame *fr, ing_node n, value *out, bool *done) {
+    const struct nf_ATTRIBUTE *f = NF(fr->t, n, ATTRIBUTE);
+    const struct nf_SUBSCRIPT *of = NF(fr->t, f->value, SUBSCRIPT);
+    uint32_t outer = fr->in_index;
+    value base;
+    fr->in_index = 0;
+    ing_status s = ing_front_expr_forced(fr, of->value, &base);
+    value *member =
+        s == ING_OK ? ing_front_bundle_member(&base, ing_front_atom_text(fr, f->attr))
+                    : NULL;
+    if (member) s = ing_front_force(fr, f->value, member);
+    if (s == ING_OK)
+        s = ing_front_subscript_value(fr, f->value, member ? member : &base, of->slice,
+                                      out);
+    fr->in_index = outer;
+    *done = member != NULL;
+    return s;
+}
+
 static ing_status expr_attribute(frame *fr, ing_node n, value *out) {
     value v;
-    ING_TRY(ing_front_expr(fr, NF(fr->t, n, ATTRIBUTE)->value, &v));
+    ing_node of = NF(fr->t, n, ATTRIBUTE)->value;
+    bool done = false;
+    if (fr->t->nodes.at[of].kind == ING_NODE_SUBSCRIPT) {
+        ING_TRY(member_of_element(fr, n, &v, &done));
+        *out = v;
+        if (done) return ING_OK;
+    } else {
+        ING_TRY(ing_front_expr(fr, of, &v));
+    }
     return ing_front_attr_value(fr, n, &v, out);
 }
 
 /* ---- subscripts -------------------------------------------------------------------------------- */
 
-/* Index as the IR takes it: i32 or i64. */
+/* Index as the IR takes it: i32 or i64. `negative`: there may be such. */
 static ing_status index_inst(frame *fr, ing_node at, uint32_t axis, const value *v,
-                             uint32_t *inst, ing_dtype *type) {
+                             bool negative, uint32_t *inst, ing_dtype *type) {
     if (v->kind == V_SLICE)
         return ing_front_fail_at(fr, at, ING_SYNTAX, "loop over the indices",
                                  "slices of arrays are not supported in kernels");
-    if (v->kind == V_INT && v->i < 0 && !v->wide)
+    if (v->kind == V_INT && v->i < 0 && !v->wide && !negative)
         return ing_front_fail_at(
             fr, at, ING_SYNTAX, "count from the end with a.shape[k] - 1",
             "Negative indices are not supported in Quadrants kernels.");
     if (v->kind == V_INT && !v->dtype && !v->wide) { /* whatever default_ip is */
-        *type = v->i <= INT32_MAX ? ING_I32 : ING_I64;
+        *type = v->i <= INT32_MAX && v->i >= INT32_MIN ? ING_I32 : ING_I64;
         *inst = ing_ir_const_int(&fr->b, *type, v->i);
         return ING_OK;
     }
@@ -205,17 +244,19 @@ static uint32_t clamped(frame *fr, uint32_t array, uint32_t axis, uint32_t index
     return ing_ir_emit(b, ING_OP_MAX, t, low, zero, 0);
 }
 
-static ing_status array_element(frame *fr, ing_node at, const value *array,
-                                const value *index, uint32_t n, ing_node slice,
-                                value *out) {
+ing_status ing_front_array_element(frame *fr, ing_node at, const value *array,
+                                   const value *index, uint32_t n, ing_node slice,
+                                   value *out) {
     const ing_type_info *info = ing_ir_type(fr->lo->mod, array->type);
     uint32_t rank = info->rank, inst[ING_MAX_NDIM];
     ing_type elem = info->elem;
+    const ing_place *field = info->place;
     if (n != rank)
-        return ing_front_fail_at(
-            fr, at, ING_INDEX,
-            rank ? "give one index per axis" : "read a single value with a[()]",
-            "Array with dim %u accessed with indices of dim %u", rank, n);
+        return ing_front_fail_at(fr, at, ING_INDEX,
+                                 rank ? "give one index per axis"
+                                      : "read a single value with a[()]",
+                                 "%s with dim %u accessed with indices of dim %u",
+                                 field ? "Field" : "Array", rank, n);
     uint32_t elts = fr->t->nodes.at[slice].kind == ING_NODE_TUPLE
                         ? NF(fr->t, slice, TUPLE)->elts
                         : 0;
@@ -223,7 +264,13 @@ static ing_status array_element(frame *fr, ing_node at, const value *array,
         ing_node where =
             elts && list_len(fr->t, elts) == n ? list_at(fr->t, elts, i) : slice;
         ing_dtype t = ING_VOID;
-        ING_TRY(index_inst(fr, where, i, &index[i], &inst[i], &t));
+        bool from = field && field->from[i] < 0;
+        ING_TRY(index_inst(fr, where, i, &index[i], from, &inst[i], &t));
+        if (field) {
+            ING_TRY(ing_front_field_bounds(fr, where, array, i, inst[i], t));
+            inst[i] = ing_front_field_index(fr, field, i, inst[i], t);
+            continue;
+        }
         if (array->clamp) {
             inst[i] = clamped(fr, array->inst, i, inst[i], t);
             continue;
@@ -364,7 +411,8 @@ static ing_status own_dict_item(frame *fr, ing_node at, const value *base,
 ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
                                      ing_node slice, value *out) {
     value index;
-    bool address = base->kind == V_ARRAY || base->kind == V_VIEW;
+    bool address =
+        base->kind == V_ARRAY || base->kind == V_VIEW || base->kind == V_BUNDLE;
     fr->in_index += address;
     ing_status s = ing_front_expr_forced(fr, slice, &index);
     fr->in_index -= address;
@@ -372,20 +420,21 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
     fr->b.loc = at;
     if (base->kind == V_VIEW)
         return ing_front_view_subscript(fr, at, base, &index, out);
-    if (base->kind == V_ARRAY && index.kind == V_SLICE)
+    if (base->kind == V_ARRAY && index.kind == V_SLICE &&
+        !ing_front_field_place(fr, base))
         return ing_front_array_slice(fr, at, base, &index, out);
-    if (base->kind == V_ARRAY) {
-        value *items = &index;
+    if (base->kind == V_ARRAY || base->kind == V_BUNDLE) {
+        value *items = &index, of = *base;
         uint32_t n = 1;
         bool ok = true;
-        if (index.kind == V_NONE && base->n == 0) /* a[None] is a[()] */
+        if (index.kind == V_NONE) /* a[None] is a[()] */
             n = 0;
         else if (!ing_front_is_scalar(&index)) {
             ING_TRY(ing_front_items(fr, slice, &index, &items, &n, &ok));
             if (!ok) items = &index, n = 1;
         }
         for (uint32_t i = 0; i < n; i++) ING_TRY(ing_front_force(fr, slice, &items[i]));
-        return array_element(fr, at, base, items, n, slice, out);
+        return ing_front_bundle_element(fr, at, &of, items, n, slice, out);
     }
     if (ing_front_is_tensor(fr, base))
         return ing_front_tensor_subscript(fr, at, base, &index, out);

@@ -12,7 +12,7 @@
  *   choose.c  `a if c else b`                               graph.c   graph kernels
  *   contain.c dicts, comprehensions, methods of containers     tensor*.c vectors
  *   items.c   tuples, lists and dicts as variables             builtin.c Python's functions
- *   view.c    stretches of arrays
+ *   view.c    stretches of arrays                             field.c   dense fields
  *   struct.c  structs: bundles of values with names            meet.c    operands' types
  *
  * Rules
@@ -91,6 +91,7 @@ typedef enum value_kind {
     V_LIST,      /* items, n: any values, run-time ones included */
     V_DICT,      /* items: n keys, each with its value after it */
     V_VIEW,      /* items[3]: array, offset, size: see view.c */
+    V_BUNDLE,    /* items, n: fields that make up one; `tensor`, or info: see field.c */
     V_PARAM,     /* i: a kernel parameter that was not read yet */
     V_THING,     /* gref, not looked at */
     V_SEEN,      /* gref, fact kind in `seen`; n = length of TUPLE, LIST, DICT */
@@ -154,12 +155,12 @@ typedef struct value {
 /* How many items a container holds: those of a dict are keys and values. */
 static inline uint32_t v_children(const value *v) {
     bool list = v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_VIEW ||
-                v->kind == V_STRUCT;
+                v->kind == V_STRUCT || v->kind == V_BUNDLE;
     return list ? v->n : v->kind == V_DICT ? 2 * v->n : 0;
 }
 static inline bool v_holds(const value *v) {
     return v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_DICT ||
-           v->kind == V_VIEW || v->kind == V_STRUCT;
+           v->kind == V_VIEW || v->kind == V_STRUCT || v->kind == V_BUNDLE;
 }
 
 /* ---- the compile and its frames ------------------------------------------------------------ */
@@ -406,6 +407,9 @@ ing_status ing_front_expr_static(frame *fr, ing_node n,
                                  value *out); /* as under qd.static */
 /* An attribute of what node n says `base` is. */
 ing_status ing_front_attr_value(frame *fr, ing_node n, value *base, value *out);
+ing_status ing_front_array_element(frame *fr, ing_node at, const value *array,
+                                   const value *index, uint32_t n, ing_node slice,
+                                   value *out);
 ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
                                      ing_node slice, value *out);
 ing_status ing_front_expr_binop(frame *fr, ing_node n, value *out);
@@ -618,6 +622,34 @@ ing_status ing_front_list_change(frame *fr, ing_node n, const char *name,
 ing_status ing_front_compare_items(frame *fr, ing_node at, ing_front_op op,
                                    const value *l, const value *r, value *out,
                                    bool *done);
+
+/* ---- field.c: dense fields --------------------------------------------------------------------- */
+
+/* Where a field's elements lie; NULL: it is no field. */
+const ing_place *ing_front_field_place(const frame *fr, const value *v);
+/* A field of structs, vectors or matrices that is made of others, looked at. */
+ing_status ing_front_bundle_thing(frame *fr, ing_node at, const ing_gate_fact *f,
+                                  value *v);
+/* The field that says what the shape of all is: the first one; NULL: there is none. */
+ing_status ing_front_bundle_first(frame *fr, ing_node at, const value *v, value *out,
+                                  bool *ok);
+/* *done false: no field, or it has no such attribute. */
+ing_status ing_front_field_attr(frame *fr, ing_node n, const value *v, const char *name,
+                                value *out, bool *done);
+/* The member of that name of a bundle of structs; NULL: none. */
+value *ing_front_bundle_member(const value *v, const char *name);
+ing_status ing_front_bundle_element(frame *fr, ing_node at, value *bundle,
+                                    const value *index, uint32_t n, ing_node slice,
+                                    value *out);
+/* An index of type t along an axis, counted from 0 as ELEM does. */
+uint32_t ing_front_field_index(frame *fr, const ing_place *p, uint32_t axis,
+                               uint32_t index, ing_dtype t);
+/* The index along each axis from those of the levels, as a loop over the field has them. */
+void ing_front_field_join(frame *fr, const ing_place *p, const value *levels,
+                          value *index);
+/* As ing_front_check_bounds, of an index as the program has it. */
+ing_status ing_front_field_bounds(frame *fr, ing_node at, const value *field,
+                                  uint32_t axis, uint32_t index, ing_dtype t);
 
 /* ---- view.c -------------------------------------------------------------------------------------------------- */
 

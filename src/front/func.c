@@ -336,8 +336,9 @@ static ing_status check_ref(frame *fr, ing_node at, const ing_gate_param *p,
  * it is specialised for this one. */
 static void pass_gradient(call *c, uint32_t i) {
     value *v = &c->args[i];
+    const ing_type_info *t = ing_ir_type(c->fr->lo->mod, v->type);
     if (!c->info->gradients[i] || v->kind != V_ARRAY || !v->gref || v->clamp ||
-        !ing_ir_type(c->fr->lo->mod, v->type)->grad)
+        (!t->grad && !t->place))
         return;
     *v = (value){.kind = V_SEEN, .seen = ING_GATE_ARRAY, .gref = v->gref};
     c->refs[i] = v->gref;

@@ -7,6 +7,8 @@
 #include "front/front_int.h"
 #include "gen/abi.h"
 
+#include <string.h>
+
 typedef struct edge { /* where a loop begins or ends */
     uint32_t inst;
     ing_dtype type; /* I32 or I64 */
@@ -30,8 +32,9 @@ typedef struct axis {
 typedef struct run {
     ing_node node;
     uint32_t body;
-    bool grouped; /* one target: all indices as a tuple */
-    bool array;   /* over the elements of an array */
+    bool grouped;           /* one target: all indices as a tuple */
+    bool array;             /* over the elements of an array */
+    const ing_place *field; /* over those of a field, by levels */
     uint32_t n;
     axis at[ING_MAX_NDIM];
     flow *out; /* of a loop that runs at least once; NULL: it may not run */
@@ -62,18 +65,19 @@ static ing_status bind_indices(frame *fr, const run *r, const value *index) {
     bool several = kind == ING_NODE_TUPLE || kind == ING_NODE_LIST;
     uint32_t elts = several ? NF(fr->t, target, TUPLE)->elts : 0;
     uint32_t n = several ? list_len(fr->t, elts) : 1;
+    uint32_t n_index = r->field ? r->field->ndim : r->n;
     if (r->grouped) {
         if (n != 1)
             return ing_front_fail_at(
                 fr, target, ING_SYNTAX, "use one name, I, and I[0], I[1], ...",
                 "Group for should have 1 loop target, found %u", n);
-        value *items = ING_NEW_ARRAY(&fr->lo->arena, r->n + 1, value);
-        for (uint32_t i = 0; items && i < r->n; i++) items[i] = index[i];
-        value tuple = ing_front_seq(V_TUPLE, items, items ? r->n : 0);
+        value *items = ING_NEW_ARRAY(&fr->lo->arena, n_index + 1, value);
+        for (uint32_t i = 0; items && i < n_index; i++) items[i] = index[i];
+        value tuple = ing_front_seq(V_TUPLE, items, items ? n_index : 0);
         tuple.tensor = true;
         return loop_name(fr, several ? list_at(fr->t, elts, 0) : target, &tuple);
     }
-    if (n != r->n)
+    if (n != n_index)
         return ing_front_fail_at(
             fr, target, ING_SYNTAX, "write one name per axis, or use qd.grouped()",
             r->array
@@ -82,7 +86,7 @@ static ing_status bind_indices(frame *fr, const run *r, const value *index) {
                 : "Ndrange for loop with number of the loop variables not equal to "
                   "the dimension of the ndrange is not supported (%u names, %u "
                   "axes)",
-            n, r->n);
+            n, n_index);
     for (uint32_t i = 0; i < n; i++)
         ING_TRY(loop_name(fr, several ? list_at(fr->t, elts, i) : target, &index[i]));
     return ING_OK;
@@ -137,6 +141,11 @@ static ing_status loop_body(frame *fr, const run *r, const uint32_t *width,
     l.control = fr->control;
     fr->loops = &l;
     split_index(fr, r, width, index, parts);
+    if (r->field) {
+        value levels[ING_MAX_NDIM];
+        memcpy(levels, parts, sizeof levels);
+        ing_front_field_join(fr, r->field, levels, parts);
+    }
     if (s == ING_OK) s = bind_indices(fr, r, parts);
     flow inner = FLOW_NEXT;
     if (s == ING_OK) s = ing_front_block(fr, r->body, &inner);
@@ -426,8 +435,38 @@ static ing_status ndrange_for(frame *fr, ing_node n, const value *it, bool group
     return run_loop(fr, &r);
 }
 
-static ing_status array_for(frame *fr, ing_node n, const value *array, bool grouped) {
+static void field_axis(frame *fr, run *r, uint32_t target, int64_t extent) {
+    r->at[r->n++] = (axis){.target = target,
+                           .type = ING_I32,
+                           .known = true,
+                           .count = extent,
+                           .extent = ing_ir_const_int(&fr->b, ING_I32, extent)};
+}
+
+/* Over the levels of a field (field.c F2); over its axes if there are too many for a loop. */
+static ing_status field_for(frame *fr, ing_node n, const ing_place *p, bool grouped) {
+    run r = {
+        .node = n, .body = NF(fr->t, n, FOR)->body, .grouped = grouped, .array = true};
+    ing_place flat = *p;
+    if (p->n_levels > ING_MAX_NDIM) {
+        flat.n_levels = 0;
+        for (uint32_t a = 0; a < p->ndim; a++)
+            flat.level[flat.n_levels++] =
+                (ing_level){.axis = a, .extent = ing_place_extent(p, a)};
+    }
+    r.field = &flat;
+    for (uint32_t k = 0; k < flat.n_levels; k++)
+        field_axis(fr, &r, k, flat.level[k].extent);
+    if (r.n == 0) field_axis(fr, &r, 0, 1); /* one element */
+    return run_loop(fr, &r);
+}
+
+static ing_status array_for(frame *fr, ing_node n, const value *over, bool grouped) {
     const struct nf_FOR *f = NF(fr->t, n, FOR);
+    value of = *over, *array = &of;
+    bool field = false;
+    ING_TRY(ing_front_bundle_first(fr, f->iter, over, array, &field));
+    if (field) return field_for(fr, n, ing_front_field_place(fr, array), grouped);
     const ing_type_info *t = ing_ir_type(fr->lo->mod, array->type);
     run r = {
         .node = n, .body = f->body, .grouped = grouped, .array = true, .n = t->rank};
@@ -578,14 +617,15 @@ ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out) {
     ING_TRY(ing_front_expr_forced(fr, f->iter, &it));
     if (it.from_static) return static_for(fr, n, &it, out);
     if (fr->lo->region == ING_OP_FORK) return ing_front_fork_only(fr, n);
-    if (it.kind == V_ARRAY) return array_for(fr, n, &it, false);
+    if (it.kind == V_ARRAY || it.kind == V_BUNDLE) return array_for(fr, n, &it, false);
     if (it.kind == V_ITER && it.tag == ING_IN_PY_RANGE)
         return range_for(fr, n, &it, out);
     if (it.kind == V_ITER && it.tag == ING_IN_NDRANGE)
         return ndrange_for(fr, n, &it, false);
     if (it.kind == V_ITER && it.tag == ING_IN_GROUPED) {
         const value *inner = &it.items[0];
-        if (inner->kind == V_ARRAY) return array_for(fr, n, inner, true);
+        if (inner->kind == V_ARRAY || inner->kind == V_BUNDLE)
+            return array_for(fr, n, inner, true);
         if (inner->kind == V_ITER && inner->tag == ING_IN_NDRANGE)
             return ndrange_for(fr, n, inner, true);
     }

@@ -96,6 +96,7 @@ const char *ing_front_describe(frame *fr, const value *v) {
     case V_LIST: s = ing_arena_printf(a, "a list of %u", v->n); break;
     case V_DICT: s = ing_arena_printf(a, "a dict of %u", v->n); break;
     case V_VIEW: s = "a view of an array"; break;
+    case V_BUNDLE: s = "a field"; break;
     case V_PARAM:
     case V_THING: s = "a Python object"; break;
     case V_SEEN: s = describe_seen(fr, v); break;
@@ -114,7 +115,7 @@ const char *ing_front_describe(frame *fr, const value *v) {
                 ? ing_arena_printf(a, "a run-time %s", ing_dtype_name(v_type(v)))
                 : ing_front_tensor_describe(fr, v);
         break;
-    case V_ARRAY: s = "an array"; break;
+    case V_ARRAY: s = ing_front_field_place(fr, v) ? "a field" : "an array"; break;
     case V_TYPE: s = "a vector or matrix type"; break;
     case V_STRUCT: s = ing_arena_printf(a, "a struct of %u members", v->n); break;
     case V_STRUCT_TYPE: s = "a struct type"; break;
@@ -159,12 +160,14 @@ static ing_status force_array(frame *fr, ing_node at, const ing_gate_fact *f,
         return ing_front_fail_at(fr, at, ING_TYPE, "reshape it",
                                  "an array of %u axes; at most %d", f->ndim,
                                  ING_MAX_NDIM);
-    ing_type elem = f->dtype;
+    ing_type elem = f->dtype, t;
     if (f->elem_rank)
         elem =
             ing_ir_type_tensor(fr->lo->mod, f->dtype, f->elem_shape[0],
                                f->elem_rank == 2 ? f->elem_shape[1] : 1, f->elem_rank);
-    ing_type t = ing_ir_type_array(fr->lo->mod, elem, f->ndim, f->grad != 0, f->layout);
+    t = f->kind == ING_GATE_FIELD
+            ? ing_ir_type_field(fr->lo->mod, f->place)
+            : ing_ir_type_array(fr->lo->mod, elem, f->ndim, f->grad != 0, f->layout);
     uint32_t k = 0;
     ING_TRY(new_arg(fr, v->gref, t, ING_VOID, &k));
     uint32_t inst = ing_ir_emit(&fr->b, ING_OP_ARRAY, t, k, 0, 0);
@@ -273,6 +276,7 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
         *v = (value){.kind = scalar ? V_RT : V_ARRAY,
                      .inst = inst,
                      .type = t,
+                     .n = ing_ir_type(fr->lo->mod, t)->rank,
                      .fixed = scalar,
                      .gref = v->gref};
         return ING_OK;
@@ -282,7 +286,9 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
         GATE(fr, at, bake, v->gref, &f, fr->lo->e);
     else
         GATE(fr, at, look, v->gref, &f, fr->lo->e);
-    if (f.kind == ING_GATE_ARRAY) return force_array(fr, at, &f, v);
+    if (f.kind == ING_GATE_ARRAY || f.kind == ING_GATE_FIELD)
+        return force_array(fr, at, &f, v);
+    if (f.kind == ING_GATE_BUNDLE) return ing_front_bundle_thing(fr, at, &f, v);
     if (f.kind == ING_GATE_SCALAR) return force_scalar(fr, &f, v);
     if (f.kind == ING_GATE_TENSOR) return ing_front_tensor_thing(fr, at, &f, v);
     if (f.kind == ING_GATE_TENSOR_TYPE) return force_tensor_type(fr, at, &f, v);

@@ -14,7 +14,7 @@
 #ifndef ING_GATE_H
 #define ING_GATE_H
 
-#include "base/base.h"
+#include "gate/place.h"
 
 typedef uint32_t ing_gref;
 
@@ -46,6 +46,11 @@ typedef enum ing_gate_kind {
     ING_GATE_STRUCT, /* a host struct: members by attr, or by attr "_entries" and its items */
     ING_GATE_STRUCT_TYPE, /* qd.dataclass, qd.types.struct(..): layout; its methods and the types
                              of its members by item() */
+    ING_GATE_FIELD, /* a dense field whose elements lie together: place */
+    ING_GATE_BUNDLE, /* a field made of others: of vectors or matrices (elem_rank, elem_shape,
+                        dtype; the fields of its scalars by attr "_parts" and item(), row
+                        major) or of structs (structure; by attr "_members" and item(), in
+                        order) */
 } ing_gate_kind;
 
 /* What a member of an enum is besides: that decides what it equals. */
@@ -105,7 +110,9 @@ typedef struct ing_gate_fact {
     uint8_t elem_rank; /* 0 scalar, 1 vector, 2 matrix */
     uint32_t elem_shape[2];
     uint8_t layout[12];
-    const ing_gate_struct *structure; /* STRUCT_TYPE; lives as long as the gate */
+    const ing_gate_struct
+        *structure; /* STRUCT_TYPE, BUNDLE of structs; lives as long as the gate */
+    const ing_place *place; /* FIELD; likewise */
     const ing_gref
         *items; /* make() of TUPLE, LIST, DICT: len of them, a DICT's in pairs */
 } ing_gate_fact;

@@ -37,7 +37,9 @@ typedef enum ing_abi_error {
     ING_ABI_MEMORY, /* the interpreter ran out of it */
     ING_ABI_VIEW,   /* beyond a view: what (below), and its numbers */
     ING_ABI_LOOP,   /* a loop that cannot run: what (below), and a number */
-    ING_ABI_USER,   /* codes from here on index the kernel's message table */
+    ING_ABI_FIELD, /* an index beyond a field: axis, index, end, first index, and the code
+                      of the message that names it */
+    ING_ABI_USER, /* codes from here on index the kernel's message table */
 } ing_abi_error;
 
 /* Operations whose overflow is reported. */

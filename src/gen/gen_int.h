@@ -152,6 +152,11 @@ bool ing_gen_memory_op(ing_gen *g, uint32_t id); /* false: not one of these */
 /* The metadata of an access, with its leading comma; "" when there is none. */
 const char *ing_gen_access(const ing_gen *g, ing_gen_root root);
 
+/* ---- llvm_field.c ----------------------------------------------------------------- */
+/* The address of an element of a field. */
+ing_gen_txt ing_gen_field_element(ing_gen *g, const ing_ir_inst *i,
+                                  const ing_place *place);
+
 /* ---- llvm_pair.c ------------------------------------------------------------------ */
 /* Writes an ATOMIC together with the one that follows it (paired), else false. */
 bool ing_gen_pair(ing_gen *g, uint32_t id);

@@ -158,7 +158,7 @@ static void put_header(ing_gen *g) {
             ing_bytes_printf(out, ", %s", ing_gen_type(g, g->f->params[k]).s);
             if (t->kind == ING_TYPE_ARRAY)
                 ing_bytes_printf(out, " noundef nonnull align 8 dereferenceable(%u)",
-                                 8 * (1u + t->rank + t->grad));
+                                 8 * ing_ir_type_words(g->m, g->f->params[k]));
             ing_bytes_printf(out, " %%p%u", k);
         }
         ing_bytes_puts(out, ")");

@@ -48,12 +48,18 @@ static txt load_arg(ing_gen *g, const ing_ir_inst *i) {
     return i->type == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", v.s) : v;
 }
 
-/* Extent of a logical axis as i64. */
+/* Extent of a logical axis of an array that is no field, as i64. */
 static txt load_extent(ing_gen *g, txt array, uint32_t axis) {
     txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %u", array.s,
                         8 * (1 + axis));
     return ing_gen_def(g, "load i64, ptr %s, align 8%s", p.s,
                        ing_gen_access(g, ING_GEN_CONTEXT));
+}
+
+static txt extent(ing_gen *g, const ing_ir_inst *i) {
+    const ing_place *field = ing_ir_type(g->m, ing_gen_type_of(g, i->a))->place;
+    if (field) return ing_gen_text("%lld", (long long)ing_place_extent(field, i->b));
+    return load_extent(g, g->vals[i->a], i->b);
 }
 
 static txt task_bound(ing_gen *g, const ing_ir_inst *i) {
@@ -73,8 +79,7 @@ static bool input_op(ing_gen *g, uint32_t id) {
         return true;
     case ING_OP_PARAM: v[id] = ing_gen_text("%%p%u", i->a); return true;
     case ING_OP_DIM:
-        v[id] =
-            ing_gen_cast(g, ING_I64, (ing_dtype)i->type, load_extent(g, v[i->a], i->b));
+        v[id] = ing_gen_cast(g, ING_I64, (ing_dtype)i->type, extent(g, i));
         return true;
     case ING_OP_TASK_BEGIN:
     case ING_OP_TASK_CHUNK:
@@ -101,6 +106,7 @@ static txt element(ing_gen *g, const ing_ir_inst *i) {
         ing_gen_fail(g, "subscript of something else than an array, or of other rank");
         return array;
     }
+    if (at->place) return ing_gen_field_element(g, i, at->place);
     for (uint32_t k = 0; k < at->rank; k++) {
         uint32_t axis = at->layout[k];
         txt x = index_i64(g, idx[axis]);

@@ -7,13 +7,11 @@
 
 uint32_t ing_ir_add_arg(ing_ir_mod *m, ing_type t) {
     ing_ir_arg a = {.type = t, .word = m->n_words};
-    const ing_type_info *i = ing_ir_type(m, t);
-    uint32_t words = i->kind == ING_TYPE_ARRAY ? 1u + i->rank + i->grad : 1u;
     if (!ing_vec_push(&m->args, a)) {
         m->arena.failed = true;
         return 0;
     }
-    m->n_words += words;
+    m->n_words += ing_ir_type_words(m, t);
     return m->args.len - 1;
 }
 

@@ -144,7 +144,9 @@ static bool map_types(const ing_ir_mod *from, ing_ir_mod *to, ing_type *map) {
         case ING_TYPE_SCALAR: map[t] = t; break;
         case ING_TYPE_REF: map[t] = ing_ir_type_ref(to, map[i->elem]); break;
         case ING_TYPE_ARRAY:
-            map[t] = ing_ir_type_array(to, map[i->elem], i->rank, i->grad, i->layout);
+            map[t] = i->place ? ing_ir_type_field(to, i->place)
+                              : ing_ir_type_array(to, map[i->elem], i->rank, i->grad,
+                                                  i->layout);
             break;
         case ING_TYPE_TENSOR:
             map[t] = ing_ir_type_tensor(to, i->dtype, i->rows, i->cols, i->rank);

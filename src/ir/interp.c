@@ -179,6 +179,37 @@ static uint64_t compare_and_swap(ing_dtype t, uint8_t *p, uint64_t expected,
     return t == ING_U1 ? old != 0 : ing_ir_norm(t, old);
 }
 
+/* Extent of an axis. */
+static uint64_t extent(const vm *v, const ing_flat *f, const ing_step *s,
+                       const uint8_t *fp) {
+    const ing_ir_inst *i = ing_ir_at(f->func, s->id);
+    const ing_place *place = ing_ir_type(v->m, ing_ir_at(f->func, i->a)->type)->place;
+    if (place) return (uint64_t)ing_place_extent(place, s->b);
+    return ((const uint64_t *)(uintptr_t)WORD(s->a))[1 + s->b];
+}
+
+/* Address of an element of a field: each level takes its part of the index along its axis,
+ * the outermost what is left. Computed as unsigned, as below. */
+static uint64_t field_element(const ing_flat *f, const ing_step *s,
+                              const ing_place *place, const uint32_t *idx,
+                              const uint8_t *fp) {
+    uint64_t rest[ING_MAX_NDIM];
+    uint64_t at = *(const uint64_t *)(uintptr_t)WORD(s->a) + (uint64_t)place->at;
+    for (uint32_t k = 0; k < place->ndim; k++) rest[k] = WORD(f->off[idx[k]]);
+    uint32_t inner_of[ING_MAX_NDIM] = {0}; /* levels of each axis still to come */
+    for (uint32_t k = 0; k < place->n_levels; k++) inner_of[place->level[k].axis]++;
+    for (uint32_t k = place->n_levels; k-- > 0;) {
+        const ing_level *l = &place->level[k];
+        uint64_t n = (uint64_t)l->extent, x = rest[l->axis];
+        if (--inner_of[l->axis]) {
+            rest[l->axis] = x / n;
+            x %= n;
+        }
+        at += x * (uint64_t)l->stride;
+    }
+    return at;
+}
+
 /* Address of an element: indices by logical axis, extents in the argument words, taken in
  * the order of the layout. Computed as unsigned: an index out of range must not trap here. */
 static uint64_t element(const vm *v, const ing_flat *f, const ing_step *s,
@@ -188,6 +219,7 @@ static uint64_t element(const vm *v, const ing_flat *f, const ing_step *s,
     const ing_type_info *a = ing_ir_type(v->m, ing_ir_at(f->func, i->a)->type);
     const uint64_t *words = (const uint64_t *)(uintptr_t)WORD(s->a);
     uint64_t linear = 0;
+    if (a->place) return field_element(f, s, a->place, idx, fp);
     for (uint32_t k = 0; k < a->rank; k++) {
         uint32_t axis = a->layout[k];
         linear = linear * words[1 + axis] + WORD(f->off[idx[axis]]);
@@ -295,10 +327,7 @@ static void run_data(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
     case ING_OP_CONST: WORD(s->d) = (uint64_t)s->a | (uint64_t)s->b << 32; break;
     case ING_OP_ARG: WORD(s->d) = load(s->dtype, (uint8_t *)&v->ctx->args[s->a]); break;
     case ING_OP_ARRAY: WORD(s->d) = (uintptr_t)&v->ctx->args[s->a]; break;
-    case ING_OP_DIM:
-        WORD(s->d) =
-            ing_ir_norm(s->dtype, ((uint64_t *)(uintptr_t)WORD(s->a))[1 + s->b]);
-        break;
+    case ING_OP_DIM: WORD(s->d) = ing_ir_norm(s->dtype, extent(v, f, s, fp)); break;
     case ING_OP_TASK_BEGIN:
         WORD(s->d) = ing_ir_norm(s->dtype, (uint64_t)v->begin);
         break;

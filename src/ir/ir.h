@@ -28,7 +28,7 @@
 #ifndef ING_IR_H
 #define ING_IR_H
 
-#include "base/base.h"
+#include "gate/place.h"
 
 enum { ING_IR_MAX_NESTING = 250, ING_IR_MAX_TYPE_DEPTH = 16 };
 enum { ING_IR_MAX_TYPE_SIZE = 1 << 26, ING_IR_MAX_BUFFER = 1 << 30 };
@@ -87,12 +87,13 @@ typedef uint32_t ing_type;
 typedef enum ing_type_kind {
     ING_TYPE_SCALAR,
     ING_TYPE_REF,    /* address of elem */
-    ING_TYPE_ARRAY,  /* an array argument: elem, ndim, layout, grad */
+    ING_TYPE_ARRAY,  /* an array argument: elem, ndim, layout, grad; a field: place */
     ING_TYPE_TENSOR, /* vector (cols = 1, rank 1) or matrix of dtype */
     ING_TYPE_STRUCT, /* members; also the type of multi-value returns */
 } ing_type_kind;
 
 enum { ING_MAX_NDIM = 12 };
+_Static_assert(ING_PLACE_MAX_AXES == (int)ING_MAX_NDIM, "fields have as many axes");
 
 typedef struct ing_type_info {
     uint8_t kind;            /* ing_type_kind */
@@ -108,8 +109,9 @@ typedef struct ing_type_info {
     /* array: layout[k] = logical axis at memory position k, outermost first; identity =
      * row major */
     uint8_t layout[ING_MAX_NDIM];
-    uint32_t size, align; /* in memory; a ref is 8 bytes, an array value also */
-    uint8_t depth;        /* nesting of the type, bounds recursion over it */
+    const ing_place *place; /* array: a dense field, in the arena; NULL = it is none */
+    uint32_t size, align;   /* in memory; a ref is 8 bytes, an array value also */
+    uint8_t depth;          /* nesting of the type, bounds recursion over it */
 } ing_type_info;
 
 /* ---- module ------------------------------------------------------------------------- */
@@ -127,7 +129,9 @@ enum {
     ING_IR_AXIS =
         128, /* DIV, REM: of the index of a loop over several axes, by an extent
                              that is above 0 where the loop runs; CAST: of the index of an
-                             axis to i32, which holds it */
+                             axis to i32, which holds it; ADD: of a MUL by a constant n and
+                             an index below n, which a loop over the levels of a field took
+                             apart */
 };
 
 typedef struct ing_ir_inst {
@@ -158,7 +162,8 @@ typedef struct ing_ir_func {
 } ing_ir_func;
 
 /* A kernel argument as code sees it: words in ing_ctx.args (src/gen/abi.h). A scalar
- * takes one word; an array takes 1 (data) + ndim (extents) + grad (1 if it has one). */
+ * takes one word; an array takes 1 (data) + ndim (extents) + grad (1 if it has one); a field
+ * one, the address of its block: all else is in its type. */
 typedef struct ing_ir_arg {
     ing_type type; /* scalar or array */
     uint32_t word; /* first word */
@@ -267,6 +272,10 @@ const ing_type_info *ing_ir_type(const ing_ir_mod *m, ing_type t);
 ing_type ing_ir_type_ref(ing_ir_mod *m, ing_type elem);
 ing_type ing_ir_type_array(ing_ir_mod *m, ing_type elem, uint32_t ndim, bool grad,
                            const uint8_t *layout); /* layout NULL = row major */
+/* A dense field; its levels are simplified, its layout is the order of its outermost levels. */
+ing_type ing_ir_type_field(ing_ir_mod *m, const ing_place *place);
+/* Words of an argument of type t. */
+uint32_t ing_ir_type_words(const ing_ir_mod *m, ing_type t);
 ing_type ing_ir_type_tensor(ing_ir_mod *m, ing_dtype t, uint32_t rows, uint32_t cols,
                             uint32_t rank);
 ing_type ing_ir_type_struct(ing_ir_mod *m, const ing_type *members,

@@ -96,6 +96,57 @@ static ing_status parse_array(parser *p, uint32_t depth, ing_type *out) {
     return ING_OK;
 }
 
+/* What the place of a field says of its elements. */
+static bool elements_from(const ing_ir_mod *m, ing_type elem, ing_place *place) {
+    const ing_type_info *i = ing_ir_type(m, elem);
+    if (i->kind != ING_TYPE_SCALAR && i->kind != ING_TYPE_TENSOR) return false;
+    place->dtype = i->dtype;
+    place->elem_rank = i->kind == ING_TYPE_TENSOR ? i->rank : 0;
+    place->elem_shape[0] = place->elem_rank ? i->rows : 0;
+    place->elem_shape[1] = place->elem_rank == 2 ? i->cols : 0;
+    return true;
+}
+
+static ing_status parse_level(parser *p, ing_place *place) {
+    ing_level *l = &place->level[place->n_levels];
+    if (place->n_levels == ING_PLACE_MAX_LEVELS)
+        return ing_ir_lex_fail(&p->x, "at most %d levels", ING_PLACE_MAX_LEVELS);
+    place->n_levels++;
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "an axis", &l->axis));
+    ING_TRY(parse_i64(p, &l->extent));
+    return parse_i64(p, &l->stride);
+}
+
+static ing_status parse_field(parser *p, uint32_t depth, ing_type *out) {
+    ing_place place = {0};
+    ing_type elem;
+    uint32_t ndim;
+    ING_TRY(parse_type(p, depth, &elem));
+    if (!elements_from(p->m, elem, &place))
+        return ing_ir_lex_fail(&p->x, "a field holds scalars, vectors or matrices");
+    ING_TRY(expect(p, ','));
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "the number of dimensions", &ndim));
+    if (ndim > ING_MAX_NDIM)
+        return ing_ir_lex_fail(&p->x, "at most %d dimensions", ING_MAX_NDIM);
+    place.ndim = (uint8_t)ndim;
+    while (p->x.tok.kind == (ing_ir_tok_kind)',') {
+        LEX(p);
+        ing_ir_tok t = p->x.tok;
+        LEX(p);
+        if (ing_ir_tok_is(&t, "at")) {
+            ING_TRY(parse_i64(p, &place.at));
+        } else if (ing_ir_tok_is(&t, "from")) {
+            for (uint32_t k = 0; k < ndim; k++) ING_TRY(parse_i64(p, &place.from[k]));
+        } else if (ing_ir_tok_is(&t, "level")) {
+            ING_TRY(parse_level(p, &place));
+        } else {
+            return ing_ir_lex_fail(&p->x, "expected 'at', 'from' or 'level'");
+        }
+    }
+    *out = ing_ir_type_field(p->m, &place);
+    return ING_OK;
+}
+
 static ing_status parse_tensor(parser *p, ing_type *out) {
     ing_type elem;
     uint32_t rows, cols = 1, rank = 1;
@@ -152,7 +203,8 @@ static ing_status parse_type(parser *p, uint32_t depth, ing_type *out) {
         return ing_ir_lex_next(&p->x);
     }
     bool known = ing_ir_tok_is(&t, "ref") || ing_ir_tok_is(&t, "array") ||
-                 ing_ir_tok_is(&t, "tensor") || ing_ir_tok_is(&t, "struct");
+                 ing_ir_tok_is(&t, "field") || ing_ir_tok_is(&t, "tensor") ||
+                 ing_ir_tok_is(&t, "struct");
     if (!known) return ing_ir_lex_fail(&p->x, "expected a type");
     LEX(p);
     ING_TRY(expect(p, '<'));
@@ -162,6 +214,8 @@ static ing_status parse_type(parser *p, uint32_t depth, ing_type *out) {
         *out = ing_ir_type_ref(p->m, elem);
     } else if (t.text[0] == 'a') {
         ING_TRY(parse_array(p, depth + 1, out));
+    } else if (t.text[0] == 'f') {
+        ING_TRY(parse_field(p, depth + 1, out));
     } else if (t.text[0] == 't') {
         ING_TRY(parse_tensor(p, out));
     } else {

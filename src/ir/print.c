@@ -74,6 +74,23 @@ static void put_array(const ing_ir_mod *m, const ing_type_info *i, uint32_t flag
     ing_bytes_puts(out, i->grad ? ", grad>" : ">");
 }
 
+static void put_field(const ing_ir_mod *m, const ing_type_info *i, uint32_t flags,
+                      ing_bytes *out) {
+    const ing_place *p = i->place;
+    bool moved = false;
+    ing_bytes_puts(out, "field<");
+    ing_ir_print_type(m, i->elem, flags, out);
+    ing_bytes_printf(out, ", %u, at %lld", i->rank, (long long)p->at);
+    for (uint32_t k = 0; k < p->ndim; k++) moved |= p->from[k] != 0;
+    if (moved) ing_bytes_puts(out, ", from");
+    for (uint32_t k = 0; k < p->ndim && moved; k++)
+        ing_bytes_printf(out, " %lld", (long long)p->from[k]);
+    for (uint32_t k = 0; k < p->n_levels; k++)
+        ing_bytes_printf(out, ", level %u %lld %lld", p->level[k].axis,
+                         (long long)p->level[k].extent, (long long)p->level[k].stride);
+    ing_bytes_puts(out, ">");
+}
+
 void ing_ir_print_type(const ing_ir_mod *m, ing_type t, uint32_t flags,
                        ing_bytes *out) {
     const ing_type_info *i = ing_ir_type(m, t);
@@ -84,7 +101,7 @@ void ing_ir_print_type(const ing_ir_mod *m, ing_type t, uint32_t flags,
         ing_ir_print_type(m, i->elem, flags, out);
         ing_bytes_puts(out, ">");
         break;
-    case ING_TYPE_ARRAY: put_array(m, i, flags, out); break;
+    case ING_TYPE_ARRAY: (i->place ? put_field : put_array)(m, i, flags, out); break;
     case ING_TYPE_TENSOR:
         ing_bytes_printf(out, "tensor<%s, %u", ing_dtype_name(i->dtype), i->rows);
         if (i->rank == 2) ing_bytes_printf(out, " %u", i->cols);

@@ -145,6 +145,7 @@ static ing_hash128 digest(const ing_type_info *i) {
     ing_hasher_u64(&h, 'm', i->rows);
     ing_hasher_u64(&h, 'n', i->cols);
     ing_hasher_item(&h, 'l', i->layout, i->kind == ING_TYPE_ARRAY ? i->rank : 0);
+    if (i->place) ing_hasher_digest(&h, 'p', ing_place_digest(i->place));
     ing_hasher_item(&h, 's', i->members, (size_t)i->n_members * sizeof *i->members);
     ing_hasher_item(&h, 'a', i->names, (size_t)i->n_members * sizeof *i->names);
     return ing_hasher_done(&h);
@@ -170,6 +171,12 @@ static ing_type intern(ing_ir_mod *m, ing_type_info i) {
         i.members = members;
         i.names = names;
         i.offsets = offsets;
+    }
+    if (i.place) {
+        ing_place *place = ING_NEW(&m->arena, ing_place);
+        if (!place) return lost(m);
+        *place = *i.place;
+        i.place = place;
     }
     uint32_t id = m->types.len;
     if (!ing_vec_push(&m->types, i)) return lost(m);
@@ -198,6 +205,40 @@ ing_type ing_ir_type_array(ing_ir_mod *m, ing_type elem, uint32_t ndim, bool gra
         seen |= 1u << i.layout[k];
     }
     return intern(m, i);
+}
+
+/* The axes in the order of their outermost levels, those of extent 1 before them. */
+static void layout_of(const ing_place *p, uint8_t *layout) {
+    uint32_t seen = 0, n = 0;
+    for (uint32_t a = 0; a < p->ndim; a++)
+        if (ing_place_extent(p, a) == 1) layout[n++] = (uint8_t)a;
+    for (uint32_t k = 0; k < p->n_levels; k++) {
+        uint32_t axis = p->level[k].axis;
+        if (!(seen >> axis & 1)) layout[n++] = (uint8_t)axis;
+        seen |= 1u << axis;
+    }
+}
+
+ing_type ing_ir_type_field(ing_ir_mod *m, const ing_place *given) {
+    if (!ing_place_ok(given)) return refuse(m);
+    ing_place p = *given;
+    ing_place_simplify(&p);
+    ing_type elem = p.dtype;
+    if (p.elem_rank)
+        elem = ing_ir_type_tensor(m, (ing_dtype)p.dtype, p.elem_shape[0],
+                                  p.elem_rank == 2 ? p.elem_shape[1] : 1, p.elem_rank);
+    if (!elem) return 0;
+    ing_type_info i = {.kind = ING_TYPE_ARRAY, .elem = elem, .size = 8, .align = 8};
+    i.rank = p.ndim;
+    i.depth = (uint8_t)(m->types.at[elem].depth + 1);
+    i.place = &p;
+    layout_of(&p, i.layout);
+    return intern(m, i);
+}
+
+uint32_t ing_ir_type_words(const ing_ir_mod *m, ing_type t) {
+    const ing_type_info *i = ing_ir_type(m, t);
+    return i->kind != ING_TYPE_ARRAY || i->place ? 1u : 1u + i->rank + i->grad;
 }
 
 ing_type ing_ir_type_tensor(ing_ir_mod *m, ing_dtype t, uint32_t rows, uint32_t cols,

@@ -490,7 +490,7 @@ static ing_status check_tallies(verifier *v, const ing_ir_task *t) {
         while (a < m->args.len && m->args.at[a].word != y->word) a++;
         RULE(a < m->args.len, "a tally is of no argument");
         const ing_type_info *i = ing_ir_type(m, m->args.at[a].type);
-        RULE(i->kind == ING_TYPE_ARRAY && i->rank == y->ndim,
+        RULE(i->kind == ING_TYPE_ARRAY && !i->place && i->rank == y->ndim,
              "a tally is of another array");
         RULE(ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype) &&
                  (uint64_t)y->width * ing_dtype_bytes((ing_dtype)y->dtype) ==
@@ -531,7 +531,7 @@ static ing_status check_args(const ing_ir_mod *m, ing_err *e) {
         if (m->args.at[k].word != word) {
             return ing_fail(e, ING_INTERNAL, "bad IR: argument %u lies elsewhere", k);
         }
-        word += array ? 1u + i->rank + i->grad : 1u;
+        word += ing_ir_type_words(m, m->args.at[k].type);
     }
     for (uint32_t k = 0; k < m->rets.len; k++) {
         if (ing_ir_is_scalar(m->rets.at[k])) continue;

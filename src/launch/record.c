@@ -1,18 +1,20 @@
 /* Variants as bytes. Everything read is checked against what it must be for the launch to
  * be safe (words inside the argument block, bounds inside the buffer, trees that exist):
- * a checksum precedes this, but nothing here relies on it. Little-endian; version 9:
+ * a checksum precedes this, but nothing here relies on it. Little-endian; version 10:
  *
  *   u32 version
  *   paths, trace                              as in src/trace/index.c
  *   u32 words, u32 buffer bytes, u8 returns tuple, u8 flush denormals, u64 lo, u64 hi of
  *   what was lowered, u32 results, u8 dtype each
  *   u32 binds, each u8 kind, dtype, written, 0; u32 arg, word, path; u8 element dtype,
- *       ndim, grad, element rank; u32 element shape [2]; 12 bytes of layout
+ *       ndim, grad, element rank; u32 element shape [2]; 12 bytes of layout; u32 numbers of
+ *       a field's place, u64 each
  *   u32 trees, u32 path each
  *   u32 tasks, each u8 kind, long, chunk shift; u32 partials, cost; bounds begin and end
  *       (u8 at, u64 value, u32 offset), u32 node, place, u64 lo, u64 hi of the IR digest, u32
  *       functions, u32 tree each; u32 tallies, each u32 word, width, u8 ndim, dtype, kind
- *   u32 pairs of arrays that lie apart, each twice u32 word, ndim, element size
+ *   u32 pairs of arrays that lie apart, each twice u32 word, ndim, element size,
+ *       u64 place in its block, span; then u64 period
  *   u32 stages, each u64 label, u32 path; u32 steps, each u8 kind, u32 at, u32 word
  *   u32 messages, u32 warnings, texts as u32 length + bytes (a warning is two,
  *       u32 tree + 1 or 0, u32 node, u32 line, u64 stamp) */
@@ -20,7 +22,7 @@
 
 #include <string.h>
 
-enum { VERSION = 9, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 10, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 void ing_record_init(ing_record *r) {
     memset(r, 0, sizeof *r);
@@ -29,6 +31,7 @@ void ing_record_init(ing_record *r) {
 
 void ing_record_fini(ing_record *r) {
     ing_trace_fini(&r->trace);
+    for (uint32_t i = 0; i < r->binds.len; i++) ing_free(r->binds.at[i].place);
     for (uint32_t i = 0; i < r->tasks.len; i++) ing_free(r->tasks.at[i].trees);
     for (uint32_t i = 0; i < r->messages.len; i++) ing_free(r->messages.at[i].text);
     for (uint32_t i = 0; i < r->warnings.len; i++) {
@@ -65,6 +68,8 @@ static void put_bind(ing_bytes *out, const ing_record_bind *b, ing_path path) {
     ing_bytes_u32(out, b->elem_shape[0]);
     ing_bytes_u32(out, b->elem_shape[1]);
     ing_bytes_put(out, b->layout, sizeof b->layout);
+    ing_bytes_u32(out, b->n_place);
+    for (uint32_t i = 0; i < b->n_place; i++) ing_bytes_u64(out, (uint64_t)b->place[i]);
 }
 
 static void put_bound(ing_bytes *out, const ing_ir_bound *b) {
@@ -110,6 +115,9 @@ static void put_apart(ing_bytes *out, const ing_record *r) {
         ing_bytes_u32(out, a->word);
         ing_bytes_u32(out, a->ndim);
         ing_bytes_u32(out, a->size);
+        ing_bytes_u64(out, a->at);
+        ing_bytes_u64(out, a->span);
+        if (i % 2) ing_bytes_u64(out, p->period);
     }
 }
 
@@ -246,8 +254,19 @@ static bool bind_fits(const ing_record_bind *b, uint32_t n_words) {
            b->word < n_words && need <= n_words - b->word;
 }
 
+/* The place of a field, if it is one. */
+static bool get_place(ing_reader *r, ing_record_bind *b) {
+    ing_place place;
+    b->n_place = ing_reader_count(r, 8);
+    if (r->failed || b->n_place == 0) return !r->failed;
+    b->place = ing_calloc(b->n_place, sizeof *b->place);
+    if (!b->place) return false;
+    for (uint32_t i = 0; i < b->n_place; i++) b->place[i] = (int64_t)ing_reader_u64(r);
+    return !r->failed && ing_place_get(b->place, b->n_place, &place);
+}
+
 static ing_status get_binds(ing_reader *r, const ing_path_map *map, ing_record *out) {
-    uint32_t n = ing_reader_count(r, 40);
+    uint32_t n = ing_reader_count(r, 44);
     if (!ing_vec_reserve(&out->binds, n)) return ING_DECLINED;
     for (uint32_t i = 0; i < n; i++) {
         ing_record_bind b = {0};
@@ -264,9 +283,10 @@ static ing_status get_binds(ing_reader *r, const ing_path_map *map, ing_record *
         b.elem_dtype = spec[0], b.ndim = spec[1], b.grad = spec[2],
         b.elem_rank = spec[3];
         b.arg = (uint16_t)arg;
-        if (r->failed || arg > UINT16_MAX || !bind_fits(&b, out->n_words))
-            return ING_DECLINED;
+        bool place = get_place(r, &b);
         out->binds.at[out->binds.len++] = b;
+        if (!place || r->failed || arg > UINT16_MAX || !bind_fits(&b, out->n_words))
+            return ING_DECLINED;
     }
     return r->failed ? ING_DECLINED : ING_OK;
 }
@@ -343,17 +363,19 @@ static bool get_array(ing_reader *r, const ing_record *out, ing_code_array *a) {
     a->word = ing_reader_u32(r);
     a->ndim = ing_reader_u32(r);
     a->size = ing_reader_u32(r);
+    a->at = ing_reader_u64(r);
+    a->span = ing_reader_u64(r);
     return a->ndim <= ING_MAX_NDIM && a->word < out->n_words &&
            a->ndim < out->n_words - a->word;
 }
 
 static ing_status get_apart(ing_reader *r, ing_record *out) {
-    uint32_t n = ing_reader_count(r, 24);
+    uint32_t n = ing_reader_count(r, 64);
     for (uint32_t i = 0; i < n; i++) {
         ing_code_apart p;
-        if (!get_array(r, out, &p.a) || !get_array(r, out, &p.b) ||
-            !ing_vec_push(&out->apart, p))
-            return ING_DECLINED;
+        if (!get_array(r, out, &p.a) || !get_array(r, out, &p.b)) return ING_DECLINED;
+        p.period = ing_reader_u64(r);
+        if (!ing_vec_push(&out->apart, p)) return ING_DECLINED;
     }
     return r->failed ? ING_DECLINED : ING_OK;
 }

@@ -20,6 +20,9 @@ typedef struct ing_record_bind {
     uint8_t elem_dtype, ndim, grad, elem_rank;
     uint32_t elem_shape[2];
     uint8_t layout[ING_MAX_NDIM];
+    /* fields: the place (ing_place_put), owned */
+    int64_t *place;
+    uint32_t n_place; /* 0: it is no field */
 } ing_record_bind;
 
 typedef struct ing_record_task {

@@ -93,6 +93,18 @@ static bool few_trips(const finder *x, const ing_ir_inst *k) {
     return (int64_t)ing_ir_const_bits(b) - (int64_t)ing_ir_const_bits(a) <= FEW_TRIPS;
 }
 
+/* Of a field: has each axis one level, and do neighbours of the innermost touch? */
+static bool columns_lie_together(const ing_type_info *field) {
+    const ing_place *p = field->place;
+    uint32_t seen = 0;
+    for (uint32_t k = 0; k < p->n_levels; k++) {
+        if (seen >> p->level[k].axis & 1) return false;
+        seen |= 1u << p->level[k].axis;
+    }
+    return p->n_levels &&
+           p->level[p->n_levels - 1].stride == (int64_t)ing_place_elem_bytes(p);
+}
+
 /* Whether lanes suit an access of the serial loop; `gain` when they are why it gets fast. */
 static bool suits(const finder *x, uint32_t ref, bool *gain) {
     const ing_ir_inst *i = at(x, ref);
@@ -100,6 +112,7 @@ static bool suits(const finder *x, uint32_t ref, bool *gain) {
     if (i->op != ING_OP_ELEM) return false;
     const ing_type_info *t = ing_ir_type(x->l.m, at(x, i->a)->type);
     if (!is_lane_type(t->elem) || t->rank == 0 || x->l.varies[i->a]) return false;
+    if (t->place && !columns_lie_together(t)) return false;
     bool rows = false;
     for (uint32_t k = 0; k + 1 < t->rank; k++) {
         uint32_t index = x->l.f->extra.at[i->b + t->layout[k]];

@@ -226,6 +226,12 @@ static bool plain_bound(const ing_split *s, uint32_t id, ing_ir_bound *b) {
     }
     const ing_ir_inst *a = i->op == ING_OP_DIM ? at(s, i->a) : i;
     b->at = ING_IR_BOUND_WORD;
+    const ing_place *field =
+        i->op == ING_OP_DIM ? ing_ir_type(s->m, a->type)->place : NULL;
+    if (field) {
+        *b = (ing_ir_bound){.value = ing_place_extent(field, i->b)};
+        return true;
+    }
     if (i->op == ING_OP_DIM && a->op == ING_OP_ARRAY) {
         b->offset = s->m->args.at[a->a].word + 1 + i->b;
         return true;

@@ -25,7 +25,7 @@ static ing_dtype scalars_of(const ing_ir_mod *m, uint32_t arg) {
     const ing_type_info *array = ing_ir_type(m, m->args.at[arg].type);
     const ing_type_info *elem = ing_ir_type(m, array->elem);
     bool flat = elem->kind == ING_TYPE_SCALAR || elem->kind == ING_TYPE_TENSOR;
-    return flat ? (ing_dtype)elem->dtype : ING_VOID;
+    return flat && !array->place ? (ing_dtype)elem->dtype : ING_VOID;
 }
 
 static bool qualifies(const ing_targets *x, uint32_t id) { /* T1 */

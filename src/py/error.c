@@ -130,6 +130,23 @@ static ing_status beyond_view(const at *a, ing_err *e) {
     return at_node(a, ING_INDEX, NULL, e, text);
 }
 
+/* An access beyond a field: axis, index, end, first index, and the message that names it. */
+static ing_status beyond_field(const at *a, ing_err *e) {
+    const uint64_t *d = a->slot->detail;
+    uint64_t message = d[4] - ING_ABI_USER;
+    const char *field = message < a->variant->messages.len
+                            ? a->variant->messages.at[message]
+                            : "the field";
+    char text[500];
+    snprintf(
+        text, sizeof text,
+        "(kernel=%.100s) Accessing %.200s: index %lld is out of bounds for axis %lld, "
+        "which goes from %lld to %lld",
+        ing_py_def_name(&a->kernel->def), field, (long long)d[1], (long long)d[0],
+        (long long)d[3], (long long)d[2] - 1);
+    return at_node(a, ING_INDEX, NULL, e, text);
+}
+
 /* A loop whose bounds no index holds. */
 static ing_status endless(const at *a, ing_err *e) {
     const uint64_t *d = a->slot->detail;
@@ -171,6 +188,7 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                  (long long)slot->detail[1], (long long)slot->detail[0],
                  (long long)slot->detail[2]);
         return at_node(&a, ING_INDEX, NULL, e, text);
+    case ING_ABI_FIELD: return beyond_field(&a, e);
     case ING_ABI_VIEW: return beyond_view(&a, e);
     case ING_ABI_LOOP: return endless(&a, e);
     default: break;

@@ -69,6 +69,29 @@ static void put_enum(const ing_gate_fact *f, ing_bytes *out) {
     if (f->len == ING_ENUM_INT) ing_bytes_printf(out, " (%lld)", (long long)f->i);
 }
 
+/* "a field of f32 8 x 6", and what is special about where it lies. */
+static void put_field(const ing_place *p, ing_bytes *out) {
+    ing_bytes_puts(out, "a field of ");
+    put_elements(p->elem_rank, p->elem_shape, out);
+    ing_bytes_puts(out, ing_dtype_name((ing_dtype)p->dtype));
+    for (uint32_t a = 0; a < p->ndim; a++)
+        ing_bytes_printf(out, a ? " x %lld" : " %lld",
+                         (long long)ing_place_extent(p, a));
+    for (uint32_t a = 0, any = 0; a < p->ndim; a++)
+        if (p->from[a])
+            ing_bytes_printf(out, any++ ? ", axis %u from %lld" : " (axis %u from %lld",
+                             a, (long long)p->from[a]);
+    for (uint32_t a = 0; a < p->ndim; a++)
+        if (p->from[a]) {
+            ing_bytes_puts(out, ")");
+            break;
+        }
+    ing_bytes_printf(out, ", at %lld in its block, levels", (long long)p->at);
+    for (uint32_t k = 0; k < p->n_levels; k++)
+        ing_bytes_printf(out, " %u:%lld:%lld", p->level[k].axis,
+                         (long long)p->level[k].extent, (long long)p->level[k].stride);
+}
+
 void ing_words_fact(const ing_gate_fact *f, ing_bytes *out) {
     switch (f->kind) {
     case ING_GATE_ABSENT: ing_bytes_puts(out, "nothing"); break;
@@ -101,6 +124,12 @@ void ing_words_fact(const ing_gate_fact *f, ing_bytes *out) {
         if (f->kind == ING_GATE_TENSOR_TYPE) ing_bytes_puts(out, " (type)");
         break;
     case ING_GATE_VIEW: ing_bytes_puts(out, "a view"); break;
+    case ING_GATE_FIELD: put_field(f->place, out); break;
+    case ING_GATE_BUNDLE:
+        ing_bytes_puts(out, "a field of ");
+        if (f->structure) put_struct(f->structure, out);
+        if (!f->structure) put_elements(f->elem_rank, f->elem_shape, out);
+        break;
     }
 }
 

@@ -76,7 +76,7 @@ static void side_init(side *s, const ing_ir_mod *m, const setup *t) {
         s->memory[k] = malloc(t->args[k].bytes + 1);
         memcpy(s->memory[k], t->args[k].data, t->args[k].bytes);
         w[0] = (uint64_t)(uintptr_t)s->memory[k];
-        for (uint32_t d = 0; d < i->rank; d++)
+        for (uint32_t d = 0; d < i->rank && !i->place; d++)
             w[1 + d] = (uint64_t)t->args[k].extent[d];
     }
     s->polls_left = t->polls;
