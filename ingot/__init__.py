@@ -148,6 +148,7 @@ _LAZY = {
     "Ordered": "ingot.fingerprint",
     "Pieces": "ingot.fingerprint",
     "ScalarNdarray": "ingot._ndarrays",
+    "StepSequence": "ingot._steps",
     "Struct": "ingot._struct",
     "Tensor": "ingot._tensor",
     "VectorNdarray": "ingot._ndarrays",

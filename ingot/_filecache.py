@@ -8,13 +8,15 @@ import operator
 import os
 import pickle
 import time
+import warnings
 from typing import NamedTuple
 
 from ingot._core import FileCacheCore, step_key
-from ingot._flight import MISS, single_flight
+from ingot._flight import MISS, single_flight, single_flight_async
 from ingot._numbers import bound
 
 _used = operator.attrgetter("used")  # no lambda: see _declared in fingerprint.py
+UNKEPT = "the disk or a bound of the cache says no"
 _DIRECT = "0" * 32  # in place of a step's half of the key: keys given by the user
 
 
@@ -60,7 +62,7 @@ class FileCache:
     `get_or_compute` waits for somebody who is computing the same.
     """
 
-    __slots__ = ("_core", "_codec", "_max", "_where", "_loads", "_dumps", "wait", "__weakref__")
+    __slots__ = ("_core", "_codec", "_max", "_where", "_loads", "_dumps", "_warned", "wait", "__weakref__")
 
     def __init__(self, path, max_bytes=1 << 30, max_entries=None, *, codec="values", wait=300.0):
         if codec not in ("values", "pickle"):
@@ -72,6 +74,7 @@ class FileCache:
         self._codec = codec
         self._loads, self._dumps = (pickle.loads, _dumps) if codec == "pickle" else (None, None)
         self._where = self._core.path
+        self._warned = False
         self.wait = float(wait)
 
     def __repr__(self):
@@ -93,38 +96,66 @@ class FileCache:
     def _keep(self, digest, value):
         return self._core.put(digest, value, self._dumps)
 
+    def _keep_or_warn(self, digest, value):
+        """What took long to make is never lost because it cannot be kept."""
+        try:
+            why = None if self._keep(digest, value) else UNKEPT
+        except Exception as e:
+            why = str(e) or type(e).__name__
+        if why and not self._warned:
+            self._warned = True
+            warnings.warn(f"a value is not stored in {self.path}: {why}", RuntimeWarning, 2)
+
     def _get_or_make(self, digest, make, wait):
-        """The stored value or `make()`, which one thread of one process calls."""
-
-        def compute():
-            value = make()
-            self._keep(digest, value)
-            return value
-
+        """The stored value or `make()`, which one thread of one process calls and which keeps
+        what it makes."""
         return single_flight(
             self._where, digest, lambda: self._find(digest, False),
-            lambda: self._leased(digest, compute, wait), wait,
+            lambda: self._leased(digest, make, wait), wait,
         )
 
-    def _leased(self, digest, compute, wait):
+    def _leased(self, digest, make, wait):
         core, end = self._core, time.monotonic() + wait
         while True:
             lease = core.take(digest, wait)
-            if lease is False:
-                return compute()  # there can be no lease here
             if lease is not None:
-                try:
-                    value = self._find(digest, False)
-                    return compute() if value is MISS else value
-                finally:
-                    core.release(lease)
+                return self._make_under(lease, digest, make)
             left = end - time.monotonic()
             if left <= 0:
-                return compute()
+                return make()
             core.wait(digest, left)
             value = self._find(digest, False)
             if value is not MISS:
                 return value
+
+    def _make_under(self, lease, digest, make):
+        if lease is False:
+            return make()  # there can be no lease here
+        try:
+            value = self._find(digest, False)
+            return make() if value is MISS else value
+        finally:
+            self._core.release(lease)
+
+    async def _get_or_make_async(self, digest, make, wait):
+        return await single_flight_async(
+            self._where, digest, lambda: self._find(digest, False),
+            lambda: self._leased_async(digest, make, wait), wait,
+        )
+
+    async def _leased_async(self, digest, make, wait):
+        """As _leased, by looking now and then: other tasks of the loop go on."""
+        import asyncio
+
+        end = time.monotonic() + wait
+        while (lease := self._core.take(digest, wait)) is None and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+        try:
+            value = self._find(digest, False)
+            return await make() if value is MISS else value
+        finally:
+            if lease:
+                self._core.release(lease)
 
     # By key.
 
@@ -144,11 +175,19 @@ class FileCache:
         """The value, or `compute()`, which is then stored.
 
         Of several threads and processes that miss together one computes and the others wait,
-        at most `wait` seconds.
+        at most `wait` seconds. What cannot be stored is returned with one warning.
         """
         digest = step_key(_DIRECT, key)
         value = self._find(digest)
-        return self._get_or_make(digest, compute, self.wait) if value is MISS else value
+        if value is not MISS:
+            return value
+
+        def make():
+            made = compute()
+            self._keep_or_warn(digest, made)
+            return made
+
+        return self._get_or_make(digest, make, self.wait)
 
     def remove(self, key):
         """Removes the entry; whether there was one."""

@@ -1,26 +1,56 @@
-"""Single flight within a process: of the threads that want the same thing, one makes it.
+"""Single flight within a process: of the threads and tasks that want the same thing, one makes it.
 
-Among processes the same is done by leases (src/store/lease.c, FileCache). What threads wait
+Among processes the same is done by leases (src/store/lease.c, FileCache). What anybody waits
 for here is bounded, so that a step that hangs never holds up the others for good.
 """
 
+import contextvars
+import inspect
 import os
 import threading
 import time
+from collections.abc import Iterator
 
 MISS = object()  # what a look-up returns for "not there": None may be a value
 
 _lock = threading.Lock()
 _flights = {}  # (where, key) -> _Flight: only what is under way at this moment
+_own = contextvars.ContextVar("flights of this call and of those that it was made from", default=())
+
+
+def used_up(value):
+    """Can it be read but once? Then it is nobody's but its first owner's."""
+    return isinstance(value, Iterator) or inspect.isawaitable(value)
 
 
 class _Flight:
-    __slots__ = ("owner", "ended", "value")
+    """Something that somebody is making."""
 
-    def __init__(self):
-        self.owner = threading.get_ident()
+    __slots__ = ("at", "callbacks", "ended", "value")
+
+    def __init__(self, at):
+        self.at = at
         self.ended = threading.Event()
+        self.callbacks = []  # of tasks, which wait without blocking their loop
         self.value = MISS
+
+    def land(self, value):
+        """The end: `value` is for who waited, unless it is MISS."""
+        with _lock:
+            if _flights.get(self.at) is self:
+                del _flights[self.at]
+            self.value = MISS if used_up(value) else value
+            self.ended.set()
+            callbacks, self.callbacks = self.callbacks, None
+        for tell in callbacks:
+            tell()
+
+    def when_over(self, tell):
+        with _lock:
+            if self.callbacks is not None:
+                self.callbacks.append(tell)
+                return
+        tell()
 
 
 def _forget():
@@ -33,6 +63,24 @@ def _forget():
 os.register_at_fork(after_in_child=_forget)
 
 
+def _join(at):
+    """The flight, and whether it is the caller's to make."""
+    with _lock:
+        flight = _flights.get(at)
+        if flight is None:
+            flight = _flights[at] = _Flight(at)
+            return flight, True
+    if flight in _own.get():
+        raise RuntimeError("a cached step calls itself with the same input")
+    return flight, False
+
+
+def _brought(flight, find):
+    """What there is after somebody else's flight: stored, or else as it was made."""
+    value = find()
+    return flight.value if value is MISS else value
+
+
 def single_flight(where, key, find, make, wait):
     """`find()` if it is not MISS, else `make()` by one thread at a time per (where, key).
 
@@ -41,28 +89,64 @@ def single_flight(where, key, find, make, wait):
     """
     end = time.monotonic() + wait
     while True:
-        with _lock:
-            flight = _flights.get((where, key))
-            if flight is None:
-                mine = _flights[where, key] = _Flight()
-                break
-        if flight.owner == threading.get_ident():
-            raise RuntimeError("a cached step calls itself with the same input")
+        flight, mine = _join((where, key))
+        if mine:
+            break
         if not flight.ended.wait(max(0.0, end - time.monotonic())):
             return make()
-        value = find()
-        if value is MISS:
-            value = flight.value
+        value = _brought(flight, find)
         if value is not MISS:
             return value
+    value, token = MISS, _own.set((*_own.get(), flight))
     try:
         value = find()  # it may have come between the caller's look and ours
         if value is MISS:
             value = make()
-        mine.value = value
         return value
     finally:
-        with _lock:
-            if _flights.get((where, key)) is mine:
-                del _flights[where, key]
-        mine.ended.set()
+        _own.reset(token)
+        flight.land(value)
+
+
+async def single_flight_async(where, key, find, make, wait):
+    """The same for tasks of any event loop: `make` is awaited, and so is who makes it."""
+    end = time.monotonic() + wait
+    while True:
+        flight, mine = _join((where, key))
+        if mine:
+            break
+        if not await _over(flight, max(0.0, end - time.monotonic())):
+            return await make()
+        value = _brought(flight, find)
+        if value is not MISS:
+            return value
+    value, token = MISS, _own.set((*_own.get(), flight))
+    try:
+        value = find()
+        if value is MISS:
+            value = await make()
+        return value
+    finally:
+        _own.reset(token)
+        flight.land(value)
+
+
+async def _over(flight, seconds):
+    """Whether the flight ends within that time; other tasks of the loop go on meanwhile."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()
+
+    def tell():
+        try:
+            loop.call_soon_threadsafe(lambda: over.done() or over.set_result(None))
+        except RuntimeError:
+            pass  # that loop is closed: nobody waits there
+
+    flight.when_over(tell)
+    try:
+        await asyncio.wait_for(over, seconds)
+    except asyncio.TimeoutError:
+        return False
+    return True

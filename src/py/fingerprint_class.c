@@ -51,6 +51,10 @@ static int append_function(fp_walk *w, PyObject *list, PyObject *name, PyObject 
     return rc;
 }
 
+static bool is_method_of_class(PyObject *v) {
+    return Py_IS_TYPE(v, &PyClassMethod_Type) || Py_IS_TYPE(v, &PyStaticMethod_Type);
+}
+
 /* The functions inside property, staticmethod, classmethod, cached_property. 1: it was one
  * of those, 0: a descriptor of another kind, which is a value. */
 static int append_wrapped(fp_walk *w, PyObject *list, PyObject *name, PyObject *v) {
@@ -64,6 +68,9 @@ static int append_wrapped(fp_walk *w, PyObject *list, PyObject *name, PyObject *
             PyObject *label = PyUnicode_FromFormat("%U.%U", name, attrs[i]);
             rc = label ? append_function(w, list, label, fn) : -1;
             Py_XDECREF(label);
+            found = 1;
+        } else if (fn && i == 0 && is_method_of_class(v)) {
+            rc = append_pair(list, name, fn); /* another decorator's object */
             found = 1;
         }
         Py_XDECREF(fn);

@@ -319,11 +319,18 @@ static int refuse_function(fp_walk *w, PyObject *fn, PyObject *qualname) {
                          "variant=\"lenient\"");
 }
 
+/* The name may lead to what a decorator made of the function: each knows by __wrapped__ what
+ * it was made of. */
 static bool leads_to(fp_walk *w, PyObject *module, PyObject *qualname, PyObject *fn) {
+    enum { DECORATORS = 100 };
     PyObject *found =
         module && qualname ? ing_fp_resolve(w->fp, module, qualname) : NULL;
-    bool same = found == fn ||
-                (found && PyMethod_Check(found) && PyMethod_GET_FUNCTION(found) == fn);
+    bool same = false;
+    for (int i = 0; found && !same && i < DECORATORS; i++) {
+        same = found == fn ||
+               (PyMethod_Check(found) && PyMethod_GET_FUNCTION(found) == fn);
+        if (!same) Py_SETREF(found, ing_fp_attr(w->fp, found, w->fp->n.__wrapped__));
+    }
     Py_XDECREF(found);
     return same;
 }

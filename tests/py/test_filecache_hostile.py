@@ -154,7 +154,7 @@ def test_leases_that_nobody_holds(tmp_path, content, age):
     lease.chmod(0o600)
     os.utime(lease, (time.time() - age,) * 2)
     begin = time.monotonic()
-    assert cache._get_or_make(digest, lambda: 5, 60.0) == 5
+    assert cache._get_or_make(digest, lambda: cache._keep(digest, 5) and 5, 60.0) == 5
     assert time.monotonic() - begin < 50 and not lease.exists()
     assert cache._find(digest) == 5 and cache.stats()["leases_healed"] == 1
 
