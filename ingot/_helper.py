@@ -78,10 +78,10 @@ class Compiler:
         self.machines = {}
         self.long = False
 
-    def machine(self, cpu, level):
-        key = cpu, level
+    def machine(self, triple, cpu, level):
+        key = triple, cpu, level
         if key not in self.machines:
-            target = self.llvm.Target.from_triple("x86_64-unknown-linux-gnu")
+            target = self.llvm.Target.from_triple(triple)
             self.machines[key] = target.create_target_machine(
                 cpu=cpu, features="", opt=level, reloc="pic", codemodel="small"
             )
@@ -109,7 +109,7 @@ class Compiler:
     def compile(self, options, text):
         self.settle(len(text) >= LONG_TEXT)
         level = min(max(int(options.get("level", "2")), 0), 3)
-        machine = self.machine(options.get("cpu", "x86-64-v2"), level)
+        machine = self.machine(options["triple"], options["cpu"], level)
         module = self.llvm.parse_assembly(text + self.ident(options, level))
         module.verify()
         tuning = self.llvm.create_pipeline_tuning_options(speed_level=level)

@@ -3,8 +3,8 @@
  * compile per image key at a time in a process: whoever finds the key taken waits for the
  * other's result. No lock is held while a helper works.
  *
- * An image key (R18) is the digest of: task IR, code-generation options with the ISA
- * level, back-end revision, triple. */
+ * An image key (R18) is the digest of: task IR, code-generation options with ISA level and
+ * triple, back-end revision. */
 #include "compile/compile.h"
 #include "gen/gen.h"
 #include "pass/pass.h"
@@ -12,15 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#if defined(__x86_64__)
-#define TRIPLE "x86_64-linux-gnu"
-#elif defined(__aarch64__)
-#define TRIPLE "aarch64-linux-gnu"
-#else
-#define TRIPLE "unknown"
-#endif
-
-enum { KEY_IR = 1, KEY_REVISION, KEY_TRIPLE };
+enum { KEY_IR = 1, KEY_REVISION };
 
 /* One image by key. `image` is set once and kept for the life of the engine; a failed
  * build leaves `building` false and image NULL, and the next asker tries again. */
@@ -151,7 +143,8 @@ static void note_text(const image_job *job, const ing_bytes *text) {
 }
 
 static ing_gen_options gen_options(const ing_engine *g, const ing_settings *s) {
-    return (ing_gen_options){.fast_math = s->at[ING_SET_fast_math] != 0,
+    return (ing_gen_options){.target = &ing_gen_cpu,
+                             .fast_math = s->at[ING_SET_fast_math] != 0,
                              .vector_math = g->vector_math,
                              .opt_level = (uint32_t)s->at[ING_SET_opt_level],
                              .isa_level = g->isa_level};
@@ -164,14 +157,14 @@ static ing_hash128 image_key(const ing_engine *g, ing_hash128 ir,
     ing_hasher_digest(&h, KEY_IR, ir);
     ing_gen_key(gen, &h);
     ing_hasher_str(&h, KEY_REVISION, g->revision);
-    ing_hasher_str(&h, KEY_TRIPLE, TRIPLE);
     return ing_hasher_done(&h);
 }
 
 bool ing_engine_image_name(const ing_engine *g, ing_hash128 ir, uint32_t n,
                            ing_image_name *out) {
     enum { MATHS = 3, LEVELS = 4 }; /* of vector_math, of opt_level */
-    ing_gen_options gen = {.vector_math = (uint8_t)(n % MATHS),
+    ing_gen_options gen = {.target = &ing_gen_cpu,
+                           .vector_math = (uint8_t)(n % MATHS),
                            .fast_math = n / MATHS % 2 != 0,
                            .opt_level = n / MATHS / 2 % LEVELS,
                            .isa_level = ing_image_isa_rung(n / MATHS / 2 / LEVELS)};

@@ -10,7 +10,12 @@
  * Each thread of a launch has its own ing_ctx (copied from the launch's), sharing what
  * the pointers point to; `fuel` is therefore never shared. Native code decrements fuel on
  * every `while` back edge and on the back edges of loops that contain loops, and calls
- * poll when it reaches zero; a non-zero answer stops the task. The runtime refills fuel. */
+ * ING_ABI_POLL when it reaches zero; a non-zero answer stops the task. The runtime refills
+ * fuel. Poll and print are functions that code calls by name; a target says what they are
+ * (ing_gen_target in src/gen/gen.h). On the CPU they go through two pointers of the context.
+ *
+ * A slot is one of the tasks that run at a time: a thread of the CPU, an item of a device's
+ * grid. Memory that a task needs for itself is the slot's scratch, never its stack. */
 #ifndef ING_ABI_H
 #define ING_ABI_H
 
@@ -75,10 +80,10 @@ typedef struct ing_ctx {
     uint8_t *buffer;       /* launch buffer: values that cross tasks, loop bounds */
     uint64_t *rets;        /* one word per kernel result, value in the low bytes */
     ing_error_slot *error; /* shared by the launch */
-    int32_t (*poll)(struct ing_ctx *); /* non-zero = stop; refills fuel */
+    int32_t (*poll)(struct ing_ctx *); /* ING_ABI_POLL; non-zero = stop; refills fuel */
     int64_t fuel;
     void *owner; /* the runtime's */
-    /* Takes a copy; called only by code with a PRINT, and then never NULL. */
+    /* ING_ABI_PRINT; takes a copy; called only by code with a PRINT, and then never NULL. */
     void (*print)(struct ing_ctx *, const ing_printed *);
     /* The numbers of RANDOM are a function of these (src/ir/random.c). The runtime sets key
      * (seed and launch) and place (of the task among those that draw); each iteration of a parallel loop sets stream to its index
@@ -92,11 +97,16 @@ typedef struct ing_ctx {
     /* Not 0: where the arguments name arrays that the task tallies (src/pass/tally.c), they
      * name copies that only this thread updates. */
     uint64_t tallies;
+    /* Memory of this slot, as much as the launch says, undefined at first; NULL: none. */
+    uint8_t *scratch;
+    uint64_t slot; /* number of the slot, below those of the launch */
 } ing_ctx;
 
 typedef int32_t (*ing_task_fn)(ing_ctx *, int64_t begin, int64_t end, int64_t chunk);
 
-#define ING_ABI_FUEL  100000     /* back edges between polls: 0.1 to 1 ms of work */
-#define ING_ABI_ENTRY "ing_task" /* the symbol every task image defines */
+#define ING_ABI_FUEL  100000      /* back edges between polls: 0.1 to 1 ms of work */
+#define ING_ABI_ENTRY "ing_task"  /* the symbol every task image defines */
+#define ING_ABI_POLL  "ing_poll"  /* int32_t (ing_ctx *) */
+#define ING_ABI_PRINT "ing_print" /* void (ing_ctx *, const ing_printed *) */
 
 #endif

@@ -1,12 +1,23 @@
-/* gen: target code from IR. Today one target: LLVM IR text for the CPU, compiled by a
- * helper process (src/compile/helper.c). */
+/* gen: target code from IR: LLVM IR text, compiled by a helper process
+ * (src/compile/helper.c). What differs between targets is an ing_gen_target. */
 #ifndef ING_GEN_H
 #define ING_GEN_H
 
 #include "base/base.h"
 #include "ir/ir.h"
 
+typedef struct ing_gen_target {
+    const char *triple, *layout; /* as LLVM names them */
+    const char *level;           /* of instructions, when the options name none */
+    /* Text of the functions ING_ABI_POLL and ING_ABI_PRINT, those that code calls: defined
+     * here, or declared where a library or the driver has them. */
+    void (*put_services)(ing_bytes *out, bool poll, bool print);
+} ing_gen_target;
+
+extern const ing_gen_target ing_gen_cpu; /* cpu.c */
+
 typedef struct ing_gen_options {
+    const ing_gen_target *target;
     bool fast_math;
     /* Vector functions that images may import (ing_image_vector_math): 0 = none, 1 = sin,
      * cos, exp, log, pow, 2 = the rest too. */

@@ -1,7 +1,7 @@
 /* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
  * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
  * writes control, llvm_mem.c memory and aggregates, llvm_pair.c atomic sums of neighbours,
- * llvm_op.c arithmetic, llvm_divmod.c // and % of floats, llvm_fuse.c sums of products, llvm_math.c calls of the vector
+ * llvm_op.c arithmetic, cpu.c is the target, llvm_divmod.c // and % of floats, llvm_fuse.c sums of products, llvm_math.c calls of the vector
  * library, llvm_service.c random numbers and prints. */
 #ifndef ING_GEN_INT_H
 #define ING_GEN_INT_H
@@ -92,8 +92,9 @@ typedef struct ing_gen {
     uint64_t vector_calls[(2 * ING_OP_N + 63) / 64]; /* by 2 * op, plus 1 for f32 */
     ing_bytes kept; /* functions that stay until the vectoriser ran (VEC4), as a list */
     uint32_t n_kept;
-    bool stop_fn;     /* the error function is wanted */
-    bool uses_random; /* a function that the task reaches draws numbers */
+    bool stop_fn;           /* the error function is wanted */
+    bool poll_fn, print_fn; /* those services are */
+    bool uses_random;       /* a function that the task reaches draws numbers */
     ing_err *e;
     ing_status status; /* sticky */
 

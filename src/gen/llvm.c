@@ -319,10 +319,9 @@ static void put_tail(ing_gen *g) {
 }
 
 static void put_module(ing_gen *g) {
-    ing_bytes_puts(g->out,
-                   "target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-"
-                   "i64:64-i128:128-f80:128-n8:16:32:64-S128\"\n"
-                   "target triple = \"x86_64-unknown-linux-gnu\"\n\n");
+    const ing_gen_target *t = g->o->target;
+    ing_bytes_printf(g->out, "target datalayout = \"%s\"\ntarget triple = \"%s\"\n\n",
+                     t->layout, t->triple);
     put_struct_types(g);
     for (uint32_t i = 0; i < g->m->funcs.len && g->status == ING_OK; i++)
         if (g->plans[i].reached) put_function(g, i);
@@ -332,6 +331,7 @@ static void put_module(ing_gen *g) {
     ing_gen_divmod_functions(g);
     put_kept(g);
     put_stop_function(g);
+    t->put_services(g->out, g->poll_fn, g->print_fn);
     put_declarations(g);
     put_tail(g);
 }
@@ -362,14 +362,19 @@ ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes
 
 /* ---- options ------------------------------------------------------------------------ */
 
+static const char *level_of(const ing_gen_options *o) {
+    return o->isa_level ? o->isa_level : o->target->level;
+}
+
 void ing_gen_helper_options(const ing_gen_options *o, ing_bytes *out) {
-    ing_bytes_printf(out, "level=%u cpu=%s fast=%d", o->opt_level,
-                     o->isa_level ? o->isa_level : "x86-64-v2", o->fast_math);
+    ing_bytes_printf(out, "triple=%s level=%u cpu=%s fast=%d", o->target->triple,
+                     o->opt_level, level_of(o), o->fast_math);
 }
 
 void ing_gen_key(const ing_gen_options *o, ing_hasher *h) {
     ing_hasher_u64(h, 'f', o->fast_math);
     ing_hasher_u64(h, 'v', o->fast_math ? o->vector_math : 0);
     ing_hasher_u64(h, 'o', o->opt_level);
-    ing_hasher_str(h, 'i', o->isa_level ? o->isa_level : "x86-64-v2");
+    ing_hasher_str(h, 'i', level_of(o));
+    ing_hasher_str(h, 't', o->target->triple);
 }

@@ -15,8 +15,6 @@
  *     whole chain before it for a sign to move, with the square of its length. */
 #include "gen/gen_int.h"
 
-#include <stddef.h>
-
 typedef ing_gen_txt txt;
 
 /* ---- stopping ------------------------------------------------------------------------ */
@@ -65,11 +63,8 @@ static void put_poll(ing_gen *g, uint32_t id) {
     ing_gen_put(g, "  br i1 %s, label %%poll%u, label %%next%u, !prof !%d\npoll%u:\n",
                 out.s, id, id, ING_GEN_MD_UNLIKELY, id);
     fuel_to_context(g);
-    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
-                        offsetof(ing_ctx, poll));
-    txt fn = ing_gen_def(g, "load ptr, ptr %s, align 8, !invariant.load !%d", p.s,
-                         ING_GEN_MD_EMPTY);
-    txt r = ing_gen_def(g, "call i32 %s(ptr %%ctx) nounwind", fn.s);
+    g->poll_fn = true;
+    txt r = ing_gen_def(g, "call i32 @" ING_ABI_POLL "(ptr %%ctx) nounwind");
     fuel_from_context(g);
     txt no = ing_gen_def(g, "icmp ne i32 %s, 0", r.s);
     ing_gen_put(g, "  br i1 %s, label %%quit%u, label %%next%u, !prof !%d\nquit%u:\n",

@@ -130,10 +130,9 @@ static void print_record(ing_gen *g, const ing_ir_inst *i) {
         ing_gen_put(g, "  store i32 %d, ptr %s, align 4\n", (int32_t)head[k], p.s);
     }
     put_words(g, i, "%printed", offsetof(ing_printed, words));
-    txt fn =
-        ing_gen_def(g, "load ptr, ptr %s, align 8, !invariant.load !%d",
-                    context_field(g, offsetof(ing_ctx, print)).s, ING_GEN_MD_EMPTY);
-    ing_gen_put(g, "  call void %s(ptr %%ctx, ptr %%printed) nounwind\n", fn.s);
+    g->print_fn = true;
+    ing_gen_put(g,
+                "  call void @" ING_ABI_PRINT "(ptr %%ctx, ptr %%printed) nounwind\n");
 }
 
 static void set_detail(ing_gen *g, const ing_ir_inst *i) {

@@ -410,6 +410,7 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     l.host = &k->host->callbacks;
     l.sink = &output;
     l.key = k->host->next_key++;
+    l.scratch = NULL;
     ing_graph_run graph = ing_graph_start(&v->graph, words, resume);
     ing_rt_order order = {ing_graph_next, &graph, NULL};
     bool timed = v->graph.n && !v->times_taken;

@@ -103,6 +103,7 @@ static void help(ing_rt *rt, job *j, uint32_t number) {
     fp_state mine = fp_get();
     fp_set(j->run->fp_task & ~FP_FLAGS);
     ing_rt_seat_init(&s, j->run, number, false);
+    if (s.ctx.scratch) s.ctx.scratch += number * j->run->launch->scratch_bytes;
     s.ctx.partials = j->partials;
     if (j->tallies) ing_rt_tally_open(&s, j->task);
     ing_rt_job_work(j, &s);

@@ -88,22 +88,30 @@ typedef struct ing_rt_launch {
     const ing_rt_task *tasks;
     uint32_t n_tasks;
     const ing_rt_order *order; /* NULL: one by one */
-    uint64_t *args;
+    uint64_t *args;            /* these three as in ing_ctx: copied together */
+    uint8_t *buffer;           /* zeroed by the caller */
     uint64_t *rets;
-    uint8_t *buffer;      /* zeroed by the caller */
     bool flush_denormals; /* FTZ/DAZ while tasks run, restored after */
     uint32_t max_threads; /* 0 = as many as the pool has */
     const ing_rt_host *host;
     const ing_rt_sink *sink; /* NULL: prints are dropped */
     uint64_t key;            /* of random numbers: one per launch */
-    ing_error_slot error;    /* out */
-    bool ran_inline;         /* out: nothing left the calling thread */
+    /* What tasks need for themselves: `scratch_bytes` for each of the ing_rt_slots slots,
+     * one after the other, NULL: none. */
+    uint8_t *scratch;
+    size_t scratch_bytes;
+    ing_error_slot error; /* out */
+    bool ran_inline;      /* out: nothing left the calling thread */
 } ing_rt_launch;
 
 ing_rt *ing_rt_new(
     uint32_t threads); /* 0 = one per usable core; starts no thread yet */
 void ing_rt_free(ing_rt *rt);
 uint32_t ing_rt_threads(const ing_rt *rt);
+/* How many tasks of a launch may run at once. NULL: no pool. */
+static inline uint32_t ing_rt_slots(const ing_rt *rt) {
+    return rt ? ing_rt_threads(rt) : 1;
+}
 /* Runs the tasks in their order. 0 = done; else launch->error says why (code). Safe from any
  * thread, from inside a callback of another launch, and from several threads at once. */
 int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *launch);

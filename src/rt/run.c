@@ -96,20 +96,25 @@ static void clear_error(ing_error_slot *e) {
 /* ---- a thread's part ---------------------------------------------------------------------- */
 
 /* Member by member: as one literal gcc clears it with `rep stos`, which takes longer than
- * the rest of a small launch. */
+ * the rest of a small launch. `place` is set for each task. */
 void ing_rt_seat_init(seat *s, run *r, uint32_t number, bool launcher) {
     const ing_rt_launch *l = r->launch;
-    s->ctx = (ing_ctx){.args = l->args,
-                       .buffer = l->buffer,
-                       .rets = l->rets,
-                       .error = &s->error,
-                       .poll = poll_seat,
-                       .fuel = FUEL_START,
-                       .owner = s,
-                       .print = ing_rt_print,
-                       .key = l->key,
-                       .partials = NULL,
-                       .tallies = 0};
+    ing_ctx *c = &s->ctx;
+    c->args = l->args;
+    c->buffer = l->buffer;
+    c->rets = l->rets;
+    c->error = &s->error;
+    c->poll = poll_seat;
+    c->fuel = FUEL_START;
+    c->owner = s;
+    c->print = ing_rt_print;
+    c->key = l->key;
+    c->stream = 0;
+    c->draw = 0;
+    c->partials = NULL;
+    c->tallies = 0;
+    c->scratch = l->scratch; /* slot 0's; a worker goes on to its own */
+    c->slot = number;
     clear_error(&s->error);
     s->run = r;
     s->fuel = FUEL_START;

@@ -113,7 +113,8 @@ static bool report(const setup *t, const char *step, ing_err *e) {
 
 /* Native code of task k, or NULL with the failure counted. */
 static ing_image *build(const ing_ir_mod *m, uint32_t k, const setup *t) {
-    ing_gen_options o = {.fast_math = t->fast,
+    ing_gen_options o = {.target = &ing_gen_cpu,
+                         .fast_math = t->fast,
                          .vector_math = ing_image_vector_math(),
                          .opt_level = 2,
                          .isa_level = t->level ? t->level : ing_image_isa_level()};

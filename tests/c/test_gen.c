@@ -3,8 +3,11 @@
  * saxpy becomes 256-bit fused multiply-adds. */
 #include "check.h"
 #include "compile/compile.h"
+#include "gen/abi.h"
 #include "gen/gen.h"
 #include "helper_argv.h"
+
+#define TRIPLE "triple=x86_64-unknown-linux-gnu"
 
 static const char saxpy[] =
     "arg 0 array<f32, 1>\narg 1 array<f32, 1>\narg 2 f32\n"
@@ -21,8 +24,11 @@ static const char saxpy[] =
 
 static ing_status emit(const char *ir, bool fast, ing_bytes *out, ing_err *e) {
     ing_ir_mod *m = NULL;
-    ing_gen_options o = {
-        .fast_math = fast, .opt_level = 2, .isa_level = "x86-64-v3", .vector_math = 2};
+    ing_gen_options o = {.target = &ing_gen_cpu,
+                         .fast_math = fast,
+                         .opt_level = 2,
+                         .isa_level = "x86-64-v3",
+                         .vector_math = 2};
     ing_status s = ing_ir_parse(ir, strlen(ir), &m, e);
     if (s == ING_OK) s = ing_ir_verify(m, e);
     if (s == ING_OK) s = ing_gen_llvm(m, &o, out, e);
@@ -299,7 +305,9 @@ static void test_polls(void) {
     expect(saxpy, true, "poll", 0, "%fuel", 0, "stop:", 0, NULL);
     expect(LOOPS("1000000", "8"), true, "\npoll", 0, NULL);
     expect(LOOPS("10", "1024"), true, "\npoll", 0, NULL);
-    expect(LOOPS("10", "1025"), true, "\npoll", 1, "stop:", 1, NULL);
+    expect(LOOPS("10", "1025"), true, "\npoll", 1, "stop:", 1,
+           "call i32 @ing_poll(ptr %ctx)", 1, "\ndefine internal i32 @ing_poll(", 1,
+           NULL);
     expect("task @0 {\n  while {\n    break\n  }\n}\nrun @0 serial cost 1\n", true,
            "\npoll", 1, NULL);
     expect("func @0 (i32) i32 {\n  %x = param i32 0\n  return %x\n}\n"
@@ -353,8 +361,11 @@ static void test_errors(void) {
 /* Every allocation fails once: an error each time, and nothing leaks. */
 static void test_no_memory(void) {
     ing_ir_mod *m = NULL;
-    ing_gen_options o = {
-        .fast_math = true, .opt_level = 2, .isa_level = "x86-64-v3", .vector_math = 2};
+    ing_gen_options o = {.target = &ing_gen_cpu,
+                         .fast_math = true,
+                         .opt_level = 2,
+                         .isa_level = "x86-64-v3",
+                         .vector_math = 2};
     CHECK(ing_ir_parse(saxpy, strlen(saxpy), &m, NULL) == ING_OK);
     ing_status s = ING_MEMORY;
     int n = 0;
@@ -370,19 +381,51 @@ static void test_no_memory(void) {
     ing_ir_mod_free(m);
 }
 
+/* A target that has the services elsewhere: code only calls them. */
+static void declare_services(ing_bytes *out, bool poll, bool print) {
+    if (poll) ing_bytes_puts(out, "\ndeclare i32 @" ING_ABI_POLL "(ptr)\n");
+    if (print) ing_bytes_puts(out, "\ndeclare void @" ING_ABI_PRINT "(ptr, ptr)\n");
+}
+
+static void test_other_target(void) {
+    static const char endless[] =
+        "task @0 {\n  while {\n    print 8, []\n  }\n}\nrun @0 serial cost 1\n";
+    ing_gen_target other = {"spirv64", "e-i64:64", "none", declare_services};
+    ing_gen_options o = {.target = &other};
+    ing_ir_mod *m = NULL;
+    ing_bytes b;
+    ing_bytes_init(&b);
+    CHECK(ing_ir_parse(endless, strlen(endless), &m, NULL) == ING_OK);
+    CHECK(m && ing_gen_llvm(m, &o, &b, NULL) == ING_OK);
+    const char *text = b.at ? (const char *)b.at : "";
+    CHECK(strstr(text, "datalayout = \"e-i64:64\"\ntarget triple = \"spirv64\"\n"));
+    CHECK(strstr(text, "declare i32 @ing_poll(ptr)"));
+    CHECK(strstr(text, "declare void @ing_print(ptr, ptr)"));
+    CHECK(!strstr(text, "x86") && !strstr(text, "define internal"));
+    ing_bytes_fini(&b);
+    ing_ir_mod_free(m);
+}
+
 static void test_options(void) {
-    ing_gen_options a = {.fast_math = true, .opt_level = 2, .isa_level = "x86-64-v3"};
-    ing_gen_options b = a, c = a;
+    ing_gen_options a = {.target = &ing_gen_cpu,
+                         .fast_math = true,
+                         .opt_level = 2,
+                         .isa_level = "x86-64-v3"};
+    ing_gen_target other = ing_gen_cpu;
+    ing_gen_options b = a, c = a, d = a;
     b.fast_math = false;
     c.vector_math = 2;
+    other.triple = "spirv64-unknown-unknown";
+    d.target = &other;
     ing_bytes line;
     ing_bytes_init(&line);
     ing_gen_helper_options(&a, &line);
-    CHECK_STR((char *)line.at, "level=2 cpu=x86-64-v3 fast=1");
+    CHECK_STR((char *)line.at,
+              "triple=x86_64-unknown-linux-gnu level=2 cpu=x86-64-v3 fast=1");
     ing_bytes_fini(&line);
-    ing_hash128 keys[3];
-    const ing_gen_options *all[3] = {&a, &b, &c};
-    for (int i = 0; i < 3; i++) {
+    ing_hash128 keys[4];
+    const ing_gen_options *all[4] = {&a, &b, &c, &d};
+    for (int i = 0; i < 4; i++) {
         ing_hasher h;
         ing_hasher_init(&h);
         ing_gen_key(all[i], &h);
@@ -416,7 +459,7 @@ static void test_vectorised(void) {
     char *text[] = {text_of(ir, true), text_of(saxpy, true), text_of(ir, true)};
     for (int i = 0; i < 3; i++) {
         object.len = 0;
-        CHECK(ing_helpers_compile(h, "level=2 cpu=x86-64-v3 fast=1",
+        CHECK(ing_helpers_compile(h, TRIPLE " level=2 cpu=x86-64-v3 fast=1",
                                   (const uint8_t *)text[i], strlen(text[i]), &object,
                                   &e) == ING_OK);
         if (i == 1) CHECK(count_ymm_fma(object.at, object.len) >= 4);
@@ -444,6 +487,7 @@ int main(void) {
     test_errors();
     test_no_memory();
     test_options();
+    test_other_target();
     test_vectorised();
     return CHECK_DONE();
 }

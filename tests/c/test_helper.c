@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char options[] = "level=2 cpu=x86-64-v2 fast=1";
+static const char options[] =
+    "triple=x86_64-unknown-linux-gnu level=2 cpu=x86-64-v2 fast=1";
 static const char small_ir[] =
     "define i32 @ing_task(ptr %c, i64 %b, i64 %e, i64 %k) {\n"
     "  ret i32 0\n}\n";

@@ -827,6 +827,55 @@ static void test_worker_state(void) {
     ing_rt_free(rt);
 }
 
+/* ---- scratch ------------------------------------------------------------------------------------ */
+
+enum { SCRATCH = 192, SLOTS = 3 };
+static _Alignas(64) uint8_t scratch[SLOTS * SCRATCH];
+
+/* Counts in its own slot's memory, plainly: a slot that two threads shared would lose some. */
+static int32_t count_in_scratch(ing_ctx *ctx, int64_t begin, int64_t end,
+                                int64_t chunk) {
+    (void)chunk;
+    shared *s = of(ctx);
+    if (ctx->slot >= SLOTS || ctx->scratch != scratch + ctx->slot * SCRATCH) {
+        atomic_fetch_add(&s->bad, 1);
+        return 0;
+    }
+    note_thread(s);
+    for (int64_t i = begin; i < end; i++) ++*(volatile uint64_t *)ctx->scratch;
+    return 0;
+}
+
+static int32_t has_no_scratch(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
+    (void)begin, (void)end, (void)chunk;
+    if (ctx->scratch) atomic_fetch_add(&of(ctx)->bad, 1);
+    return 0;
+}
+
+static void test_scratch(void) {
+    ing_rt *rt = ing_rt_new(SLOTS);
+    CHECK(ing_rt_slots(rt) == SLOTS && ing_rt_slots(NULL) == 1);
+    shared s = {.number = atomic_fetch_add(&numbers, 1) + 1};
+    uint64_t args[1] = {(uint64_t)(uintptr_t)&s}, sum = 0;
+    ing_rt_task t[2] = {range_task(count_in_scratch, 0, 300000, 1000),
+                        range_task(count_in_scratch, 0, 7, 1)};
+    ing_rt_launch l = {.tasks = t,
+                       .n_tasks = 2,
+                       .args = args,
+                       .scratch = scratch,
+                       .scratch_bytes = SCRATCH};
+    CHECK(ing_rt_run(rt, &l) == 0 && s.bad == 0);
+    for (size_t k = 0; k < SLOTS; k++) {
+        uint64_t n;
+        memcpy(&n, scratch + k * SCRATCH, sizeof n);
+        sum += n;
+    }
+    CHECK(sum == 300007);
+    ing_rt_task none = range_task(has_no_scratch, 0, 64, BIG_COST);
+    CHECK(launch(rt, &s, &none, 1) == 0 && s.bad == 0);
+    ing_rt_free(rt);
+}
+
 /* ---- memory of arrays ----------------------------------------------------------------------------- */
 
 static void test_memory(void) {
@@ -890,5 +939,6 @@ int main(void) {
     test_flush();
     test_worker_state();
     test_memory();
+    test_scratch();
     return CHECK_DONE();
 }

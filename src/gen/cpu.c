@@ -1,0 +1,40 @@
+/* Code generation for this processor: the triple, the layout, and the services that code
+ * calls by name. Read by llvm.c and by the key of images. Nothing else names the machine. */
+#include "gen/gen_int.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* The pointers stand in the context, and these functions vanish by inlining. As imports they
+ * would give every image with a poll a table to be filled: 8 us more to load it, and no
+ * running where it lies in a pack (docs/internals/images.md). */
+static void put_service(ing_bytes *out, const char *type, const char *name,
+                        const char *params, const char *args, size_t pointer) {
+    ing_bytes_printf(out,
+                     "\ndefine internal %s @%s(%s) alwaysinline nounwind {\n"
+                     "  %%at = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+                     "  %%fn = load ptr, ptr %%at, align 8, !invariant.load !%d\n",
+                     type, name, params, pointer, ING_GEN_MD_EMPTY);
+    if (strcmp(type, "void") == 0)
+        ing_bytes_printf(out, "  call void %%fn(%s) nounwind\n  ret void\n}\n", args);
+    else
+        ing_bytes_printf(out, "  %%r = call %s %%fn(%s) nounwind\n  ret %s %%r\n}\n",
+                         type, args, type);
+}
+
+static void put_services(ing_bytes *out, bool poll, bool print) {
+    if (poll)
+        put_service(out, "i32", ING_ABI_POLL, "ptr %ctx", "ptr %ctx",
+                    offsetof(ing_ctx, poll));
+    if (print)
+        put_service(out, "void", ING_ABI_PRINT, "ptr %ctx, ptr %printed",
+                    "ptr %ctx, ptr %printed", offsetof(ing_ctx, print));
+}
+
+const ing_gen_target ing_gen_cpu = {
+    .triple = "x86_64-unknown-linux-gnu",
+    .layout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:"
+              "64-S128",
+    .level = "x86-64-v2",
+    .put_services = put_services,
+};
