@@ -30,6 +30,8 @@ EXTRAS = {
     "redis": ["-c", "import redis"],
     "attrs": ["-c", "import attr"],
     "pydantic": ["-c", "import pydantic"],
+    "joblib": ["-c", "import joblib"],
+    "cloudpickle": ["-c", "import cloudpickle"],
     "mypy": ["-m", "mypy", "--version"],
     "pyright": ["-m", "pyright", "--version"],
 }

@@ -351,8 +351,34 @@ static PyObject *same_object(PyObject *self, PyObject *memo) {
     return Py_NewRef(self);
 }
 
+/* ingot/_pickling.py decides: by name, or by text. */
+static PyObject *reduce(PyObject *self, const char *kind, PyObject *options) {
+    ing_py_def *d = own_def(self);
+    if (ing_py_def_text(ing_py_state_of(self), d) < 0) return NULL;
+    PyObject *text = d->text ? PyUnicode_FromEncodedObject(d->text, "utf-8", "strict")
+                             : Py_NewRef(Py_None);
+    PyObject *mod = text ? PyImport_ImportModule("ingot._pickling") : NULL;
+    PyObject *out = mod ? PyObject_CallMethod(mod, "reduce", "OsOO", self, kind,
+                                              options ? options : Py_None, text)
+                        : NULL;
+    Py_XDECREF(text);
+    Py_XDECREF(mod);
+    return out;
+}
+
+static PyObject *kernel_reduce(PyObject *self, PyObject *protocol) {
+    (void)protocol;
+    return reduce(self, "kernel", ((ing_py_kernel *)self)->options);
+}
+
+static PyObject *func_reduce(PyObject *self, PyObject *protocol) {
+    (void)protocol;
+    return reduce(self, "func", ((ing_py_func *)self)->options);
+}
+
 static const PyMethodDef kernel_methods[] = {
     {"__copy__", same_object, METH_NOARGS, NULL},
+    {"__reduce_ex__", kernel_reduce, METH_O, NULL},
     {"__deepcopy__", same_object, METH_O, NULL},
     {"lower", (PyCFunction)(void (*)(void))kernel_lower, METH_FASTCALL,
      "lower(*args) -> (trace, ir)\n\nWhat a compile for these arguments would ask and "
@@ -405,6 +431,7 @@ static const PyMemberDef func_members[] = {
 
 static const PyMethodDef func_methods[] = {
     {"__copy__", same_object, METH_NOARGS, NULL},
+    {"__reduce_ex__", func_reduce, METH_O, NULL},
     {"__deepcopy__", same_object, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -1,7 +1,7 @@
 /* Where a function's text comes from (R8): taken when the decorator runs, from its file,
- * its loader or linecache. A file is read once as long as its size and time of change
- * stay the same. Finding no text is never an error here: the reason is kept, and told at
- * the first call together with the remedies. */
+ * its loader or linecache, or from where Python was given it (-c, a prompt). A file is read
+ * once as long as its size and time of change stay the same. Finding no text is never an
+ * error here: the reason is kept, and told at the first call together with the remedies. */
 #include "py/kernel.h"
 
 #include <string.h>
@@ -200,6 +200,40 @@ static int from_loader(ing_py_state *st, PyObject *fn, bool named, PyObject **ou
     Py_XDECREF(name);
     Py_XDECREF(text);
     return rc;
+}
+
+/* Is the function of a module without a file, or was it typed in? Code that programs make
+ * (dataclasses, namedtuple) is from "<string>" too, but its module has one. */
+static int is_typed_in(ing_py_state *st, PyObject *fn, PyObject *file) {
+    if (PyUnicode_CompareWithASCIIString(file, "<stdin>") == 0) return 1;
+    PyObject *of = NULL;
+    int rc = PyDict_GetItemRef(PyFunction_GET_GLOBALS(fn),
+                               st->names[ING_PY_NAME___file__], &of);
+    Py_XDECREF(of);
+    return rc < 0 ? -1 : rc == 0;
+}
+
+/* A text of ingot/_console.py that compiles to the function: -c, a prompt, standard input. */
+static int from_console(ing_py_state *st, PyObject *fn, PyObject *file,
+                        PyObject **out) {
+    *out = NULL;
+    int rc = is_typed_in(st, fn, file);
+    if (rc != 1) return rc;
+    PyObject *name = ((PyCodeObject *)PyFunction_GET_CODE(fn))->co_name;
+    PyObject *mod = PyImport_ImportModule("ingot._console");
+    PyObject *texts = mod ? PyObject_CallMethod(mod, "texts", "OO", file, name) : NULL;
+    rc = texts && PyList_Check(texts) ? 0 : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(texts); i++) {
+        PyObject *text = PyUnicode_AsUTF8String(PyList_GET_ITEM(texts, i));
+        PyObject *codes = text ? ing_py_text_codes(text, file) : NULL;
+        rc = codes ? ing_py_codes_hold(codes, fn) : -1;
+        if (rc == 1) *out = Py_NewRef(text);
+        Py_XDECREF(codes);
+        Py_XDECREF(text);
+    }
+    Py_XDECREF(mod);
+    Py_XDECREF(texts);
+    return rc < 0 && PyErr_Occurred() && ing_py_took_any() ? 0 : rc;
 }
 
 /* Does a coding line in the first two lines name something other than UTF-8? */
@@ -407,6 +441,7 @@ int ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file, PyObject 
     Py_DECREF(path);
     if (rc == 0 && !changed) rc = from_linecache(file, out);
     if (rc == 0 && !changed) rc = from_loader(st, fn, named, out);
+    if (rc == 0 && !named) rc = from_console(st, fn, file, out);
     if (rc == 0) {
         *why = changed ? PyUnicode_FromFormat("%U changed since it was imported", file)
                        : PyUnicode_FromFormat("there is no source text for %R", file);
