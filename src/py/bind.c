@@ -2,6 +2,7 @@
  * On the hot path of every launch: no allocation, no Python frames for Ingot's own arrays
  * and for numbers. */
 #include "py/array.h"
+#include "py/field.h"
 #include "py/foreign.h"
 #include "py/guard.h"
 #include "py/struct.h"
@@ -68,6 +69,7 @@ static ing_status unfit(ing_py_kernel *k, const ing_py_bind *b, ing_status s,
 static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                                uint64_t *words, ing_py_views *views, ing_err *e) {
     ing_py_foreign a;
+    if (ing_py_is_field(k->st, obj)) return ING_DECLINED;
     if (views->n == ING_PY_MAX_PARAMS)
         return unfit(k, b, ING_ARGUMENT, "use qd.ndarray", e,
                      "a kernel takes at most %d arrays of other libraries",
@@ -94,6 +96,7 @@ static ING_PY_HOT ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b,
                                         PyObject *obj, uint64_t *words,
                                         ing_py_views *views, ing_err *e) {
     if (!obj) return ING_DECLINED; /* nothing is captured there */
+    if (b->field) return ing_py_bind_field(k, b, obj, words);
     if (!ing_py_is_array(k->st, obj)) return bind_foreign(k, b, obj, words, views, e);
     if (((ing_py_array *)obj)->spec != b->spec) return ING_DECLINED;
     bind_ndarray(k->st, b, obj, words);

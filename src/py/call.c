@@ -2,6 +2,7 @@
  * binds, then hands the words to the runtime: no Python frame, no allocation (DESIGN
  * section 3). What the last variant cannot serve goes through the decision tree, and what
  * the tree has not seen is compiled. */
+#include "py/field.h"
 #include "py/guard.h"
 #include "py/struct.h"
 #include "py/tensor.h"
@@ -486,6 +487,7 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
         held = ing_calloc(checks->fetches.len, sizeof *held);
     v->refs++; /* qd.init in another thread may drop it from the kernel */
     checks->refs++;
+    k->st->launching++;
     ing_status s = ING_OK;
     if (!words || !held) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
     if (s == ING_OK) s = ing_py_guards_hold(k, v, checks, args, held, &n_held, e);
@@ -501,6 +503,7 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     if (held != held_stack) ing_free(held);
     if (words != on_stack) ing_free(words);
     ing_py_checks_unref(checks);
+    if (--k->st->launching == 0 && k->st->doomed.len) ing_py_block_release(k->st);
     if (overlaps) s = try_overlap(k, v, args, label, result, e);
     ing_py_variant_unref(v);
     return s;

@@ -175,7 +175,7 @@ static bool is_data_oriented(const ing_py_state *st, PyObject *cls) {
 
 /* Of a type that is known; -1 = raised. */
 static int meaning_of(ing_py_state *st, PyObject *cls, PyObject *name, PyObject *type,
-                      bool final, ing_py_field *out) {
+                      bool final, ing_py_declared *out) {
     ing_dtype dtype = ing_py_dtype_from(st, type);
     bool tensor = ing_py_is_tensor_type(st, type);
     if (dtype != ING_VOID || tensor) {
@@ -200,8 +200,8 @@ static int meaning_of(ing_py_state *st, PyObject *cls, PyObject *name, PyObject 
 }
 
 int ing_py_field_meaning(ing_py_state *st, PyObject *cls, PyObject *name,
-                         ing_py_field *out) {
-    *out = (ing_py_field){0};
+                         ing_py_declared *out) {
+    *out = (ing_py_declared){0};
     bool final = false;
     PyObject *type;
     int rc = ing_py_field_type(st, cls, name, &type);
@@ -213,7 +213,7 @@ int ing_py_field_meaning(ing_py_state *st, PyObject *cls, PyObject *name,
     return rc;
 }
 
-ing_hash128 ing_py_field_digest(const ing_py_field *f) {
+ing_hash128 ing_py_field_digest(const ing_py_declared *f) {
     ing_hash128 array = ing_py_param_digest(&f->array);
     uint64_t key[4] = {f->kind, f->dtype, array.lo, array.hi};
     return ing_hash(key, sizeof key);

@@ -11,6 +11,7 @@
  * The index is derived: it is read, extended and replaced by rename. Two processes that
  * extend it at once may lose one leaf; its variant is then lowered once more (the images
  * are there) and added again. */
+#include "py/field.h"
 #include "py/guard.h"
 
 #include "ing_revision.h"
@@ -383,6 +384,17 @@ ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e) {
 
 /* ---- variants ------------------------------------------------------------------------------------ */
 
+static bool record_place_of(const ing_py_layout *field, ing_record_bind *out) {
+    ing_err ignored;
+    ing_err_init(&ignored);
+    const ing_place *place = ing_py_layout_place(field, &ignored);
+    ing_err_fini(&ignored);
+    out->place = place ? ing_calloc(ING_PLACE_MAX_NUMBERS, sizeof *out->place) : NULL;
+    if (!out->place) return false;
+    out->n_place = ing_place_put(place, out->place);
+    return true;
+}
+
 static bool record_bind_of(const ing_py_bind *b, ing_record_bind *out) {
     *out = (ing_record_bind){.kind = b->kind,
                              .dtype = b->dtype,
@@ -391,6 +403,7 @@ static bool record_bind_of(const ing_py_bind *b, ing_record_bind *out) {
                              .word = b->word,
                              .path = b->path};
     const ing_py_spec *s = b->spec;
+    if (b->field) return record_place_of(b->field, out);
     if (!s) return b->kind == ING_BIND_SCALAR || b->kind == ING_BIND_NUMBER;
     out->elem_dtype = s->dtype;
     out->ndim = s->ndim;
@@ -465,8 +478,9 @@ static bool record_of(const ing_py_variant *v, ing_record *r) {
     }
     for (uint32_t i = 0; i < v->binds.len; i++) {
         ing_record_bind b;
-        if (!record_bind_of(&v->binds.at[i], &b) || !ing_vec_push(&r->binds, b))
-            return false;
+        if (record_bind_of(&v->binds.at[i], &b) && ing_vec_push(&r->binds, b)) continue;
+        ing_free(b.place);
+        return false;
     }
     for (uint32_t i = 0; i < v->trees.len; i++)
         if (!v->trees.at[i] || !ing_vec_push(&r->trees, v->trees.at[i])) return false;
@@ -632,10 +646,17 @@ static ing_status load_binds(ing_py_kernel *k, const ing_record *r, ing_py_varia
                          .word = from->word,
                          .path = from->path};
         bool by_path = b.kind == ING_BIND_CAPTURED || b.kind == ING_BIND_NUMBER;
+        bool by_number = b.kind == ING_BIND_SCALAR || b.kind == ING_BIND_NUMBER;
         if (b.kind > ING_BIND_NUMBER || (by_path && !b.path) ||
             (!by_path && b.arg >= k->def.n_params))
             return ING_DECLINED;
-        if (b.kind != ING_BIND_SCALAR && b.kind != ING_BIND_NUMBER) {
+        if (from->n_place) {
+            ing_place place;
+            if (by_number || !ing_place_get(from->place, from->n_place, &place))
+                return ING_DECLINED;
+            b.field = ing_py_layout_of_place(k->st, &place);
+            if (!b.field) return ING_PYTHON;
+        } else if (!by_number) {
             ing_py_spec s = {.dtype = from->elem_dtype,
                              .ndim = from->ndim,
                              .grad = from->grad,

@@ -56,7 +56,7 @@ int ing_py_source_words(ing_py_state *st, PyObject *fn, ing_bytes *out) {
     return put_attr(PyFunction_GET_CODE(f), "co_filename", true, out) < 0 ? -1 : 0;
 }
 
-void ing_py_field_words(const ing_py_field *f, ing_bytes *out) {
+void ing_py_field_words(const ing_py_declared *f, ing_bytes *out) {
     switch (f->kind) {
     case ING_FIELD_OPEN: ing_bytes_puts(out, "open"); break;
     case ING_FIELD_NUMBER: ing_bytes_puts(out, ing_dtype_name(f->dtype)); break;

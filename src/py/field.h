@@ -15,7 +15,7 @@
 #ifndef ING_PY_FIELD_H
 #define ING_PY_FIELD_H
 
-#include "py/py.h"
+#include "py/kernel.h"
 
 /* One loop over memory: `extent` steps of `stride` bytes along an axis. The index of a level
  * is (i / product of the extents of the levels below it on this axis) % extent. */
@@ -36,6 +36,7 @@ typedef struct ing_py_layout {
     const ing_py_level *levels; /* outermost first */
     ing_hash128 digest;         /* of the above */
     uint32_t id;                /* from 1, in order of first use */
+    ing_place *seen; /* the same for the gate, made when first asked for; owned */
 } ing_py_layout;
 
 /* The memory of one child of a root. A Python object, so that trees can hold it. Views hold
@@ -87,8 +88,23 @@ size_t ing_py_layout_element(const ing_py_layout *l);
 size_t ing_py_layout_span(const ing_py_layout *l);
 ing_py_block *ing_py_block_new(ing_py_state *st, size_t bytes); /* NULL = raised */
 int ing_py_block_add(PyObject *module, ing_py_state *st);
+/* What was destroyed while launches were under way; the last of them calls this. */
+void ing_py_block_release(ing_py_state *st);
 /* All fields that exist are gone (qd.init, qd.reset). */
 void ing_py_block_destroy_all(ing_py_state *st);
+
+/* ---- field_gate.c -------------------------------------------------------------------- */
+
+/* Lives as long as the layout. NULL: no memory, or too many axes or levels for kernels. */
+const ing_place *ing_py_layout_place(const ing_py_layout *l, ing_err *e);
+const ing_py_layout *ing_py_layout_of_place(ing_py_state *st,
+                                            const ing_place *p); /* NULL = raised */
+/* ING_DECLINED: it is no field. It is made ready. */
+ing_status ing_py_see_field(ing_py_state *st, PyObject *obj, ing_gate_fact *out,
+                            ing_err *e);
+/* ING_DECLINED: it is no field of that layout. */
+ing_status ing_py_bind_field(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
+                             uint64_t *words);
 
 /* ---- field_item.c -------------------------------------------------------------------- */
 

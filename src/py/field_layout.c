@@ -57,6 +57,7 @@ const ing_py_layout *ing_py_layout_intern(ing_py_state *st, const ing_py_layout 
     ing_py_layout *made = copy_of(l);
     if (!made) goto no_memory;
     made->digest = digest;
+    made->seen = NULL;
     made->id = st->layouts.len + 1;
     if (!ing_vec_push(&st->layouts, made)) goto no_memory;
     if (!ing_map_put(&st->layout_map, digest, made->id)) {
@@ -71,8 +72,13 @@ no_memory:
 }
 
 void ing_py_layout_fini(ing_py_state *st) {
-    for (uint32_t i = 0; i < st->layouts.len; i++) ing_free(st->layouts.at[i]);
+    for (uint32_t i = 0; i < st->layouts.len; i++) {
+        ing_free(st->layouts.at[i]->seen);
+        ing_free(st->layouts.at[i]);
+    }
     ing_vec_fini(&st->layouts);
+    ing_py_block_release(st);
+    ing_vec_fini(&st->doomed);
     ing_map_fini(&st->layout_map);
 }
 
@@ -91,25 +97,37 @@ size_t ing_py_layout_span(const ing_py_layout *l) {
 
 /* ---- blocks -------------------------------------------------------------------------- */
 
-static void destroy(ing_py_block *b) {
+/* A launch under way may have bound its address: then the memory goes after it. */
+static void give_back(ing_py_state *st, ing_mem *m) {
+    if (!st->launching)
+        ing_mem_unref(m);
+    else
+        (void)ing_vec_push(&st->doomed, m); /* no memory: it is never given back */
+}
+
+void ing_py_block_release(ing_py_state *st) {
+    while (st->doomed.len) ing_mem_unref(st->doomed.at[--st->doomed.len]);
+}
+
+static void destroy(ing_py_state *st, ing_py_block *b) {
     if (!b->mem) return;
     b->link.prev->next = b->link.next;
     b->link.next->prev = b->link.prev;
     ing_mem *m = b->mem;
     b->mem = NULL;
-    ing_mem_unref(m);
+    give_back(st, m);
 }
 
 static void block_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
-    destroy((ing_py_block *)self);
+    destroy(ing_py_state_of(self), (ing_py_block *)self);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
 static PyObject *block_destroy(PyObject *self, PyObject *unused) {
     (void)unused;
-    destroy((ing_py_block *)self);
+    destroy(ing_py_state_of(self), (ing_py_block *)self);
     Py_RETURN_NONE;
 }
 
@@ -171,7 +189,7 @@ ing_py_block *ing_py_block_new(ing_py_state *st, size_t bytes) {
 void ing_py_block_destroy_all(ing_py_state *st) {
     while (st->blocks.next != &st->blocks) {
         char *link = (char *)st->blocks.next;
-        destroy((ing_py_block *)(void *)(link - offsetof(ing_py_block, link)));
+        destroy(st, (ing_py_block *)(void *)(link - offsetof(ing_py_block, link)));
     }
 }
 

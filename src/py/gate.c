@@ -228,7 +228,7 @@ static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
     ING_TRY(step_from(g, t, ING_STEP_ITEM_INT, NULL, k->i, out, e));
     if (*out && t.field.kind == ING_FIELD_TENSOR && PyList_Check(t.obj))
         ing_py_thing(g, *out)->field =
-            (ing_py_field){.kind = ING_FIELD_NUMBER, .dtype = t.field.dtype};
+            (ing_py_declared){.kind = ING_FIELD_NUMBER, .dtype = t.field.dtype};
     return ING_OK;
 }
 

@@ -11,11 +11,11 @@ typedef struct thing {
     ing_path path;  /* in the frame's terms */
     ing_path root;  /* from the kernel's root, by way of the first use of the func */
     PyObject *type; /* owned: the dataclass it is declared as, or NULL */
-    ing_path type_path; /* where that is declared, in the frame's terms */
-    ing_py_field field; /* what its owner's class declares of it */
-    bool at_launch;     /* its numbers are read at each launch */
-    bool of_module;     /* an attribute of a module, such as math.pi */
-    bool made;          /* by the front end, of values that were looked at */
+    ing_path type_path;    /* where that is declared, in the frame's terms */
+    ing_py_declared field; /* what its owner's class declares of it */
+    bool at_launch;        /* its numbers are read at each launch */
+    bool of_module;        /* an attribute of a module, such as math.pi */
+    bool made;             /* by the front end, of values that were looked at */
 } thing;
 
 typedef struct frame {

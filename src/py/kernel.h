@@ -183,9 +183,10 @@ typedef struct ing_py_bind {
     uint8_t written; /* arrays: the kernel may write it */
     uint16_t arg; /* the parameter; of what is behind a path: where that starts, or 0 */
     uint32_t word;
-    const ing_py_spec *spec;
-    ing_path path;  /* CAPTURED, NUMBER */
-    uint32_t fetch; /* the same, in the binds of checks: from 1 */
+    const ing_py_spec *spec;           /* arrays */
+    const struct ing_py_layout *field; /* fields, which are bound as arrays are */
+    ing_path path;                     /* CAPTURED, NUMBER */
+    uint32_t fetch;                    /* the same, in the binds of checks: from 1 */
 } ing_py_bind;
 
 typedef struct ing_py_variant {
@@ -362,17 +363,17 @@ typedef enum ing_py_field_kind {
     ING_FIELD_REFUSED, /* a data_oriented class */
 } ing_py_field_kind;
 
-typedef struct ing_py_field { /* what a dataclass says of one of its fields */
+typedef struct ing_py_declared { /* what a dataclass says of one of its fields */
     ing_py_field_kind kind;
     ing_dtype dtype;
     ing_gate_param array;
-} ing_py_field;
+} ing_py_declared;
 
 /* `T | None` and Optional[T]: T, else the type itself; a new reference, NULL = raised. */
 PyObject *ing_py_strip_optional(PyObject *type, bool *optional);
 int ing_py_field_meaning(ing_py_state *st, PyObject *cls, PyObject *name,
-                         ing_py_field *out); /* -1 = raised */
-ing_hash128 ing_py_field_digest(const ing_py_field *f);
+                         ing_py_declared *out); /* -1 = raised */
+ing_hash128 ing_py_field_digest(const ing_py_declared *f);
 /* An annotation that is no dtype: template, array. ING_DECLINED: neither. */
 ing_status ing_py_passing_of(ing_py_state *st, PyObject *annotation,
                              ing_gate_param *out);
@@ -422,7 +423,7 @@ void ing_py_story_free(ing_py_story *story);
 uint64_t ing_py_wall_ns(void); /* since 1970 */
 int ing_py_source_words(ing_py_state *st, PyObject *fn,
                         ing_bytes *out); /* -1 = raised */
-void ing_py_field_words(const ing_py_field *f, ing_bytes *out);
+void ing_py_field_words(const ing_py_declared *f, ing_bytes *out);
 int ing_py_explain_add(PyObject *module, ing_py_state *st);
 /* INGOT_TRACE (tracing.c). A launch that is told: in place of ing_py_kernel_call. */
 int ing_py_tracing_add(PyObject *module, ing_py_state *st);

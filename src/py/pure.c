@@ -139,7 +139,8 @@ static int is_captured_value(ing_py_state *st, PyObject *obj) {
     ing_gate_kind kind;
     if (kind_of(st, obj, &kind) < 0) return -1;
     return kind == ING_GATE_BOOL || kind == ING_GATE_INT || kind == ING_GATE_FLOAT ||
-           kind == ING_GATE_STR || kind == ING_GATE_ARRAY;
+           kind == ING_GATE_STR || kind == ING_GATE_ARRAY || kind == ING_GATE_FIELD ||
+           kind == ING_GATE_BUNDLE;
 }
 
 /* Is it one that the function may not read? */

@@ -132,6 +132,8 @@ typedef struct ing_py_state {
     /* field.c, field_layout.c */
     PyTypeObject *field_type; /* base of all fields, has no instances */
     PyTypeObject *scalar_field, *matrix_field, *block_type;
+    uint32_t launching;        /* launches under way, their addresses bound */
+    ing_vec(ing_mem *) doomed; /* memory that goes with the last of them */
     ing_map layout_map;
     ing_vec(struct ing_py_layout *) layouts;
     ing_py_link blocks; /* those that are not destroyed */

@@ -307,7 +307,7 @@ ing_hash128 ing_py_returns_digest(const ing_gate_returns *r) {
 /* What the class `obj` says of the field that the node names. */
 static ing_status answer_field(ing_py_kernel *k, PyObject *obj,
                                const ing_path_node *node, ing_hash128 *out) {
-    ing_py_field f = {0};
+    ing_py_declared f = {0};
     PyObject *name = ing_py_atom_name(k, node->atom);
     if (!name) return ING_PYTHON;
     if (obj && ing_py_field_meaning(k->st, obj, name, &f) < 0) return ING_PYTHON;

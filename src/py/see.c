@@ -2,6 +2,7 @@
  * of what was seen (R1). Used by the gate while compiling and by replay and guards
  * afterwards, so that both always answer alike. Runs no user code (R5): exact types, type
  * slots, and for arrays of others the protocol by which they offer themselves. */
+#include "py/field.h"
 #include "py/foreign.h"
 #include "py/kernel.h"
 #include "py/struct.h"
@@ -333,6 +334,8 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
         see_spec(((ing_py_array *)obj)->spec, f);
         return ING_OK;
     }
+    ing_status field = ing_py_see_field(st, obj, f, e);
+    if (field != ING_DECLINED) return field;
     if (ing_py_is_dtype(st, obj)) {
         f->kind = ING_GATE_DTYPE;
         f->dtype = ((ing_py_dtype *)obj)->id;
@@ -367,7 +370,8 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
 ing_status ing_py_see_arg(ing_py_state *st, const ing_gate_param *p, PyObject *obj,
                           ing_gate_fact *f, ing_err *e) {
     uint32_t rank = p && p->passing == ING_PASS_ARRAY ? p->tensor.rank : 0;
-    if (!rank || !obj || ing_py_is_array(st, obj) || !ing_py_is_foreign_array(st, obj))
+    if (!rank || !obj || ing_py_is_array(st, obj) || ing_py_is_field(st, obj) ||
+        !ing_py_is_foreign_array(st, obj))
         return ing_py_see(st, obj, f, e);
     memset(f, 0, sizeof *f);
     f->s = "";
@@ -430,6 +434,18 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
         break;
     case ING_GATE_STRUCT_TYPE:
         ing_hasher_digest(&h, TAG_SPEC, f->structure->digest);
+        break;
+    case ING_GATE_FIELD:
+        ing_hasher_digest(&h, TAG_SPEC, ing_place_digest(f->place));
+        break;
+    case ING_GATE_BUNDLE:
+        if (f->structure) {
+            ing_hasher_digest(&h, TAG_SPEC, f->structure->digest);
+            break;
+        }
+        ing_hasher_u64(&h, TAG_TYPE, (uint64_t)f->dtype | (uint64_t)f->elem_rank << 8);
+        ing_hasher_u64(&h, TAG_SPEC,
+                       (uint64_t)f->elem_shape[0] | (uint64_t)f->elem_shape[1] << 32);
         break;
     case ING_GATE_ARRAY:
         ing_hasher_u64(&h, TAG_TYPE, f->dtype);

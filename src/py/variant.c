@@ -1,5 +1,6 @@
 /* Compiling one variant: lower with the GIL, build without it (R15), and turn the result
  * into what a launch needs: binds, guards, tasks. Called on a miss only. */
+#include "py/field.h"
 #include "py/report.h"
 #include "py/guard.h"
 
@@ -60,8 +61,11 @@ static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_gref ref,
     PyObject *obj = ing_py_gate_object(g, ref);
     ing_gate_fact f;
     ING_TRY(ing_py_see_arg(k->st, ing_py_param_at(k, b->path), obj, &f, e));
-    b->spec = spec_of_fact(k->st, &f);
-    if (!b->spec) return ING_PYTHON;
+    if (f.kind == ING_GATE_FIELD)
+        b->field = ing_py_layout_of_place(k->st, f.place);
+    else
+        b->spec = spec_of_fact(k->st, &f);
+    if (!b->spec && !b->field) return ING_PYTHON;
     b->kind = is_direct(k, b->path) ? ING_BIND_ARRAY : ING_BIND_CAPTURED;
     return ING_OK;
 }
