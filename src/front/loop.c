@@ -2,8 +2,8 @@
  * unrolled. Called by the statement table. A loop in the outermost block of a kernel, or of a
  * func that was opened there, is parallel; all others are serial.
  *
- * A loop over several axes is lowered to one flat loop with the indices taken out by
- * division, outermost axis first; a pass splits it into rows. */
+ * A loop over several axes counts the places of AXES, and AXIS tells where on each it is;
+ * how that becomes loops is for the passes that shape tasks (src/pass/shape.c). */
 #include "front/front_int.h"
 #include "gen/abi.h"
 
@@ -16,16 +16,14 @@ typedef struct edge { /* where a loop begins or ends */
     int64_t at;
 } edge;
 
-/* One axis of a flat loop, in order of nesting. A loop over one axis runs from `begin` to
- * `extent` in `type`. Else instructions are i32 if the axis is narrow: it begins at 0 or above,
- * and 31 bits hold its extent; if not, they are i64. */
+/* One axis of a loop, in order of nesting. A loop over one axis runs in `type`; of several, the
+ * bounds are i64. */
 typedef struct axis {
-    uint32_t begin;  /* 0 = from zero */
-    uint32_t extent; /* not negative */
+    uint32_t begin, end;
     uint32_t target; /* which of the targets it is */
     ing_dtype type;  /* of the index: I32 or I64 */
-    bool wide;
-    bool known; /* the extent, while compiling: `count` */
+    bool wide;       /* 31 bits may not hold how many there are */
+    bool known;      /* how many, while compiling: `count` */
     int64_t count;
 } axis;
 
@@ -94,44 +92,19 @@ static ing_status bind_indices(frame *fr, const run *r, const value *index) {
 
 /* ---- run-time loops ---------------------------------------------------------------------------- */
 
-static uint32_t emit_axis(frame *fr, ing_op op, ing_dtype t, uint32_t x, uint32_t y) {
-    uint32_t id = ing_ir_emit(&fr->b, op, t, x, y, 0);
-    if (id) fr->b.func->insts.at[id].flags |= ING_IR_AXIS;
-    return id;
-}
-
-/* The index of an axis from its offset, an i64. */
-static uint32_t axis_index(frame *fr, const axis *a, uint32_t x) {
-    bool sum = a->begin != 0;
-    ing_dtype t = a->wide ? ING_I64 : ING_I32;
-    if (!a->wide) x = emit_axis(fr, ING_OP_CAST, ING_I32, x, 0);
-    if (sum) { /* stays below the end, as a counter does (R22) */
-        x = ing_ir_emit(&fr->b, ING_OP_ADD, t, x, a->begin, 0);
-        if (x) fr->b.func->insts.at[x].flags |= ING_IR_NSW;
-    }
-    if (a->wide && a->type == ING_I32) x = emit_axis(fr, ING_OP_CAST, ING_I32, x, 0);
-    return x;
-}
-
-/* The index of each axis from the flat one, an i64. The innermost first: then one pair of
- * quotient and remainder uses the flat index itself, as the split into rows wants it
- * (src/pass/rows.c). */
-static void split_index(frame *fr, const run *r, const uint32_t *width, uint32_t flat,
-                        value *index) {
-    if (r->n == 1) index[r->at[0].target] = ing_front_rt(flat, r->at[0].type);
-    for (uint32_t p = r->n; r->n > 1 && p-- > 0;) {
-        uint32_t x = flat;
-        if (p > 0) {
-            x = emit_axis(fr, ING_OP_REM, ING_I64, flat, width[p]);
-            flat = emit_axis(fr, ING_OP_DIV, ING_I64, flat, width[p]);
-        }
+/* The index of each axis; the loop counts the places of `axes`, 0 = it is over one axis. */
+static void axis_indices(frame *fr, const run *r, uint32_t axes, uint32_t number,
+                         value *index) {
+    for (uint32_t p = r->n; p-- > 0;) {
         const axis *a = &r->at[p];
-        index[a->target] = ing_front_rt(axis_index(fr, a, x), a->type);
+        uint32_t id = number;
+        if (axes) id = ing_ir_emit(&fr->b, ING_OP_AXIS, a->type, axes, number, p);
+        index[a->target] = ing_front_rt(id, a->type);
     }
 }
 
-static ing_status loop_body(frame *fr, const run *r, const uint32_t *width,
-                            uint32_t index, bool parallel) {
+static ing_status loop_body(frame *fr, const run *r, uint32_t axes, uint32_t index,
+                            bool parallel) {
     loop l = {.outer = fr->loops, .parallel = parallel};
     bool outer = fr->in_parallel;
     uint32_t mark = ing_front_scope_open(fr);
@@ -140,7 +113,7 @@ static ing_status loop_body(frame *fr, const run *r, const uint32_t *width,
     ing_status s = ing_front_nest(fr, r->node);
     l.control = fr->control;
     fr->loops = &l;
-    split_index(fr, r, width, index, parts);
+    axis_indices(fr, r, axes, index, parts);
     if (r->field) {
         value levels[ING_MAX_NDIM];
         memcpy(levels, parts, sizeof levels);
@@ -175,20 +148,21 @@ static ing_status fail_length(frame *fr, ing_node at) {
                              "a loop of 2**63 iterations or more");
 }
 
-/* The product of the extents. 2**63 and more are refused, never cut: known extents here,
- * others at run time. In floats, which are wrong in the 53rd bit: so the last 2**23 before
- * that limit are refused too. Arrays have no more elements than memory, and two narrow axes
- * no more than 2**62. */
-static ing_status flat_end(frame *fr, const run *r, const uint32_t *width,
-                           uint32_t *end) {
+static uint32_t extent_of(frame *fr, const axis *a) {
+    uint32_t top = ing_ir_emit(&fr->b, ING_OP_MAX, ING_I64, a->end, a->begin, 0);
+    return ing_ir_emit(&fr->b, ING_OP_SUB, ING_I64, top, a->begin, 0);
+}
+
+/* 2**63 places and more are refused, never cut: known extents here, others at run time. In
+ * floats, which are wrong in the 53rd bit: so the last 2**23 before that limit are refused too.
+ * Arrays have no more elements than memory, and two narrow axes no more than 2**62. */
+static ing_status refuse_endless(frame *fr, const run *r) {
     ing_ir_builder *b = &fr->b;
     __int128 most = 1;
     bool known = true, safe = r->array || r->n == 2, zero = false;
     uint32_t product = 0;
     for (uint32_t p = r->n; p-- > 0;) {
         const axis *a = &r->at[p];
-        *end = p + 1 == r->n ? width[p]
-                             : ing_ir_emit(b, ING_OP_MUL, ING_I64, *end, width[p], 0);
         known &= a->known;
         safe &= !a->wide;
         zero |= a->known && a->count == 0;
@@ -197,12 +171,25 @@ static ing_status flat_end(frame *fr, const run *r, const uint32_t *width,
     if (zero || safe) return ING_OK;
     if (known) return most > INT64_MAX ? fail_length(fr, r->node) : ING_OK;
     for (uint32_t p = r->n; p-- > 0;) {
-        uint32_t x = ing_front_emit_cast(fr, width[p], ING_I64, ING_F64);
+        uint32_t x =
+            ing_front_emit_cast(fr, extent_of(fr, &r->at[p]), ING_I64, ING_F64);
         product = product ? ing_ir_emit(b, ING_OP_MUL, ING_F64, product, x, 0) : x;
     }
     uint32_t limit = ing_ir_const_float(b, ING_F64, 0x1p63 - 0x1p23);
     uint32_t bad = ing_ir_emit(b, ING_OP_GE, ING_U1, product, limit, 0);
     stop_if(fr, r->node, bad, ING_ABI_LOOP_LENGTH, 0);
+    return ING_OK;
+}
+
+/* The places of a loop over several axes. */
+static ing_status emit_axes(frame *fr, const run *r, uint32_t *axes) {
+    uint32_t bounds[2 * ING_MAX_NDIM];
+    ING_TRY(refuse_endless(fr, r));
+    for (uint32_t p = 0; p < r->n; p++) {
+        bounds[2 * p] = r->at[p].begin;
+        bounds[2 * p + 1] = r->at[p].end;
+    }
+    *axes = ing_ir_axes(&fr->b, bounds, r->n);
     return ING_OK;
 }
 
@@ -212,21 +199,16 @@ static ing_status run_loop(frame *fr, const run *r) {
     bool parallel = top && !fr->serialize_next;
     uint16_t flags = parallel ? ING_IR_PARALLEL : top ? ING_IR_SERIAL : 0;
     fr->serialize_next = false;
-    uint32_t width[ING_MAX_NDIM], begin, end = 0;
+    uint32_t axes = 0, begin = r->at[0].begin, end = r->at[0].end;
     ing_dtype t = r->n == 1 ? r->at[0].type : ING_I64;
-    if (r->n == 1) { /* the range itself: no arithmetic in the loop */
-        begin = r->at[0].begin ? r->at[0].begin : ing_ir_const_int(b, t, 0);
-        end = r->at[0].extent;
-    } else {
+    if (r->n > 1) {
+        ING_TRY(emit_axes(fr, r, &axes));
         begin = ing_ir_const_int(b, t, 0);
-        for (uint32_t p = r->n; p-- > 0;)
-            width[p] = ing_front_emit_cast(fr, r->at[p].extent,
-                                           r->at[p].wide ? ING_I64 : ING_I32, t);
-        ING_TRY(flat_end(fr, r, width, &end));
+        end = axes;
     }
     uint32_t id = ing_ir_loop_reserve(b, t);
     ing_ir_block_begin(b);
-    ing_status s = loop_body(fr, r, width, id, parallel);
+    ing_status s = loop_body(fr, r, axes, id, parallel);
     uint32_t body = ing_ir_block_end(b);
     ING_TRY(s);
     b->loc = r->node;
@@ -298,6 +280,11 @@ static ing_status read_edge(frame *fr, ing_node at, const value *given, edge *ou
     return ING_OK;
 }
 
+static edge known_zero(frame *fr) {
+    return (edge){
+        .type = ING_I32, .known = true, .inst = ing_ir_const_int(&fr->b, ING_I32, 0)};
+}
+
 static void widen(frame *fr, edge *e, ing_dtype t) {
     if (e->known && e->type != t)
         e->inst = ing_ir_const_int(&fr->b, t, e->at);
@@ -306,19 +293,22 @@ static void widen(frame *fr, edge *e, ing_dtype t) {
     e->type = t;
 }
 
+static ing_dtype index_type(const edge *begin, const edge *end) {
+    return begin->type == ING_I64 || end->type == ING_I64 ? ING_I64 : ING_I32;
+}
+
 /* A loop over one axis: the bounds as they are, in one type. */
 static void axis_alone(frame *fr, edge *begin, edge *end, axis *a) {
-    a->type = begin->type == ING_I64 || end->type == ING_I64 ? ING_I64 : ING_I32;
+    a->type = index_type(begin, end);
     widen(fr, begin, a->type);
     widen(fr, end, a->type);
     a->begin = begin->inst;
-    a->extent = end->inst;
+    a->end = end->inst;
 }
 
-/* Of several: where it begins, and how many there are. */
+/* One of several. */
 static ing_status axis_among(frame *fr, ing_node at, edge *begin, edge *end, axis *a) {
-    ing_ir_builder *b = &fr->b;
-    a->type = begin->type == ING_I64 || end->type == ING_I64 ? ING_I64 : ING_I32;
+    a->type = index_type(begin, end);
     a->known = begin->known && end->known;
     __int128 count = (__int128)end->at - begin->at;
     if (a->known && count > INT64_MAX) return fail_length(fr, at);
@@ -326,19 +316,14 @@ static ing_status axis_among(frame *fr, ing_node at, edge *begin, edge *end, axi
     /* end - begin, both i32, has 31 bits if begin is not negative. */
     a->wide = a->type == ING_I64 || !begin->known || begin->at < 0;
     if (a->known && a->type == ING_I32) a->wide = a->count > INT32_MAX;
-    ing_dtype t = a->wide ? ING_I64 : ING_I32;
-    widen(fr, begin, t);
-    widen(fr, end, t);
-    a->begin = begin->known && begin->at == 0 ? 0 : begin->inst;
-    if (a->known) {
-        a->extent = ing_ir_const_int(b, t, a->count);
-        return ING_OK;
-    }
-    uint32_t top = ing_ir_emit(b, ING_OP_MAX, t, end->inst, begin->inst, 0);
-    a->extent = a->begin ? ing_ir_emit(b, ING_OP_SUB, t, top, begin->inst, 0) : top;
-    if (a->type == ING_I32 || (begin->known && begin->at >= 0)) return ING_OK;
-    uint32_t zero = ing_ir_const_int(b, t, 0);
-    uint32_t bad = ing_ir_emit(b, ING_OP_LT, ING_U1, a->extent, zero, 0);
+    bool fits = a->known || a->type == ING_I32 || (begin->known && begin->at >= 0);
+    widen(fr, begin, ING_I64);
+    widen(fr, end, ING_I64);
+    a->begin = begin->inst;
+    a->end = end->inst;
+    if (fits) return ING_OK;
+    uint32_t zero = ing_ir_const_int(&fr->b, ING_I64, 0);
+    uint32_t bad = ing_ir_emit(&fr->b, ING_OP_LT, ING_U1, extent_of(fr, a), zero, 0);
     stop_if(fr, at, bad, ING_ABI_LOOP_LENGTH, 0);
     return ING_OK;
 }
@@ -365,8 +350,7 @@ static ing_status range_for(frame *fr, ing_node n, const value *it, flow *out) {
             "Range should have 1 or 2 arguments, found %u", it->n);
     run r = {.node = n, .body = f->body, .n = 1};
     uint32_t last = it->n - 1;
-    edge begin = {.type = ING_I32, .known = true}, end;
-    begin.inst = ing_ir_const_int(&fr->b, ING_I32, 0);
+    edge begin = known_zero(fr), end;
     if (last)
         ING_TRY(read_edge(fr, arg_node(fr, f->iter, 0, it->n), &it->items[0], &begin));
     ING_TRY(read_edge(fr, arg_node(fr, f->iter, last, it->n), &it->items[last], &end));
@@ -388,8 +372,7 @@ static ing_status ndrange_edges(frame *fr, ing_node at, value *v, edge *begin,
             fr, at, ING_SYNTAX, "there are no steps: compute the value in the loop",
             "Every argument of ndrange should be a scalar or a tuple/list like (begin, "
             "end)");
-    *begin = (edge){.type = ING_I32, .known = true};
-    begin->inst = ing_ir_const_int(&fr->b, ING_I32, 0);
+    *begin = known_zero(fr);
     for (uint32_t i = 0; i < n; i++) {
         value *x = &items[i];
         ING_TRY(ing_front_force(fr, at, x));
@@ -435,12 +418,15 @@ static ing_status ndrange_for(frame *fr, ing_node n, const value *it, bool group
     return run_loop(fr, &r);
 }
 
-static void field_axis(frame *fr, run *r, uint32_t target, int64_t extent) {
+/* One of n; its bounds are i64 if there are several. */
+static void field_axis(frame *fr, run *r, uint32_t target, int64_t extent, uint32_t n) {
+    ing_dtype t = n > 1 ? ING_I64 : ING_I32;
     r->at[r->n++] = (axis){.target = target,
                            .type = ING_I32,
                            .known = true,
                            .count = extent,
-                           .extent = ing_ir_const_int(&fr->b, ING_I32, extent)};
+                           .begin = ing_ir_const_int(&fr->b, t, 0),
+                           .end = ing_ir_const_int(&fr->b, t, extent)};
 }
 
 /* Over the levels of a field (field.c F2); over its axes if there are too many for a loop. */
@@ -456,8 +442,8 @@ static ing_status field_for(frame *fr, ing_node n, const ing_place *p, bool grou
     }
     r.field = &flat;
     for (uint32_t k = 0; k < flat.n_levels; k++)
-        field_axis(fr, &r, k, flat.level[k].extent);
-    if (r.n == 0) field_axis(fr, &r, 0, 1); /* one element */
+        field_axis(fr, &r, k, flat.level[k].extent, flat.n_levels);
+    if (r.n == 0) field_axis(fr, &r, 0, 1, 1); /* one element */
     return run_loop(fr, &r);
 }
 
@@ -475,10 +461,13 @@ static ing_status array_for(frame *fr, ing_node n, const value *over, bool group
                                  "an array without axes cannot be looped over");
     for (uint32_t p = 0; p < r.n; p++) { /* in memory order */
         uint32_t target = t->layout[p];
+        edge begin = known_zero(fr), end = {.type = ING_I32};
+        end.inst = ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, array->inst, target, 0);
+        if (r.n > 1)
+            ING_TRY(axis_among(fr, f->iter, &begin, &end, &r.at[p]));
+        else
+            axis_alone(fr, &begin, &end, &r.at[p]);
         r.at[p].target = target;
-        r.at[p].type = ING_I32;
-        r.at[p].extent =
-            ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, array->inst, target, 0);
     }
     return run_loop(fr, &r);
 }

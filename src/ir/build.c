@@ -148,6 +148,11 @@ uint32_t ing_ir_make(ing_ir_builder *b, ing_type t, const uint32_t *items, uint3
     return ing_ir_emit(b, ING_OP_MAKE, t, 0, ing_ir_put_list(b, items, n), n);
 }
 
+uint32_t ing_ir_axes(ing_ir_builder *b, const uint32_t *bounds, uint32_t n) {
+    return ing_ir_emit(b, ING_OP_AXES, ING_I64, 0, ing_ir_put_list(b, bounds, 2 * n),
+                       2 * n);
+}
+
 /* ---- blocks ---------------------------------------------------------------------- */
 
 void ing_ir_builder_init(ing_ir_builder *b, ing_ir_mod *m, uint32_t func) {

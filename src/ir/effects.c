@@ -2,21 +2,13 @@
  * generations (R25) and to refuse read-only memory; it must never miss a write, and may name
  * an array that is only read. What may draw random numbers: used by whoever numbers the
  * places where they are drawn. */
-#include "ir/ir.h"
-
-/* The value at the root of a ref: ELEM -> its array, MEMBER -> its ref, and so on. */
-static const ing_ir_inst *root_of(const ing_ir_func *f, uint32_t ref) {
-    const ing_ir_inst *i = &f->insts.at[ref];
-    while (i->op == ING_OP_ELEM || i->op == ING_OP_MEMBER || i->op == ING_OP_MEMBER_DYN)
-        i = &f->insts.at[i->a];
-    return i;
-}
+#include "ir/access.h"
 
 /* Marks what the instruction writes; true: it writes through a parameter. */
 static bool mark(const ing_ir_func *f, const ing_ir_inst *i, uint8_t *written) {
     if (i->op != ING_OP_STORE && i->op != ING_OP_ATOMIC && i->op != ING_OP_CAS)
         return false;
-    const ing_ir_inst *root = root_of(f, i->a);
+    const ing_ir_inst *root = ing_ir_root(f, i->a, NULL);
     if (root->op == ING_OP_ARRAY) written[root->a] = 1;
     return root->op == ING_OP_PARAM;
 }

@@ -48,6 +48,29 @@ static uint64_t of_f64(double d) {
     return v;
 }
 
+/* ---- places --------------------------------------------------------------------- */
+
+static uint64_t extent(const uint64_t *bounds) {
+    return (int64_t)bounds[1] > (int64_t)bounds[0] ? bounds[1] - bounds[0] : 0;
+}
+
+uint64_t ing_ir_axes_count(const uint64_t *bounds, uint32_t n) {
+    uint64_t count = 1;
+    for (uint32_t k = 0; k < n; k++) count *= extent(bounds + 2u * k);
+    return count;
+}
+
+uint64_t ing_ir_axes_index(const uint64_t *bounds, uint32_t n, uint64_t number,
+                           uint32_t axis) {
+    uint64_t rest = number, own = extent(bounds + 2u * axis);
+    for (uint32_t k = n; k-- > axis + 1;) {
+        uint64_t width = extent(bounds + 2u * k);
+        rest = width ? rest / width : 0;
+    }
+    if (axis) rest = own ? rest % own : 0;
+    return bounds[2u * axis] + rest;
+}
+
 /* ---- integers -------------------------------------------------------------------- */
 
 static uint64_t int_div(ing_op op, bool is_signed, uint64_t a, uint64_t b) {

@@ -227,6 +227,20 @@ static uint64_t element(const vm *v, const ing_flat *f, const ing_step *s,
     return words[0] + linear * s->size;
 }
 
+/* How many places AXES have, or the index of one of them on an axis. */
+static uint64_t places(const ing_flat *f, const ing_step *s, const uint8_t *fp) {
+    const ing_ir_inst *i = ing_ir_at(f->func, s->id), *axes = i;
+    uint64_t bounds[2 * ING_MAX_NDIM];
+    if (i->op == ING_OP_AXIS) axes = ing_ir_at(f->func, i->a);
+    for (uint32_t k = 0; k < axes->c; k++)
+        bounds[k] =
+            *(const uint64_t *)(const void *)(fp +
+                                              f->off[f->func->extra.at[axes->b + k]]);
+    if (i == axes) return ing_ir_axes_count(bounds, axes->c / 2);
+    const uint64_t *number = (const uint64_t *)(const void *)(fp + s->b);
+    return ing_ir_norm(s->dtype, ing_ir_axes_index(bounds, axes->c / 2, *number, i->c));
+}
+
 /* ---- services -------------------------------------------------------------------------- */
 
 static void run_print(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
@@ -328,6 +342,8 @@ static void run_data(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
     case ING_OP_ARG: WORD(s->d) = load(s->dtype, (uint8_t *)&v->ctx->args[s->a]); break;
     case ING_OP_ARRAY: WORD(s->d) = (uintptr_t)&v->ctx->args[s->a]; break;
     case ING_OP_DIM: WORD(s->d) = ing_ir_norm(s->dtype, extent(v, f, s, fp)); break;
+    case ING_OP_AXES:
+    case ING_OP_AXIS: WORD(s->d) = places(f, s, fp); break;
     case ING_OP_TASK_BEGIN:
         WORD(s->d) = ing_ir_norm(s->dtype, (uint64_t)v->begin);
         break;

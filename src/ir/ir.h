@@ -15,7 +15,9 @@
  *  I4 only the last instruction of a block may have flag T.
  *  I5 in a kernel function, LOOPs with ING_IR_PARALLEL stand only in the outermost block;
  *     after the split pass each is the only one of a task of its own, and may stand in
- *     loops over rows, chunks and blocks there (src/pass/rows.c, src/pass/reduce.h).
+ *     loops over rows, chunks and blocks there (src/pass/shape.c, src/pass/reduce.h). Over
+ *     several axes it counts the places of AXES: each iteration has one number, row major,
+ *     which no target changes; R23's chunks and the streams of RANDOM are made of it.
  *  I6 names and locations never change meaning: text and digests can drop them. The
  *     location of a CHECK, and of a PRINT that reports a fault, is data (the code carries
  *     it, R19): text always keeps it.
@@ -127,11 +129,8 @@ enum {
     ING_IR_TALLY = 64,    /* ATOMIC: plain while the thread has a copy of the array
                              (ing_ctx.tallies) */
     ING_IR_AXIS =
-        128, /* DIV, REM: of the index of a loop over several axes, by an extent
-                             that is above 0 where the loop runs; CAST: of the index of an
-                             axis to i32, which holds it; ADD: of a MUL by a constant n and
-                             an index below n, which a loop over the levels of a field took
-                             apart */
+        128, /* ADD: of a MUL by a constant n and an index below n, which a loop over
+                          the levels of a field took apart */
 };
 
 typedef struct ing_ir_inst {
@@ -314,6 +313,8 @@ uint32_t ing_ir_elem(ing_ir_builder *b, uint32_t array, const uint32_t *idx,
 uint32_t ing_ir_call(ing_ir_builder *b, uint32_t func, const uint32_t *args,
                      uint32_t n);
 uint32_t ing_ir_make(ing_ir_builder *b, ing_type t, const uint32_t *items, uint32_t n);
+/* AXES: begin and end of each of n axes. */
+uint32_t ing_ir_axes(ing_ir_builder *b, const uint32_t *bounds, uint32_t n);
 /* PRINT and DETAIL: `a` as given, the values as the list. */
 void ing_ir_emit_list(ing_ir_builder *b, ing_op op, uint32_t a, const uint32_t *ids,
                       uint32_t n);
@@ -394,6 +395,11 @@ uint64_t ing_ir_norm(ing_dtype t, uint64_t bits); /* wraps to t, extends again *
  * operations). False: the operation is not defined for t. */
 bool ing_ir_eval(ing_op op, ing_dtype t, uint64_t a, uint64_t b, uint64_t *out);
 uint64_t ing_ir_eval_cast(ing_dtype from, ing_dtype to, uint64_t v);
+/* AXES and AXIS: bounds are begin and end of each of n axes; places there are in all, and the
+ * index of one of them on an axis. */
+uint64_t ing_ir_axes_count(const uint64_t *bounds, uint32_t n);
+uint64_t ing_ir_axes_index(const uint64_t *bounds, uint32_t n, uint64_t number,
+                           uint32_t axis);
 /* The integer with which an update of this kind changes nothing. */
 uint64_t ing_ir_neutral(ing_ir_atomic kind, ing_dtype t);
 /* Is a tally of such integers, updated in that way, exact in any order? */

@@ -82,6 +82,15 @@ static ing_status check_uses(verifier *v, const ing_ir_inst *i) {
 
 /* ---- types of results and operands ------------------------------------------------------ */
 
+static ing_status check_axes(verifier *v, const ing_ir_inst *i) {
+    RULE(i->type == ING_I64, "yields i64");
+    RULE(i->c && i->c % 2 == 0 && i->c <= 2 * ING_MAX_NDIM,
+         "needs a begin and an end for each axis");
+    for (uint32_t k = 0; k < i->c; k++)
+        RULE(type_of(v, v->f->extra.at[i->b + k]) == ING_I64, "the bounds are i64");
+    return ING_OK;
+}
+
 static ing_status check_inputs(verifier *v, const ing_ir_inst *i) {
     const ing_ir_mod *m = v->m;
     uint64_t bits = ing_ir_const_bits(i);
@@ -108,6 +117,13 @@ static ing_status check_inputs(verifier *v, const ing_ir_inst *i) {
     case ING_OP_DIM:
         RULE(info_of(v, i->a)->kind == ING_TYPE_ARRAY, "needs an array");
         RULE(i->b < info_of(v, i->a)->rank, "no such axis");
+        RULE(is_index(i->type), "yields i32 or i64");
+        break;
+    case ING_OP_AXES: return check_axes(v, i);
+    case ING_OP_AXIS:
+        RULE(ing_ir_at(v->f, i->a)->op == ING_OP_AXES, "needs the AXES themselves");
+        RULE(type_of(v, i->b) == ING_I64, "the number is i64");
+        RULE(i->c < ing_ir_at(v->f, i->a)->c / 2, "no such axis");
         RULE(is_index(i->type), "yields i32 or i64");
         break;
     default: /* TASK_BEGIN, TASK_END, TASK_CHUNK */

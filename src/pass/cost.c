@@ -54,20 +54,30 @@ static uint32_t inst_cost(const ing_ir_inst *i) {
     }
 }
 
-static weight block_weight(const ing_ir_func *f, uint32_t block, const weight *funcs);
-
-static bool trip_count(const ing_ir_func *f, const ing_ir_inst *i, uint64_t *out) {
-    const ing_ir_inst *a = ing_ir_at(f, i->a), *b = ing_ir_at(f, i->b);
-    if (a->op != ING_OP_CONST || b->op != ING_OP_CONST) return false;
-    int64_t x = (int64_t)ing_ir_const_bits(a), y = (int64_t)ing_ir_const_bits(b);
-    *out = y > x ? (uint64_t)y - (uint64_t)x : 0;
-    return true;
+/* To take the index on an axis out of the number of a place, beside the quotients. */
+static uint32_t axis_cost(const ing_ir_func *f, const ing_ir_inst *i) {
+    const ing_ir_inst *begin =
+        ing_ir_at(f, f->extra.at[ing_ir_at(f, i->a)->b + 2 * i->c]);
+    bool zero = begin->op == ING_OP_CONST && ing_ir_const_bits(begin) == 0;
+    return (i->c ? 6 : 0) + (i->type == ING_I32) + !zero;
 }
+
+/* The quotients, from the innermost axis to one before this. */
+static uint32_t quotients_cost(const ing_ir_func *f, const ing_ir_inst *i) {
+    const ing_ir_inst *axes = ing_ir_at(f, i->a);
+    uint32_t cost = 0;
+    for (uint32_t k = i->c + 1; k < axes->c / 2; k++)
+        cost += ing_ir_axis_is_one(f, axes, k) ? 0 : 6;
+    return cost;
+}
+
+static weight block_weight(const ing_ir_func *f, uint32_t block, const weight *funcs);
 
 static weight inst_weight(const ing_ir_func *f, uint32_t id, const weight *funcs) {
     const ing_ir_inst *i = ing_ir_at(f, id);
     uint32_t blocks[2], n = ing_ir_inst_blocks(i, blocks);
-    weight w = {.cost = inst_cost(i)}, inner = {0};
+    weight w = {.cost = i->op == ING_OP_AXIS ? axis_cost(f, i) : inst_cost(i)};
+    weight inner = {0};
     for (uint32_t k = 0; k < n; k++) { /* IF: the heavier branch */
         weight x = block_weight(f, blocks[k], funcs);
         if (x.cost > inner.cost) inner.cost = x.cost;
@@ -79,7 +89,8 @@ static weight inst_weight(const ing_ir_func *f, uint32_t id, const weight *funcs
         w.long_ |= funcs[i->a].long_;
     }
     uint64_t trips = 1;
-    if (i->op == ING_OP_LOOP && !trip_count(f, i, &trips)) trips = UINT64_MAX;
+    if (i->op == ING_OP_LOOP && !ing_ir_trips(f, i->a, i->b, &trips))
+        trips = UINT64_MAX;
     if (trips > SMALL_TRIPS) w.long_ = true;
     if (trips == UINT64_MAX || i->op == ING_OP_WHILE) trips = UNKNOWN_TRIPS;
     if (trips > UINT32_MAX) trips = UINT32_MAX;
@@ -89,11 +100,16 @@ static weight inst_weight(const ing_ir_func *f, uint32_t id, const weight *funcs
 
 static weight block_weight(const ing_ir_func *f, uint32_t block, const weight *funcs) {
     weight sum = {0};
+    const ing_ir_inst *axis = NULL; /* the outermost one */
     for (uint32_t k = 0; k < ing_ir_block_len(f, block); k++) {
-        weight w = inst_weight(f, ing_ir_block_ids(f, block)[k], funcs);
+        uint32_t id = ing_ir_block_ids(f, block)[k];
+        const ing_ir_inst *i = ing_ir_at(f, id);
+        weight w = inst_weight(f, id, funcs);
         sum.cost = saturate((uint64_t)sum.cost + w.cost);
         sum.long_ |= w.long_;
+        if (i->op == ING_OP_AXIS && (!axis || i->c < axis->c)) axis = i;
     }
+    if (axis) sum.cost = saturate((uint64_t)sum.cost + quotients_cost(f, axis));
     return sum;
 }
 

@@ -7,7 +7,7 @@
  *     atomic f[i], x, add                x = load x[j];  atomic h, x, add
  *                                      if a < b { store the members that the loop writes }
  *
- * Runs after rows, before lanes, on the loops of tasks that contain no other. Rules
+ * Runs after shape, before lanes, on the loops of tasks that contain no other. Rules
  *  H1 the element is of an array argument, a scalar or a small tensor; its subscript is the
  *     same in all iterations, and every access of the loop to that array has that subscript
  *     and makes its address in the loop: loads, stores and plain updates (ING_IR_PRIVATE) of
@@ -43,15 +43,13 @@ typedef struct holder {
     const ing_ir_func *f;
     const ing_pass_options *o;
     const ing_pass_funcs *funcs;
+    ing_ir_scan scan;
     place *places;            /* per argument */
-    ing_vec(uint32_t) named;  /* arguments that funcs name */
     ing_vec(uint32_t) arrays; /* arguments that the loop touches */
     ing_vec(place) held;      /* of all loops, in order of the text */
-    uint32_t *inside;         /* per instruction: the loop that it was seen in */
     uint32_t stamp, loop;     /* at which we are */
     uint32_t next;            /* emission: number of the next one in `held` */
-    bool exits;               /* the loop may have been left or continued before here */
-    bool calls, refused, failed;
+    bool failed;
 } holder;
 
 static const ing_ir_inst *at(const holder *x, uint32_t id) {
@@ -77,116 +75,42 @@ static uint32_t members_of(const holder *x, uint32_t array) {
     return known && e->dtype != ING_U1 && n <= MAX_MEMBERS ? n : 0;
 }
 
-static bool same_subscript(const holder *x, uint32_t one, uint32_t other) {
-    const ing_ir_inst *a = at(x, one), *b = at(x, other);
-    for (uint32_t k = 0; k < a->c; k++) {
-        uint32_t p = x->f->extra.at[a->b + k], q = x->f->extra.at[b->b + k];
-        const ing_ir_inst *i = at(x, p), *j = at(x, q);
-        bool equal = i->op == ING_OP_CONST && j->op == ING_OP_CONST && i->a == j->a &&
-                     i->b == j->b && i->type == j->type;
-        if (p != q && !equal) return false;
-    }
-    return true;
-}
-
+/* Is the subscript there before the loop? */
 static bool is_fixed(const holder *x, uint32_t elem) {
     const ing_ir_inst *e = at(x, elem);
     for (uint32_t k = 0; k < e->c; k++) {
         uint32_t index = x->f->extra.at[e->b + k];
-        if (x->inside[index] == x->loop && at(x, index)->op != ING_OP_CONST)
+        bool made = ing_ir_inside(&x->scan, index, x->loop);
+        if (index == x->loop || (made && at(x, index)->op != ING_OP_CONST))
             return false;
     }
     return true;
 }
 
-/* The array argument behind an address, or an ARRAY itself; NULL: memory of the launch. */
-static place *root(holder *x, uint32_t ref, uint32_t *elem) {
-    const ing_ir_inst *i = at(x, ref);
-    *elem = 0;
-    for (; i->op == ING_OP_MEMBER || i->op == ING_OP_MEMBER_DYN; i = at(x, ref))
-        ref = i->a;
-    if (i->op == ING_OP_ELEM) {
-        *elem = ref;
-        i = at(x, i->a);
-    }
-    if (i->op == ING_OP_ARRAY) return place_of(x, i->a);
-    x->refused |= i->op == ING_OP_ELEM || i->op == ING_OP_PARAM;
-    return NULL;
+/* The members that an access touches; 0: not known. */
+static uint32_t members_at(const holder *x, const ing_ir_access *a) {
+    const ing_ir_inst *i = at(x, a->ref);
+    if (a->ref == a->elem) return ALL_MEMBERS;
+    bool known = i->op == ING_OP_MEMBER && i->a == a->elem && i->b < MAX_MEMBERS;
+    return known ? 1u << i->b : 0;
 }
 
-static void spoil(holder *x, uint32_t ref) {
-    uint32_t elem;
-    place *p = root(x, ref, &elem);
-    if (p) p->spoiled = true;
-}
-
-typedef struct access {
-    uint32_t ref;
-    bool writes, stores, certain;
-} access;
-
-static void note(holder *x, const access *a) {
-    uint32_t elem, members = ALL_MEMBERS;
-    place *p = root(x, a->ref, &elem);
-    if (!p) return;
-    if (a->ref != elem) { /* one member of a tensor, known at compile time */
-        const ing_ir_inst *i = at(x, a->ref);
-        bool known = i->op == ING_OP_MEMBER && i->a == elem && i->b < MAX_MEMBERS;
-        p->spoiled |= !known;
-        members = known ? 1u << i->b : 0;
-    }
-    if (!p->elem) p->elem = elem;
-    p->spoiled |= !elem || x->inside[elem] != x->loop || !is_fixed(x, elem) ||
-                  !same_subscript(x, p->elem, elem);
-    p->used |= (uint16_t)members;
-    if (a->writes) p->written |= (uint16_t)members;
-    if (a->writes && a->certain) p->certain |= (uint16_t)members;
-    p->stores |= a->stores;
-}
-
-static void note_inst(holder *x, const ing_ir_inst *i, bool top) {
-    bool certain = top && !x->exits;
-    switch (i->op) {
-    case ING_OP_LOAD:
-        x->refused |= (i->flags & ING_IR_VOLATILE) != 0;
-        note(x, &(access){.ref = i->a});
-        break;
-    case ING_OP_STORE:
-        note(x, &(access){
-                    .ref = i->a, .writes = true, .stores = true, .certain = certain});
-        break;
-    case ING_OP_ATOMIC:
-        if (i->flags & ING_IR_PRIVATE)
-            note(x, &(access){.ref = i->a, .writes = true, .certain = certain});
-        else
-            spoil(x, i->a);
-        break;
-    case ING_OP_CAS: spoil(x, i->a); break;
-    case ING_OP_CALL:
-        x->calls = true;
-        for (uint32_t k = 0; k < i->c; k++) {
-            uint32_t arg = x->f->extra.at[i->b + k], kind = at(x, arg)->op;
-            bool address = kind == ING_OP_ARRAY || kind == ING_OP_ELEM ||
-                           kind == ING_OP_MEMBER || kind == ING_OP_MEMBER_DYN;
-            if (address) spoil(x, arg);
-        }
-        break;
-    case ING_OP_BREAK:
-    case ING_OP_CONTINUE: x->exits = true; break;
-    case ING_OP_CHECK:
-    case ING_OP_RETURN: x->refused = true; break;
-    default: break;
-    }
-}
-
-static void walk(holder *x, uint32_t block, bool top) {
-    for (uint32_t k = 0; k < ing_ir_block_len(x->f, block); k++) {
-        uint32_t id = ing_ir_block_ids(x->f, block)[k], blocks[2];
-        uint32_t n = ing_ir_inst_blocks(at(x, id), blocks);
-        x->inside[id] = x->loop;
-        note_inst(x, at(x, id), top);
-        for (uint32_t j = 0; j < n; j++) walk(x, blocks[j], false);
-    }
+/* An access of the loop to an array. */
+static void note(holder *x, const ing_ir_access *a) {
+    const ing_ir_inst *i = at(x, a->id);
+    place *p = place_of(x, a->of);
+    bool update = i->op == ING_OP_ATOMIC && i->flags & ING_IR_PRIVATE;
+    bool known = i->op == ING_OP_LOAD || i->op == ING_OP_STORE || update;
+    uint16_t members = a->elem ? (uint16_t)members_at(x, a) : 0;
+    if (!p->elem) p->elem = a->elem;
+    if (!known || !members || !ing_ir_inside(&x->scan, a->elem, x->loop) ||
+        !is_fixed(x, a->elem) || !ing_ir_same_place(x->f, p->elem, a->elem))
+        p->spoiled = true;
+    p->used |= members;
+    if (i->op == ING_OP_LOAD) return;
+    p->written |= members;
+    if (a->sure && x->scan.home[a->id] == x->loop) p->certain |= members;
+    p->stores |= i->op == ING_OP_STORE;
 }
 
 /* ---- which are held ---------------------------------------------------------------------------- */
@@ -204,35 +128,24 @@ static bool holds(holder *x, const place *p) {
 }
 
 static void judge(holder *x, uint32_t loop) {
+    const ing_ir_scan *s = &x->scan;
+    bool calls = s->has[loop] & ING_IR_HAS_CALL, refused = calls && x->funcs->stops;
+    refused |= s->has[loop] & (ING_IR_HAS_STOP | ING_IR_HAS_VOLATILE | ING_IR_HAS_LOOP);
+    if (refused || at(x, loop)->flags & ING_IR_PARALLEL) return;
     x->loop = loop;
     x->stamp++;
     x->arrays.len = 0;
-    x->exits = x->calls = x->refused = false;
-    x->inside[loop] = loop;
-    walk(x, at(x, loop)->c, true);
-    if (x->calls && x->funcs->stops) return;
-    for (uint32_t k = 0; k < x->named.len && x->calls; k++)
-        place_of(x, x->named.at[k])->spoiled = true;
-    for (uint32_t k = 0; k < x->arrays.len && !x->refused && !x->failed; k++) {
+    for (uint32_t k = s->first[loop]; k < s->end[loop]; k++) {
+        const ing_ir_access *a = &s->accesses.at[k];
+        if (a->root == ING_OP_PARAM) return;
+        if (a->root == ING_OP_ARRAY) note(x, a);
+    }
+    for (uint32_t k = 0; k < x->m->args.len && calls; k++)
+        if (x->funcs->named[k]) place_of(x, k)->spoiled = true;
+    for (uint32_t k = 0; k < x->arrays.len && !x->failed; k++) {
         const place *p = &x->places[x->arrays.at[k]];
         if (holds(x, p)) x->failed |= !ing_vec_push(&x->held, *p);
     }
-}
-
-/* Judges the loops that contain no other; tells whether there are any. */
-static bool find(holder *x, uint32_t block) {
-    bool any = false;
-    for (uint32_t k = 0; k < ing_ir_block_len(x->f, block); k++) {
-        uint32_t id = ing_ir_block_ids(x->f, block)[k], blocks[2];
-        const ing_ir_inst *i = at(x, id);
-        uint32_t n = ing_ir_inst_blocks(i, blocks);
-        bool inner = false;
-        for (uint32_t j = 0; j < n; j++) inner |= find(x, blocks[j]);
-        bool serial = i->op == ING_OP_LOOP && !(i->flags & ING_IR_PARALLEL);
-        if (serial && !inner) judge(x, id);
-        any |= inner || i->op == ING_OP_LOOP;
-    }
-    return any;
 }
 
 /* ---- rewriting ---------------------------------------------------------------------------------- */
@@ -255,10 +168,9 @@ static uint32_t array_of(const holder *x, ing_ir_copy *c, const place *p) {
 
 /* H3: whether the place may be touched; 0 = surely. */
 static uint32_t guard(const holder *x, ing_ir_copy *c, const place *p) {
-    const ing_ir_inst *l = at(x, p->loop), *from = at(x, l->a), *to = at(x, l->b);
-    const ing_ir_inst *e = at(x, p->elem);
-    bool runs = from->op == ING_OP_CONST && to->op == ING_OP_CONST &&
-                (int64_t)ing_ir_const_bits(from) < (int64_t)ing_ir_const_bits(to);
+    const ing_ir_inst *l = at(x, p->loop), *e = at(x, p->elem);
+    uint64_t trips = 0;
+    bool runs = ing_ir_trips(x->f, l->a, l->b, &trips) && trips;
     uint32_t all = runs ? 0 : op2(c, ING_OP_LT, c->map[l->a], c->map[l->b]);
     if (p->certain) return all;
     uint32_t array = array_of(x, c, p);
@@ -341,10 +253,10 @@ static bool run_task(holder *x, uint32_t func) {
     ing_ir_builder b;
     x->f = x->m->funcs.at[func];
     x->held.len = x->next = 0;
-    x->inside = ing_calloc(x->f->insts.len, sizeof *x->inside);
     uint32_t *map = ing_calloc(x->f->insts.len, sizeof *map);
-    bool ok = x->inside && map;
-    if (ok) find(x, x->f->body);
+    bool ok = ing_ir_scan_init(&x->scan, x->f) && map;
+    for (uint32_t k = 0; ok && k < x->scan.loops.len; k++)
+        judge(x, x->scan.loops.at[k]);
     ok = ok && !x->failed;
     if (ok && x->held.len) {
         ing_ir_rebuild_begin(&b, x->m, func, &old);
@@ -354,7 +266,7 @@ static bool run_task(holder *x, uint32_t func) {
         ing_ir_copy_block(&c, old.body);
         ing_ir_rebuild_end(&b, &old);
     }
-    ing_free(x->inside);
+    ing_ir_scan_fini(&x->scan);
     ing_free(map);
     return ok;
 }
@@ -364,13 +276,10 @@ ing_status ing_pass_hold(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
     holder x = {.m = m, .o = o, .funcs = &funcs};
     x.places = ing_calloc((size_t)m->args.len + 1, sizeof *x.places);
     bool ok = ing_pass_funcs_init(&funcs, m) && x.places;
-    for (uint32_t k = 0; k < m->args.len && ok; k++)
-        ok = !funcs.named[k] || ing_vec_push(&x.named, k);
     for (uint32_t k = 0; k < m->tasks.len && ok && ing_ir_ok(m); k++)
         ok = run_task(&x, m->tasks.at[k].func);
     ing_pass_funcs_fini(&funcs);
     ing_free(x.places);
-    ing_vec_fini(&x.named);
     ing_vec_fini(&x.arrays);
     ing_vec_fini(&x.held);
     return ok ? ing_pass_done(m, e) : ing_fail(e, ING_MEMORY, "no memory for a pass");

@@ -1,6 +1,6 @@
 /* Lanes: finds parallel loops whose iterations should go through a serial loop side by side.
- * The rules stand in lanes.h; lanes_emit.c writes the loops. Must never take a loop with a
- * branch, a call or an atomic in it. */
+ * The rules stand in lanes.h; lanes_emit.c writes the loops. Must never take a loop with
+ * a call, with an atomic of what is no local, or with a branch that columns take apart. */
 #include "pass/lanes.h"
 
 enum {
@@ -10,23 +10,12 @@ enum {
 
 typedef struct finder {
     ing_lanes l;
-    uint8_t *unit;  /* per instruction: one more in the next iteration */
-    uint8_t *steps; /* per instruction: another one for each k */
-    uint32_t kept;  /* locals and values that lanes keep */
+    uint32_t *stretch; /* per instruction of the body: its stretch, from 1 */
+    uint32_t kept;     /* locals and values that lanes keep */
 } finder;
 
 static const ing_ir_inst *at(const finder *x, uint32_t id) {
     return ing_ir_at(x->l.f, id);
-}
-
-/* Is any operand marked? */
-static bool any_use(const finder *x, const ing_ir_inst *i, const uint8_t *mark) {
-    ing_ir_uses u;
-    bool any = false;
-    ing_ir_inst_uses(x->l.f, i, &u);
-    for (uint32_t k = 0; k < u.n_fixed; k++) any |= mark[u.fixed[k]];
-    for (uint32_t k = 0; k < u.n_list; k++) any |= mark[u.list[k]];
-    return any;
 }
 
 /* ---- L1 --------------------------------------------------------------------------------- */
@@ -40,57 +29,57 @@ static bool is_local(const finder *x, uint32_t id) {
     return i->op == ING_OP_ALLOCA && is_lane_type(ing_ir_type(x->l.m, i->type)->elem);
 }
 
-/* A local is read and written, nothing else. */
+static bool is_access(const ing_ir_inst *i) {
+    return i->op == ING_OP_LOAD || i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC;
+}
+
+/* A local is read, written and updated, nothing else. */
 static bool locals_stay(const finder *x, const ing_ir_inst *i) {
     ing_ir_uses u;
     ing_ir_inst_uses(x->l.f, i, &u);
     for (uint32_t k = 0; k < u.n_fixed + u.n_list; k++) {
         uint32_t id = k < u.n_fixed ? u.fixed[k] : u.list[k - u.n_fixed];
         if (at(x, id)->op != ING_OP_ALLOCA) continue;
-        bool address = (i->op == ING_OP_LOAD || i->op == ING_OP_STORE) && k == 0;
-        if (!address || !is_local(x, id)) return false;
+        if (!is_access(i) || k != 0 || !is_local(x, id)) return false;
     }
     return true;
 }
 
-static bool is_plain(const finder *x, uint32_t id) {
+static bool is_plain(finder *x, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
     if (!locals_stay(x, i)) return false;
     switch (i->op) {
-    case ING_OP_ALLOCA: return is_local(x, id);
+    case ING_OP_ALLOCA: x->kept++; return is_local(x, id);
     case ING_OP_LOAD: return !(i->flags & ING_IR_VOLATILE);
     case ING_OP_STORE: return true;
+    case ING_OP_ATOMIC: return i->flags & ING_IR_PRIVATE && is_local(x, i->a);
     default: return ing_lanes_pure(i);
     }
 }
 
-static bool is_neighbour(const finder *x, const ing_ir_inst *i) {
-    const uint8_t *varies = x->l.varies, *unit = x->unit;
-    switch (i->op) {
-    case ING_OP_CAST: return unit[i->a] && ing_dtype_is_int((ing_dtype)i->type);
-    case ING_OP_ADD:
-        return (unit[i->a] && !varies[i->b]) || (unit[i->b] && !varies[i->a]);
-    case ING_OP_SUB: return unit[i->a] && !varies[i->b];
-    default: return false;
+static bool branch_suits(finder *x, const ing_ir_inst *i) {
+    bool ok = !i->c && !ing_lanes_varies(&x->l, i->a);
+    for (uint32_t j = 0; ok && j < ing_ir_block_len(x->l.f, i->b); j++) {
+        uint32_t id = ing_ir_block_ids(x->l.f, i->b)[j];
+        ok = at(x, id)->op != ING_OP_ALLOCA && is_plain(x, id);
     }
-}
-
-/* What is known of an instruction once all before it are. */
-static void mark(finder *x, uint32_t id) {
-    const ing_ir_inst *i = at(x, id);
-    bool pure = ing_lanes_pure(i);
-    x->kept += i->op == ING_OP_ALLOCA;
-    x->l.varies[id] = !pure || any_use(x, i, x->l.varies);
-    x->steps[id] = x->l.inner && (!pure || any_use(x, i, x->steps));
-    x->unit[id] = is_neighbour(x, i);
+    return ok;
 }
 
 /* ---- L2 ---------------------------------------------------------------------------------- */
 
-static bool few_trips(const finder *x, const ing_ir_inst *k) {
-    const ing_ir_inst *a = at(x, k->a), *b = at(x, k->b);
-    if (a->op != ING_OP_CONST || b->op != ING_OP_CONST) return false;
-    return (int64_t)ing_ir_const_bits(b) - (int64_t)ing_ir_const_bits(a) <= FEW_TRIPS;
+/* One more in the next column. */
+static bool is_neighbour(const finder *x, uint32_t index) {
+    ing_ir_form form;
+    uint64_t times = 0;
+    ing_ir_form_of(x->l.f, index, &form);
+    for (uint32_t k = 0; k < form.n; k++) {
+        if (form.of[k] == x->l.loop)
+            times = form.times[k];
+        else if (ing_lanes_varies(&x->l, form.of[k]))
+            return false;
+    }
+    return form.known && times == 1;
 }
 
 /* Of a field: has each axis one level, and do neighbours of the innermost touch? */
@@ -108,62 +97,65 @@ static bool columns_lie_together(const ing_type_info *field) {
 /* Whether lanes suit an access of the serial loop; `gain` when they are why it gets fast. */
 static bool suits(const finder *x, uint32_t ref, bool *gain) {
     const ing_ir_inst *i = at(x, ref);
-    if (i->op == ING_OP_ALLOCA || !x->l.varies[ref]) return true;
+    if (i->op == ING_OP_ALLOCA || !ing_lanes_varies(&x->l, ref)) return true;
     if (i->op != ING_OP_ELEM) return false;
     const ing_type_info *t = ing_ir_type(x->l.m, at(x, i->a)->type);
-    if (!is_lane_type(t->elem) || t->rank == 0 || x->l.varies[i->a]) return false;
+    if (!is_lane_type(t->elem) || t->rank == 0 || ing_lanes_varies(&x->l, i->a))
+        return false;
     if (t->place && !columns_lie_together(t)) return false;
     bool rows = false;
     for (uint32_t k = 0; k + 1 < t->rank; k++) {
         uint32_t index = x->l.f->extra.at[i->b + t->layout[k]];
-        if (x->l.varies[index]) return false;
-        rows |= x->steps[index];
+        if (ing_lanes_varies(&x->l, index)) return false;
+        rows |= ing_ir_varies(&x->l.scan, index, x->l.inner);
     }
     *gain |= rows;
-    return x->unit[x->l.f->extra.at[i->b + t->layout[t->rank - 1]]];
+    return is_neighbour(x, x->l.f->extra.at[i->b + t->layout[t->rank - 1]]);
 }
 
-/* ---- the loops ------------------------------------------------------------------------------ */
-
-/* The body of the serial loop: L1 and L2. */
+/* The serial loop: L1 and L2. */
 static bool inner_suits(finder *x, const ing_ir_inst *k) {
-    bool gain = false;
-    x->steps[x->l.inner] = 1;
+    uint64_t trips;
+    bool gain = false,
+         few = ing_ir_trips(x->l.f, k->a, k->b, &trips) && trips <= FEW_TRIPS;
+    if (few || ing_lanes_varies(&x->l, k->a) || ing_lanes_varies(&x->l, k->b))
+        return false;
     for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, k->c); j++) {
         uint32_t id = ing_ir_block_ids(x->l.f, k->c)[j];
-        const ing_ir_inst *i = at(x, id);
         if (!is_plain(x, id)) return false;
-        mark(x, id);
-        bool access = i->op == ING_OP_LOAD || i->op == ING_OP_STORE;
-        if (access && !suits(x, i->a, &gain)) return false;
+        if (is_access(at(x, id)) && !suits(x, at(x, id)->a, &gain)) return false;
     }
     return gain;
 }
 
-static void need_uses(finder *x, const ing_ir_inst *i) {
+/* ---- stretches ------------------------------------------------------------------------------ */
+
+/* What instruction i, of that stretch, uses of others; all it uses, if it is made again. */
+static void need_uses(finder *x, const ing_ir_inst *i, uint32_t stretch, bool all) {
     ing_ir_uses u;
     ing_ir_inst_uses(x->l.f, i, &u);
-    for (uint32_t k = 0; k < u.n_fixed; k++) x->l.needed[u.fixed[k]] = 1;
-    for (uint32_t k = 0; k < u.n_list; k++) x->l.needed[u.list[k]] = 1;
+    for (uint32_t k = 0; k < u.n_fixed + u.n_list; k++) {
+        uint32_t id = k < u.n_fixed ? u.fixed[k] : u.list[k - u.n_fixed];
+        if (x->stretch[id] && (all || x->stretch[id] != stretch)) x->l.needed[id] = 1;
+    }
 }
 
-/* What of pre the others use; false when that cannot be kept in lanes. */
-static bool find_needed(finder *x, uint32_t body, uint32_t inner_body) {
+static void need_block(finder *x, uint32_t block, uint32_t stretch) {
+    for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, block); j++)
+        need_uses(x, at(x, ing_ir_block_ids(x->l.f, block)[j]), stretch, false);
+}
+
+/* What each stretch uses of others; false when that cannot be kept in lanes. Backwards, so that
+ * all uses of a value are known when it is met. */
+static bool find_needed(finder *x, uint32_t body) {
     const uint32_t *ids = ing_ir_block_ids(x->l.f, body);
-    uint32_t n = ing_ir_block_len(x->l.f, body);
-    for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, inner_body); j++)
-        need_uses(x, at(x, ing_ir_block_ids(x->l.f, inner_body)[j]));
-    for (; ids[n - 1] != x->l.inner; n--) {
-        need_uses(x, at(x, ids[n - 1]));
-        x->l.needed[ids[n - 1]] = 0;
-    }
-    for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, inner_body); j++)
-        x->l.needed[ing_ir_block_ids(x->l.f, inner_body)[j]] = 0;
-    for (n--; n-- > 0;) {
+    for (uint32_t n = ing_ir_block_len(x->l.f, body); n-- > 0;) {
         const ing_ir_inst *i = at(x, ids[n]);
-        if (!x->l.needed[ids[n]]) continue;
-        if (ing_lanes_pure(i)) need_uses(x, i);
-        if (i->op != ING_OP_LOAD) continue;
+        uint32_t blocks[2], m = ing_ir_inst_blocks(i, blocks);
+        bool again = x->l.needed[ids[n]] && ing_lanes_pure(i);
+        need_uses(x, i, x->stretch[ids[n]], again);
+        if (m) need_block(x, blocks[0], x->stretch[ids[n]]);
+        if (!x->l.needed[ids[n]] || i->op != ING_OP_LOAD) continue;
         if (!is_lane_type(i->type)) return false;
         x->kept++;
     }
@@ -173,48 +165,40 @@ static bool find_needed(finder *x, uint32_t body, uint32_t inner_body) {
 /* Is the parallel loop of this form? */
 static bool loop_suits(finder *x) {
     const ing_ir_inst *c = at(x, x->l.loop);
-    x->l.varies[x->l.loop] = x->unit[x->l.loop] = 1;
+    uint32_t stretch = 1;
     for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, c->c); j++) {
         uint32_t id = ing_ir_block_ids(x->l.f, c->c)[j];
         const ing_ir_inst *i = at(x, id);
+        bool cuts = i->op == ING_OP_LOOP || i->op == ING_OP_IF, ok;
         if (i->op == ING_OP_LOOP) {
-            if (x->l.inner || x->l.varies[i->a] || x->l.varies[i->b]) return false;
+            ok = !x->l.inner;
             x->l.inner = id;
-            if (few_trips(x, i) || !inner_suits(x, i)) return false;
-            continue;
+            ok = ok && inner_suits(x, i);
+        } else {
+            ok = i->op == ING_OP_IF ? branch_suits(x, i) : is_plain(x, id);
         }
-        if (!is_plain(x, id)) return false;
-        mark(x, id);
+        if (!ok) return false;
+        stretch += cuts;
+        x->stretch[id] = stretch;
+        stretch += cuts;
     }
-    return x->l.inner && find_needed(x, c->c, at(x, x->l.inner)->c);
-}
-
-/* The parallel loop of a task; loops over rows may be around it. */
-static uint32_t find_loop(const ing_ir_func *f, uint32_t block) {
-    for (uint32_t k = 0; k < ing_ir_block_len(f, block); k++) {
-        uint32_t id = ing_ir_block_ids(f, block)[k];
-        const ing_ir_inst *i = ing_ir_at(f, id);
-        if (i->op != ING_OP_LOOP) continue;
-        if (i->flags & ING_IR_PARALLEL) return id;
-        uint32_t inner = find_loop(f, i->c);
-        if (inner) return inner;
-    }
-    return 0;
+    return x->l.inner && find_needed(x, c->c);
 }
 
 static bool run_task(ing_ir_mod *m, uint32_t func) {
     const ing_ir_func *f = m->funcs.at[func];
-    finder x = {.l = {.m = m, .func = func, .f = f, .loop = find_loop(f, f->body)}};
-    size_t n = f->insts.len;
-    if (!x.l.loop) return true;
-    uint8_t *room = ing_calloc(n, 4);
-    if (!room) return false;
-    x.l.varies = room;
-    x.l.needed = room + n;
-    x.unit = room + 2 * n;
-    x.steps = room + 3 * n;
-    bool ok = !loop_suits(&x) || ing_lanes_emit(&x.l);
-    ing_free(room);
+    finder x = {.l = {.m = m, .func = func, .f = f}};
+    bool ok = ing_ir_scan_init(&x.l.scan, f);
+    x.l.loop = ok ? x.l.scan.parallel : 0;
+    if (ok && x.l.scan.has[x.l.loop] & ING_IR_HAS_LOOP && x.l.loop) {
+        x.l.needed = ing_calloc(f->insts.len, 1);
+        x.stretch = ing_calloc(f->insts.len, sizeof *x.stretch);
+        ok = x.l.needed && x.stretch;
+        ok = ok && (!loop_suits(&x) || ing_lanes_emit(&x.l));
+    }
+    ing_free(x.l.needed);
+    ing_free(x.stretch);
+    ing_ir_scan_fini(&x.l.scan);
     return ok;
 }
 

@@ -17,13 +17,15 @@
  *       loop lane = 0, L:  body(k, from + block * L + lane)
  *     loop lane = 0, L:  post(from + block * L + lane)
  *
- * and the rest, fewer than L, likewise with a trip count that is not known. A local of the
- * body becomes an array with an element for each lane; so does what pre loads and the others
- * use. What pre computes is computed again.
+ * and the rest, fewer than L, likewise with a trip count that is not known. The serial loop cuts
+ * the body into stretches, and so does a branch that all columns take or none (hold.c makes
+ * such); each has a loop over lanes of its own. A local becomes an array with an element for each
+ * lane; so does what one stretch loads and another uses. What it computes is computed again.
  *
  * Rules
- *  L1 the loops hold nothing but arithmetic, loads, stores and scalar locals; the bounds of
- *     the serial loop are the same for all columns.
+ *  L1 the loops hold nothing but arithmetic, loads, stores, scalar locals and plain updates of
+ *     these; the bounds of the serial loop and the conditions of branches, which hold no more
+ *     than that either, are the same for all columns.
  *  L2 it pays: what the serial loop touches is either the same for all columns or a
  *     neighbour in the next one, and for some of it the next k is another row.
  *  L3 each column does what it did, in that order (ING_IR_ORDERED), so neither L nor where a
@@ -41,10 +43,14 @@ typedef struct ing_lanes {
     uint32_t func;
     const ing_ir_func *f;
     uint32_t loop, inner; /* the parallel loop and the serial one in it */
-    /* Per instruction: */
-    uint8_t *varies; /* not the same in all iterations of the parallel loop */
-    uint8_t *needed; /* of pre: used by the serial loop or by post */
+    ing_ir_scan scan;
+    uint8_t *needed; /* per instruction of the body: used by another stretch */
 } ing_lanes;
+
+/* Not the same in all columns. */
+static inline bool ing_lanes_varies(const ing_lanes *l, uint32_t id) {
+    return ing_ir_varies(&l->scan, id, l->loop);
+}
 
 static inline bool ing_lanes_pure(const ing_ir_inst *i) {
     return ing_op_get((ing_op)i->op)->flags & ING_OPF_P;

@@ -61,13 +61,14 @@ static bool local_op(emitter *x, uint32_t id) {
         ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, id, t), zero, 0);
         return true;
     }
-    bool access = i->op == ING_OP_LOAD || i->op == ING_OP_STORE;
+    bool access =
+        i->op == ING_OP_LOAD || i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC;
     if (!access || !x->arrays[i->a] || at(x, i->a)->op != ING_OP_ALLOCA) return false;
     uint32_t ref = lane_ref(x, i->a, kept_type(x, i->a));
-    if (i->op == ING_OP_STORE)
-        ing_ir_emit(&x->b, ING_OP_STORE, 0, ref, x->copy.map[i->b], 0);
-    else
-        x->copy.map[id] = ing_ir_emit(&x->b, ING_OP_LOAD, i->type, ref, 0, 0);
+    uint32_t v = i->op == ING_OP_LOAD ? 0 : x->copy.map[i->b];
+    uint32_t made = ing_ir_emit(&x->b, (ing_op)i->op, i->type, ref, v, i->c);
+    if (made) x->b.func->insts.at[made].flags = i->flags;
+    x->copy.map[id] = made;
     return true;
 }
 
@@ -75,42 +76,41 @@ static bool local_op(emitter *x, uint32_t id) {
 
 typedef struct part { /* instructions [first, end) of a block, for all lanes */
     uint32_t block, first, end;
-    bool pre;
+    uint32_t before; /* where in the body it stands */
 } part;
 
-/* What the part before the serial loop made and this part uses. */
-static void put_needed(emitter *x) {
-    uint32_t body = at(x, x->l->loop)->c;
-    for (uint32_t k = 0; ing_ir_block_ids(&x->old, body)[k] != x->l->inner; k++) {
-        uint32_t id = ing_ir_block_ids(&x->old, body)[k];
-        const ing_ir_inst *i = at(x, id);
-        if (!x->l->needed[id] || !x->l->varies[id]) continue;
+/* What stretches before it made and this part uses. */
+static void put_needed(emitter *x, uint32_t before) {
+    const uint32_t *ids = ing_ir_block_ids(&x->old, at(x, x->l->loop)->c);
+    for (uint32_t k = 0; k < before; k++) {
+        const ing_ir_inst *i = at(x, ids[k]);
+        if (!x->l->needed[ids[k]] || !ing_lanes_varies(x->l, ids[k])) continue;
         if (ing_lanes_pure(i))
-            ing_ir_copy_inst(&x->copy, id);
+            ing_ir_copy_inst(&x->copy, ids[k]);
         else if (i->op == ING_OP_LOAD)
-            x->copy.map[id] = ing_ir_emit(&x->b, ING_OP_LOAD, i->type,
-                                          lane_ref(x, id, i->type), 0, 0);
+            x->copy.map[ids[k]] = ing_ir_emit(&x->b, ING_OP_LOAD, i->type,
+                                              lane_ref(x, ids[k], i->type), 0, 0);
     }
 }
 
 static void put_inst(emitter *x, const part *p, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
-    bool once = p->block == at(x, x->l->loop)->c && !x->l->varies[id];
-    if (once) return; /* is before the loops */
+    bool own = p->block == at(x, x->l->loop)->c;
+    if (own && !ing_lanes_varies(x->l, id)) return; /* is before the loops */
     ing_ir_copy_inst(&x->copy, id);
-    if (p->pre && i->op == ING_OP_LOAD && x->l->needed[id])
+    if (own && i->op == ING_OP_LOAD && x->l->needed[id])
         ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, id, i->type), x->copy.map[id],
                     0);
 }
 
 static void put_part(emitter *x, const part *p, uint32_t base, uint32_t lanes) {
     ing_type t = at(x, x->l->loop)->type;
-    uint32_t zero = number(x, t, 0);
     if (p->first == p->end) return;
+    uint32_t zero = number(x, t, 0);
     x->lane = ing_ir_loop_reserve(&x->b, t);
     ing_ir_block_begin(&x->b);
     x->copy.map[x->l->loop] = op2(x, ING_OP_ADD, t, base, x->lane);
-    if (!p->pre) put_needed(x);
+    put_needed(x, p->before);
     for (uint32_t k = p->first; k < p->end; k++)
         put_inst(x, p, ing_ir_block_ids(&x->old, p->block)[k]);
     ing_ir_loop_finish(&x->b, x->lane, zero, lanes, ing_ir_block_end(&x->b),
@@ -118,22 +118,35 @@ static void put_part(emitter *x, const part *p, uint32_t base, uint32_t lanes) {
     x->lane = 0;
 }
 
-/* Columns base .. base + lanes. */
-static void put_columns(emitter *x, uint32_t base, uint32_t lanes) {
-    const ing_ir_inst *k = at(x, x->l->inner);
-    uint32_t body = at(x, x->l->loop)->c, n = ing_ir_block_len(&x->old, body), mid = 0;
-    while (ing_ir_block_ids(&x->old, body)[mid] != x->l->inner) mid++;
-    part pre = {.block = body, .end = mid, .pre = true};
-    part inner = {.block = k->c, .end = ing_ir_block_len(&x->old, k->c)};
-    part post = {.block = body, .first = mid + 1, .end = n};
-    put_part(x, &pre, base, lanes);
-    uint32_t loop = ing_ir_loop_reserve(&x->b, k->type);
-    x->copy.map[x->l->inner] = loop;
+/* The serial loop, or a branch, around the lanes. */
+static void put_around(emitter *x, uint32_t id, uint32_t before, uint32_t base,
+                       uint32_t lanes) {
+    const ing_ir_inst *i = at(x, id);
+    part p = {.block = i->op == ING_OP_IF ? i->b : i->c, .before = before};
+    p.end = ing_ir_block_len(&x->old, p.block);
+    uint32_t loop = i->op == ING_OP_LOOP ? ing_ir_loop_reserve(&x->b, i->type) : 0;
+    x->copy.map[id] = loop;
     ing_ir_block_begin(&x->b);
-    put_part(x, &inner, base, lanes);
-    ing_ir_loop_finish(&x->b, loop, x->copy.map[k->a], x->copy.map[k->b],
-                       ing_ir_block_end(&x->b), 0);
-    put_part(x, &post, base, lanes);
+    put_part(x, &p, base, lanes);
+    uint32_t block = ing_ir_block_end(&x->b), a = x->copy.map[i->a];
+    if (loop)
+        ing_ir_loop_finish(&x->b, loop, a, x->copy.map[i->b], block, 0);
+    else
+        ing_ir_emit(&x->b, ING_OP_IF, 0, a, block, 0);
+}
+
+/* Columns base .. base + lanes, stretch by stretch. */
+static void put_columns(emitter *x, uint32_t base, uint32_t lanes) {
+    part p = {.block = at(x, x->l->loop)->c};
+    uint32_t n = ing_ir_block_len(&x->old, p.block);
+    for (uint32_t k = 0; k <= n; k++) {
+        uint32_t id = k < n ? ing_ir_block_ids(&x->old, p.block)[k] : 0;
+        if (id && at(x, id)->op != ING_OP_LOOP && at(x, id)->op != ING_OP_IF) continue;
+        p.end = k;
+        put_part(x, &p, base, lanes);
+        if (id) put_around(x, id, k, base, lanes);
+        p.first = p.before = k + 1;
+    }
 }
 
 /* What is the same for all columns, once. */
@@ -141,7 +154,8 @@ static void put_common(emitter *x) {
     uint32_t body = at(x, x->l->loop)->c;
     for (uint32_t k = 0; k < ing_ir_block_len(&x->old, body); k++) {
         uint32_t id = ing_ir_block_ids(&x->old, body)[k];
-        if (id != x->l->inner && !x->l->varies[id]) ing_ir_copy_inst(&x->copy, id);
+        if (id != x->l->inner && !ing_lanes_varies(x->l, id))
+            ing_ir_copy_inst(&x->copy, id);
     }
 }
 

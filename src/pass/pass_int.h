@@ -3,6 +3,7 @@
 #ifndef ING_PASS_INT_H
 #define ING_PASS_INT_H
 
+#include "ir/access.h"
 #include "pass/pass.h"
 
 ing_status ing_pass_promote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
@@ -10,7 +11,7 @@ ing_status ing_pass_simplify(ing_ir_mod *m, const ing_pass_options *o, ing_err *
 ing_status ing_pass_split(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_demote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_cost(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
-ing_status ing_pass_rows(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_shape(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_hold(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_lanes(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);

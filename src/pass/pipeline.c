@@ -15,7 +15,7 @@ static const struct {
     {"split", ing_pass_split},       /* the kernel becomes tasks */
     {"demote", ing_pass_demote},     /* atomics that need not be */
     {"cost", ing_pass_cost},         /* how heavy each task is */
-    {"rows", ing_pass_rows},         /* loops over several axes get an inner loop */
+    {"shape", ing_pass_shape},       /* loops over several axes: a loop for each */
     {"hold", ing_pass_hold},         /* what a serial loop updates is held in a local */
     {"lanes", ing_pass_lanes},       /* columns go through a serial loop side by side */
     {"reduce", ing_pass_reduce},     /* sums into one place get lanes of their own */

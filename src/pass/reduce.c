@@ -14,7 +14,7 @@ enum {
 static bool qualifies(const ing_targets *x, uint32_t id) { /* R1 */
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     bool fits = i->c != ING_IR_ATOMIC_XCHG && i->type != ING_U1;
-    return fits && x->invariant[i->a];
+    return fits && x->scan.varies[i->a] == 0;
 }
 
 static void take(ing_reduce *r, uint32_t id) {
@@ -46,8 +46,10 @@ static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_options *o,
     for (uint32_t id = 1; ok && id < f->insts.len && r.n < ING_IR_MAX_PARTIALS; id++)
         if (ing_target_alone(&x, id)) take(&r, id);
     if (ok && r.n) {
-        r.loop = x.loop;
-        r.random = x.random || (x.calls && funcs->random);
+        const ing_ir_scan *s = &x.scan;
+        bool calls = s->has[s->parallel] & ING_IR_HAS_CALL;
+        r.loop = s->parallel;
+        r.random = (s->has[0] & ING_IR_HAS_RANDOM) || (calls && funcs->random);
         t->chunk_shift = chunk_shift(t);
         t->partials = r.n;
         ok = ing_reduce_emit(&r);

@@ -4,7 +4,9 @@
  *  F1 only results that are the same on every machine: no libm functions beyond those
  *     that IEEE rounds exactly; computed in the default floating-point environment.
  *  F2 identities on floats keep signed zeros and NaNs.
- *  F3 a dead LOAD or ALLOCA goes; calls, atomics, checks and endless loops stay. */
+ *  F3 a dead LOAD or ALLOCA goes; calls, atomics, checks and endless loops stay.
+ *  F4 quotients and remainders of an index that is a sum of digits, each within its place, are
+ *     digits again; ranges are those of loops with known bounds, in which nothing wrapped. */
 #include "pass/pass_int.h"
 
 #include <fenv.h>
@@ -119,6 +121,59 @@ static uint32_t float_right(ing_op op, ing_dtype t, uint32_t x, uint64_t c) { /*
     }
 }
 
+/* ---- digits ------------------------------------------------------------------------------- */
+
+/* The sum of those terms of the form that c divides, divided by it, or of the others (F4). */
+static uint32_t put_digits(simplifier *s, ing_dtype t, const ing_ir_form *form,
+                           int64_t c, bool quotient) {
+    uint64_t rest = ((form->constant % (uint64_t)c) + (uint64_t)c) % (uint64_t)c;
+    uint64_t first = quotient ? (form->constant - rest) / (uint64_t)c : rest;
+    uint32_t sum = first ? put_const(s, t, ing_ir_norm(t, first)) : 0;
+    for (uint32_t k = 0; k < form->n; k++) {
+        int64_t times = (int64_t)form->times[k];
+        if ((times % c == 0) != quotient) continue;
+        uint32_t of = form->of[k];
+        if (at(s, of)->type != (ing_type)t)
+            of = ing_ir_emit(&s->b, ING_OP_CAST, t, of, 0, 0);
+        if (quotient) times /= c;
+        uint32_t by = times == 1 ? 0 : put_const(s, t, ing_ir_norm(t, (uint64_t)times));
+        if (by) of = ing_ir_emit(&s->b, ING_OP_MUL, t, of, by, 0);
+        sum = sum ? ing_ir_emit(&s->b, ING_OP_ADD, t, sum, of, 0) : of;
+    }
+    return sum ? sum : put_const(s, t, 0);
+}
+
+/* Do the terms that c does not divide lie in [0, c) together? */
+static bool has_digit(const simplifier *s, const ing_ir_form *form, int64_t c) {
+    __int128 low = (int64_t)form->constant % c, high = low;
+    for (uint32_t k = 0; k < form->n; k++) {
+        int64_t times = (int64_t)form->times[k], from, to;
+        if (times % c == 0) continue;
+        if (!ing_ir_range(s->b.func, form->of[k], &from, &to)) return false;
+        low += (__int128)times * (times > 0 ? from : to);
+        high += (__int128)times * (times > 0 ? to : from);
+    }
+    return (int64_t)form->constant >= 0 && low >= 0 && high < c;
+}
+
+/* Division by c, or what it leaves (also as shifts and masks): of an index that was put
+ * together of digits, such as i0 * 4 + i1, the digit itself. 0 = it is none. */
+static uint32_t fold_digits(simplifier *s, ing_op op, ing_dtype t, uint32_t x,
+                            uint64_t by) {
+    bool shift = op == ING_OP_SHR || op == ING_OP_SAR, mask = op == ING_OP_AND;
+    bool quotient = shift || op == ING_OP_DIV || op == ING_OP_FLOORDIV;
+    bool known = quotient || mask || op == ING_OP_REM || op == ING_OP_MOD;
+    int64_t c = (int64_t)by, low, high;
+    ing_ir_form form;
+    if (shift) c = by < 31 ? (int64_t)1 << by : 0;
+    if (mask) c = (by & (by + 1)) == 0 && by < INT32_MAX ? (int64_t)by + 1 : 0;
+    if (!known || c < 2) return 0;
+    if (!ing_ir_range(s->b.func, x, &low, &high) || low < 0) return 0;
+    ing_ir_form_of(s->b.func, x, &form);
+    if (!form.known || !has_digit(s, &form, c)) return 0;
+    return put_digits(s, t, &form, c, quotient);
+}
+
 static uint32_t fold_binary(simplifier *s, ing_op op, uint32_t a, uint32_t b) {
     ing_dtype t = at(s, a)->type;
     uint64_t ca = 0, cb = 0, r;
@@ -133,7 +188,10 @@ static uint32_t fold_binary(simplifier *s, ing_op op, uint32_t a, uint32_t b) {
         return id;
     }
     if (a == b) return int_same(s, op, t, a);
-    if (kb) return int_right(s, op, t, a, cb);
+    if (kb) {
+        uint32_t id = int_right(s, op, t, a, cb);
+        return id ? id : fold_digits(s, op, t, a, cb);
+    }
     return ka && commutes(op) ? int_right(s, op, t, b, ca) : 0;
 }
 
@@ -175,6 +233,15 @@ static uint32_t fold_extract(simplifier *s, uint32_t a, uint32_t k) {
     return 0;
 }
 
+/* An axis of one place. */
+static uint32_t fold_axis(simplifier *s, const ing_ir_inst *i) {
+    const ing_ir_inst *axes = at(s, s->copy.map[i->a]);
+    int64_t begin, end;
+    if (!ing_ir_axis_is_one(s->b.func, axes, i->c)) return 0;
+    ing_ir_axis_bounds(s->b.func, axes, i->c, &begin, &end);
+    return put_const(s, i->type, ing_ir_norm((ing_dtype)i->type, (uint64_t)begin));
+}
+
 /* The value that instruction i (of the old function) equals, or 0. */
 static uint32_t fold(simplifier *s, const ing_ir_inst *i) {
     const uint32_t *map = s->copy.map;
@@ -188,6 +255,7 @@ static uint32_t fold(simplifier *s, const ing_ir_inst *i) {
     case ING_OP_BITCAST: return fold_convert(s, i, map[i->a], 0, 0);
     case ING_OP_SELECT: return fold_convert(s, i, map[i->a], map[i->b], map[i->c]);
     case ING_OP_EXTRACT: return fold_extract(s, map[i->a], i->b);
+    case ING_OP_AXIS: return fold_axis(s, i);
     default: return 0;
     }
 }
@@ -195,10 +263,9 @@ static uint32_t fold(simplifier *s, const ing_ir_inst *i) {
 /* ---- control ------------------------------------------------------------------------------ */
 
 static bool loop_is_empty(const simplifier *s, const ing_ir_inst *i) {
-    uint64_t a, b;
+    uint64_t n;
     const uint32_t *map = s->copy.map;
-    return is_const(s, map[i->a], &a) && is_const(s, map[i->b], &b) &&
-           (int64_t)a >= (int64_t)b;
+    return ing_ir_trips(s->b.func, map[i->a], map[i->b], &n) && n == 0;
 }
 
 /* True when the instruction is dealt with: folded, spliced or gone. */

@@ -11,9 +11,10 @@ static const ing_ir_inst *at(const ing_split *s, uint32_t id) {
     return ing_ir_at(s->f, id);
 }
 
-bool ing_split_is_address(const ing_split *s, uint32_t id) {
+bool ing_split_is_remade(const ing_split *s, uint32_t id) {
     uint8_t kind = ing_ir_type(s->m, at(s, id)->type)->kind;
-    return kind == ING_TYPE_REF || kind == ING_TYPE_ARRAY;
+    bool address = kind == ING_TYPE_REF || kind == ING_TYPE_ARRAY;
+    return address || at(s, id)->op == ING_OP_AXES;
 }
 
 /* ---- segments -------------------------------------------------------------------------- */
@@ -156,7 +157,7 @@ static void need(ing_split *s, uint32_t id, uint32_t seg) {
     if (at(s, id)->op == ING_OP_ALLOCA) {
         v->crosses = 1;
         kept = true;
-    } else if (!v->cost && ing_split_is_address(s, id)) {
+    } else if (!v->cost && ing_split_is_remade(s, id)) {
         need_operands(s, id, seg);
     } else if (!v->cost) {
         v->stored = v->live = 1;
@@ -219,7 +220,12 @@ static uint32_t bound_home(const ing_split *s, uint32_t seg, const ing_ir_inst *
  * integer argument. False: some task must compute it. */
 static bool plain_bound(const ing_split *s, uint32_t id, ing_ir_bound *b) {
     const ing_ir_inst *i = at(s, id);
+    uint64_t n;
     *b = (ing_ir_bound){0};
+    if (i->op == ING_OP_AXES && ing_ir_places(s->f, i, &n)) {
+        b->value = (int64_t)n;
+        return true;
+    }
     if (i->op == ING_OP_CONST) {
         b->value = (int64_t)ing_ir_const_bits(i);
         return true;

@@ -5,8 +5,8 @@
  * walked into as if their blocks stood in the outermost one; where a region begins or
  * ends, a new serial segment does. Rules
  *  S1 a value that a segment uses and another one defines is made again there when that is
- *     cheap and depends on arguments, extents and constants only; refs and arrays are
- *     always made again; else it is stored to the launch buffer where it is defined and
+ *     cheap and depends on arguments, extents and constants only; refs, arrays and AXES
+ *     are always made again; else it is stored to the launch buffer where it is defined and
  *     loaded by each user.
  *  S2 an ALLOCA that several segments use lives in the launch buffer, which the runtime
  *     zeroes, as ALLOCA does.
@@ -94,8 +94,8 @@ typedef struct ing_split {
     bool ok;               /* memory */
 } ing_split;
 
-/* True for refs and array values, which cannot be stored. */
-bool ing_split_is_address(const ing_split *s, uint32_t id);
+/* True for refs, arrays and AXES, which cannot be stored: made again by whoever uses them. */
+bool ing_split_is_remade(const ing_split *s, uint32_t id);
 /* Makes a task function and a task of each needed segment, in order. */
 bool ing_split_emit(ing_split *s);
 

@@ -45,7 +45,7 @@ static void make(emitter *x, uint32_t id, bool hoist) {
         ing_type elem = ing_ir_type(x->s->m, i->type)->elem;
         x->copy.map[id] =
             hoist ? put_load(x, elem, v->slot) : put_buffer(x, elem, v->slot);
-    } else if (!v->cost && !ing_split_is_address(x->s, id)) {
+    } else if (!v->cost && !ing_split_is_remade(x->s, id)) {
         x->copy.map[id] = put_load(x, i->type, v->slot);
     } else {
         ing_ir_inst_uses(x->s->f, i, &u);

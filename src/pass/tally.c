@@ -65,7 +65,7 @@ static void add_tally(ing_ir_mod *m, ing_ir_task *t, uint32_t arg, uint32_t kind
 /* Marks the update if it may be, with its array. */
 static void look(ing_targets *x, ing_ir_task *t, uint32_t id) {
     ing_ir_inst *i = &x->f->insts.at[id];
-    if (i->op != ING_OP_ATOMIC || !x->inside[id]) return;
+    if (i->op != ING_OP_ATOMIC) return;
     ing_target of = ing_target_of(x, i->a);
     if (of.op != ING_OP_ARRAY) return;
     bool known = has_tally(t, x->m->args.at[of.a].word);
@@ -78,7 +78,9 @@ static void look(ing_targets *x, ing_ir_task *t, uint32_t id) {
 static bool run_task(ing_ir_mod *m, ing_ir_task *t, const ing_pass_options *o,
                      const ing_pass_funcs *funcs) {
     ing_ir_func *f = m->funcs.at[t->func];
-    ing_targets x = {.m = m, .f = f, .o = o, .funcs = funcs, .qualifies = qualifies};
+    ing_targets x = {.m = m, .f = f, .o = o, .funcs = funcs};
+    x.qualifies = qualifies;
+    x.one_kind = true;
     bool ok = ing_targets_init(&x, true);
     for (uint32_t id = 1; ok && id < f->insts.len; id++) look(&x, t, id);
     ing_targets_fini(&x);

@@ -8,51 +8,13 @@ static const ing_ir_inst *at(const ing_targets *x, uint32_t id) {
 }
 
 ing_target ing_target_of(const ing_targets *x, uint32_t ref) {
-    const ing_ir_inst *i = at(x, ref);
-    while (i->op == ING_OP_ELEM || i->op == ING_OP_MEMBER || i->op == ING_OP_MEMBER_DYN)
-        i = at(x, i->a);
+    const ing_ir_inst *i = ing_ir_root(x->f, ref, NULL);
     bool known = i->op == ING_OP_ARRAY || i->op == ING_OP_BUFFER;
     return known ? (ing_target){i->op, i->a} : (ing_target){0, 0};
 }
 
-/* ---- the loop ----------------------------------------------------------------------------- */
-
-static bool uses_are_invariant(const ing_targets *x, const ing_ir_inst *i) {
-    ing_ir_uses u;
-    ing_ir_inst_uses(x->f, i, &u);
-    bool all = true;
-    for (uint32_t k = 0; k < u.n_fixed; k++) all &= x->invariant[u.fixed[k]];
-    for (uint32_t k = 0; k < u.n_list; k++) all &= x->invariant[u.list[k]];
-    return all;
-}
-
-static void note_uses(ing_targets *x, const ing_ir_inst *i) {
-    ing_ir_uses u;
-    ing_ir_inst_uses(x->f, i, &u);
-    for (uint32_t k = 0; k < u.n_fixed; k++) x->used[u.fixed[k]] = 1;
-    for (uint32_t k = 0; k < u.n_list; k++) x->used[u.list[k]] = 1;
-}
-
-/* What is defined outside the parallel loop is the same in each iteration, but for the index
- * of a loop over rows; inside it, what is computed from such values alone. */
-static void walk(ing_targets *x, uint32_t block, bool inside) {
-    const ing_ir_func *f = x->f;
-    for (uint32_t k = 0; k < ing_ir_block_len(f, block); k++) {
-        uint32_t id = ing_ir_block_ids(f, block)[k], blocks[2];
-        const ing_ir_inst *i = at(x, id);
-        bool parallel = i->op == ING_OP_LOOP && (i->flags & ING_IR_PARALLEL);
-        bool pure = ing_op_get((ing_op)i->op)->flags & ING_OPF_P;
-        bool piece = i->op >= ING_OP_TASK_BEGIN && i->op <= ING_OP_TASK_CHUNK;
-        bool once = !inside && block == f->body && i->op != ING_OP_LOOP;
-        x->inside[id] = inside;
-        x->invariant[id] = !piece && (once || (pure && uses_are_invariant(x, i)));
-        note_uses(x, i);
-        if (parallel) x->loop = id;
-        x->random |= i->op == ING_OP_RANDOM;
-        x->calls |= inside && i->op == ING_OP_CALL;
-        uint32_t n = ing_ir_inst_blocks(i, blocks);
-        for (uint32_t j = 0; j < n; j++) walk(x, blocks[j], inside || parallel);
-    }
+static bool calls(const ing_targets *x) {
+    return x->scan.has[x->scan.parallel] & ING_IR_HAS_CALL;
 }
 
 /* ---- fates ---------------------------------------------------------------------------------- */
@@ -76,38 +38,55 @@ static void spoil(ing_targets *x, uint32_t ref) {
     if (f) f->spoiled = true;
 }
 
-static void note_update(ing_targets *x, uint32_t id) {
-    const ing_ir_inst *i = at(x, id);
-    uint8_t kind = ing_pass_sum_kind(i->c);
-    ing_target t = ing_target_of(x, i->a);
-    bool fine = x->inside[id] && !x->used[id] && t.op && x->qualifies(x, id);
-    ing_fate *f = fine ? fate_of(x, t) : NULL;
-    if (!f) {
-        spoil(x, i->a);
-        return;
+/* A key of the place, if its subscripts and members are constants. Two places with one key
+ * would be taken for one, which is safe. */
+static bool place_key(const ing_targets *x, uint32_t ref, ing_hash128 *key) {
+    const ing_ir_inst *i = at(x, ref);
+    *key = (ing_hash128){1469598103934665603u, 0};
+    for (; i->op == ING_OP_MEMBER || i->op == ING_OP_ELEM; i = at(x, i->a)) {
+        uint32_t n = i->op == ING_OP_ELEM ? i->c : 1;
+        for (uint32_t k = 0; k < n; k++) {
+            uint64_t index = i->b;
+            if (i->op == ING_OP_ELEM) {
+                const ing_ir_inst *c = at(x, x->f->extra.at[i->b + k]);
+                if (c->op != ING_OP_CONST) return false;
+                index = ing_ir_const_bits(c);
+            }
+            key->lo = (key->lo ^ index) * 1099511628211u;
+        }
     }
-    f->spoiled |= f->kind && f->kind != kind + 1;
-    f->kind = (uint8_t)(kind + 1);
+    key->hi = (uint64_t)i->op << 32 | i->a;
+    return i->op == ING_OP_ARRAY || i->op == ING_OP_BUFFER;
 }
 
-/* What instruction `id` does to targets. */
-static void note_inst(ing_targets *x, uint32_t id) {
-    const ing_ir_inst *i = at(x, id);
-    switch (i->op) {
-    case ING_OP_LOAD:
-    case ING_OP_STORE:
-    case ING_OP_CAS: spoil(x, i->a); break;
-    case ING_OP_ATOMIC: note_update(x, id); break;
-    case ING_OP_CALL:
-        for (uint32_t k = 0; k < i->c; k++) spoil(x, x->f->extra.at[i->b + k]);
-        break;
-    default: break;
+static void note_kind(ing_targets *x, ing_fate *f, uint32_t ref, uint8_t kind) {
+    ing_hash128 key;
+    f->mixed |= f->kind && f->kind != kind + 1;
+    if (!f->kind) f->kind = (uint8_t)(kind + 1);
+    if (!place_key(x, ref, &key)) {
+        f->loose = true;
+        return;
     }
+    uint32_t there = ing_map_get(&x->places, key);
+    f->spoiled |= there && there != kind + 1u;
+    if (!there) x->failed |= !ing_map_put(&x->places, key, kind + 1u);
+}
+
+static void note_update(ing_targets *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    ing_target t = ing_target_of(x, i->a);
+    bool inside = ing_ir_inside(&x->scan, id, x->scan.parallel);
+    bool fine = inside && !x->scan.used[id] && t.op && x->qualifies(x, id);
+    ing_fate *f = fine ? fate_of(x, t) : NULL;
+    if (f)
+        note_kind(x, f, i->a, ing_pass_sum_kind(i->c));
+    else
+        spoil(x, i->a);
 }
 
 /* Calls may reach arrays that the loop does not name. */
 static void note_named(ing_targets *x) {
-    for (uint32_t k = 0; k < x->m->args.len && x->calls; k++) {
+    for (uint32_t k = 0; k < x->m->args.len && calls(x); k++) {
         ing_target t = {ING_OP_ARRAY, k};
         ing_fate *f = x->funcs->named[k] ? fate_of(x, t) : NULL;
         if (f) f->spoiled = true;
@@ -131,10 +110,11 @@ static bool apart(ing_targets *x, const ing_fate *f) {
 
 bool ing_target_alone(ing_targets *x, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
-    if (i->op != ING_OP_ATOMIC || !x->inside[id] || x->used[id]) return false;
+    bool inside = ing_ir_inside(&x->scan, id, x->scan.parallel);
+    if (i->op != ING_OP_ATOMIC || !inside || x->scan.used[id]) return false;
     ing_target t = ing_target_of(x, i->a);
     ing_fate *f = t.op ? fate_of(x, t) : NULL;
-    if (!f || f->spoiled) return false;
+    if (!f || f->spoiled || (f->mixed && (f->loose || x->one_kind))) return false;
     if (!f->judged) f->granted = apart(x, f);
     f->judged = true;
     return f->granted;
@@ -143,23 +123,26 @@ bool ing_target_alone(ing_targets *x, uint32_t id) {
 /* ---- all ------------------------------------------------------------------------------------ */
 
 bool ing_targets_init(ing_targets *x, bool whole) {
-    uint32_t n = x->f->insts.len;
-    x->inside = ing_calloc(n, 1);
-    x->used = ing_calloc(n, 1);
-    x->invariant = ing_calloc(n, 1);
+    ing_ir_scan *s = &x->scan;
     ing_map_init(&x->numbers);
-    if (!x->inside || !x->used || !x->invariant) return false;
-    walk(x, x->f->body, false);
-    for (uint32_t id = 1; id < n; id++)
-        if (whole || x->inside[id]) note_inst(x, id);
+    ing_map_init(&x->places);
+    if (!ing_ir_scan_init(s, x->f)) return false;
+    uint32_t first = whole ? 0 : s->first[s->parallel];
+    uint32_t end = whole ? s->accesses.len : s->end[s->parallel];
+    for (uint32_t k = first; k < end; k++) {
+        const ing_ir_access *a = &s->accesses.at[k];
+        if (at(x, a->id)->op == ING_OP_ATOMIC)
+            note_update(x, a->id);
+        else
+            spoil(x, a->ref);
+    }
     note_named(x);
     return !x->failed;
 }
 
 void ing_targets_fini(ing_targets *x) {
     ing_map_fini(&x->numbers);
+    ing_map_fini(&x->places);
     ing_vec_fini(&x->fates);
-    ing_free(x->inside);
-    ing_free(x->used);
-    ing_free(x->invariant);
+    ing_ir_scan_fini(&x->scan);
 }

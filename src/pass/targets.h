@@ -14,7 +14,9 @@ typedef struct ing_target { /* what an address points into */
 typedef struct ing_fate { /* of one target */
     ing_target of;
     uint8_t kind; /* of its first update (ing_pass_sum_kind), + 1 */
-    bool spoiled; /* something else touches it */
+    bool spoiled; /* something else touches it, or one place is updated in two ways */
+    bool mixed;   /* there are updates of another kind */
+    bool loose;   /* some update is at a place that is not known while compiling */
     bool judged;  /* whether it lies apart was asked ... */
     bool granted; /* ... and what was said */
 } ing_fate;
@@ -26,25 +28,22 @@ typedef struct ing_targets {
     const ing_pass_funcs *funcs;
     /* May this ATOMIC of the loop be taken out, as far as it alone can tell? */
     bool (*qualifies)(const struct ing_targets *x, uint32_t id);
-    uint32_t loop;      /* the parallel loop */
-    uint8_t *inside;    /* per instruction: in the parallel loop */
-    uint8_t *used;      /* per instruction: its value is an operand of another */
-    uint8_t *invariant; /* per instruction: the same in every iteration */
-    bool random;        /* something draws random numbers */
-    bool calls;         /* the loop calls funcs */
-    bool failed;        /* no memory */
-    ing_map numbers;    /* target -> its number in fates + 1 */
+    bool one_kind; /* no target may be updated in two ways, wherever */
+    ing_ir_scan scan;
+    bool failed;     /* no memory */
+    ing_map numbers; /* target -> its number in fates + 1 */
+    ing_map places;  /* known place of a target -> kind of its updates + 1 */
     ing_vec(ing_fate) fates;
 } ing_targets;
 
 /* Walks over the task's function. `whole`: what stands around the loop counts too. Members up
- * to qualifies are the caller's; false: no memory. Free it in any case. */
+ * to one_kind are the caller's; false: no memory. Free it in any case. */
 bool ing_targets_init(ing_targets *x, bool whole);
 void ing_targets_fini(ing_targets *x);
 
 ing_target ing_target_of(const ing_targets *x, uint32_t ref);
-/* Nothing but updates of one kind, all of which qualify, touches what this ATOMIC updates;
- * other arrays of the loop are assumed to lie apart from it (apart.c). */
+/* Nothing but updates that qualify touches what this ATOMIC updates, and those of one place are
+ * of one kind: all of them, unless the subscripts of all are constants. Other arrays of the loop are assumed to lie apart from it (apart.c). */
 bool ing_target_alone(ing_targets *x, uint32_t id);
 
 /* Differences are sums. */
