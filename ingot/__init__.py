@@ -75,7 +75,7 @@ from ingot._core import (
     uint64,
 )
 from ingot._decorators import data_oriented, func, kernel, pure, real_func
-from ingot._fields import Layout, field
+from ingot._fields import Layout, field, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, jk, jkl, jl, k, kl, l
 from ingot._init import IngotOptionError, cfg, init, reset, sync
 from ingot._linalg import eig, make_spd, polar_decompose, solve, svd, sym_eig
 from ingot._matrix import Matrix, Vector
@@ -137,6 +137,7 @@ _LAZY = {
     "CacheMismatchError": "ingot._steps",
     "CachedStep": "ingot._steps",
     "Content": "ingot.fingerprint",
+    "FieldsBuilder": "ingot._snode",
     "FileCache": "ingot._filecache",
     "FingerprintError": "ingot.fingerprint",
     "Fingerprinter": "ingot.fingerprint",
@@ -147,21 +148,27 @@ _LAZY = {
     "MemoryCache": "ingot._steps",
     "Ordered": "ingot.fingerprint",
     "Pieces": "ingot.fingerprint",
+    "SNode": "ingot._snode",
     "ScalarNdarray": "ingot._ndarrays",
     "StepSequence": "ingot._steps",
     "Struct": "ingot._struct",
+    "StructField": "ingot._fields",
     "Tensor": "ingot._tensor",
     "VectorNdarray": "ingot._ndarrays",
     "VectorTensor": "ingot._tensor",
+    "axes": "ingot._snode",
     "checkpoint": "ingot.graph",
     "dataclass": "ingot._struct",
     "explain": "ingot._explain",
+    "get_addr": "ingot._snode",
     "fingerprint": "ingot.fingerprint",
     "graph": "ingot.graph",
     "graph_do_while": "ingot.graph",
     "graph_parallel": "ingot.graph",
     "graph_parallel_context": "ingot.graph",
     "perf_dispatch": "ingot._dispatch",
+    "rescale_index": "ingot._snode",
+    "root": "ingot._snode",
     "tensor": "ingot._tensor",
     "trace": "ingot.fingerprint",
     "wrap": "ingot._tensor",

@@ -8,9 +8,10 @@ torch end here.
 from enum import IntEnum
 
 from ingot._core import (
-    DType,
+    Field,
     IngotRuntimeError,
     IngotSyntaxError,
+    MatrixField,
     TensorType,
     _dense_field,
     _new_field,
@@ -26,6 +27,13 @@ class Layout(IntEnum):
 
     AOS = 1
     SOA = 2
+
+
+# The axes of a tree of fields, by name; `qd.axes` has the others.
+i, j, k, l = (0,), (1,), (2,), (3,)  # noqa: E741: their names
+ij, ik, il, jk, jl, kl = (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)
+ijk, ijl, ikl, jkl = (0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3)
+ijkl = (0, 1, 2, 3)
 
 
 # ---- making ----
@@ -68,25 +76,16 @@ def _check_placing(shape, order, offset):
 
 
 def _check_real(kind, needs_grad, needs_dual):
-    if (needs_grad or needs_dual) and str(kind.dtype if isinstance(kind, TensorType) else kind)[0] != "f":
-        raise IngotRuntimeError(
-            f"{kind} is not supported for field with `needs_grad=True` or `needs_dual=True`.")
+    kinds = kind if isinstance(kind, (list, tuple)) else [kind]
+    for one in kinds:
+        dtype = one.dtype if isinstance(one, TensorType) else one
+        if dtype is not float and str(dtype).rpartition(".")[2][0] != "f":
+            raise IngotRuntimeError(
+                f"{kind} is not supported for field with `needs_grad=True` or `needs_dual=True`.")
 
 
-def _make(kind, placing, name):
-    return _new_field(kind, name) if placing is None else _dense_field(kind, *placing, name)
-
-
-def _with_companions(kind, shape, order, name, offset, needs_grad, needs_dual):
-    placing = _check_placing(shape, order, offset)
-    if needs_grad or needs_dual:
-        _check_real(kind, needs_grad, needs_dual)
-    made = _make(kind, placing, name)
-    if needs_grad:
-        made.grad = _make(kind, placing, name + ".grad")
-    if needs_dual:
-        made.dual = _make(kind, placing, name + ".dual")
-    return made
+def _wanted(needs_grad, needs_dual):
+    return [which for which, needed in (("grad", needs_grad), ("dual", needs_dual)) if needed]
 
 
 def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False, needs_dual=False, **options):
@@ -99,13 +98,31 @@ def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
     offset      the index of the first element
     needs_grad  with a field of gradients, `.grad`
     needs_dual  with a field for forward mode, `.dual`
+    layout      of vectors and matrices: qd.Layout.AOS (together) or qd.Layout.SOA (one array per scalar)
     """
     if isinstance(dtype, TensorType):
         return matrix_field(dtype.ndim, dtype.n, dtype.m, dtype.dtype, shape, order, name, offset,
                             needs_grad, needs_dual, **options)
     if options:
         raise TypeError(f"qd.field got unexpected keyword arguments {sorted(options)}")
-    return _with_companions(dtype, shape, order, name, offset, needs_grad, needs_dual)
+    return _together(dtype, shape, order, name, offset, needs_grad, needs_dual)
+
+
+def _together(kind, shape, order, name, offset, needs_grad, needs_dual):
+    """A field of scalars, or of vectors or matrices whose scalars lie together."""
+    placing = _check_placing(shape, order, offset)
+    if not (needs_grad or needs_dual):
+        if placing is None:
+            return _expect(_new_field(kind, name), ())
+        return _dense_field(kind, *placing, name)
+    _check_real(kind, needs_grad, needs_dual)
+    wanted = _wanted(needs_grad, needs_dual)
+    if placing is None:
+        return _expect(_new_field(kind, name), wanted)
+    made = _dense_field(kind, *placing, name)
+    for which in wanted:
+        setattr(made, which, _dense_field(kind, *placing, f"{name}.{which}", True))
+    return made
 
 
 def matrix_field(ndim, n, m, dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
@@ -113,17 +130,277 @@ def matrix_field(ndim, n, m, dtype, shape=None, order=None, name="", offset=None
     """`qd.Vector.field` and `qd.Matrix.field`."""
     from ingot._matrix import MatrixType, VectorType
 
-    kind = VectorType(n, dtype) if ndim == 1 else MatrixType(n, m, dtype)
-    return _with_companions(kind, shape, order, name, offset, needs_grad, needs_dual)
+    dtypes = _dtypes(ndim, n, m, dtype)
+    first = dtype if dtypes is None else dtypes[0]
+    kind = VectorType(n, first) if ndim == 1 else MatrixType(n, m, first)
+    if dtypes is None and (layout is None or layout == Layout.AOS):
+        return _together(kind, shape, order, name, offset, needs_grad, needs_dual)
+    placing = _check_placing(shape, order, offset)
+    dtypes = dtypes or [kind.dtype] * (n * m)
+    if needs_grad or needs_dual:
+        _check_real(dtypes, needs_grad, needs_dual)
+    made = _new_field(kind, name)
+    made._parts = tuple(_new_field(one, name) for one in dtypes)
+    wanted = _wanted(needs_grad, needs_dual)
+    if placing is None:
+        return _expect(made, wanted)
+    for one in (made, *(getattr(made, which) for which in wanted)):
+        _place_in_block([[p] for p in one._parts] if layout == Layout.SOA else [one._parts], *placing)
+    return made
 
 
-# ---- NumPy ----
+def _dtypes(ndim, n, m, dtype):
+    """The dtype of each scalar where they are given one by one, else None."""
+    if hasattr(dtype, "tolist"):
+        dtype = dtype.tolist()
+    if not isinstance(dtype, (list, tuple)):
+        return None
+    rows = [list(row) for row in dtype] if m != 1 or ndim == 2 and isinstance(dtype[0], (list, tuple)) else None
+    flat = [one for row in rows for one in row] if rows is not None else list(dtype)
+    if len(flat) != n * m or rows is not None and len(rows) != n:
+        shape = (n,) if m == 1 else (n, m)
+        raise AssertionError(f"Please set correct dtype list: its shape should be {shape}")
+    return flat
+
+
+def _place_in_block(groups, shape, axes, offset):
+    """Places fields in one block: those of a group side by side in cells of this shape."""
+    from ingot._snode import root
+
+    top = root.dense((), ())
+    for group in groups:
+        node = top
+        if axes is None:
+            node = top.dense(tuple(range(len(shape))), shape) if shape else top
+        else:
+            for axis in axes:
+                node = node.dense((axis,), (shape[axis],))
+        node.place(*group, offset=offset)
+    top._settle()
+
+
+def _companion(field, which, placed):
+    """The gradient or dual of a real field; kept by the field."""
+    name = f"{field.name}.{which}"
+    if placed:
+        made = _dense_field(field.element_type, field.shape, field.layout, field.offset, name, True)
+    else:
+        made = _new_field(field.element_type, name, True)
+    if field.element_shape and field._parts is not None:
+        made._parts = tuple(getattr(part, which) for part in field._parts)
+    setattr(field, which, made)
+    return made
+
+
+# ---- what must be placed before a kernel runs ----
+
+NEED = "require"
+_expected = []  # (weak reference to a field, which of its companions must be placed)
+
+
+def _expect(field, wanted):
+    import weakref
+
+    _expected.append((weakref.ref(field), tuple(wanted)))
+    return field
+
+
+def _is_placed(field):
+    if isinstance(field, MatrixField) and field._parts is not None:
+        return all(map(_is_placed, field._parts))
+    return field._node is not None or field._levels is not None
+
+
+def _check_all_placed():
+    """Raises if a field that somebody has, or a companion that it needs, has no place."""
+    fields = [(ref(), wanted) for ref, wanted in _expected]
+    lacking = [field for field, _ in fields if field is not None and not _is_placed(field)]
+    if lacking:
+        raise IngotRuntimeError(
+            f"These field(s) are not placed: {_names(lacking)}. Please consider specifying a shape for them: "
+            "x = qd.field(float, shape=(2, 3))")
+    for which in ("grad", "dual"):
+        lacking = [f for f, wanted in fields if f is not None and which in wanted and not _is_placed(getattr(f, which))]
+        if lacking:
+            raise IngotRuntimeError(
+                f"These field(s) {NEED} `needs_{which}=True`, however their {which} field(s) are not placed: "
+                f"{_names(lacking)}. Place them, qd.root.dense(qd.i, 1).place(x.{which}), use "
+                f"qd.root.lazy_{which}(), or specify a shape for the field(s)")
+    for f, _ in fields:
+        if isinstance(f, MatrixField) and f._parts is not None and len({p.shape for p in f._parts}) > 1:
+            raise IngotRuntimeError(
+                f"Members of the following field have different shapes {[p.shape for p in f._parts]}: {_names([f])}")
+    _expected.clear()
+
+
+def _names(fields):
+    return ", ".join(field.name or repr(field) for field in fields)
+
+
+# ---- structs ----
+
+
+class StructField(Field):
+    """A field of structs: a field per member, under the member's name."""
+
+    def __init__(self, field_dict, struct_methods=None, name=None, is_primal=True):
+        self.field_dict = dict(field_dict)
+        self.struct_methods = dict(struct_methods or {})
+        self.name = name or ""
+        self._companions = {}
+        self._primal = is_primal
+        for key, member in self.field_dict.items():
+            setattr(self, key, member)
+
+    def _of_members(self, which):
+        """The struct of the members' gradients or duals; those that have none are None in it."""
+        if not self._primal:
+            return None
+        if which not in self._companions:
+            members = {key: getattr(member, which) for key, member in self.field_dict.items()}
+            self._companions[which] = StructField(members, self.struct_methods, f"{self.name}.{which}", False)
+        return self._companions[which]
+
+    @property
+    def grad(self):
+        """The field of the members' gradients."""
+        return self._of_members("grad")
+
+    @property
+    def dual(self):
+        """The field of the members' duals."""
+        return self._of_members("dual")
+
+    @property
+    def keys(self):
+        """The names of the members."""
+        return list(self.field_dict)
+
+    @property
+    def _members(self):
+        return [member for member in self.field_dict.values() if member is not None]
+
+    @property
+    def _items(self):
+        return self.field_dict.items()
+
+    @property
+    def shape(self):
+        """The extents, as a tuple."""
+        return self._members[0].shape
+
+    @property
+    def offset(self):
+        """The index of the first element."""
+        return self._members[0].offset
+
+    @property
+    def snode(self):
+        """The place of the first member in the tree of fields."""
+        return self._members[0].snode
+
+    _snode = snode
+
+    def parent(self, n=1):
+        """The node of the tree n levels above the first member."""
+        return self._members[0].parent(n)
+
+    def get_member_field(self, key):
+        """The field of one member."""
+        return self.field_dict[key]
+
+    def fill(self, value):
+        """Sets every number of every element."""
+        for member in self._members:
+            member.fill(value)
+
+    def copy_from(self, other):
+        """Copies all elements of a field of equal shape with the same members."""
+        assert isinstance(other, Field)
+        assert set(self.keys) == set(other.keys)
+        for key in self.keys:
+            self.field_dict[key].copy_from(other.get_member_field(key))
+
+    def to_numpy(self, *, copy=True):
+        """A dict of NumPy arrays, one per member."""
+        return {key: member.to_numpy(copy=copy) for key, member in self._items}
+
+    def from_numpy(self, arrays):
+        """Loads all members from a dict of NumPy arrays."""
+        for key, member in self._items:
+            member.from_numpy(arrays[key])
+
+    def to_torch(self, device=None, *, copy=True):
+        """A dict of torch tensors, one per member."""
+        return {key: member.to_torch(device=device, copy=copy) for key, member in self._items}
+
+    def from_torch(self, tensors):
+        """Loads all members from a dict of torch tensors."""
+        for key, member in self._items:
+            member.from_torch(tensors[key])
+
+    def __getitem__(self, key):
+        from ingot._struct import element_of
+
+        return element_of(self, key)
+
+    def __setitem__(self, key, value):
+        entries = value if isinstance(value, dict) else value._entries
+        if entries.keys() != self.field_dict.keys():
+            raise IngotRuntimeError(f"a struct with the members {self.keys} is expected, not {list(entries)}")
+        for name, member in self._items:
+            member[key] = entries[name]
+
+    def __iter__(self):
+        return iter(self._members[0])
+
+    def __str__(self):
+        return str(self.to_numpy())
+
+    def __repr__(self):
+        return f"<qd.Struct.field {self.keys}>"
+
+    def __reduce__(self):
+        return StructField, (self.field_dict, self.struct_methods, self.name)
+
+
+def struct_field(members, methods, shape=None, name="<Struct>", offset=None, needs_grad=False, needs_dual=False,
+                 layout=None):
+    """`qd.Struct.field` and the `field` of struct types."""
+    if shape is None and offset is not None:
+        raise IngotSyntaxError("shape cannot be None when offset is being set")
+    placing = _check_placing(shape, None, offset)
+    made = {key: _member(kind, f"{name}.{key}", needs_grad, needs_dual) for key, kind in members.items()}
+    whole = StructField(made, methods, name)
+    if placing is None:
+        return whole
+    for one in (whole, *(getattr(whole, which) for which in _wanted(needs_grad, needs_dual))):
+        _place_in_block([[member] for member in one._members] if layout == Layout.SOA else [one._members], *placing)
+    return whole
+
+
+def _member(kind, name, needs_grad, needs_dual):
+    from ingot._struct import StructType
+
+    if isinstance(kind, StructType):
+        return struct_field(kind.members, kind.methods, None, name, None, needs_grad, needs_dual)
+    return field(kind, None, None, name, None, needs_grad, needs_dual)
+
+
+# ---- conversions ----
 
 
 def _numpy_type(dtype):
     from ingot._matrix import _numpy_type
 
     return _numpy_type(dtype)
+
+
+def _view(field):
+    """A NumPy array that shares the memory of the field."""
+    import numpy as np
+
+    return np.asarray(memoryview(field))
 
 
 def to_numpy(field, *args, **options):
@@ -136,21 +413,52 @@ def _scalar_to_numpy(field, dtype=None, *, copy=True):
 
 
 def _matrix_to_numpy(field, keep_dims=False, dtype=None, *, copy=True):
-    element = (field.n,) if field.m == 1 and not keep_dims else (field.n, field.m)
-    return _to_numpy(field, field.shape + element, dtype, copy)
+    return _to_numpy(field, _full_shape(field, keep_dims), dtype, copy)
+
+
+def _full_shape(field, keep_dims=False):
+    if not field.element_shape:
+        return field.shape
+    return field.shape + ((field.n,) if field.m == 1 and not keep_dims else (field.n, field.m))
 
 
 def _to_numpy(field, shape, dtype, copy):
+    if copy is not True:
+        view = _shared(field, copy)
+        if view is not None and dtype is not None and view.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"copy=False is incompatible with dtype conversion ({view.dtype} -> {dtype})")
+            view = None
+        if view is not None:
+            return view.reshape(shape)
+    made = _stored(field).reshape(shape)
+    return made if dtype is None else made.astype(dtype, copy=False)
+
+
+def _shared(field, copy):
+    """A view, or None where there is none; then copy=False is an error."""
+    try:
+        return _view(field)
+    except BufferError as e:
+        if copy is False:
+            raise ValueError(f"Zero-copy not available: {e}") from None
+        return None
+
+
+def _stored(field):
+    """A row-major copy of all elements."""
     import numpy as np
 
-    made = np.empty(shape, _numpy_type(field.dtype))
+    if field.element_shape and field._parts is not None:
+        return np.stack([_stored(part) for part in field._parts], -1).reshape(field.shape + field.element_shape)
+    made = np.empty(field.shape + field.element_shape, _numpy_type(field.dtype))
     field._store(made)
-    return made if dtype is None else made.astype(dtype, copy=False)
+    return made
 
 
 def as_array_for_numpy(field, dtype=None, copy=None):
     """`__array__`, as NumPy 1 and 2 call it."""
-    return to_numpy(field, dtype=dtype)
+    return to_numpy(field, dtype=dtype, copy=copy)
 
 
 def from_numpy(field, source):
@@ -163,12 +471,24 @@ def from_numpy(field, source):
         raise TypeError(f"from_numpy: expected a numpy.ndarray, got '{type(source).__name__}'")
     if isinstance(source, np.ma.MaskedArray):
         raise TypeError(f"from_numpy: {MASKED}")
+    _load(field, source)
+
+
+def _load(field, source):
+    import numpy as np
+
+    source = np.asarray(source)
     if source.dtype.kind not in "biuf":
-        raise TypeError(f"from_numpy: elements of dtype {source.dtype} are no real numbers")
+        raise TypeError(f"elements of dtype {source.dtype} are no real numbers")
     wanted = field.shape + field.element_shape
     if source.shape != wanted and not _is_column(field, source.shape):
         raise ValueError(f"qd.field shape {wanted} does not match the numpy array shape {source.shape}")
-    field._load(np.ascontiguousarray(source, _numpy_type(field.dtype)))
+    if field.element_shape and field._parts is not None:
+        flat = source.reshape(field.shape + (len(field._parts),))
+        for k, part in enumerate(field._parts):
+            _load(part, flat[..., k])
+    else:
+        field._load(np.ascontiguousarray(source, _numpy_type(field.dtype)))
 
 
 def _is_column(field, shape):
@@ -176,3 +496,103 @@ def _is_column(field, shape):
     if not field.element_shape or field.m != 1:
         return False
     return shape in (field.shape + (field.n,), field.shape + (field.n, 1))
+
+
+def to_torch(field, device=None, keep_dims=False, *, copy=True):
+    """The elements as a torch tensor: a copy, shared memory (copy=False), or either (None)."""
+    import torch
+
+    shape = _full_shape(field, keep_dims)
+    elsewhere = device is not None and torch.device(device).type != "cpu"
+    if copy is not True:
+        if elsewhere and copy is False:
+            raise ValueError(f"copy=False is incompatible with device transfer (data on cpu, requested {device})")
+        view = _shared(field, copy)
+        if view is not None and not elsewhere:
+            return torch.from_numpy(view.reshape(shape))
+    made = torch.from_numpy(_stored(field).reshape(shape))
+    return made.to(device) if elsewhere else made
+
+
+def from_torch(field, source):
+    """Loads all elements from a torch tensor of equal shape, converting its numbers."""
+    import torch
+
+    if not isinstance(source, torch.Tensor):
+        raise TypeError(f"from_torch: expected a torch.Tensor, got '{type(source).__name__}'")
+    if source.is_complex():
+        raise TypeError(f"from_torch: elements of dtype {source.dtype} are no real numbers")
+    _load(field, source.detach().cpu().numpy())
+
+
+def to_dlpack(field, versioned=False):
+    """A DLPack capsule that shares the memory of the field, and keeps it."""
+    view = _view(field)
+    return view.__dlpack__(max_version=(1, 0)) if versioned else view.__dlpack__()
+
+
+def dlpack(field, **options):
+    """`__dlpack__`."""
+    return _view(field).__dlpack__(**options)
+
+
+def dlpack_device(field):
+    """`__dlpack_device__`: the CPU."""
+    return 1, 0
+
+
+def copy_from(field, other):
+    """Copies all elements of a field of equal shape, converting its numbers."""
+    if not isinstance(other, Field) or isinstance(other, StructField):
+        raise TypeError("Cannot copy from a non-field object")
+    if field.shape != other.shape or field.element_shape != other.element_shape:
+        raise ValueError(f"qd.field shape {field.shape} does not match the source field shape {other.shape}")
+    _load(field, _stored(other))
+
+
+# ---- the rest ----
+
+
+def _text(field):
+    return str(to_numpy(field)) if _is_placed(field) else "<Field: Definition of this field is incomplete>"
+
+
+def parent(field, n=1):
+    """The node of the tree n levels above the field."""
+    node = field.snode
+    return None if node is None else node.parent(n)
+
+
+def get_scalar_field(field, *indices):
+    """The field of one scalar of each element."""
+    assert len(indices) in (1, 2)
+    i, j = indices if len(indices) == 2 else (indices[0], 0)
+    if not (0 <= i < field.n and 0 <= j < field.m):
+        raise IndexError(f"elements are {field.n} x {field.m}, there is no scalar {indices}")
+    k = i * field.m + j
+    if field._parts is None and not _is_placed(field):
+        field._parts = tuple(_new_field(field.dtype, field.name) for _ in range(field.n * field.m))
+    if field._parts is not None:
+        return field._parts[k]
+    field.shape  # the layout is made
+    part = field._part(k)
+    for which in _wanted(field.has_grad(), field.has_dual()):
+        setattr(part, which, get_scalar_field(getattr(field, which), i, j))
+    return part
+
+
+def reduce(field):
+    """`__reduce__`: the contents, the shape and the order of axes; not the tree."""
+    kind = field.element_type
+    others = tuple(which for which, has in (("grad", field.has_grad()), ("dual", field.has_dual())) if has)
+    order = None if field.layout is None else tuple(field.layout)
+    state = (kind, field.shape, order, field.offset, field.name, others, _stored(field).tobytes())
+    return _restore, state, vars(field) or None
+
+
+def _restore(kind, shape, order, offset, name, others, contents):
+    made = _dense_field(kind, shape, order, offset, name)
+    made._load(contents)
+    for which in others:
+        setattr(made, which, _dense_field(kind, shape, order, offset, f"{name}.{which}", True))
+    return made

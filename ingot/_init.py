@@ -187,9 +187,19 @@ def _apply(given, arch):
     cfg._put(given, arch)
 
 
+def _drop_fields():
+    """Those that exist can be used no more; their memory is given back."""
+    import sys
+
+    _core._drop_fields()
+    trees = sys.modules.get("ingot._snode")
+    if trees is not None:
+        trees._reset()
+
+
 def init(arch=None, default_fp=None, default_ip=None, *, enable_fallback=True,
          require_version=None, _test_mode=False, **options):
-    """Sets the target and the options. Compiled code in memory is dropped, arrays stay valid.
+    """Sets the target and the options. Compiled code in memory and fields are dropped, arrays stay valid.
 
     arch             qd.cpu, qd.interp, ...; a list means the first that exists
     default_fp       dtype of float literals and of `float`: qd.f32 or qd.f64
@@ -210,11 +220,13 @@ def init(arch=None, default_fp=None, default_ip=None, *, enable_fallback=True,
     known = _known()
     _check_names(options, known)
     chosen = _select(arch, enable_fallback)
+    _drop_fields()
     _apply(_collect(options, known), chosen)
 
 
 def reset():
-    """Back to the defaults. Compiled code in memory is dropped, arrays stay valid."""
+    """Back to the defaults. Compiled code in memory and fields are dropped, arrays stay valid."""
+    _drop_fields()
     _apply({}, _arch.cpu)
 
 

@@ -572,6 +572,12 @@ class MatrixType(TensorType):
     def ndarray(self, shape, **options):
         return ndarray(self, shape, **options)
 
+    def field(self, shape=None, **options):
+        """A field whose elements are of this type: see `qd.field`."""
+        from ingot._fields import field
+
+        return field(self, shape, **options)
+
     def __reduce__(self):
         return type(self), (self.n, self.m, self.dtype)
 

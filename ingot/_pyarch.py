@@ -31,9 +31,8 @@ def cell(value, array, key):
 def indices(array):
     """What `for i in array` runs over in kernels: indices, or tuples of them."""
     shape = tuple(array.shape)
-    if len(shape) == 1:
-        return iter(range(shape[0]))
-    return itertools.product(*map(range, shape))
+    ranges = [range(first, first + n) for first, n in zip(getattr(array, "offset", (0,) * len(shape)), shape)]
+    return iter(ranges[0]) if len(ranges) == 1 else itertools.product(*ranges)
 
 
 class _View:

@@ -9,7 +9,6 @@ constant when it is captured, and make structs of their own.
 import sys
 
 from ingot._core import (
-    IngotRuntimeError,
     IngotSyntaxError,
     IngotTypeError,
     StructType as _StructType,
@@ -104,9 +103,12 @@ class Struct(StructValue):
             raise TypeError("A number is expected when assigning struct members")
 
     @classmethod
-    def field(cls, members, *args, **kwargs):
-        """Fields of structs come with fields."""
-        raise _no_fields()
+    def field(cls, members, methods=None, shape=None, name="<Struct>", offset=None, needs_grad=False,
+              needs_dual=False, layout=None):
+        """A field whose elements are structs with these members."""
+        from ingot._fields import struct_field
+
+        return struct_field(members, methods or {}, shape, name, offset, needs_grad, needs_dual, layout)
 
     def __len__(self):
         return len(self._entries)
@@ -144,8 +146,22 @@ class Struct(StructValue):
         return Struct, ({**self._entries, _METHODS: dict(self._methods)},)
 
 
-def _no_fields():
-    return IngotRuntimeError("fields of structs are not supported yet: keep one ndarray per member")
+class _Element(Struct):
+    """An element of a field of structs, which writes through: f[i].x = 1."""
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        if not isinstance(self._entries[name], _Element):  # that one has done so
+            field, key = self.__dict__["_source"]
+            field.get_member_field(name)[key] = value
+
+
+def element_of(field, key):
+    """field[key] of a field of structs."""
+    entries = {name: member[key] for name, member in field._items}
+    made = _struct_value(_Element, entries, field.struct_methods, None)
+    made.__dict__["_source"] = field, key
+    return made
 
 
 def _restore(kind, entries):
@@ -233,9 +249,11 @@ class StructType(_StructType):
             for name, kind in self.members.items()
         })
 
-    def field(self, *args, **kwargs):
-        """Fields of structs come with fields."""
-        raise _no_fields()
+    def field(self, shape=None, **options):
+        """A field whose elements are structs of this type: see `qd.Struct.field`."""
+        from ingot._fields import struct_field
+
+        return struct_field(self.members, self.methods, shape, **options)
 
     def _from_numbers(self, numbers):
         """What a kernel returns: the numbers of all members in a row. Takes them from the list."""

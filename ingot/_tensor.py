@@ -1,14 +1,14 @@
 """Tensors: `qd.tensor` makes one on the backend of your choice, `qd.Tensor` is their type.
 
-A tensor on the ndarray backend is an `Ndarray`, there is no wrapper around it: what takes an
-array takes a tensor, and the other way round. `Tensor` is the name of the type, for annotations
-and `isinstance`; a parameter annotated with it takes an array of any dtype and any number of
-axes, or None.
+A tensor is an `Ndarray`, or on the field backend a field; there is no wrapper around it: what
+takes an array takes a tensor, and the other way round. `Tensor` is the name of the type, for
+annotations and `isinstance`; a parameter annotated with it takes an array or field of any dtype
+and any number of axes, or None.
 """
 
 from enum import IntEnum
 
-from ingot._core import DType, Ndarray, ndarray
+from ingot._core import DenseField, DType, Ndarray, ndarray
 
 
 class Backend(IntEnum):
@@ -20,7 +20,7 @@ class Backend(IntEnum):
 
 class _TensorType(type):
     def __instancecheck__(cls, instance):
-        if not isinstance(instance, Ndarray):
+        if not isinstance(instance, (Ndarray, DenseField)):
             return False
         return cls._element_rank is None or len(instance.element_shape) == cls._element_rank
 
@@ -59,15 +59,10 @@ def wrap(impl):
 
 def _backend(backend):
     try:
-        chosen = Backend(backend)
+        return Backend(backend)
     except ValueError:
         names = ", ".join(f"qd.Backend.{member.name}" for member in Backend)
         raise ValueError(f"backend={backend!r} is none of {names}") from None
-    if chosen is Backend.FIELD:
-        raise NotImplementedError(
-            "fields are not supported yet: leave out backend=, or say qd.Backend.NDARRAY"
-        )
-    return chosen
 
 
 def _refuse(name, others, known):
@@ -96,7 +91,7 @@ def _layout(layout, shape):
 def tensor(dtype, shape, *, backend=Backend.NDARRAY, layout=None, needs_grad=False, **others):
     """A zeroed tensor.
 
-    backend     qd.Backend.NDARRAY (fields are to come)
+    backend     qd.Backend.NDARRAY, or qd.Backend.FIELD: a field, as qd.field makes it
     layout      order of the axes in memory, outermost first; indices and shape stay as they are
     needs_grad  with an array of gradients, `.grad`
     """
@@ -110,23 +105,27 @@ def tensor(dtype, shape, *, backend=Backend.NDARRAY, layout=None, needs_grad=Fal
         )
     if layout is not None:
         layout = _layout(layout, shape)
-    _backend(backend)
-    return ndarray(dtype, shape, needs_grad=needs_grad, layout=layout)
+    if _backend(backend) is Backend.NDARRAY:
+        return ndarray(dtype, shape, needs_grad=needs_grad, layout=layout)
+    from ingot._fields import field
+
+    order = None if layout is None else "".join(chr(ord("i") + axis) for axis in layout)
+    return field(dtype, shape, order=order, needs_grad=needs_grad)
 
 
 def vector_tensor(n, dtype, shape, *, backend=Backend.NDARRAY, needs_grad=False, **others):
     """`qd.Vector.tensor`: a tensor whose elements are vectors of n."""
     _refuse("qd.Vector.tensor()", others, ("n", "dtype", "shape", "backend", "needs_grad"))
-    _backend(backend)
     from ingot._matrix import Vector
 
-    return Vector.ndarray(n, dtype, shape, needs_grad=needs_grad)
+    make = Vector.field if _backend(backend) is Backend.FIELD else Vector.ndarray
+    return make(n, dtype, shape, needs_grad=needs_grad)
 
 
 def matrix_tensor(n, m, dtype, shape, *, backend=Backend.NDARRAY, needs_grad=False, **others):
     """`qd.Matrix.tensor`: a tensor whose elements are n by m matrices."""
     _refuse("qd.Matrix.tensor()", others, ("n", "m", "dtype", "shape", "backend", "needs_grad"))
-    _backend(backend)
     from ingot._matrix import Matrix
 
-    return Matrix.ndarray(n, m, dtype, shape, needs_grad=needs_grad)
+    make = Matrix.field if _backend(backend) is Backend.FIELD else Matrix.ndarray
+    return make(n, m, dtype, shape, needs_grad=needs_grad)

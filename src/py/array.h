@@ -81,6 +81,9 @@ ing_py_array *ing_py_array_clone(ing_py_state *st, ing_py_array *a, bool plain);
 int ing_py_array_load(ing_py_array *to, const char *from, const Py_ssize_t *strides);
 
 /* array_buffer.c */
+const char *ing_py_buffer_format(ing_dtype t);
+/* Why the order in memory is not what the consumer asked for, or NULL. */
+const char *ing_py_buffer_refusal(const Py_buffer *view, int flags);
 int ing_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags);
 void ing_py_array_releasebuffer(PyObject *self, Py_buffer *view);
 /* One that could write is gone: what the array holds now is new (R25). */

@@ -4,7 +4,7 @@
 #include "py/array.h"
 
 /* As NumPy names its own types on Linux: 'l' is its int64, 'q' would be another one. */
-static const char *format_of(ing_dtype t) {
+const char *ing_py_buffer_format(ing_dtype t) {
     switch (t) {
     case ING_U1: return "?";
     case ING_I8: return "b";
@@ -24,7 +24,7 @@ static const char *format_of(ing_dtype t) {
 _Static_assert(sizeof(long) == 8, "the formats above are those of 64-bit Linux");
 
 /* Whether the order in memory is what the consumer asked for. */
-static const char *refusal(const Py_buffer *view, int flags) {
+const char *ing_py_buffer_refusal(const Py_buffer *view, int flags) {
     if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS)
         return PyBuffer_IsContiguous(view, 'C') ? NULL : "it is not in C order";
     if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS)
@@ -32,7 +32,9 @@ static const char *refusal(const Py_buffer *view, int flags) {
     /* Without strides a consumer can only mean C order. */
     if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES)
         return PyBuffer_IsContiguous(view, 'C') ? NULL : "its layout needs strides";
-    return NULL; /* any order is contiguous in some way */
+    if ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS)
+        return PyBuffer_IsContiguous(view, 'A') ? NULL : "it is not contiguous";
+    return NULL;
 }
 
 int ing_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
@@ -62,12 +64,12 @@ int ing_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags) {
     view->itemsize = (Py_ssize_t)d->itemsize;
     view->readonly = 0;
     view->ndim = d->n;
-    view->format = (char *)format_of(t);
+    view->format = (char *)ing_py_buffer_format(t);
     view->shape = d->shape;
     view->strides = d->strides;
     view->suboffsets = NULL;
     view->internal = d;
-    why = refusal(view, flags);
+    why = ing_py_buffer_refusal(view, flags);
     if (why) {
         PyMem_Free(d);
         PyErr_Format(PyExc_BufferError, "the ndarray cannot be exported: %s", why);

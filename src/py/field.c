@@ -238,6 +238,87 @@ static int set_kept(PyObject *self, PyObject *value, void *closure) {
     return 0;
 }
 
+/* Whether qd.root.lazy_grad or lazy_dual gave memory to the companions of a field that is in
+ * no tree. */
+static bool is_lazy(PyObject *self, bool dual) {
+    const ing_py_field *f = as_field(self);
+    return f->layout && f->born <= ing_py_state_of(self)->lazy[dual];
+}
+
+/* Of real fields gradients and duals exist, mostly without memory, when they are asked for. */
+static PyObject *get_companion(PyObject *self, void *closure) {
+    const ing_py_field *f = as_field(self);
+    PyObject *found = get_kept(self, closure);
+    bool dual = (size_t)closure == offsetof(ing_py_field, dual);
+    if (found != Py_None || f->companion || !ing_dtype_is_float((ing_dtype)f->dtype))
+        return found;
+    Py_DECREF(found);
+    PyObject *function = ing_py_import("ingot._fields", "_companion");
+    found = function
+                ? PyObject_CallFunction(function, "OsO", self, dual ? "dual" : "grad",
+                                        is_lazy(self, dual) ? Py_True : Py_False)
+                : NULL;
+    Py_XDECREF(function);
+    return found;
+}
+
+static bool is_placed(PyObject *o) {
+    const ing_py_field *f = as_field(o);
+    if (f->parts) return is_placed(PyTuple_GET_ITEM(f->parts, 0));
+    return f->layout || f->node;
+}
+
+static PyObject *has(PyObject *self, void *closure) {
+    PyObject *other = get_companion(self, closure);
+    if (!other) return NULL;
+    bool yes = other != Py_None && is_placed(other);
+    Py_DECREF(other);
+    return PyBool_FromLong(yes);
+}
+
+static PyObject *has_grad(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return has(self, (void *)offsetof(ing_py_field, grad));
+}
+
+static PyObject *has_dual(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return has(self, (void *)offsetof(ing_py_field, dual));
+}
+
+static PyObject *get_snode(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *function = ing_py_import("ingot._snode", "snode_of");
+    PyObject *node =
+        function ? PyObject_CallFunctionObjArgs(function, self, NULL) : NULL;
+    Py_XDECREF(function);
+    return node;
+}
+
+/* Where each axis has one level: the axes in their order, if that is not the usual one. */
+static PyObject *get_layout(PyObject *self, void *unused) {
+    (void)unused;
+    const ing_py_field *f = shaped(self);
+    int64_t order[ING_MAX_NDIM];
+    unsigned seen = 0, n = 0;
+    if (!f) return NULL;
+    for (uint32_t k = 0; k < f->layout->n_levels; k++) {
+        unsigned axis = f->layout->levels[k].axis;
+        if (seen >> axis & 1) Py_RETURN_NONE;
+        seen |= 1u << axis;
+        order[n++] = axis;
+    }
+    bool unusual = false;
+    for (unsigned k = 1; k < n; k++) unusual |= order[k] < order[k - 1];
+    if (!unusual || n < f->layout->ndim) Py_RETURN_NONE;
+    return tuple_of(order, n);
+}
+
+static PyObject *unwrap(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return Py_NewRef(self);
+}
+
 static int set_companion(PyObject *self, PyObject *value, void *closure) {
     if (value && value != Py_None && Py_TYPE(value) != Py_TYPE(self)) {
         PyErr_Format(PyExc_TypeError, "expected a field like this one, got '%.100s'",
@@ -275,6 +356,14 @@ static PyObject *matrix_repr(PyObject *self) {
                                 f->elem_rank == 2 ? f->elem_shape[1] : 1);
 }
 
+static PyObject *field_str(PyObject *self) {
+    PyObject *function = ing_py_import("ingot._fields", "_text");
+    PyObject *text =
+        function ? PyObject_CallFunctionObjArgs(function, self, NULL) : NULL;
+    Py_XDECREF(function);
+    return text;
+}
+
 /* As in the reference, where `if self.x:` asks whether there is one. */
 static int field_bool(PyObject *self) {
     (void)self;
@@ -282,9 +371,12 @@ static int field_bool(PyObject *self) {
 }
 
 static PyObject *field_iter(PyObject *self) {
-    (void)self;
-    PyErr_SetString(PyExc_NotImplementedError,
-                    "a loop over a field is only available in kernels");
+    if (ing_py_state_of(self)->settings.at[ING_SET_python])
+        return ing_py_python_indices(self);
+    PyErr_SetString(
+        PyExc_NotImplementedError,
+        "Struct for is only available in Quadrants scope: loop over a field in "
+        "a kernel");
     return NULL;
 }
 
@@ -312,6 +404,15 @@ static PyObject *in_python(const char *name, PyObject *self, PyObject *args,
     }
 IN_PYTHON(to_numpy)
 IN_PYTHON(from_numpy)
+IN_PYTHON(to_torch)
+IN_PYTHON(from_torch)
+IN_PYTHON(to_dlpack)
+IN_PYTHON(dlpack)
+IN_PYTHON(dlpack_device)
+IN_PYTHON(copy_from)
+IN_PYTHON(parent)
+IN_PYTHON(reduce)
+IN_PYTHON(get_scalar_field)
 IN_PYTHON(as_array_for_numpy)
 #undef IN_PYTHON
 
@@ -320,56 +421,69 @@ IN_PYTHON(as_array_for_numpy)
 #define KEYWORDS    METH_VARARGS | METH_KEYWORDS
 #define FUNCTION(f) (PyCFunction)(void (*)(void))(f)
 
-#define METHODS                                                                 \
-    {"fill", ing_py_field_fill, METH_O, "fill(value): sets every element."},    \
-        {"to_numpy", FUNCTION(to_numpy), KEYWORDS,                              \
-         "to_numpy(dtype=None, *, copy=True): the elements as a NumPy array."}, \
-        {"from_numpy", FUNCTION(from_numpy), KEYWORDS,                          \
-         "from_numpy(array): loads all elements from a NumPy array."},          \
-        {"__array__", FUNCTION(as_array_for_numpy), KEYWORDS, NULL},            \
-        {"_load", ing_py_field_load, METH_O, NULL},                             \
-        {"_store", ing_py_field_store, METH_O, NULL}, {                         \
-        "_place", ing_py_field_place, METH_VARARGS, NULL                        \
-    }
-
-static const PyMethodDef scalar_methods[] = {
-    METHODS,
+static const PyMethodDef dense_methods[] = {
+    {"fill", ing_py_field_fill, METH_O, "fill(value): sets every element."},
+    {"to_numpy", FUNCTION(to_numpy), KEYWORDS,
+     "to_numpy(dtype=None, *, copy=True): the elements as a NumPy array; of vectors "
+     "and "
+     "matrices to_numpy(keep_dims=False, dtype=None, *, copy=True)."},
+    {"from_numpy", FUNCTION(from_numpy), KEYWORDS,
+     "from_numpy(array): loads all elements from a NumPy array."},
+    {"to_torch", FUNCTION(to_torch), KEYWORDS,
+     "to_torch(device=None, *, copy=True): the elements as a torch tensor."},
+    {"from_torch", FUNCTION(from_torch), KEYWORDS,
+     "from_torch(tensor): loads all elements from a torch tensor."},
+    {"to_dlpack", FUNCTION(to_dlpack), KEYWORDS,
+     "to_dlpack(versioned=False): a DLPack capsule that shares the memory."},
+    {"copy_from", FUNCTION(copy_from), KEYWORDS,
+     "copy_from(other): copies all elements of a field of equal shape."},
+    {"parent", FUNCTION(parent), KEYWORDS,
+     "parent(n=1): the node of the tree n levels above the field."},
+    {"has_grad", has_grad, METH_NOARGS, "Whether gradients are placed."},
+    {"has_dual", has_dual, METH_NOARGS, "Whether duals are placed."},
+    {"__dlpack__", FUNCTION(dlpack), KEYWORDS, NULL},
+    {"__dlpack_device__", FUNCTION(dlpack_device), KEYWORDS, NULL},
+    {"__reduce__", FUNCTION(reduce), KEYWORDS, NULL},
+    {"__array__", FUNCTION(as_array_for_numpy), KEYWORDS, NULL},
+    {"_unwrap", unwrap, METH_NOARGS, "The field itself."},
+    {"_load", ing_py_field_load, METH_O, NULL},
+    {"_store", ing_py_field_store, METH_O, NULL},
+    {"_place", ing_py_field_place, METH_VARARGS, NULL},
     {0},
 };
 static const PyMethodDef matrix_methods[] = {
-    METHODS,
+    {"get_scalar_field", FUNCTION(get_scalar_field), KEYWORDS,
+     "get_scalar_field(i, j=0): the field of one scalar of each element."},
     {"_part", ing_py_field_part, METH_O, NULL},
     {0},
 };
 
 #define KEPT(name) (void *)offsetof(ing_py_field, name)
-#define ATTRIBUTES                                                                     \
-    {"shape", get_shape, NULL, "The extents, as a tuple.", NULL},                      \
-        {"offset", get_offset, NULL, "The index of the first element.", NULL},         \
-        {"dtype", get_dtype, NULL, "The scalar type of the elements.", NULL},          \
-        {"element_type", get_element_type, NULL, "The type of an element.", NULL},     \
-        {"element_shape", get_element_shape, NULL,                                     \
-         "The shape of an element; () = scalar.", NULL},                               \
-        {"name", get_name, NULL, "The name that it was given, or ''.", NULL},          \
-        {"_name", get_name, NULL, NULL, NULL},                                         \
-        {"grad", get_kept, set_companion, "The field of gradients, or None.",          \
-         KEPT(grad)},                                                                  \
-        {"dual", get_kept, set_companion, "The field of duals, or None.", KEPT(dual)}, \
-        {"_node", get_kept, set_kept, "What it was placed by.", KEPT(node)},           \
-        {"_block", get_block, NULL, "The memory that it is in.", NULL},                \
-        {"_levels", get_levels, NULL, "Where its elements are.", NULL},                \
-        {"_generation", get_generation, NULL,                                          \
-         "Changes with the contents; 0 = unknown.", NULL},                             \
-    {                                                                                  \
-        "__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL       \
-    }
-
-static const PyGetSetDef scalar_getset[] = {
-    ATTRIBUTES,
+static const PyGetSetDef dense_getset[] = {
+    {"shape", get_shape, NULL, "The extents, as a tuple.", NULL},
+    {"offset", get_offset, NULL, "The index of the first element.", NULL},
+    {"layout", get_layout, NULL,
+     "The order of axes in memory; None = row major, or no order can tell.", NULL},
+    {"dtype", get_dtype, NULL, "The scalar type of the elements.", NULL},
+    {"element_type", get_element_type, NULL, "The type of an element.", NULL},
+    {"element_shape", get_element_shape, NULL, "The shape of an element; () = scalar.",
+     NULL},
+    {"name", get_name, NULL, "The name that it was given, or ''.", NULL},
+    {"_name", get_name, NULL, NULL, NULL},
+    {"grad", get_companion, set_companion, "The field of gradients, or None.",
+     KEPT(grad)},
+    {"dual", get_companion, set_companion, "The field of duals, or None.", KEPT(dual)},
+    {"snode", get_snode, NULL, "Its place in the tree of fields.", NULL},
+    {"_snode", get_snode, NULL, NULL, NULL},
+    {"_node", get_kept, set_kept, "What it was placed by.", KEPT(node)},
+    {"_block", get_block, NULL, "The memory that it is in.", NULL},
+    {"_levels", get_levels, NULL, "Where its elements are.", NULL},
+    {"_generation", get_generation, NULL, "Changes with the contents; 0 = unknown.",
+     NULL},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {0},
 };
 static const PyGetSetDef matrix_getset[] = {
-    ATTRIBUTES,
     {"n", get_n, NULL, "Rows of an element.", NULL},
     {"m", get_m, NULL, "Columns of an element.", NULL},
     {"ndim", get_ndim, NULL, "1: elements are vectors, 2: matrices.", NULL},
@@ -385,37 +499,63 @@ static const PyMemberDef field_members[] = {
     {0},
 };
 
-#define SLOTS                                                             \
-    {Py_tp_dealloc, field_dealloc}, {Py_tp_traverse, field_traverse},     \
-        {Py_tp_clear, field_clear}, {Py_tp_iter, field_iter},             \
-        {Py_tp_members, (void *)field_members}, {Py_nb_bool, field_bool}, \
-        {Py_mp_subscript, ing_py_field_item}, {                           \
-        Py_mp_ass_subscript, ing_py_field_assign                          \
-    }
-
+static const PyType_Slot base_slots[] = {
+    {Py_tp_doc, "Elements in memory that kernels work on: the base of all fields."},
+    {0, NULL},
+};
+static const PyType_Slot dense_slots[] = {
+    {Py_tp_doc, "What fields of numbers, vectors and matrices have in common."},
+    {Py_tp_dealloc, field_dealloc},
+    {Py_tp_traverse, field_traverse},
+    {Py_tp_clear, field_clear},
+    {Py_tp_iter, field_iter},
+    {Py_tp_str, field_str},
+    {Py_tp_methods, (void *)dense_methods},
+    {Py_tp_getset, (void *)dense_getset},
+    {Py_tp_members, (void *)field_members},
+    {Py_nb_bool, field_bool},
+    {Py_mp_subscript, ing_py_field_item},
+    {Py_mp_ass_subscript, ing_py_field_assign},
+    {Py_bf_getbuffer, ing_py_field_getbuffer},
+    {Py_bf_releasebuffer, ing_py_field_releasebuffer},
+    {0, NULL},
+};
+/* CPython does not inherit how an object is freed. */
 static const PyType_Slot scalar_slots[] = {
     {Py_tp_doc, "A field of numbers; made by qd.field."},
-    SLOTS,
+    {Py_tp_dealloc, field_dealloc},
+    {Py_tp_traverse, field_traverse},
+    {Py_tp_clear, field_clear},
     {Py_tp_repr, scalar_repr},
-    {Py_tp_methods, (void *)scalar_methods},
-    {Py_tp_getset, (void *)scalar_getset},
     {0, NULL},
 };
 static const PyType_Slot matrix_slots[] = {
     {Py_tp_doc, "A field of vectors or matrices; made by qd.Vector.field and others."},
-    SLOTS,
+    {Py_tp_dealloc, field_dealloc},
+    {Py_tp_traverse, field_traverse},
+    {Py_tp_clear, field_clear},
     {Py_tp_repr, matrix_repr},
     {Py_tp_methods, (void *)matrix_methods},
     {Py_tp_getset, (void *)matrix_getset},
     {0, NULL},
 };
-static const PyType_Slot base_slots[] = {
-    {Py_tp_doc, "Elements in memory that kernels work on: the base of all fields."},
-    {0, NULL},
-};
 
-#define FLAGS \
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION
+enum {
+    FLAGS = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+};
+/* StructField, in Python, is a subclass. */
+static const PyType_Spec base_spec = {
+    .name = "ingot.Field",
+    .basicsize = sizeof(PyObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = (PyType_Slot *)base_slots,
+};
+static const PyType_Spec dense_spec = {
+    .name = "ingot._core.DenseField",
+    .basicsize = sizeof(ing_py_field),
+    .flags = FLAGS | Py_TPFLAGS_BASETYPE,
+    .slots = (PyType_Slot *)dense_slots,
+};
 static const PyType_Spec scalar_spec = {
     .name = "ingot.ScalarField",
     .basicsize = sizeof(ing_py_field),
@@ -427,13 +567,6 @@ static const PyType_Spec matrix_spec = {
     .basicsize = sizeof(ing_py_field),
     .flags = FLAGS,
     .slots = (PyType_Slot *)matrix_slots,
-};
-/* StructField, in Python, is a subclass. */
-static const PyType_Spec base_spec = {
-    .name = "ingot.Field",
-    .basicsize = sizeof(PyObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = (PyType_Slot *)base_slots,
 };
 
 static const PyMethodDef functions[] = {
@@ -460,8 +593,11 @@ int ing_py_field_add(PyObject *module, ing_py_state *st) {
     if (ing_py_block_add(module, st) < 0) return -1;
     st->field_type = ing_py_add_type(module, &base_spec);
     if (!st->field_type) return -1;
-    st->scalar_field = add_kind(module, &scalar_spec, st->field_type);
-    st->matrix_field = add_kind(module, &matrix_spec, st->field_type);
+    PyTypeObject *dense = add_kind(module, &dense_spec, st->field_type);
+    if (!dense) return -1;
+    st->scalar_field = add_kind(module, &scalar_spec, dense);
+    st->matrix_field = add_kind(module, &matrix_spec, dense);
+    Py_DECREF(dense);
     if (!st->scalar_field || !st->matrix_field) return -1;
     return PyModule_AddFunctions(module, (PyMethodDef *)functions);
 }

@@ -44,6 +44,7 @@ typedef struct ing_py_layout {
 typedef struct ing_py_block {
     PyObject_HEAD ing_mem *mem; /* NULL: destroyed */
     ing_py_link link;           /* all that are not destroyed, from st->blocks on */
+    PyObject *weakrefs;
 } ing_py_block;
 
 typedef struct ing_py_field {
@@ -57,9 +58,11 @@ typedef struct ing_py_field {
     PyObject *dict, *weakrefs;
     uint64_t
         generation;   /* of what `whole` is, if there is one; ing_py_field_generation */
+    uint64_t born;    /* the last generation when it was made; see st->lazy */
     uint32_t exports; /* the same; live buffers and DLPack tensors (R25) */
     uint32_t elem_shape[2];
     uint8_t dtype, elem_rank;
+    bool companion; /* the gradient or dual of another one: it has none itself */
 } ing_py_field;
 
 static inline bool ing_py_is_field(const ing_py_state *st, PyObject *o) {
@@ -118,11 +121,17 @@ PyObject *ing_py_field_fill(PyObject *self, PyObject *value);
 PyObject *ing_py_field_load(PyObject *self, PyObject *buffer);
 PyObject *ing_py_field_store(PyObject *self, PyObject *buffer);
 
+/* ---- field_buffer.c ------------------------------------------------------------------ */
+
+int ing_py_field_getbuffer(PyObject *self, Py_buffer *view, int flags);
+void ing_py_field_releasebuffer(PyObject *self, Py_buffer *view);
+
 /* ---- field_new.c --------------------------------------------------------------------- */
 
-/* _new_field(element type, name): one that is not placed. */
+/* _new_field(element type, name, companion): one that is not placed. */
 PyObject *ing_py_field_new(PyObject *module, PyObject *args);
-/* _dense_field(element type, shape, order, offset, name): one in a block of its own. */
+/* _dense_field(element type, shape, order, offset, name, companion): one in a block of its
+ * own. */
 PyObject *ing_py_field_dense(PyObject *module, PyObject *args);
 /* _place(block, place, shape, offset, levels) */
 PyObject *ing_py_field_place(PyObject *self, PyObject *args);

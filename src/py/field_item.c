@@ -6,10 +6,12 @@
 #include "py/tensor.h"
 
 static bool fail_index(ing_py_state *st, PyObject *item) {
-    ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
-                "Detected illegal element of type: %.100s. Indices of a field are "
-                "integers; slices are not supported, use to_numpy()",
-                Py_TYPE(item)->tp_name);
+    ing_py_fail(
+        st, ING_PY_EXC_RUNTIME_TYPE,
+        "Detected illegal element of type: %.100s. Please be aware that slicing a "
+        "qd.field is not supported so far. Indices are integers; to_numpy() can be "
+        "sliced",
+        Py_TYPE(item)->tp_name);
     return false;
 }
 

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <structmember.h>
 
 /* ---- layouts ------------------------------------------------------------------------- */
 
@@ -97,9 +98,10 @@ size_t ing_py_layout_span(const ing_py_layout *l) {
 
 /* ---- blocks -------------------------------------------------------------------------- */
 
-/* A launch under way may have bound its address: then the memory goes after it. */
+/* A launch under way may have bound its address: then the memory goes after it. While the
+ * whole module is being collected, there may be no state any more. */
 static void give_back(ing_py_state *st, ing_mem *m) {
-    if (!st->launching)
+    if (!st || !st->launching)
         ing_mem_unref(m);
     else
         (void)ing_vec_push(&st->doomed, m); /* no memory: it is never given back */
@@ -120,7 +122,12 @@ static void destroy(ing_py_state *st, ing_py_block *b) {
 
 static void block_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
-    destroy(ing_py_state_of(self), (ing_py_block *)self);
+    PyObject *kind, *value, *trace; /* what is on its way is no business of ours */
+    if (((ing_py_block *)self)->weakrefs) PyObject_ClearWeakRefs(self);
+    PyErr_Fetch(&kind, &value, &trace);
+    ing_py_state *st = ing_py_state_of(self);
+    PyErr_Restore(kind, value, trace);
+    destroy(st, (ing_py_block *)self);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -154,10 +161,17 @@ static const PyGetSetDef block_getset[] = {
     {0},
 };
 
+static const PyMemberDef block_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_block, weakrefs), READONLY,
+     NULL},
+    {0},
+};
+
 static const PyType_Slot block_slots[] = {
     {Py_tp_doc, "The memory of one child of a tree of fields."},
     {Py_tp_dealloc, block_dealloc},
     {Py_tp_methods, (void *)block_methods},
+    {Py_tp_members, (void *)block_members},
     {Py_tp_getset, (void *)block_getset},
     {0, NULL},
 };
@@ -181,6 +195,7 @@ ing_py_block *ing_py_block_new(ing_py_state *st, size_t bytes) {
         return NULL;
     }
     b->mem = m;
+    b->weakrefs = NULL;
     b->link = (ing_py_link){st->blocks.prev, &st->blocks};
     b->link.prev->next = b->link.next->prev = &b->link;
     return b;
@@ -203,12 +218,23 @@ static PyObject *new_block(PyObject *module, PyObject *bytes) {
 
 static PyObject *drop_fields(PyObject *module, PyObject *unused) {
     (void)unused;
-    ing_py_block_destroy_all(ing_py_state_in(module));
+    ing_py_state *st = ing_py_state_in(module);
+    ing_py_block_destroy_all(st);
+    st->lazy[0] = st->lazy[1] = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *lazy_companions(PyObject *module, PyObject *dual) {
+    ing_py_state *st = ing_py_state_in(module);
+    st->lazy[dual == Py_True] = st->generations;
     Py_RETURN_NONE;
 }
 
 static const PyMethodDef functions[] = {
     {"_new_block", new_block, METH_O, "_new_block(bytes): zeroed memory for fields."},
+    {"_lazy_companions", lazy_companions, METH_O,
+     "_lazy_companions(dual): fields of now that are in no tree have gradients, or "
+     "duals."},
     {"_drop_fields", drop_fields, METH_NOARGS, "Destroys all blocks there are."},
     {0},
 };

@@ -32,7 +32,7 @@ static bool parse_element(ing_py_state *st, PyObject *type, ing_py_layout *out) 
 }
 
 static ing_py_field *make(ing_py_state *st, const ing_py_layout *element,
-                          PyObject *name) {
+                          PyObject *name, int companion) {
     if (name != Py_None && !PyUnicode_Check(name)) {
         PyErr_Format(PyExc_TypeError, "the name of a field is text, not '%.100s'",
                      Py_TYPE(name)->tp_name);
@@ -46,7 +46,8 @@ static ing_py_field *make(ing_py_state *st, const ing_py_layout *element,
     f->elem_rank = element->elem_rank;
     memcpy(f->elem_shape, element->elem_shape, sizeof f->elem_shape);
     if (name != Py_None && PyUnicode_GET_LENGTH(name)) f->name = Py_NewRef(name);
-    f->generation = ++st->generations;
+    f->companion = companion != 0;
+    f->born = f->generation = ++st->generations;
     PyObject_GC_Track(f);
     return f;
 }
@@ -55,9 +56,11 @@ PyObject *ing_py_field_new(PyObject *module, PyObject *args) {
     ing_py_state *st = ing_py_state_in(module);
     PyObject *type, *name = Py_None;
     ing_py_layout element = {0};
-    if (!PyArg_ParseTuple(args, "O|O:_new_field", &type, &name)) return NULL;
+    int companion = 0;
+    if (!PyArg_ParseTuple(args, "O|Op:_new_field", &type, &name, &companion))
+        return NULL;
     if (!parse_element(st, type, &element)) return NULL;
-    return (PyObject *)make(st, &element, name);
+    return (PyObject *)make(st, &element, name, companion);
 }
 
 /* ---- numbers from Python --------------------------------------------------------------- */
@@ -105,7 +108,7 @@ static int parse_shape(ing_py_state *st, PyObject *value, int64_t *out) {
     for (int k = 0; k < n; k++) {
         if (out[k] <= 0)
             return bad(st, ING_PY_EXC_RUNTIME, "shape", value,
-                       "every dimension must be positive");
+                       "Every dimension of a Quadrants field should be positive");
         if (out[k] > INT32_MAX)
             return bad(st, ING_PY_EXC_RUNTIME, "shape", value,
                        "an extent is larger than 2147483647");
@@ -221,8 +224,9 @@ PyObject *ing_py_field_dense(PyObject *module, PyObject *args) {
     ing_py_level levels[ING_MAX_NDIM];
     ing_py_layout l = {.shape = extents, .offset = offsets};
     size_t bytes;
-    if (!PyArg_ParseTuple(args, "OO|OOO:_dense_field", &type, &shape, &order, &offset,
-                          &name))
+    int companion = 0;
+    if (!PyArg_ParseTuple(args, "OO|OOOp:_dense_field", &type, &shape, &order, &offset,
+                          &name, &companion))
         return NULL;
     if (!parse_element(st, type, &l)) return NULL;
     int n = parse_shape(st, shape, extents);
@@ -236,7 +240,7 @@ PyObject *ing_py_field_dense(PyObject *module, PyObject *args) {
             "%.200R is not a valid shape of a field: it needs more bytes "
             "than there are addresses",
             shape);
-    ing_py_field *f = make(st, &l, name);
+    ing_py_field *f = make(st, &l, name, companion);
     ing_py_block *block = f ? ing_py_block_new(st, bytes) : NULL;
     if (!block || attach(st, f, &l, block) < 0) Py_CLEAR(f);
     Py_XDECREF((PyObject *)block);
@@ -325,7 +329,7 @@ PyObject *ing_py_field_part(PyObject *self, PyObject *k) {
     l.elem_rank = 0;
     l.elem_shape[0] = l.elem_shape[1] = 0;
     l.place += i * (Py_ssize_t)size;
-    ing_py_field *part = make(st, &element, f->name ? f->name : Py_None);
+    ing_py_field *part = make(st, &element, f->name ? f->name : Py_None, f->companion);
     if (part && attach(st, part, &l, f->block) < 0) Py_CLEAR(part);
     if (part) part->whole = Py_NewRef(self);
     return (PyObject *)part;

@@ -98,8 +98,8 @@ def test_gradients():
 
 
 BAD = [
-    (dict(shape=0), "every dimension must be positive"),
-    (dict(shape=(3, -1)), "every dimension must be positive"),
+    (dict(shape=0), "should be positive"),
+    (dict(shape=(3, -1)), "should be positive"),
     (dict(shape=1 << 40), "larger than"),
     (dict(shape=(1 << 30,) * 3), "more bytes than there are addresses"),
     (dict(shape=(1,) * 13), "at most 12 axes"),

@@ -70,7 +70,6 @@ def test_relabelled_memory():
         ({"order": "ji"}, TypeError, "layout="),
         ({"offset": 1}, TypeError, "unexpected keyword"),
         ({"backend": 42}, ValueError, "backend=42"),
-        ({"backend": qd.Backend.FIELD}, NotImplementedError, "fields are not supported yet"),
     ],
 )
 def test_refused(options, error, text):

@@ -10,8 +10,6 @@ import types
 from ingot.compat.missing import Missing, fill
 
 MODULES = {
-    "_snode": "",
-    "_snode.fields_builder": "FieldsBuilder",
     "algorithms._radix_sort": "_min_log256_for_n",
     "algorithms._reduce": "_reduce_depth_for_n",
     "lang._dataclass_util": "create_flat_name",

@@ -1,6 +1,6 @@
 """Tensors, and what programs of the reference reach inside of them."""
 
-from ingot._core import Ndarray
+from ingot._core import DenseField, Ndarray
 from ingot._tensor import Backend, MatrixTensor, Tensor, VectorTensor, tensor, wrap
 
 __all__ = ["Backend", "Tensor", "tensor"]
@@ -25,3 +25,5 @@ def _physical_shape(array):
 Ndarray._qd_layout = property(lambda array: array.layout, _with_layout)
 Ndarray._physical_shape = property(_physical_shape)
 Ndarray._impl = property(Ndarray._unwrap)
+DenseField._qd_layout = property(lambda field: field.layout)
+DenseField._impl = property(DenseField._unwrap)

@@ -98,7 +98,13 @@ class PyQuadrants:
         ingot.cfg.default_ip = dtype
 
     def materialize(self):
-        """Arrays are made when they are declared: nothing to do."""
+        """Takes the memory of all fields that are placed."""
+        self.materialize_root_fb(True)
+
+    @staticmethod
+    def materialize_root_fb(is_first_call):
+        """The same, in the reference's own words."""
+        ingot.root._tree._materialize()
 
     def clear(self):
         """What `qd.reset` calls first."""

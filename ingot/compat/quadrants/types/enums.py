@@ -2,13 +2,7 @@
 
 import enum
 
-
-class Layout(enum.Enum):
-    """How the members of compound elements lie in memory."""
-
-    AOS = 1
-    SOA = 2
-    NULL = 3
+from ingot._fields import Layout
 
 
 class AutodiffMode(enum.Enum):
