@@ -75,7 +75,6 @@ from ingot._core import (
     uint64,
 )
 from ingot._decorators import data_oriented, func, kernel, pure, real_func
-from ingot._fields import Layout, field, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, jk, jkl, jl, k, kl, l
 from ingot._init import IngotOptionError, cfg, init, reset, sync
 from ingot._linalg import eig, make_spd, polar_decompose, solve, svd, sym_eig
 from ingot._matrix import Matrix, Vector
@@ -172,7 +171,7 @@ _LAZY = {
     "tensor": "ingot._tensor",
     "trace": "ingot.fingerprint",
     "wrap": "ingot._tensor",
-}
+} | dict.fromkeys("Layout field i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l".split(), "ingot._fields")
 
 
 _MODULES = ("algorithms", "linalg")

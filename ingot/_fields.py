@@ -249,6 +249,7 @@ class StructField(Field):
         self.name = name or ""
         self._companions = {}
         self._primal = is_primal
+        self._struct_type = _type_of_members(self.field_dict, self.struct_methods)
         for key, member in self.field_dict.items():
             setattr(self, key, member)
 
@@ -362,6 +363,19 @@ class StructField(Field):
 
     def __reduce__(self):
         return StructField, (self.field_dict, self.struct_methods, self.name)
+
+
+def _type_of_members(members, methods):
+    """The type of the elements; None where a member has none (gradients of integers)."""
+    from ingot._struct import StructType
+
+    kinds = {
+        key: member._struct_type if isinstance(member, StructField) else member.element_type
+        for key, member in members.items() if member is not None
+    }
+    if len(kinds) != len(members) or None in kinds.values():
+        return None
+    return StructType(**kinds, __struct_methods=methods)
 
 
 def struct_field(members, methods, shape=None, name="<Struct>", offset=None, needs_grad=False, needs_dual=False,

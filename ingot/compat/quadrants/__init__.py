@@ -80,7 +80,25 @@ from ingot.compat.quadrants.lang.exception import (  # noqa: E402
 from ingot.compat.quadrants.lang.misc import is_extension_enabled  # noqa: E402
 from ingot.compat.quadrants.types.enums import Layout  # noqa: E402
 from ingot.compat.quadrants import _test_tools, lang  # noqa: E402
-from ingot._fields import StructField  # noqa: E402
+from ingot._fields import (  # noqa: E402
+    StructField,
+    field,
+    i,
+    ij,
+    ijk,
+    ijkl,
+    ijl,
+    ik,
+    ikl,
+    il,
+    j,
+    jk,
+    jkl,
+    jl,
+    k,
+    kl,
+    l,
+)
 from ingot._snode import FieldsBuilder, SNode, axes, get_addr, rescale_index, root  # noqa: E402
 
 from ingot import GraphStatus, checkpoint, graph_do_while, graph_parallel, graph_parallel_context  # noqa: E402
