@@ -161,6 +161,7 @@ _LAZY = {
     "explain": "ingot._explain",
     "get_addr": "ingot._snode",
     "fingerprint": "ingot.fingerprint",
+    "from_numpy": "ingot._ndarrays",
     "graph": "ingot.graph",
     "graph_do_while": "ingot.graph",
     "graph_parallel": "ingot.graph",

@@ -4,6 +4,7 @@ What a parameter is, the gate reads from `_ingot_passing`; classes carry it as w
 instances, so `x: qd.template` and `x: qd.template()` mean the same.
 """
 
+from ingot import _core
 from ingot._core import DType, TensorType
 
 _PYTHON_DTYPES = (int, float, bool)
@@ -36,6 +37,17 @@ class _Annotation:
         raise TypeError(f"{self!r} is an annotation, it cannot be called")
 
 
+def _of_numpy(dtype):
+    """qd.f32 for numpy.float32 and numpy.dtype("f4"); anything else as it is."""
+    if type(dtype).__module__.partition(".")[0] == "numpy":
+        dtype = getattr(dtype, "type", dtype)
+    if not isinstance(dtype, type) or dtype.__module__ != "numpy":
+        return dtype
+    name = "uint1" if dtype.__name__ in ("bool", "bool_") else dtype.__name__
+    found = getattr(_core, name, None)
+    return found if isinstance(found, DType) else dtype
+
+
 class NdarrayType(_Annotation):
     """An array parameter: `qd.types.ndarray(dtype=qd.f32, ndim=2)`, `qd.types.NDArray[qd.f32, 2]`.
 
@@ -53,6 +65,7 @@ class NdarrayType(_Annotation):
             raise ValueError("qd.types.ndarray: field_dim is gone, use ndim")
         if element_dim is not None or element_shape is not None:
             dtype = _element_type(dtype, element_dim, element_shape)
+        dtype = _of_numpy(dtype)
         if dtype is not None and not isinstance(dtype, (DType, TensorType)) and dtype not in _PYTHON_DTYPES:
             raise TypeError(f"qd.types.ndarray: {dtype!r} is no dtype; use for example qd.f32")
         literal = getattr(ndim, "__args__", None)  # Literal[2], for type checkers

@@ -11,9 +11,17 @@ def _view(array):
     return np.asarray(memoryview(array))
 
 
+def _look(array):
+    """The elements to be read here and now: unlike a view, it does not count as a writer (R25)."""
+    import numpy as np
+
+    look = getattr(array, "_look", None)
+    return np.asarray(look()) if look else _view(array)
+
+
 def to_numpy(array, dtype=None, *, copy=True):
     """The elements as a NumPy array: a copy, a view (copy=False), or what is cheaper (None)."""
-    view = _view(array)
+    view = _look(array) if copy else _view(array)
     if dtype is not None and view.dtype != dtype:
         if copy is False:
             raise ValueError(f"copy=False cannot convert {view.dtype} to {dtype}")
@@ -73,6 +81,46 @@ def from_torch(array, source):
         raise ValueError(
             f"from_torch: expected shape {array.shape + array.element_shape}, got {tuple(source.shape)}")
     torch.from_dlpack(array).copy_(source.detach())
+
+
+def tolist(array):
+    """The elements as nested lists of Python's numbers."""
+    return _look(array).tolist()
+
+
+def set_part(array, key, value):
+    """`array[2:5] = value`: broadcasts and converts as NumPy does."""
+    import numpy as np
+
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"a slice of an ndarray: {MASKED}")
+    if hasattr(value, "_ingot_passing"):  # a view of an array
+        value = _view(value.arr)[value.offset : value.offset + value.size]
+    _view(array)[key] = value
+
+
+def array_interface(array):
+    """The older protocol of NumPy, which Pillow and others read. Read-only: nobody says when a
+    writer is done."""
+    interface = dict(_look(array).__array_interface__)
+    interface["data"] = (interface["data"][0], True)
+    return interface
+
+
+SHOWN = 40  # elements, beyond which the middle is left out
+
+
+def shown(array):
+    """What `repr` says: type, shape, and the values as NumPy writes them."""
+    layout = f" layout={array.layout!r}" if array.layout is not None else ""
+    head = f"qd.ndarray {array.element_type} {array.shape!r}{layout}"
+    try:
+        import numpy as np
+
+        text = np.array2string(_look(array), threshold=SHOWN, separator=", ")
+    except (ImportError, BufferError):  # no NumPy; memory that the host cannot read
+        return f"<{head}>"
+    return f"<{head}\n{text}>" if "\n" in text else f"<{head} {text}>"
 
 
 def gradient(tensor):

@@ -68,3 +68,14 @@ def get_type(array):
     """Element type, shape in memory and gradient of an array."""
     order = array.layout or range(array.ndim)
     return NdarrayTypeMetadata(array.element_type, tuple(array.shape[k] for k in order), array.has_grad())
+
+
+def from_numpy(source, needs_grad=False):
+    """An ndarray with the elements and the shape of a NumPy array, which is copied."""
+    import numpy as np
+
+    if not isinstance(source, np.ndarray):
+        raise TypeError(f"qd.from_numpy takes a numpy.ndarray, got {type(source).__name__!r}: use np.asarray(x)")
+    array = ndarray(source.dtype.type, source.shape, needs_grad)
+    array.from_numpy(source)
+    return array

@@ -93,15 +93,25 @@ static PyObject *get_element_type(PyObject *self, void *unused) {
     return ing_py_array_element_type(ing_py_state_of(self), as_array(self));
 }
 
-/* `n` and `m` are rows and columns of an element where that is a vector or matrix. They are
- * no descriptors: programs keep attributes of their own under such short names. */
+/* How many elements there are; a product of extents that were checked when it was made. */
+static PyObject *get_size(const ing_py_array *a) {
+    Py_ssize_t n = 1;
+    for (unsigned k = 0; k < a->spec->ndim; k++) n *= (Py_ssize_t)a->shape[k];
+    return PyLong_FromSsize_t(n);
+}
+
+/* `size`, and `n` and `m`: rows and columns of an element where that is a vector or matrix.
+ * They are no descriptors: programs keep attributes of their own under such short names. */
 static PyObject *array_getattr(PyObject *self, PyObject *name) {
     PyObject *v = PyObject_GenericGetAttr(self, name);
     const ing_py_spec *s = as_array(self)->spec;
-    if (v || s->elem_rank == 0) return v;
+    if (v) return v;
     bool n = PyUnicode_CompareWithASCIIString(name, "n") == 0;
-    if (!n && PyUnicode_CompareWithASCIIString(name, "m") != 0) return NULL;
+    bool size = PyUnicode_CompareWithASCIIString(name, "size") == 0;
+    bool m = PyUnicode_CompareWithASCIIString(name, "m") == 0;
+    if (!size && (s->elem_rank == 0 || (!n && !m))) return NULL;
     if (!ing_py_took(PyExc_AttributeError)) return NULL;
+    if (size) return get_size(as_array(self));
     return PyLong_FromUnsignedLong(n                   ? s->elem_shape[0]
                                    : s->elem_rank == 2 ? s->elem_shape[1]
                                                        : 1);
@@ -129,17 +139,9 @@ static PyObject *get_generation(PyObject *self, void *unused) {
 }
 
 static PyObject *array_repr(PyObject *self) {
-    const ing_py_array *a = as_array(self);
-    PyObject *shape = ing_py_shape_tuple(a), *layout = ing_py_layout_tuple(a);
-    PyObject *text = NULL;
-    const char *dtype = ing_dtype_name((ing_dtype)a->spec->dtype);
-    if (shape && layout && layout != Py_None)
-        text =
-            PyUnicode_FromFormat("<qd.ndarray %s %R layout=%R>", dtype, shape, layout);
-    else if (shape && layout)
-        text = PyUnicode_FromFormat("<qd.ndarray %s %R>", dtype, shape);
-    Py_XDECREF(shape);
-    Py_XDECREF(layout);
+    PyObject *shown = ing_py_import("ingot._interop", "shown");
+    PyObject *text = shown ? PyObject_CallOneArg(shown, self) : NULL;
+    Py_XDECREF(shown);
     return text;
 }
 
@@ -194,8 +196,17 @@ IN_PYTHON("ingot._interop", from_numpy)
 IN_PYTHON("ingot._interop", to_torch)
 IN_PYTHON("ingot._interop", from_torch)
 IN_PYTHON("ingot._interop", as_array_for_numpy)
+IN_PYTHON("ingot._interop", tolist)
 IN_PYTHON("ingot._ndarrays", get_type)
 #undef IN_PYTHON
+
+static PyObject *get_interface(PyObject *self, void *unused) {
+    (void)unused;
+    PyObject *function = ing_py_import("ingot._interop", "array_interface");
+    PyObject *v = function ? PyObject_CallOneArg(function, self) : NULL;
+    Py_XDECREF(function);
+    return v;
+}
 
 /* ---- tables ------------------------------------------------------------------------------------ */
 
@@ -217,6 +228,8 @@ static const PyMethodDef array_methods[] = {
      "to_torch(device=None, *, copy=True): the elements as a torch tensor."},
     {"from_torch", FUNCTION(from_torch), KEYWORDS,
      "from_torch(tensor): loads all elements from a torch tensor of equal shape."},
+    {"tolist", FUNCTION(tolist), KEYWORDS, "tolist(): the elements as nested lists."},
+    {"copy", ing_py_array_copy, METH_NOARGS, "copy(): an ndarray with equal contents."},
     {"to_dlpack", FUNCTION(ing_py_array_to_dlpack), KEYWORDS,
      "to_dlpack(versioned=False): a DLPack capsule that shares the memory."},
     {"__dlpack__", FUNCTION(ing_py_array_dlpack), KEYWORDS, NULL},
@@ -227,6 +240,7 @@ static const PyMethodDef array_methods[] = {
     {"has_grad", has_grad, METH_NOARGS, "Whether it was made with needs_grad=True."},
     {"has_dual", has_dual, METH_NOARGS, "False: ndarrays have no dual."},
     {"_unwrap", unwrap, METH_NOARGS, "The array itself."},
+    {"_look", ing_py_array_look, METH_NOARGS, "A memoryview that only reads."},
     {"_relabel", ing_py_array_relabel, METH_O,
      "_relabel(layout): the same memory with its axes, outermost first, named anew."},
     {"__copy__", ing_py_array_copy, METH_NOARGS, NULL},
@@ -246,6 +260,7 @@ static const PyGetSetDef array_getset[] = {
     {"layout", get_layout, NULL, "The order of axes in memory, None = row major.",
      NULL},
     {"grad", get_grad, NULL, "The array of gradients, or None.", NULL},
+    {"__array_interface__", get_interface, NULL, NULL, NULL},
     {"_generation", get_generation, NULL, "Changes with the contents; 0 = unknown.",
      NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},

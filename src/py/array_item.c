@@ -8,7 +8,8 @@ static bool fail_index(ing_py_state *st, PyObject *item) {
     const char *name = Py_TYPE(item)->tp_name;
     if (PySlice_Check(item))
         ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
-                    "an ndarray takes no slices: use to_numpy(copy=False) for a view");
+                    "only 1D ndarrays can be sliced: use to_numpy(copy=False) for a "
+                    "view");
     else
         ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
                     "indices of an ndarray are integers, got '%.100s'", name);
@@ -207,6 +208,25 @@ static int store(ing_py_state *st, ing_py_array *a, const place *p, PyObject *va
     return rc;
 }
 
+static bool has_slice(PyObject *key) {
+    bool found = PySlice_Check(key) || key == Py_Ellipsis;
+    for (Py_ssize_t i = 0; PyTuple_Check(key) && i < PyTuple_GET_SIZE(key); i++)
+        found |= PySlice_Check(PyTuple_GET_ITEM(key, i)) ||
+                 PyTuple_GET_ITEM(key, i) == Py_Ellipsis;
+    return found;
+}
+
+/* a[2:5] = x, as NumPy assigns it. */
+static int set_part(PyObject *self, PyObject *key, PyObject *value) {
+    PyObject *function = ing_py_import("ingot._interop", "set_part");
+    PyObject *none =
+        function ? PyObject_CallFunctionObjArgs(function, self, key, value, NULL)
+                 : NULL;
+    Py_XDECREF(function);
+    Py_XDECREF(none);
+    return none ? 0 : -1;
+}
+
 int ing_py_array_set(PyObject *self, PyObject *key, PyObject *value) {
     ing_py_state *st = ing_py_state_of(self);
     ing_py_array *a = (ing_py_array *)self;
@@ -216,6 +236,7 @@ int ing_py_array_set(PyObject *self, PyObject *key, PyObject *value) {
                     "elements of an ndarray cannot be deleted");
         return -1;
     }
+    if (has_slice(key)) return set_part(self, key, value);
     return find(st, a, key, &p) ? store(st, a, &p, value) : -1;
 }
 

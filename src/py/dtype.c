@@ -320,8 +320,38 @@ void ing_py_dtype_clear(ing_py_state *st) {
     Py_CLEAR(st->dtype_type);
 }
 
+/* A class such as numpy.float32, by its name: NumPy itself may not be loaded. */
+static ing_dtype of_numpy(PyObject *o) {
+    static const struct {
+        const char *name;
+        ing_dtype type;
+    } rows[] = {
+        {"bool", ING_U1},     {"bool_", ING_U1},    {"int8", ING_I8},
+        {"int16", ING_I16},   {"int32", ING_I32},   {"int64", ING_I64},
+        {"uint8", ING_U8},    {"uint16", ING_U16},  {"uint32", ING_U32},
+        {"uint64", ING_U64},  {"float16", ING_F16}, {"float32", ING_F32},
+        {"float64", ING_F64},
+    };
+    const char *name = ((PyTypeObject *)o)->tp_name;
+    if (strncmp(name, "numpy.", 6) != 0) return ING_VOID;
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        if (strcmp(name + 6, rows[k].name) == 0) return rows[k].type;
+    return ING_VOID;
+}
+
+/* numpy.dtype("f4"): its class says it. What raises is no dtype. */
+static ing_dtype of_instance(PyObject *o) {
+    PyObject *type = ing_py_attr(o, "type");
+    ing_dtype t = type && PyType_Check(type) ? of_numpy(type) : ING_VOID;
+    if (!type) (void)ing_py_took_any();
+    Py_XDECREF(type);
+    return t;
+}
+
 ing_dtype ing_py_dtype_from(const ing_py_state *st, PyObject *o) {
     if (ing_py_is_dtype(st, o)) return id_of(o);
+    if (PyType_Check(o) && ((PyTypeObject *)o)->tp_name[0] == 'n') return of_numpy(o);
+    if (strncmp(Py_TYPE(o)->tp_name, "numpy.dtype", 11) == 0) return of_instance(o);
     if (o == (PyObject *)&PyFloat_Type)
         return (ing_dtype)st->settings.at[ING_SET_default_fp];
     if (o == (PyObject *)&PyLong_Type)

@@ -296,6 +296,7 @@ typedef struct ing_py_array {
     size_t nbytes;
     uint64_t generation; /* read it with ing_py_array_generation */
     uint32_t exports;    /* live buffers and DLPack tensors: others may write (R25) */
+    bool looking; /* a buffer is being asked for to read alone (array_buffer.c) */
     PyObject *dict, *weakrefs;
     PyObject *grad; /* an array of the same shape, or NULL */
 } ing_py_array;
