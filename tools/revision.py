@@ -10,7 +10,8 @@ import hashlib
 import os
 import pathlib
 
-FRONT = ("base", "gate", "ir", "front", "ad", "pass", "trace", "py")
+FRONT = ("base", "gate", "ir", "front", "ad", "pass", "trace", "record",
+         "py")
 BACK = ("gen", "image")
 SOURCE_ENDINGS = (".c", ".h", ".def")
 HELPER = "ingot/_helper.py"

@@ -133,6 +133,24 @@ bool ing_vec_grow_(void **at, uint32_t *cap, uint32_t need, size_t size);
         (v)->len = (v)->cap = 0; \
     } while (0)
 
+/* ---- members as tables ------------------------------------------------------------
+ * A struct that is written to disk is described once, as a table of its members: the struct
+ * is made from it here, its writer and reader elsewhere (src/record). A table is a macro of
+ * four macros:
+ *   ONE(type, name)          a member
+ *   FIXED(type, name, n)     name[n]
+ *   UP_TO(type, name, max)   n_name, and name[max]
+ *   LIST(type, name)         an ing_vec(type)
+ * Types are single words, so that names of functions can be made of them. */
+#define ING_MEMBER_ONE_(type, name)      type name;
+#define ING_MEMBER_FIXED_(type, name, n) type name[n];
+#define ING_MEMBER_UP_TO_(type, name, max) \
+    uint32_t n_##name;                     \
+    type name[max];
+#define ING_MEMBER_LIST_(type, name) ing_vec(type) name;
+#define ING_MEMBERS(table) \
+    table(ING_MEMBER_ONE_, ING_MEMBER_FIXED_, ING_MEMBER_UP_TO_, ING_MEMBER_LIST_)
+
 /* ---- byte buffers --------------------------------------------------------------- */
 
 typedef struct ing_bytes {

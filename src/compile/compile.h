@@ -9,6 +9,7 @@
 #include "gate/gate.h"
 #include "image/image.h"
 #include "ir/ir.h"
+#include "record/record.h"
 #include "store/store.h"
 
 /* ---- helper processes (helper.c): LLVM IR text in, object bytes out -------------------- */
@@ -61,39 +62,14 @@ bool ing_remote_trouble(ing_remote *r, char out[ING_REMOTE_TROUBLE]);
 
 typedef struct ing_engine ing_engine;
 
-typedef struct ing_code_task {
-    ing_ir_task info;
-    ing_image *image; /* referenced; NULL when interpreted */
-    ing_hash128
-        ir; /* digest of the task's IR: with options and machine, the key (R18) */
-    uint32_t *trees; /* function ordinal in the image -> ing_ir_func.tree (R19) */
-    uint32_t n_trees;
-} ing_code_task;
-
-typedef struct ing_code_array { /* an array in the words of a launch */
-    uint32_t word, ndim, size;  /* size: of an element */
-    uint64_t at,
-        span; /* a field: from the address in its word, and bytes; span 0: an array,
-                          whose extents follow its word */
-} ing_code_array;
-
-typedef struct ing_code_apart { /* arrays that must share no memory (R22) */
-    ing_code_array a, b;
-    uint64_t
-        period; /* of two fields: bytes of which every distance between two elements of
-                        one is a multiple; 0: none */
-} ing_code_apart;
-
-typedef struct ing_code { /* the compiled tasks of one variant */
-    ing_code_task *tasks;
-    uint32_t n_tasks;
-    ing_ir_step *steps; /* of a graph kernel, else NULL */
-    uint32_t n_steps;
+/* What a process has of a record's tasks: the code. The record must outlive it, in its
+ * place. */
+typedef struct ing_code {
+    const ing_record *record;
+    ing_image **images; /* of each task, referenced; NULL when interpreted */
     ing_ir_mod
         *mod; /* kept when interpreted, else NULL; as lowered it has no tasks, and
-                        `tasks` is one that stands for the whole kernel */
-    uint32_t buffer_bytes, n_words;
-    ing_vec(ing_code_apart) apart;
+                           the record has one that stands for the whole kernel */
 } ing_code;
 
 /* `revision`: the back-end revision (R10), copied. */
@@ -110,10 +86,10 @@ void ing_engine_before_fork(ing_engine *g);
 void ing_engine_parent_after_fork(ing_engine *g);
 void ing_engine_after_fork(ing_engine *g); /* in the child */
 
-/* The image for a task of this digest, these settings, this back end and this machine,
- * from memory or the store; ING_DECLINED: it must be compiled. */
-ing_status ing_engine_image(ing_engine *g, ing_hash128 ir, const ing_settings *settings,
-                            ing_image **out, ing_err *e);
+/* The images of a record's tasks, for these settings, this back end and this machine, from
+ * memory or the store; ING_DECLINED: one must be compiled. */
+ing_status ing_engine_load(ing_engine *g, const ing_record *record,
+                           const ing_settings *settings, ing_code *out, ing_err *e);
 /* The n-th name that the image of a task may have been given by this back end, whatever the
  * options and the machine were; false: there are no more. For tools, which look for files. */
 typedef struct ing_image_name {
@@ -133,7 +109,8 @@ void ing_engine_end(ing_engine *g);
  * and end. */
 void ing_engine_pack(ing_engine *g);
 
-/* Passes over `mod` (taken, also on failure), then an image per task: memory, store, or
+/* Passes over `mod` (taken, also on failure), whose tasks, steps and words become those of
+ * `record`, then an image per task: memory, store, or
  * helper + link + publish; tasks compile in parallel. Needs no GIL and holds no lock while
  * it waits for a helper. `label` names the kernel in
  * symbol tables. */
@@ -152,8 +129,8 @@ typedef struct ing_engine_job {
     uint32_t *bad_loc; /* out: where a pass found what it refuses, 0 = unknown */
     bool overlap;      /* for arrays that share memory */
 } ing_engine_job;
-ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
-                            ing_err *e);
+ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job,
+                            ing_record *record, ing_code *out, ing_err *e);
 void ing_code_fini(ing_code *c);
 
 #endif

@@ -347,40 +347,39 @@ static void slot_finish(ing_engine *g, uint32_t slot, ing_image *image) {
 }
 
 /* Which syntax tree each function that `root` reaches came from, for run-time errors. */
-static ing_status note_trees(const ing_ir_mod *m, uint32_t root, ing_code_task *t,
+static ing_status note_trees(const ing_ir_mod *m, uint32_t root, ing_record_task *t,
                              ing_err *e) {
-    uint32_t *funcs = NULL;
-    ING_TRY(ing_ir_func_reaches(m, root, &funcs, &t->n_trees, e));
-    t->trees = ing_calloc(t->n_trees, sizeof *t->trees);
-    for (uint32_t i = 0; t->trees && i < t->n_trees; i++)
-        t->trees[i] = m->funcs.at[funcs[i]]->tree;
+    uint32_t *funcs = NULL, n = 0;
+    ING_TRY(ing_ir_func_reaches(m, root, &funcs, &n, e));
+    bool ok = ing_vec_reserve(&t->trees, n);
+    for (uint32_t i = 0; ok && i < n; i++)
+        t->trees.at[t->trees.len++] = m->funcs.at[funcs[i]]->tree;
     ing_free(funcs);
-    return t->trees ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for the task table");
+    return ok ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for the task table");
 }
 
-static ing_status image_get(ing_engine *g, const image_job *job, ing_code_task *out,
-                            ing_err *e) {
+static ing_status image_get(ing_engine *g, const image_job *job, ing_record_task *out,
+                            ing_image **image, ing_err *e) {
     ing_ir_mod *task = NULL;
     ING_TRY(ing_ir_extract_task(job->mod, job->task, &task, e));
     uint32_t slot = 0;
     ing_status s = note_trees(task, 0, out, e);
     if (s == ING_OK) s = ing_ir_digest(task, &out->ir, e);
     ing_hash128 key = image_key(g, out->ir, job->gen);
-    if (s == ING_OK) s = slot_claim(g, key, &slot, &out->image, e);
+    if (s == ING_OK) s = slot_claim(g, key, &slot, image, e);
     if (s == ING_DECLINED) {
-        s = image_build(g, key, task, job, &out->image, e);
-        slot_finish(g, slot, s == ING_OK ? out->image : NULL);
+        s = image_build(g, key, task, job, image, e);
+        slot_finish(g, slot, s == ING_OK ? *image : NULL);
     }
     ing_ir_mod_free(task);
     return s;
 }
 
-ing_status ing_engine_image(ing_engine *g, ing_hash128 ir, const ing_settings *settings,
-                            ing_image **out, ing_err *e) {
+/* ING_DECLINED: neither in memory nor in the store. */
+static ing_status image_known(ing_engine *g, ing_hash128 ir, const ing_gen_options *gen,
+                              ing_image **out, ing_err *e) {
     uint32_t slot = 0;
-    *out = NULL;
-    ing_gen_options gen = gen_options(g, settings);
-    ing_hash128 key = image_key(g, ir, &gen);
+    ing_hash128 key = image_key(g, ir, gen);
     ing_status s = slot_claim(g, key, &slot, out, e);
     if (s != ING_DECLINED) return s;
     s = image_from_store(g, key, out);
@@ -393,7 +392,8 @@ ing_status ing_engine_image(ing_engine *g, ing_hash128 ir, const ing_settings *s
 typedef struct batch {
     ing_engine *engine;
     const image_job *common;
-    ing_code *code;
+    ing_record *record;
+    ing_image **images;
     uint32_t next;     /* atomic: the task to take */
     ing_status status; /* atomic: the first failure */
     ing_err *error;    /* written by whoever set status */
@@ -403,13 +403,14 @@ static void *batch_work(void *arg) {
     batch *b = arg;
     for (;;) {
         uint32_t i = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
-        if (i >= b->code->n_tasks) return NULL;
+        if (i >= b->record->tasks.len) return NULL;
         if (__atomic_load_n(&b->status, __ATOMIC_ACQUIRE) != ING_OK) return NULL;
         image_job job = *b->common;
         job.task = i;
         ing_err err;
         ing_err_init(&err);
-        ing_status s = image_get(b->engine, &job, &b->code->tasks[i], &err);
+        ing_status s =
+            image_get(b->engine, &job, &b->record->tasks.at[i], &b->images[i], &err);
         ing_status ok = ING_OK;
         if (s != ING_OK &&
             __atomic_compare_exchange_n(&b->status, &ok, s, false, __ATOMIC_ACQ_REL,
@@ -421,16 +422,32 @@ static void *batch_work(void *arg) {
     }
 }
 
+static ing_status code_init(ing_code *c, const ing_record *r, ing_err *e) {
+    *c = (ing_code){.record = r};
+    c->images = ing_calloc((size_t)r->tasks.len + 1, sizeof *c->images);
+    return c->images ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for the task table");
+}
+
+ing_status ing_engine_load(ing_engine *g, const ing_record *record,
+                           const ing_settings *settings, ing_code *out, ing_err *e) {
+    ing_gen_options gen = gen_options(g, settings);
+    ing_status s = code_init(out, record, e);
+    for (uint32_t i = 0; s == ING_OK && i < record->tasks.len; i++)
+        s = image_known(g, record->tasks.at[i].ir, &gen, &out->images[i], e);
+    if (s != ING_OK) ing_code_fini(out);
+    return s;
+}
+
 enum { MAX_COMPILE_THREADS = 16 };
 
 static ing_status batch_run(ing_engine *g, const image_job *common, uint32_t threads,
-                            ing_code *code, ing_err *e) {
+                            ing_record *record, ing_image **images, ing_err *e) {
     ing_err first;
     ing_err_init(&first);
-    batch b = {g, common, code, 0, ING_OK, &first};
+    batch b = {g, common, record, images, 0, ING_OK, &first};
     pthread_t ids[MAX_COMPILE_THREADS];
     uint32_t started = 0;
-    if (threads > code->n_tasks) threads = code->n_tasks;
+    if (threads > record->tasks.len) threads = record->tasks.len;
     if (threads > MAX_COMPILE_THREADS) threads = MAX_COMPILE_THREADS;
     while (started + 1 < threads &&
            pthread_create(&ids[started], NULL, batch_work, &b) == 0)
@@ -447,10 +464,11 @@ static ing_status batch_run(ing_engine *g, const image_job *common, uint32_t thr
     return b.status;
 }
 
-static ing_code_array code_array(const ing_ir_mod *m, uint32_t arg) {
+static ing_record_array array_of(const ing_ir_mod *m, uint32_t arg) {
     const ing_type_info *t = ing_ir_type(m, m->args.at[arg].type);
-    ing_code_array a = {m->args.at[arg].word, t->rank, ing_ir_type_size(m, t->elem), 0,
-                        0};
+    ing_record_array a = {.word = m->args.at[arg].word,
+                          .ndim = t->rank,
+                          .size = ing_ir_type_size(m, t->elem)};
     if (t->place) {
         a.ndim = 0;
         a.at = (uint64_t)t->place->at;
@@ -473,69 +491,68 @@ static uint64_t period_of(const ing_ir_mod *m, const ing_ir_apart *p) {
     return x;
 }
 
-static ing_status code_apart(ing_code *code, const ing_ir_mod *m, ing_err *e) {
-    for (uint32_t i = 0; i < m->apart.len; i++) {
-        ing_code_apart p = {code_array(m, m->apart.at[i].a),
-                            code_array(m, m->apart.at[i].b),
-                            period_of(m, &m->apart.at[i])};
-        if (!ing_vec_push(&code->apart, p))
-            return ing_fail(e, ING_MEMORY, "no memory for pairs of arrays");
+static bool take_apart(ing_record *r, const ing_ir_mod *m) {
+    bool ok = ing_vec_reserve(&r->apart, m->apart.len);
+    for (uint32_t i = 0; ok && i < m->apart.len; i++) {
+        const ing_ir_apart *p = &m->apart.at[i];
+        r->apart.at[r->apart.len++] =
+            (ing_record_apart){array_of(m, p->a), array_of(m, p->b), period_of(m, p)};
     }
-    return ING_OK;
+    return ok;
 }
 
 /* Random numbers depend on where they are drawn, not on what other tasks there are. */
-static ing_status number_places(ing_code *code, const ing_ir_mod *m, ing_err *e) {
+static ing_status number_places(ing_record *r, const ing_ir_mod *m, ing_err *e) {
     uint8_t *draws = ing_calloc((size_t)m->funcs.len + 1, 1);
     if (!draws) return ing_fail(e, ING_MEMORY, "no memory for the task table");
     ing_status s = ing_ir_draws(m, draws, e);
-    for (uint32_t i = 0, n = 0; i < code->n_tasks && s == ING_OK; i++)
-        if (draws[m->tasks.at[i].func]) code->tasks[i].info.place = n++;
+    for (uint32_t i = 0, n = 0; i < r->tasks.len && s == ING_OK; i++)
+        if (draws[m->tasks.at[i].func]) r->tasks.at[i].info.place = n++;
     ing_free(draws);
     return s;
 }
 
-static ing_status code_tasks(ing_code *code, const ing_ir_mod *m, ing_err *e) {
-    code->n_tasks = m->tasks.len;
-    code->buffer_bytes = m->buffer_bytes;
-    code->n_words = m->n_words;
-    code->tasks = ing_calloc(m->tasks.len ? m->tasks.len : 1, sizeof *code->tasks);
-    if (!code->tasks) return ing_fail(e, ING_MEMORY, "no memory for the task table");
-    for (uint32_t i = 0; i < m->tasks.len; i++) code->tasks[i].info = m->tasks.at[i];
-    code->n_steps = m->steps.len;
-    code->steps = ing_calloc((size_t)m->steps.len + 1, sizeof *code->steps);
-    if (!code->steps) return ing_fail(e, ING_MEMORY, "no memory for the steps");
-    if (m->steps.len)
-        memcpy(code->steps, m->steps.at, m->steps.len * sizeof *code->steps);
-    ING_TRY(number_places(code, m, e));
-    return code_apart(code, m, e);
+/* What the passes made of the kernel. */
+static ing_status take_tasks(ing_record *r, const ing_ir_mod *m, ing_err *e) {
+    r->buffer_bytes = m->buffer_bytes;
+    r->n_words = m->n_words;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < m->tasks.len; i++)
+        ok = ing_vec_push(&r->tasks, (ing_record_task){.info = m->tasks.at[i]});
+    for (uint32_t i = 0; ok && i < m->steps.len; i++)
+        ok = ing_vec_push(&r->steps, m->steps.at[i]);
+    if (!ok || !take_apart(r, m))
+        return ing_fail(e, ING_MEMORY, "no memory for the task table");
+    return number_places(r, m, e);
 }
 
-static ing_status interpreted(ing_ir_mod *m, ing_code *out, ing_err *e) {
-    for (uint32_t i = 0; i < out->n_tasks; i++)
-        ING_TRY(note_trees(m, out->tasks[i].info.func, &out->tasks[i], e));
+static ing_status interpreted(ing_ir_mod *m, ing_record *r, ing_code *out, ing_err *e) {
+    for (uint32_t i = 0; i < r->tasks.len; i++)
+        ING_TRY(note_trees(m, r->tasks.at[i].info.func, &r->tasks.at[i], e));
     out->mod = m;
     return ING_OK;
 }
 
 /* No pass at all: the interpreter runs the kernel as lowered, as one serial task. */
-static ing_status build_lowered(ing_ir_mod *m, ing_code *out, ing_err *e) {
+static ing_status build_lowered(ing_ir_mod *m, ing_record *r, ing_code *out,
+                                ing_err *e) {
     ING_TRY(ing_ir_verify(m, e));
     if (m->n_stages)
         return ing_fail(e, ING_RUNTIME,
                         "a kernel with checkpoints is made of tasks and cannot run as "
                         "lowered: use interp_passes=True");
-    ING_TRY(code_tasks(out, m, e)); /* with room for one at least */
-    out->n_tasks = 1;
-    out->tasks[0].info = (ing_ir_task){.kind = ING_IR_TASK_SERIAL, .may_run_long = 1};
-    return interpreted(m, out, e);
+    ING_TRY(take_tasks(r, m, e));
+    ing_record_task whole = {.info = {.kind = ING_IR_TASK_SERIAL, .may_run_long = 1}};
+    if (!ing_vec_push(&r->tasks, whole))
+        return ing_fail(e, ING_MEMORY, "no memory for the task table");
+    return interpreted(m, r, out, e);
 }
 
-static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
-                        ing_err *e) {
+static ing_status build(ing_engine *g, const ing_engine_job *job, ing_record *r,
+                        ing_code *out, ing_err *e) {
     const int64_t *set = job->settings->at;
     if (set[ING_SET_interp] && !set[ING_SET_interp_passes])
-        return build_lowered(job->mod, out, e);
+        return build_lowered(job->mod, r, out, e);
     ing_pass_options po = {.fast_math = set[ING_SET_fast_math] != 0,
                            .debug = set[ING_SET_debug] != 0,
                            .overlap = job->overlap};
@@ -544,12 +561,13 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_code *out,
     ING_TRY(ing_pass_run(job->mod, &po, e));
     note_time(g, &clock, "passes", &report->pass_ns);
     report->tasks = job->mod->tasks.len;
-    ING_TRY(code_tasks(out, job->mod, e));
-    if (set[ING_SET_interp]) return interpreted(job->mod, out, e);
+    ING_TRY(take_tasks(r, job->mod, e));
+    if (set[ING_SET_interp]) return interpreted(job->mod, r, out, e);
+    ING_TRY(code_init(out, r, e));
     ing_gen_options go = gen_options(g, job->settings);
     image_job common = {job->mod, 0, &go, job->label, report};
     uint32_t threads = (uint32_t)set[ING_SET_num_compile_threads];
-    return batch_run(g, &common, threads ? threads : ing_os_cpus(), out, e);
+    return batch_run(g, &common, threads ? threads : ing_os_cpus(), r, out->images, e);
 }
 
 ing_store *ing_engine_begin(ing_engine *g) {
@@ -577,11 +595,11 @@ void ing_engine_pack(ing_engine *g) {
     if (g->store) (void)ing_store_repack(g->store, write_pack);
 }
 
-ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *out,
-                            ing_err *e) {
-    memset(out, 0, sizeof *out);
+ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job,
+                            ing_record *record, ing_code *out, ing_err *e) {
+    *out = (ing_code){.record = record};
     ing_engine_begin(g);
-    ing_status s = build(g, job, out, e);
+    ing_status s = build(g, job, record, out, e);
     ing_engine_end(g);
     if (job->bad_loc) *job->bad_loc = s == ING_OK ? 0 : job->mod->bad_loc;
     if (out->mod != job->mod) ing_ir_mod_free(job->mod);
@@ -590,13 +608,9 @@ ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job, ing_code *
 }
 
 void ing_code_fini(ing_code *c) {
-    for (uint32_t i = 0; c->tasks && i < c->n_tasks; i++) {
-        ing_image_unref(c->tasks[i].image);
-        ing_free(c->tasks[i].trees);
-    }
-    ing_free(c->tasks);
-    ing_free(c->steps);
-    ing_vec_fini(&c->apart);
+    for (uint32_t i = 0; c->images && i < c->record->tasks.len; i++)
+        ing_image_unref(c->images[i]);
+    ing_free(c->images);
     ing_ir_mod_free(c->mod);
-    memset(c, 0, sizeof *c);
+    *c = (ing_code){0};
 }

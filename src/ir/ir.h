@@ -179,36 +179,47 @@ typedef enum ing_ir_bound_at {
     ING_IR_BOUND_WORD,   /* argument word number `offset`: an extent or an integer */
 } ing_ir_bound_at;
 
+/* Tasks, bounds, tallies and steps are part of a variant's record: tables of members. */
+#define ING_IR_BOUND_MEMBERS(ONE, FIXED, UP_TO, LIST) \
+    ONE(uint8_t, at) /* ing_ir_bound_at */            \
+    ONE(int64_t, value)                               \
+    ONE(uint32_t, offset)
 typedef struct ing_ir_bound { /* of a range task */
-    uint8_t at;               /* ing_ir_bound_at */
-    int64_t value;
-    uint32_t offset;
+    ING_MEMBERS(ING_IR_BOUND_MEMBERS)
 } ing_ir_bound;
 
 /* An array that the loop of a range task updates at places which the data choose, in one way
  * that is exact in any order: threads may keep copies of it and put them together at the end
  * (src/pass/tally.c). */
+#define ING_IR_TALLY_MEMBERS(ONE, FIXED, UP_TO, LIST)  \
+    ONE(uint32_t, word)  /* of the array's argument */ \
+    ONE(uint32_t, width) /* scalars per element */     \
+    ONE(uint8_t, ndim)                                 \
+    ONE(uint8_t, dtype) /* an integer, not u1 */       \
+    ONE(uint8_t, kind)  /* ing_ir_atomic: ADD, MUL, MIN, MAX, AND, OR or XOR */
 typedef struct ing_ir_tally {
-    uint32_t word;  /* of the array's argument */
-    uint32_t width; /* scalars per element */
-    uint8_t ndim;
-    uint8_t dtype; /* an integer, not u1 */
-    uint8_t kind;  /* ing_ir_atomic: ADD, MUL, MIN, MAX, AND, OR or XOR */
+    ING_MEMBERS(ING_IR_TALLY_MEMBERS)
 } ing_ir_tally;
 
+/* may_run_long: WHILEs or trip counts that nobody knows: release the GIL.
+ * chunk_shift: of a range task with partial results: iterations per chunk, as a shift.
+ * place: its number among the tasks that draw random numbers; in no text and no digest: the
+ * conductor counts them. */
+#define ING_IR_TASK_MEMBERS(ONE, FIXED, UP_TO, LIST)                                  \
+    ONE(uint8_t, kind) /* ing_ir_task_kind */                                         \
+    ONE(uint8_t, may_run_long)                                                        \
+    ONE(uint8_t, chunk_shift)                                                         \
+    ONE(uint32_t, partials) /* words that each chunk leaves; 0 = none */              \
+    ONE(uint32_t, cost)     /* rough instructions per iteration (range) or in all */  \
+    ONE(ing_ir_bound, begin)                                                          \
+    ONE(ing_ir_bound, end)                                                            \
+    ONE(uint32_t, loc) /* of its loop or first statement, for people; in no digest */ \
+    ONE(uint32_t, place)                                                              \
+    UP_TO(ing_ir_tally, tallies, ING_IR_MAX_TALLIES)
 typedef struct ing_ir_task {
-    uint32_t func;        /* index in funcs, kind ING_IR_TASK */
-    uint8_t kind;         /* ing_ir_task_kind */
-    uint8_t may_run_long; /* WHILEs or trip counts that nobody knows: release the GIL */
-    uint8_t chunk_shift;  /* a range task with partial results: iterations per chunk */
-    uint32_t partials;    /* words that each chunk leaves; 0 = none */
-    uint32_t cost; /* rough instructions per iteration (range) or in all (serial) */
-    ing_ir_bound begin, end;
-    uint32_t loc;   /* of its loop or first statement, for people; in no digest */
-    uint32_t place; /* its number among the tasks that draw random numbers; in no text
-                       and no digest: the conductor counts them */
-    uint32_t n_tallies;
-    ing_ir_tally tallies[ING_IR_MAX_TALLIES];
+    uint32_t
+        func; /* index in funcs, kind ING_IR_TASK: of the module, not of the record */
+    ING_MEMBERS(ING_IR_TASK_MEMBERS)
 } ing_ir_task;
 
 /* What a graph kernel does, in order; a kernel without steps runs its tasks one by one. */
@@ -228,13 +239,15 @@ typedef enum ing_ir_step_kind {
         ING_IR_STEP_N
 } ing_ir_step_kind;
 
+/* at: of a TASK its number; of a LOOP its LOOP_END, and back; of STAGE and STAGE_END the
+ * checkpoint's number; of a FORK its JOIN; of a SECTION the next one or JOIN.
+ * word: of LOOP_END and STAGE_END the argument word that is the flag's address. */
+#define ING_IR_STEP_MEMBERS(ONE, FIXED, UP_TO, LIST) \
+    ONE(uint8_t, kind) /* ing_ir_step_kind */        \
+    ONE(uint32_t, at)                                \
+    ONE(uint32_t, word)
 typedef struct ing_ir_step {
-    uint8_t kind; /* ing_ir_step_kind */
-    uint32_t
-        at; /* TASK: its number; LOOP: its LOOP_END, and back; STAGE, STAGE_END: the
-                      checkpoint's number; FORK: its JOIN; SECTION: the next one or JOIN */
-    uint32_t
-        word; /* LOOP_END, STAGE_END: the argument word that is the flag's address */
+    ING_MEMBERS(ING_IR_STEP_MEMBERS)
 } ing_ir_step;
 
 /* Do the steps form a program over that many tasks, words and checkpoints? (steps.c) */

@@ -6,7 +6,7 @@
 #include "compile/compile.h"
 #include "rt/rt.h"
 
-static inline uint64_t ing_launch_bytes(const ing_code_array *a,
+static inline uint64_t ing_launch_bytes(const ing_record_array *a,
                                         const uint64_t *words) {
     uint64_t n = a->span ? a->span : a->size;
     for (uint32_t k = 1; k <= a->ndim; k++) n *= words[a->word + k];
@@ -15,7 +15,7 @@ static inline uint64_t ing_launch_bytes(const ing_code_array *a,
 
 /* Fields that lie in one another, as those of one cell do: every element of one is as far from
  * the other's first one as the period allows, between two of them. */
-static inline bool ing_launch_interleave(const ing_code_apart *p, uint64_t from,
+static inline bool ing_launch_interleave(const ing_record_apart *p, uint64_t from,
                                          uint64_t to) {
     if (!p->period || p->period > INT64_MAX) return false;
     int64_t period = (int64_t)p->period, d = (int64_t)(to - from) % period;
@@ -24,12 +24,12 @@ static inline bool ing_launch_interleave(const ing_code_apart *p, uint64_t from,
 }
 
 /* Do arrays that the code takes to lie apart share memory in this launch (R22)? */
-static inline bool ing_launch_overlaps(const ing_code *c, const uint64_t *words) {
-    for (uint32_t i = 0; i < c->apart.len; i++) {
-        const ing_code_array *a = &c->apart.at[i].a, *b = &c->apart.at[i].b;
+static inline bool ing_launch_overlaps(const ing_record *r, const uint64_t *words) {
+    for (uint32_t i = 0; i < r->apart.len; i++) {
+        const ing_record_array *a = &r->apart.at[i].a, *b = &r->apart.at[i].b;
         uint64_t p = words[a->word] + a->at, q = words[b->word] + b->at;
         if (p < q + ing_launch_bytes(b, words) && q < p + ing_launch_bytes(a, words) &&
-            !ing_launch_interleave(&c->apart.at[i], p, q))
+            !ing_launch_interleave(&r->apart.at[i], p, q))
             return true;
     }
     return false;

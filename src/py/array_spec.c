@@ -39,3 +39,10 @@ no_memory:
     PyErr_NoMemory();
     return NULL;
 }
+
+const ing_py_spec *ing_py_spec_get(ing_py_state *st, const ing_spec *s) {
+    ing_py_spec wanted = {0};
+    _Static_assert(offsetof(ing_py_spec, digest) >= sizeof *s, "the same members");
+    memcpy(&wanted, s, sizeof *s);
+    return ing_py_spec_intern(st, &wanted);
+}

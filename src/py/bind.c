@@ -306,7 +306,7 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
                            ing_err *e) {
     for (uint32_t i = 0; i < c->binds.len; i++) {
         const ing_py_bind *b = &c->binds.at[i];
-        switch ((ing_py_bind_kind)b->kind) {
+        switch ((ing_bind_kind)b->kind) {
         case ING_BIND_ARRAY:
             ING_TRY(bind_array(k, b, args[b->arg], words, views, e));
             break;
@@ -316,13 +316,13 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
         case ING_BIND_SCALAR: {
             const ing_gate_tensor *t = &k->def.params[b->arg].tensor;
             const ing_gate_struct *layout = k->def.params[b->arg].layout;
-            if (layout && layout->n_numbers <= v->code.n_words - b->word)
+            if (layout && layout->n_numbers <= v->record.n_words - b->word)
                 ING_TRY(bind_struct(k, b->arg, args[b->arg], &words[b->word], e));
             else if (layout)
                 return ING_DECLINED;
             else if (t->rank == 0)
                 ING_TRY(bind_scalar(k, b, args[b->arg], &words[b->word], e));
-            else if (elements_of(t) > v->code.n_words - b->word)
+            else if (elements_of(t) > v->record.n_words - b->word)
                 return ING_DECLINED; /* an entry on disk may say anything */
             else
                 ING_TRY(bind_tensor(k, b, t, args[b->arg], &words[b->word], e));

@@ -189,7 +189,7 @@ static ing_status slot_trace(void *self, uint32_t slot, ing_trace *out) {
     if (slot >= k->slots.len) return ING_DECLINED;
     const ing_py_variant *v = k->slots.at[slot].variant;
     if (!v) return ing_py_disk_trace(k, k->slots.at[slot].key, out);
-    return ing_trace_copy(&v->trace, &k->paths, &k->paths, out, NULL);
+    return ing_trace_copy(&v->record.trace, &k->paths, &k->paths, out, NULL);
 }
 
 /* Makes the variant a leaf of the tree: of the slot that the trace leads to, or of a new
@@ -200,7 +200,7 @@ static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 
     if (!ing_vec_push(&k->slots, slot))
         return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
     ing_status s =
-        ing_tree_insert(k->tree, &v->trace, k->slots.len - 1, slot_trace, k, e);
+        ing_tree_insert(k->tree, &v->record.trace, k->slots.len - 1, slot_trace, k, e);
     if (s == ING_INTERNAL) {
         /* The tree came from disk and says what lowering does not: start it again. */
         ing_count(&k->st->counters, ING_COUNT_TRACE_CONFLICTS);
@@ -210,7 +210,8 @@ static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 
         ing_py_kernel_drop(k);
         if (!ing_vec_push(&k->slots, slot))
             return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
-        s = ing_tree_insert(k->tree, &v->trace, k->slots.len - 1, slot_trace, k, e);
+        s = ing_tree_insert(k->tree, &v->record.trace, k->slots.len - 1, slot_trace, k,
+                            e);
     }
     if (s == ING_OK)
         v->refs++;
@@ -279,7 +280,8 @@ static ing_status take_slot(const ing_py_asker *a, uint32_t slot, ing_questions 
     ing_py_variant *v = k->slots.at[slot].variant;
     if (!v) return load_slot(a, slot, asked, out, e);
     v->refs++; /* asking runs Python */
-    ing_status s = ing_trace_holds(&v->trace, ing_py_ask_again, (void *)a, asked, e);
+    ing_status s =
+        ing_trace_holds(&v->record.trace, ing_py_ask_again, (void *)a, asked, e);
     if (s != ING_OK) {
         ing_py_variant_unref(v);
         return s;
@@ -362,8 +364,8 @@ static PyObject *one_result(ing_py_kernel *k, uint32_t i, const uint64_t **at) {
 static PyObject *result_of(ing_py_kernel *k, const ing_py_variant *v,
                            const uint64_t *rets) {
     const ing_gate_returns *r = &k->def.returns;
-    if (v->n_rets == 0 || r->n == 0) Py_RETURN_NONE;
-    if (!v->returns_tuple) return one_result(k, 0, &rets);
+    if (v->record.n_rets == 0 || r->n == 0) Py_RETURN_NONE;
+    if (!v->record.returns_tuple) return one_result(k, 0, &rets);
     PyObject *t = PyTuple_New((Py_ssize_t)r->n);
     for (uint32_t i = 0; t && i < r->n; i++) {
         PyObject *o = one_result(k, i, &rets);
@@ -388,10 +390,10 @@ static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
 static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
                      uint64_t *words, uint32_t resume) {
     uint64_t rets[ING_RECORD_MAX_RETS];
-    for (uint32_t i = 0; i < v->n_rets; i++) rets[i] = 0;
+    for (uint32_t i = 0; i < v->record.n_rets; i++) rets[i] = 0;
     uint64_t on_stack[STACK_BUFFER / 8];
     uint8_t *buffer = (uint8_t *)on_stack;
-    uint32_t bytes = v->code.buffer_bytes;
+    uint32_t bytes = v->record.buffer_bytes;
     if (bytes > STACK_BUFFER)
         buffer = ing_calloc(bytes, 1);
     else if (bytes)
@@ -406,7 +408,7 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     l.args = words;
     l.rets = rets;
     l.buffer = buffer;
-    l.flush_denormals = v->flush_denormals;
+    l.flush_denormals = v->record.flush_denormals;
     l.max_threads = (uint32_t)k->st->settings.at[ING_SET_cpu_max_num_threads];
     l.host = &k->host->callbacks;
     l.sink = &output;
@@ -423,7 +425,8 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     }
     int32_t failed = ing_rt_run(k->host->rt, &l);
     if (timed) v->times_taken = false;
-    k->host->last = (ing_py_last_launch){v->tasks.n, v->stages.len, graph.yielded};
+    k->host->last =
+        (ing_py_last_launch){v->tasks.n, v->record.stages.len, graph.yielded};
     ing_count(&k->st->counters, ING_COUNT_LAUNCHES);
     if (l.ran_inline) ing_count(&k->st->counters, ING_COUNT_LAUNCH_INLINE);
     if (bytes > STACK_BUFFER) ing_free(buffer);
@@ -480,8 +483,8 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     uint32_t n_held = 0;
     ing_py_views views;
     views.n = 0;
-    if (v->code.n_words > STACK_WORDS)
-        words = ing_calloc(v->code.n_words, sizeof *words);
+    if (v->record.n_words > STACK_WORDS)
+        words = ing_calloc(v->record.n_words, sizeof *words);
     ing_py_checks *checks = v->checks;
     if (checks->fetches.len > STACK_HELD)
         held = ing_calloc(checks->fetches.len, sizeof *held);
@@ -496,7 +499,7 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     if (s == ING_OK && label) s = ing_py_graph_stage(k, v, label, &resume, e);
     if (s == ING_OK && k->st->settings.at[ING_SET_paranoid])
         s = ing_py_paranoid(k, v, args, e);
-    bool overlaps = s == ING_OK && ing_launch_overlaps(&v->code, words);
+    bool overlaps = s == ING_OK && ing_launch_overlaps(&v->record, words);
     if (s == ING_OK && !overlaps) *result = run(k, v, args, words, resume);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
     for (uint32_t i = 0; held && i < n_held; i++) Py_XDECREF(held[i]);

@@ -11,7 +11,6 @@
  * The index is derived: it is read, extended and replaced by rename. Two processes that
  * extend it at once may lose one leaf; its variant is then lowered once more (the images
  * are there) and added again. */
-#include "py/field.h"
 #include "py/guard.h"
 
 #include "ing_revision.h"
@@ -384,118 +383,6 @@ ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e) {
 
 /* ---- variants ------------------------------------------------------------------------------------ */
 
-static bool record_place_of(const ing_py_layout *field, ing_record_bind *out) {
-    ing_err ignored;
-    ing_err_init(&ignored);
-    const ing_place *place = ing_py_layout_place(field, &ignored);
-    ing_err_fini(&ignored);
-    out->place = place ? ing_calloc(ING_PLACE_MAX_NUMBERS, sizeof *out->place) : NULL;
-    if (!out->place) return false;
-    out->n_place = ing_place_put(place, out->place);
-    return true;
-}
-
-static bool record_bind_of(const ing_py_bind *b, ing_record_bind *out) {
-    *out = (ing_record_bind){.kind = b->kind,
-                             .dtype = b->dtype,
-                             .written = b->written,
-                             .arg = b->arg,
-                             .word = b->word,
-                             .path = b->path};
-    const ing_py_spec *s = b->spec;
-    if (b->field) return record_place_of(b->field, out);
-    if (!s) return b->kind == ING_BIND_SCALAR || b->kind == ING_BIND_NUMBER;
-    out->elem_dtype = s->dtype;
-    out->ndim = s->ndim;
-    out->grad = s->grad;
-    out->elem_rank = s->elem_rank;
-    memcpy(out->elem_shape, s->elem_shape, sizeof out->elem_shape);
-    memcpy(out->layout, s->layout, sizeof out->layout);
-    return true;
-}
-
-static char *copy_text(const char *s) {
-    size_t n = s ? strlen(s) + 1 : 0;
-    char *copy = n ? ing_malloc(n) : NULL;
-    if (copy) memcpy(copy, s, n);
-    return copy;
-}
-
-/* The number of a definition among the variant's trees + 1, 0 = it is none of them. */
-static uint32_t tree_number(const ing_py_variant *v, unsigned long path) {
-    for (uint32_t i = 0; i < v->trees.len && path; i++)
-        if (v->trees.at[i] == path) return i + 1;
-    return 0;
-}
-
-static bool record_texts(const ing_py_variant *v, ing_record *r) {
-    for (uint32_t i = 0; i < v->messages.len; i++) {
-        ing_record_text t = {.text = copy_text(v->messages.at[i])};
-        if (!t.text || !ing_vec_push(&r->messages, t)) return false;
-    }
-    for (Py_ssize_t i = 0; v->warnings && i < PyList_GET_SIZE(v->warnings); i++) {
-        PyObject *w = PyList_GET_ITEM(v->warnings, i);
-        ing_record_text t = {
-            .category = copy_text(PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 0))),
-            .text = copy_text(PyUnicode_AsUTF8(PyTuple_GET_ITEM(w, 1))),
-            .tree = tree_number(v, PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 2))),
-            .node = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 3)),
-            .line = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(w, 4)),
-            .stamp = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(w, 5))};
-        if (!t.category || !t.text || !ing_vec_push(&r->warnings, t)) return false;
-    }
-    return true;
-}
-
-static bool record_tasks(const ing_py_variant *v, ing_record *r) {
-    for (uint32_t i = 0; i < v->code.n_tasks; i++) {
-        const ing_code_task *from = &v->code.tasks[i];
-        ing_record_task t = {
-            .info = from->info, .ir = from->ir, .n_trees = from->n_trees};
-        t.trees = ing_calloc((size_t)t.n_trees + 1, sizeof *t.trees);
-        if (!t.trees || !ing_vec_push(&r->tasks, t)) {
-            ing_free(t.trees);
-            return false;
-        }
-        memcpy(t.trees, from->trees, t.n_trees * sizeof *t.trees);
-    }
-    return true;
-}
-
-static bool record_graph(const ing_py_variant *v, ing_record *r) {
-    for (uint32_t i = 0; i < v->code.n_steps; i++)
-        if (!ing_vec_push(&r->steps, v->code.steps[i])) return false;
-    for (uint32_t i = 0; i < v->stages.len; i++)
-        if (!ing_vec_push(&r->stages, v->stages.at[i])) return false;
-    return true;
-}
-
-static bool record_of(const ing_py_variant *v, ing_record *r) {
-    for (uint32_t i = 0; i < v->trace.list.len; i++) {
-        const ing_question *q = &v->trace.list.at[i];
-        if (!ing_trace_add(&r->trace, q->path, (ing_ask)q->ask, q->answer))
-            return false;
-    }
-    for (uint32_t i = 0; i < v->binds.len; i++) {
-        ing_record_bind b;
-        if (record_bind_of(&v->binds.at[i], &b) && ing_vec_push(&r->binds, b)) continue;
-        ing_free(b.place);
-        return false;
-    }
-    for (uint32_t i = 0; i < v->trees.len; i++)
-        if (!v->trees.at[i] || !ing_vec_push(&r->trees, v->trees.at[i])) return false;
-    r->buffer_bytes = v->code.buffer_bytes;
-    r->n_words = v->code.n_words;
-    r->n_rets = v->n_rets;
-    memcpy(r->rets, v->rets, sizeof r->rets);
-    r->returns_tuple = v->returns_tuple;
-    r->flush_denormals = v->flush_denormals;
-    r->lowered = v->lowered;
-    for (uint32_t i = 0; i < v->code.apart.len; i++)
-        if (!ing_vec_push(&r->apart, v->code.apart.at[i])) return false;
-    return record_tasks(v, r) && record_graph(v, r) && record_texts(v, r);
-}
-
 typedef struct index_file {
     ing_store *store;
     ing_paths paths;
@@ -523,7 +410,7 @@ static ing_status index_add(index_file *x, const ing_py_kernel *k,
     ing_trace trace;
     ing_trace_init(&trace);
     uint32_t at = key_place(&x->keys, key); /* there already: its entry was lost */
-    ing_status s = ing_trace_copy(&v->trace, &k->paths, &x->paths, &trace, NULL);
+    ing_status s = ing_trace_copy(&v->record.trace, &k->paths, &x->paths, &trace, NULL);
     if (s == ING_OK && at == x->keys.len && !ing_vec_push(&x->keys, key))
         s = ING_MEMORY;
     index_parts parts = {x->store, &x->paths, x->tree, &x->keys};
@@ -588,16 +475,15 @@ static ing_hash128 variant_key(ing_hash128 address, const ing_bytes *trace) {
     return ing_hasher_done(&h);
 }
 
-static ing_status publish(ing_py_kernel *k, ing_store *store, const ing_record *r,
-                          const ing_py_variant *v, ing_hash128 address,
-                          ing_hash128 *key, ing_err *e) {
+static ing_status publish(ing_py_kernel *k, ing_store *store, const ing_py_variant *v,
+                          ing_hash128 address, ing_hash128 *key, ing_err *e) {
     ing_bytes b, trace;
     ing_bytes_init(&b);
     ing_bytes_init(&trace);
-    ing_trace_print(&v->trace, &k->paths, &trace);
+    ing_trace_print(&v->record.trace, &k->paths, &trace);
     ing_status s =
         trace.failed ? ing_fail(e, ING_MEMORY, "no memory for a trace") : ING_OK;
-    if (s == ING_OK) s = ing_record_write(r, &k->paths, &b, e);
+    if (s == ING_OK) s = ing_record_write(&v->record, &k->paths, &b, e);
     if (s == ING_OK) {
         *key = variant_key(address, &trace);
         if (ing_store_put(store, ING_ENTRY_VARIANT, *key, b.at, b.len) == ING_OK) {
@@ -619,13 +505,7 @@ ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
     ing_store *store;
     ing_status s = disk_begin(k->st, &store);
     if (s != ING_OK) return s == ING_PYTHON ? s : ING_OK;
-    ing_record r;
-    ing_record_init(&r);
-    if (record_of(v, &r))
-        s = publish(k, store, &r, v, address, key, e);
-    else if (PyErr_Occurred())
-        s = ING_PYTHON;
-    ing_record_fini(&r);
+    s = publish(k, store, v, address, key, e);
     if (ing_store_wants_pack(store)) {
         Py_BEGIN_ALLOW_THREADS ing_engine_pack(k->st->host->engine);
         Py_END_ALLOW_THREADS
@@ -636,90 +516,14 @@ ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
 
 /* ---- loading --------------------------------------------------------------------------------------- */
 
-static ing_status load_binds(ing_py_kernel *k, const ing_record *r, ing_py_variant *v) {
+/* Binds name parameters of this kernel. */
+static bool binds_fit(const ing_py_kernel *k, const ing_record *r) {
     for (uint32_t i = 0; i < r->binds.len; i++) {
-        const ing_record_bind *from = &r->binds.at[i];
-        ing_py_bind b = {.kind = from->kind,
-                         .dtype = from->dtype,
-                         .written = from->written,
-                         .arg = from->arg,
-                         .word = from->word,
-                         .path = from->path};
-        bool by_path = b.kind == ING_BIND_CAPTURED || b.kind == ING_BIND_NUMBER;
-        bool by_number = b.kind == ING_BIND_SCALAR || b.kind == ING_BIND_NUMBER;
-        if (b.kind > ING_BIND_NUMBER || (by_path && !b.path) ||
-            (!by_path && b.arg >= k->def.n_params))
-            return ING_DECLINED;
-        if (from->n_place) {
-            ing_place place;
-            if (by_number || !ing_place_get(from->place, from->n_place, &place))
-                return ING_DECLINED;
-            b.field = ing_py_layout_of_place(k->st, &place);
-            if (!b.field) return ING_PYTHON;
-        } else if (!by_number) {
-            ing_py_spec s = {.dtype = from->elem_dtype,
-                             .ndim = from->ndim,
-                             .grad = from->grad,
-                             .elem_rank = from->elem_rank};
-            memcpy(s.elem_shape, from->elem_shape, sizeof s.elem_shape);
-            memcpy(s.layout, from->layout, sizeof s.layout);
-            b.spec = ing_py_spec_intern(k->st, &s);
-            if (!b.spec) return ING_PYTHON;
-        }
-        if (!ing_vec_push(&v->binds, b)) return ING_DECLINED;
+        const ing_record_bind *b = &r->binds.at[i];
+        bool direct = b->kind == ING_BIND_SCALAR || b->kind == ING_BIND_ARRAY;
+        if (direct && b->arg >= k->def.n_params) return false;
     }
-    return ING_OK;
-}
-
-/* Plain C: may run without the GIL. */
-static ing_status load_tasks(ing_engine *engine, const ing_settings *settings,
-                             ing_record *r, ing_py_variant *v, ing_err *e) {
-    v->code.tasks = ing_calloc((size_t)r->tasks.len + 1, sizeof *v->code.tasks);
-    if (!v->code.tasks) return ING_DECLINED;
-    v->code.n_tasks = r->tasks.len;
-    v->code.buffer_bytes = r->buffer_bytes;
-    v->code.n_words = r->n_words;
-    for (uint32_t i = 0; i < r->apart.len; i++)
-        if (!ing_vec_push(&v->code.apart, r->apart.at[i])) return ING_DECLINED;
-    for (uint32_t i = 0; i < r->tasks.len; i++) {
-        ing_code_task *t = &v->code.tasks[i];
-        t->info = r->tasks.at[i].info;
-        t->ir = r->tasks.at[i].ir;
-        t->trees = r->tasks.at[i].trees;
-        t->n_trees = r->tasks.at[i].n_trees;
-        r->tasks.at[i].trees = NULL;
-        ING_TRY(ing_engine_image(engine, t->ir, settings, &t->image, e));
-    }
-    return ing_launch_tasks_init(&v->tasks, &v->code, e);
-}
-
-static ing_status load_graph(ing_record *r, ing_py_variant *v, ing_err *e) {
-    v->code.n_steps = r->steps.len;
-    v->code.steps = ing_calloc((size_t)r->steps.len + 1, sizeof *v->code.steps);
-    if (!v->code.steps) return ING_DECLINED;
-    for (uint32_t i = 0; i < r->steps.len; i++) v->code.steps[i] = r->steps.at[i];
-    for (uint32_t i = 0; i < r->stages.len; i++)
-        if (!ing_vec_push(&v->stages, r->stages.at[i])) return ING_DECLINED;
-    return ing_py_graph_make(v, e);
-}
-
-static ing_status load_texts(ing_record *r, ing_py_variant *v) {
-    if (r->warnings.len && !(v->warnings = PyList_New(0))) return ING_PYTHON;
-    for (uint32_t i = 0; i < r->messages.len; i++) {
-        if (!ing_vec_push(&v->messages, r->messages.at[i].text)) return ING_DECLINED;
-        r->messages.at[i].text = NULL;
-    }
-    for (uint32_t i = 0; i < r->warnings.len; i++) {
-        const ing_record_text *t = &r->warnings.at[i];
-        ing_path path = t->tree ? r->trees.at[t->tree - 1] : 0;
-        PyObject *w =
-            Py_BuildValue("(sNIIIK)", t->category, ing_py_lenient(t->text), path,
-                          t->node, t->line, (unsigned long long)t->stamp);
-        int bad = w ? PyList_Append(v->warnings, w) : -1;
-        Py_XDECREF(w);
-        if (bad) return ING_PYTHON;
-    }
-    return ING_OK;
+    return true;
 }
 
 /* Results are read as the annotation says (call.c), so a record must say the same. */
@@ -730,44 +534,29 @@ static bool returns_fit(const ing_gate_returns *a, const ing_record *r) {
     return n == r->n_rets && r->returns_tuple == (a->n > 1 || a->tuple);
 }
 
-/* All but the tasks; makes Python objects. */
-static ing_status fill(ing_py_kernel *k, ing_record *r, ing_py_variant *v) {
-    ing_trace_fini(&v->trace);
-    v->trace = r->trace;
-    ing_trace_init(&r->trace);
-    v->n_rets = r->n_rets;
-    memcpy(v->rets, r->rets, sizeof v->rets);
-    v->returns_tuple = r->returns_tuple;
-    v->flush_denormals = r->flush_denormals;
-    v->lowered = r->lowered;
-    for (uint32_t i = 0; i < r->trees.len; i++)
-        if (!ing_vec_push(&v->trees, r->trees.at[i])) return ING_DECLINED;
-    ING_TRY(load_binds(k, r, v));
-    return load_texts(r, v);
-}
-
 /* The code of a variant whose trace holds. */
-static ing_status load_code(ing_py_kernel *k, ing_record *r, ing_py_variant *v,
-                            ing_err *e) {
+static ing_status load_code(ing_py_kernel *k, ing_py_variant *v, ing_err *e) {
     ing_store *store;
     ING_TRY(disk_begin(k->st, &store));
     ing_settings now = k->st->settings; /* qd.init may change them meanwhile */
     /* Without a server it takes less than giving the GIL away may cost. */
     PyThreadState *gil = ing_store_has_remote(store) ? PyEval_SaveThread() : NULL;
-    ing_status s = load_tasks(k->host->engine, &now, r, v, e);
+    ing_status s = ing_engine_load(k->host->engine, &v->record, &now, &v->code, e);
     if (gil) PyEval_RestoreThread(gil);
     disk_end(k->st);
     return s;
 }
 
-static ing_status load(ing_py_kernel *k, ing_record *r, const ing_py_asker *a,
-                       ing_questions *asked, ing_py_variant *v, ing_err *e) {
-    ING_TRY(ing_trace_holds(&r->trace, ing_py_ask_again, (void *)a, asked, e));
-    if (!returns_fit(&k->def.returns, r)) return ING_DECLINED;
+static ing_status load(const ing_py_asker *a, ing_questions *asked, ing_py_variant *v,
+                       ing_err *e) {
+    ing_py_kernel *k = a->kernel;
+    ING_TRY(ing_trace_holds(&v->record.trace, ing_py_ask_again, (void *)a, asked, e));
+    if (!returns_fit(&k->def.returns, &v->record) || !binds_fit(k, &v->record))
+        return ING_DECLINED;
     k->observed.validated = true;
-    ING_TRY(load_code(k, r, v, e));
-    ING_TRY(load_graph(r, v, e));
-    ING_TRY(fill(k, r, v));
+    ING_TRY(load_code(k, v, e));
+    ING_TRY(ing_launch_tasks_init(&v->tasks, &v->code, e));
+    ING_TRY(ing_py_graph_make(v, e));
     return ing_py_guards_make(k, v, a->args, e);
 }
 
@@ -791,11 +580,9 @@ static ing_status slot_record(ing_py_kernel *k, uint32_t slot, ing_record *out) 
 ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
                             ing_py_variant **out, ing_err *e) {
     ing_py_kernel *k = a->kernel;
-    ing_record r;
-    ING_TRY(slot_record(k, slot, &r));
     ing_py_variant *v = ing_py_variant_new();
-    ing_status s = v ? load(k, &r, a, asked, v, e) : ING_DECLINED;
-    ing_record_fini(&r);
+    ing_status s = v ? slot_record(k, slot, &v->record) : ING_DECLINED;
+    if (s == ING_OK) s = load(a, asked, v, e);
     if (s != ING_OK) {
         ing_py_variant_unref(v);
         return s;

@@ -50,14 +50,14 @@ static const ing_front_tree *tree_at(ing_py_kernel *k, PyObject *const *args,
 /* That of the function where it happened. */
 static const ing_front_tree *tree_of(const at *a, PyObject **owner) {
     const ing_py_variant *v = a->variant;
-    if (a->slot->task >= v->code.n_tasks) return NULL;
-    const ing_code_task *t = &v->code.tasks[a->slot->task];
-    if (a->slot->func >= t->n_trees) return NULL;
+    if (a->slot->task >= v->record.tasks.len) return NULL;
+    const ing_record_task *t = &v->record.tasks.at[a->slot->task];
+    if (a->slot->func >= t->trees.len) return NULL;
     /* A func that was opened in the kernel: its tree, counted from the end. */
     uint32_t opened = a->slot->node >> ING_FRONT_TREE_SHIFT;
-    uint32_t i = opened ? v->trees.len - opened : t->trees[a->slot->func];
-    if (i >= v->trees.len) return NULL;
-    return tree_at(a->kernel, a->args, v->trees.at[i], owner);
+    uint32_t i = opened ? v->record.trees.len - opened : t->trees.at[a->slot->func];
+    if (i >= v->record.trees.len) return NULL;
+    return tree_at(a->kernel, a->args, v->record.trees.at[i], owner);
 }
 
 static ing_status at_node(const at *a, ing_status s, const char *remedy, ing_err *e,
@@ -134,8 +134,8 @@ static ing_status beyond_view(const at *a, ing_err *e) {
 static ing_status beyond_field(const at *a, ing_err *e) {
     const uint64_t *d = a->slot->detail;
     uint64_t message = d[4] - ING_ABI_USER;
-    const char *field = message < a->variant->messages.len
-                            ? a->variant->messages.at[message]
+    const char *field = message < a->variant->record.messages.len
+                            ? a->variant->record.messages.at[message]
                             : "the field";
     char text[500];
     snprintf(
@@ -194,27 +194,26 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
     default: break;
     }
     uint32_t message = (uint32_t)slot->code - ING_ABI_USER;
-    if (slot->code >= ING_ABI_USER && message < v->messages.len)
-        return assertion(&a, v->messages.at[message], e);
+    if (slot->code >= ING_ABI_USER && message < v->record.messages.len)
+        return assertion(&a, v->record.messages.at[message], e);
     return ing_fail(e, ING_RUNTIME, "the kernel stopped with code %d", slot->code);
 }
 
 /* The line of a task is that of its loop; the text is parsed for it. */
 int ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v, PyObject *const *args) {
     if (!k->st->settings.at[ING_SET_gdb]) return 0;
-    for (uint32_t i = 0; i < v->code.n_tasks; i++) {
-        const ing_code_task *task = &v->code.tasks[i];
-        ing_error_slot slot = {.node = task->info.loc, .task = i};
+    for (uint32_t i = 0; i < v->record.tasks.len; i++) {
+        ing_error_slot slot = {.node = v->record.tasks.at[i].info.loc, .task = i};
         at a = {k, v, args, &slot};
         PyObject *owner = NULL;
-        const ing_front_tree *t = task->image ? tree_of(&a, &owner) : NULL;
+        const ing_front_tree *t = v->code.images ? tree_of(&a, &owner) : NULL;
         uint32_t node = slot.node & ((1u << ING_FRONT_TREE_SHIFT) - 1);
         if (t && node < t->nodes.len) {
             ing_image_origin from = {.name = ing_py_def_name(&k->def),
                                      .file = t->file ? t->file : "<unknown>",
                                      .line = t->first_line +
                                              t->nodes.at[node ? node : t->root].line};
-            ing_image_register_debug(task->image, &from);
+            ing_image_register_debug(v->code.images[i], &from);
         }
         Py_XDECREF(owner);
         if (PyErr_Occurred()) return -1;
@@ -233,17 +232,16 @@ static bool has_text(ing_py_kernel *k, ing_py_def *d, uint64_t stamp) {
 }
 
 /* "file:line: text", or the text alone if it is about no place. NULL: raised. */
-static PyObject *placed(ing_py_kernel *k, PyObject *const *args, PyObject *warning) {
-    PyObject *text = PyTuple_GET_ITEM(warning, 1), *owner = NULL, *out;
-    ing_path path = (ing_path)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 2));
-    unsigned long node = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 3));
-    uint32_t line = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(warning, 4));
-    uint64_t stamp = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(warning, 5));
-    ing_py_def *d = path ? def_at(k, args, path, &owner) : NULL;
-    bool known = d && has_text(k, d, stamp);
+static PyObject *placed(ing_py_kernel *k, PyObject *const *args, const ing_record *r,
+                        const ing_record_warning *w) {
+    PyObject *text = ing_py_lenient(w->text), *owner = NULL, *out;
+    if (!text) return NULL;
+    uint32_t line = w->line;
+    ing_py_def *d = w->tree ? def_at(k, args, r->trees.at[w->tree - 1], &owner) : NULL;
+    bool known = d && has_text(k, d, w->stamp);
     const ing_front_tree *t = known ? NULL : tree_in(k, d);
-    if (t && node < t->nodes.len) {
-        line = t->nodes.at[node].line;
+    if (t && w->node < t->nodes.len) {
+        line = t->nodes.at[w->node].line;
         known = true;
     }
     if (PyErr_Occurred()) {
@@ -255,25 +253,25 @@ static PyObject *placed(ing_py_kernel *k, PyObject *const *args, PyObject *warni
         out = Py_NewRef(text);
     }
     Py_XDECREF(owner);
+    Py_DECREF(text);
     return out;
 }
 
-static PyObject *class_of(PyObject *category) {
+static PyObject *class_of(const char *category) {
     static const char *const names[] = {"DeprecationWarning", "SyntaxWarning"};
     PyObject *const classes[] = {PyExc_DeprecationWarning, PyExc_SyntaxWarning};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (PyUnicode_CompareWithASCIIString(category, names[i]) == 0)
-            return classes[i];
+        if (strcmp(category, names[i]) == 0) return classes[i];
     return PyExc_UserWarning;
 }
 
 ing_status ing_py_give_warnings(ing_py_kernel *k, const ing_py_variant *v,
                                 PyObject *const *args) {
     if (ing_py_host_warn(k->host) < 0) return ING_PYTHON;
-    for (Py_ssize_t i = 0; v->warnings && i < PyList_GET_SIZE(v->warnings); i++) {
-        PyObject *warning = PyList_GET_ITEM(v->warnings, i);
-        PyObject *text = placed(k, args, warning);
-        PyObject *category = class_of(PyTuple_GET_ITEM(warning, 0));
+    for (uint32_t i = 0; i < v->record.warnings.len; i++) {
+        const ing_record_warning *w = &v->record.warnings.at[i];
+        PyObject *text = placed(k, args, &v->record, w);
+        PyObject *category = class_of(w->category);
         int r = text ? PyErr_WarnFormat(category, 1, "%U", text) : -1;
         Py_XDECREF(text);
         if (r < 0) return ING_PYTHON;

@@ -163,7 +163,7 @@ static ing_notes_compile compile_of(const ing_py_kernel *k, const ing_py_gate *g
                                     const ing_py_variant *v,
                                     const ing_py_story *story) {
     return (ing_notes_compile){.label = text_of(&story->label),
-                               .trace = &v->trace,
+                               .trace = &v->record.trace,
                                .paths = &k->paths,
                                .answers = ing_py_gate_answers(g),
                                .revision = ING_FRONT_REVISION,

@@ -719,16 +719,19 @@ static ing_status gate_say(void *self, const char *text, size_t n, ing_err *e) {
 
 static ing_status gate_warn(void *self, const char *category, const char *text,
                             const ing_front_tree *tree, uint32_t node, ing_err *e) {
-    (void)e;
     ing_py_gate *g = self;
-    ing_path path = tree ? ing_py_gate_tree_path(g, tree) : 0;
-    uint32_t line = tree ? tree->nodes.at[node].line : 0;
-    uint64_t stamp = tree ? ing_hash(tree->text, tree->text_len).lo : 0;
-    PyObject *w = Py_BuildValue("(sNIIIK)", category, ing_py_lenient(text), path, node,
-                                line, (unsigned long long)stamp);
-    int r = w ? PyList_Append(g->warnings, w) : -1;
-    Py_XDECREF(w);
-    return r < 0 ? ING_PYTHON : ING_OK;
+    ing_record_warning w = {
+        .category = ing_text_copy(category),
+        .text = ing_text_copy(text),
+        .tree = tree ? ing_py_gate_tree_path(g, tree) : 0,
+        .node = node,
+        .line = tree ? tree->nodes.at[node].line : 0,
+        .stamp = tree ? ing_hash(tree->text, tree->text_len).lo : 0,
+    };
+    if (w.category && w.text && ing_vec_push(&g->warnings, w)) return ING_OK;
+    ing_free(w.category);
+    ing_free(w.text);
+    return no_memory(e);
 }
 
 static const ing_gate_ops gate_ops = {
@@ -763,8 +766,6 @@ static const ing_gate_ops gate_ops = {
 };
 
 static ing_status gate_open(ing_py_gate *g, ing_err *e) {
-    g->warnings = PyList_New(0);
-    if (!g->warnings) return ING_PYTHON;
     if (!ing_vec_push(&g->things, (thing){0})) return no_memory(e);
     ing_path root = ing_path_add(&g->kernel->paths, 0, ING_STEP_KERNEL, NULL, 0);
     if (!root) return no_memory(e);
@@ -809,7 +810,11 @@ void ing_py_gate_free(ing_py_gate *g) {
     ing_vec_fini(&g->things);
     ing_vec_fini(&g->trees);
     ing_map_fini(&g->calls);
-    Py_XDECREF(g->warnings);
+    for (uint32_t i = 0; i < g->warnings.len; i++) {
+        ing_free(g->warnings.at[i].category);
+        ing_free(g->warnings.at[i].text);
+    }
+    ing_vec_fini(&g->warnings);
     Py_XDECREF(g->only_here.type);
     ing_answers_fini(&g->answers);
     ing_free(g);
@@ -837,8 +842,8 @@ ing_path ing_py_gate_tree_path(const ing_py_gate *g, const ing_front_tree *t) {
     return 0;
 }
 
-PyObject *ing_py_gate_warnings(const ing_py_gate *g) {
-    return g->warnings;
+ing_py_warnings *ing_py_gate_warnings(ing_py_gate *g) {
+    return &g->warnings;
 }
 
 const struct ing_answers *ing_py_gate_answers(const ing_py_gate *g) {

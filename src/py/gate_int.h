@@ -47,7 +47,7 @@ struct ing_py_gate {
     ing_vec(subtrace) subs;    /* of frames that were left */
     ing_vec(tree_place) trees; /* where each tree that was used is found */
     ing_map calls;             /* root path of a call -> a thing that is its result */
-    PyObject *warnings;        /* as ing_py_variant has them */
+    ing_py_warnings warnings;
     ing_py_unreplayable only_here;
     ing_answers answers; /* in words, for explain */
 };

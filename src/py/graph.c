@@ -4,11 +4,11 @@
 #include "py/kernel.h"
 
 ing_status ing_py_graph_make(ing_py_variant *v, ing_err *e) {
-    if (!v->code.n_steps) return ING_OK;
-    v->times = ing_calloc((size_t)v->code.n_tasks + 1, sizeof *v->times);
+    if (!v->record.steps.len) return ING_OK;
+    v->times = ing_calloc((size_t)v->record.tasks.len + 1, sizeof *v->times);
     if (!v->times)
         return ing_fail(e, ING_MEMORY, "no memory for the program of a graph kernel");
-    return ing_graph_init(&v->graph, v->code.steps, v->code.n_steps, e);
+    return ing_graph_init(&v->graph, v->record.steps.at, v->record.steps.len, e);
 }
 
 /* ---- checkpoints -------------------------------------------------------------------------- */
@@ -16,7 +16,7 @@ ing_status ing_py_graph_make(ing_py_variant *v, ing_err *e) {
 /* The user's own object: the one that the label's path leads to now. */
 static PyObject *label_of(ing_py_kernel *k, const ing_py_variant *v,
                           PyObject *const *args, uint32_t stage) {
-    const ing_record_stage *s = &v->stages.at[stage];
+    const ing_record_stage *s = &v->record.stages.at[stage];
     PyObject *label = NULL;
     ing_err e;
     if (!s->path) return PyLong_FromLongLong(s->label);
@@ -28,7 +28,7 @@ static PyObject *label_of(ing_py_kernel *k, const ing_py_variant *v,
 
 PyObject *ing_py_graph_status(ing_py_kernel *k, const ing_py_variant *v,
                               PyObject *const *args, uint32_t yielded) {
-    bool yes = yielded < v->stages.len;
+    bool yes = yielded < v->record.stages.len;
     PyObject *cls = k->host->graph_status;
     if (!cls) return PyErr_Format(PyExc_RuntimeError, "ingot is not imported");
     PyObject *label = yes ? label_of(k, v, args, yielded) : Py_NewRef(Py_None);
@@ -43,13 +43,15 @@ static ing_status unknown_label(ing_py_kernel *k, const ing_py_variant *v,
                                 long long label, ing_err *e) {
     ing_bytes known;
     ing_bytes_init(&known);
-    for (uint32_t i = 0; i < v->stages.len; i++)
+    for (uint32_t i = 0; i < v->record.stages.len; i++)
         ing_bytes_printf(&known, "%s%lld", i ? ", " : "it has ",
-                         (long long)v->stages.at[i].label);
+                         (long long)v->record.stages.at[i].label);
     ing_bytes_u8(&known, 0);
     ing_status s = ing_py_def_fail(
         k->st, &k->def, UINT32_MAX, ING_RUNTIME,
-        known.failed || !v->stages.len ? "it has no checkpoints" : (char *)known.at, e,
+        known.failed || !v->record.stages.len ? "it has no checkpoints"
+                                              : (char *)known.at,
+        e,
         "from_checkpoint=%lld does not match any qd.checkpoint(cp_id=...) in kernel %s",
         label, ing_py_def_name(&k->def));
     ing_bytes_fini(&known);
@@ -65,8 +67,8 @@ ing_status ing_py_graph_stage(ing_py_kernel *k, const ing_py_variant *v,
                         Py_TYPE(label)->tp_name);
     long long n = PyLong_AsLongLongAndOverflow(label, &overflow);
     if (n == -1 && PyErr_Occurred()) return ING_PYTHON;
-    for (uint32_t i = 0; i < v->stages.len && !overflow; i++) {
-        if (v->stages.at[i].label != n) continue;
+    for (uint32_t i = 0; i < v->record.stages.len && !overflow; i++) {
+        if (v->record.stages.at[i].label != n) continue;
         *stage = i;
         return ING_OK;
     }
@@ -139,8 +141,9 @@ static PyObject *place_of(ing_py_kernel *k, const ing_py_variant *v, uint32_t lo
     PyObject *owner = NULL;
     ing_err e;
     ing_err_init(&e);
-    ing_path path =
-        opened && opened <= v->trees.len ? v->trees.at[v->trees.len - opened] : 0;
+    ing_path path = opened && opened <= v->record.trees.len
+                        ? v->record.trees.at[v->record.trees.len - opened]
+                        : 0;
     if (path && !from_argument(&k->paths, path) &&
         ing_py_resolve(k, NULL, path, &owner, &e) == ING_OK && owner)
         d = ing_py_def_of(k->st, owner);
@@ -158,11 +161,11 @@ static PyObject *place_of(ing_py_kernel *k, const ing_py_variant *v, uint32_t lo
 
 /* The path that a flag's word is bound from. */
 static PyObject *flag_text(ing_py_kernel *k, const ing_py_variant *v, uint32_t word) {
-    for (uint32_t i = 0; i < v->binds.len; i++) {
-        if (v->binds.at[i].word != word) continue;
+    for (uint32_t i = 0; i < v->record.binds.len; i++) {
+        if (v->record.binds.at[i].word != word) continue;
         ing_bytes b;
         ing_bytes_init(&b);
-        ing_path_print(&k->paths, v->binds.at[i].path, &b);
+        ing_path_print(&k->paths, v->record.binds.at[i].path, &b);
         PyObject *text = ing_py_lenient(b.at && !b.failed ? (const char *)b.at : "");
         ing_bytes_fini(&b);
         return text;
@@ -182,12 +185,12 @@ static PyObject *step_tuple(ing_py_kernel *k, const ing_py_variant *v,
     bool stage = s->kind == ING_IR_STEP_STAGE || s->kind == ING_IR_STEP_STAGE_END;
     bool flagged = s->kind == ING_IR_STEP_LOOP_END || s->kind == ING_IR_STEP_STAGE_END;
     ing_rt_time time = task && v->times ? v->times[s->at] : (ing_rt_time){0, 0};
-    long long number = stage ? v->stages.at[s->at].label : (long long)s->at;
-    PyObject *text = task      ? place_of(k, v, v->code.tasks[s->at].info.loc)
+    long long number = stage ? v->record.stages.at[s->at].label : (long long)s->at;
+    PyObject *text = task      ? place_of(k, v, v->record.tasks.at[s->at].info.loc)
                      : flagged ? flag_text(k, v, s->word)
                                : PyUnicode_FromString("");
     if (!text) return NULL;
-    bool range = task && v->code.tasks[s->at].info.kind == ING_IR_TASK_RANGE;
+    bool range = task && v->record.tasks.at[s->at].info.kind == ING_IR_TASK_RANGE;
     return Py_BuildValue("(sLNOKK)", step_names[s->kind], number, text,
                          range ? Py_True : Py_False, (unsigned long long)time.runs,
                          (unsigned long long)time.ns);
@@ -200,10 +203,11 @@ PyObject *ing_py_graph_text(PyObject *self, PyObject *unused) {
     PyObject *list = PyList_New(0);
     if (!v || !list) return list;
     v->refs++;
-    uint32_t n = v->code.n_steps ? v->code.n_steps : v->code.n_tasks;
+    uint32_t n = v->record.steps.len ? v->record.steps.len : v->record.tasks.len;
     for (uint32_t i = 0; list && i < n; i++) {
         ing_ir_step plain = {.kind = ING_IR_STEP_TASK, .at = i};
-        PyObject *t = step_tuple(k, v, v->code.n_steps ? &v->code.steps[i] : &plain);
+        PyObject *t =
+            step_tuple(k, v, v->record.steps.len ? &v->record.steps.at[i] : &plain);
         if (!t || PyList_Append(list, t) < 0) Py_CLEAR(list);
         Py_XDECREF(t);
     }

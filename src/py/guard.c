@@ -222,7 +222,7 @@ static inline bool holds_at_a_glance(ing_py_kernel *k, const ing_py_guard *g,
 
 /* What follows from guards as long as they hold for the very same things, asked again. */
 static ing_status relations_hold(const checking *c, ing_err *e) {
-    const ing_trace *t = &c->variant->trace;
+    const ing_trace *t = &c->variant->record.trace;
     for (uint32_t i = 0; i < c->checks->relations.len; i++) {
         ing_question q = t->list.at[c->checks->relations.at[i]];
         ing_hash128 answer;

@@ -3,6 +3,7 @@
  * and the members of one object together, so that `self.grid` is read once for all of its
  * members and they in one go (member.c). Called when a variant was compiled or loaded, and
  * when its places have moved (GUARD2). */
+#include "py/field.h"
 #include "py/guard.h"
 #include "py/struct.h"
 
@@ -142,7 +143,7 @@ static uint32_t whole_of(const making *m, ing_path path) {
 }
 
 static ing_status note_wholes(making *m, ing_err *e) {
-    const ing_trace *t = &m->variant->trace;
+    const ing_trace *t = &m->variant->record.trace;
     ing_hash128 changes = ing_py_whole_changes();
     for (uint32_t i = 0; i < t->list.len; i++) {
         const ing_question *q = &t->list.at[i];
@@ -232,8 +233,8 @@ static bool is_bound(const ing_py_kernel *k, const ing_py_variant *v,
                      const ing_question *q) {
     ing_path_node n = k->paths.nodes.at[q->path];
     if (q->ask != ING_ASK_LOOK) return false;
-    for (uint32_t i = 0; i < v->binds.len; i++) {
-        const ing_py_bind *b = &v->binds.at[i];
+    for (uint32_t i = 0; i < v->record.binds.len; i++) {
+        const ing_record_bind *b = &v->record.binds.at[i];
         if (b->kind == ING_BIND_CAPTURED && b->path == q->path) return true;
         if (b->kind == ING_BIND_ARRAY && n.step == ING_STEP_ARG && b->arg == n.i)
             return true;
@@ -517,21 +518,35 @@ static ing_status arrange(ing_py_checks *v, ing_err *e) {
     return ok ? ING_OK : no_memory(e);
 }
 
+/* The bind of a record, which it begins with. False = raised. */
+static bool bind_of(ing_py_state *st, const ing_record_bind *from, ing_py_bind *out) {
+    bool array = from->kind == ING_BIND_ARRAY || from->kind == ING_BIND_CAPTURED;
+    ing_place place;
+    _Static_assert(offsetof(ing_py_bind, spec) >= sizeof *from, "the same members");
+    memset(out, 0, sizeof *out);
+    memcpy(out, from, sizeof *from);
+    if (array && ing_place_get(from->place.at, from->place.len, &place))
+        out->field = ing_py_layout_of_place(st, &place);
+    else if (array)
+        out->spec = ing_py_spec_get(st, &from->array);
+    return !array || out->spec || out->field;
+}
+
 static ing_status make_all(making *m, ing_err *e) {
     ing_py_variant *v = m->variant;
     ing_py_checks *c = m->checks;
     ING_TRY(note_wholes(m, e));
-    for (uint32_t i = 0; i < v->binds.len; i++) {
-        ing_py_bind b = v->binds.at[i];
-        b.fetch = 0;
+    for (uint32_t i = 0; i < v->record.binds.len; i++) {
+        ing_py_bind b;
+        if (!bind_of(m->kernel->st, &v->record.binds.at[i], &b)) return ING_PYTHON;
         if (b.kind == ING_BIND_CAPTURED || b.kind == ING_BIND_NUMBER) {
             ING_TRY(want(m, b.path, &b.fetch, e));
             c->fetches.at[b.fetch - 1].live = true;
         }
         if (!ing_vec_push(&c->binds, b)) return no_memory(e);
     }
-    for (uint32_t i = 0; i < v->trace.list.len; i++) {
-        ing_question q = v->trace.list.at[i];
+    for (uint32_t i = 0; i < v->record.trace.list.len; i++) {
+        ing_question q = v->record.trace.list.at[i];
         bool relation;
         if (is_fixed(m->kernel, &q) || is_bound(m->kernel, v, &q)) continue;
         ING_TRY(is_relation(m, q.path, &relation, e));

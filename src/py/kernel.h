@@ -14,7 +14,7 @@
 #include "gate/gate.h"
 #include "graph/graph.h"
 #include "launch/launch.h"
-#include "launch/record.h"
+#include "record/record.h"
 #include "rt/rt.h"
 #include "trace/trace.h"
 
@@ -170,48 +170,24 @@ typedef struct ing_py_func {
     PyObject *dict, *weakrefs;
 } ing_py_func;
 
-typedef enum ing_py_bind_kind {
-    ING_BIND_SCALAR, /* argument -> word, converted to dtype */
-    ING_BIND_ARRAY,  /* argument: an array of this spec, ours or foreign (NumPy ...) */
-    ING_BIND_CAPTURED, /* the same behind a path */
-    ING_BIND_NUMBER,   /* a number behind a path -> word, converted to dtype */
-} ing_py_bind_kind;
-
-typedef struct ing_py_bind {
-    uint8_t kind;    /* ing_py_bind_kind */
-    uint8_t dtype;   /* SCALAR */
-    uint8_t written; /* arrays: the kernel may write it */
-    uint16_t arg; /* the parameter; of what is behind a path: where that starts, or 0 */
-    uint32_t word;
-    const ing_py_spec *spec;           /* arrays */
-    const struct ing_py_layout *field; /* fields, which are bound as arrays are */
-    ing_path path;                     /* CAPTURED, NUMBER */
-    uint32_t fetch;                    /* the same, in the binds of checks: from 1 */
+typedef struct ing_py_bind { /* of the record, with what this process knows of it */
+    ING_MEMBERS(ING_RECORD_BIND_MEMBERS)
+    const ing_py_spec *spec;           /* `array`, interned */
+    const struct ing_py_layout *field; /* `place`, interned: bound as arrays are */
+    uint32_t fetch;                    /* CAPTURED, NUMBER: of `path`, from 1 */
 } ing_py_bind;
 
 typedef struct ing_py_variant {
     uint32_t refs;
-    uint64_t used; /* when the tree led to it last: storm.c */
-    ing_code code;
-    ing_launch_tasks tasks; /* parallel to code.tasks */
-    ing_graph graph;        /* of a graph kernel with structure: steps != NULL */
-    ing_vec(ing_record_stage) stages; /* its checkpoints */
-    ing_rt_time *times; /* per task, of the last launch of a graph kernel */
-    bool times_taken;   /* by a launch under way */
-    ing_trace trace;
-    ing_vec(ing_py_bind) binds;
+    uint64_t used;                /* when the tree led to it last: storm.c */
+    ing_record record;            /* what the disk keeps of it, and launches run from */
+    ing_code code;                /* of record.tasks */
+    ing_launch_tasks tasks;       /* parallel to record.tasks */
+    ing_graph graph;              /* of a graph kernel with structure: steps != NULL */
+    ing_rt_time *times;           /* per task, of the last launch of a graph kernel */
+    bool times_taken;             /* by a launch under way */
     struct ing_py_checks *checks; /* what a launch asks again: guard.h */
-    uint32_t n_rets;
-    uint8_t rets[ING_RECORD_MAX_RETS]; /* ing_dtype */
-    bool returns_tuple;
-    bool flush_denormals;
-    ing_hash128 lowered; /* ing_ir_content of what it was compiled from */
-    bool only_here;      /* never on disk: no other process could ask what it asked */
-    ing_vec(ing_path) trees;  /* where the definition of each function is found */
-    ing_vec(char *) messages; /* of prints and assertions */
-    /* List of (category, text, path of the definition or 0, node in it, its line and the
-     * stamp of the text that has it there), R16; NULL: none. */
-    PyObject *warnings;
+    bool only_here; /* never on disk: no other process could ask what it asked */
     /* The same for launches in which arrays share memory that the code takes to lie apart
      * (R22); NULL until the first of them. In memory only; its images are kept as any. */
     struct ing_py_variant *overlap;
@@ -396,7 +372,9 @@ ing_trace *ing_py_gate_trace(ing_py_gate *g); /* of frame 0 */
 ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r);
 PyObject *ing_py_gate_object(const ing_py_gate *g, ing_gref r); /* borrowed */
 ing_path ing_py_gate_tree_path(const ing_py_gate *g, const ing_front_tree *t);
-PyObject *ing_py_gate_warnings(const ing_py_gate *g); /* borrowed list */
+/* Warnings as the record has them, but for `tree`, which is the path of the definition. */
+typedef ing_vec(ing_record_warning) ing_py_warnings;
+ing_py_warnings *ing_py_gate_warnings(ing_py_gate *g);
 /* A call whose result no other process can get: its function, and the type of the argument
  * that has neither a path nor a plain value. NULL: there was none. */
 typedef struct ing_py_unreplayable {

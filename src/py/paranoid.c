@@ -13,7 +13,7 @@ static bool is_behind_call(const ing_py_kernel *k, const ing_py_variant *v,
     bool relation = false;
     for (uint32_t i = 0; i < c->relations.len; i++)
         relation = relation || c->relations.at[i] == question;
-    ing_path at = v->trace.list.at[question].path;
+    ing_path at = v->record.trace.list.at[question].path;
     for (; relation && at; at = k->paths.nodes.at[at].parent)
         if (k->paths.nodes.at[at].step == ING_STEP_CALL) return true;
     return false;
@@ -95,9 +95,9 @@ static ing_status warn_of_call(ing_py_kernel *k, ing_path path) {
 static ing_status compare_traces(ing_py_kernel *k, ing_py_gate *g,
                                  const ing_py_variant *v, bool *same, ing_err *e) {
     const ing_trace *now = ing_py_gate_trace(g);
-    uint32_t n = now->list.len, old = v->trace.list.len;
+    uint32_t n = now->list.len, old = v->record.trace.list.len;
     for (uint32_t i = 0; i < n && i < old; i++) {
-        const ing_question *a = &now->list.at[i], *b = &v->trace.list.at[i];
+        const ing_question *a = &now->list.at[i], *b = &v->record.trace.list.at[i];
         if (same_question(a, b) && ing_hash_eq(a->answer, b->answer)) continue;
         *same = false;
         if (same_question(a, b) && is_behind_call(k, v, i))
@@ -106,7 +106,7 @@ static ing_status compare_traces(ing_py_kernel *k, ing_py_gate *g,
     }
     if (n == old) return ING_OK;
     if (n > old) return other_length(k, &now->list.at[old], true, e);
-    return other_length(k, &v->trace.list.at[n], false, e);
+    return other_length(k, &v->record.trace.list.at[n], false, e);
 }
 
 static ing_status compare(ing_py_kernel *k, ing_py_gate *g, const ing_front_result *r,
@@ -116,7 +116,7 @@ static ing_status compare(ing_py_kernel *k, ing_py_gate *g, const ing_front_resu
     ING_TRY(compare_traces(k, g, v, &same, e));
     if (!same) return ING_OK;
     ING_TRY(ing_ir_content(r->mod, &lowered, e));
-    if (ing_hash_eq(lowered, v->lowered)) return ING_OK;
+    if (ing_hash_eq(lowered, v->record.lowered)) return ING_OK;
     return ing_fail(e, ING_RUNTIME,
                     "paranoid: the guards of %s chose code that differs from what it "
                     "compiles to now, though all questions have the same answers",

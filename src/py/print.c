@@ -29,9 +29,9 @@ static void put_records(const ing_py_sink *s, const uint8_t *at, size_t n,
         uint32_t message = r->p.code - ING_ABI_USER;
         if (r->p.code < ING_ABI_USER)
             put_fault(s, r, words, out);
-        else if (message < s->variant->messages.len)
-            ing_front_message_fill(s->variant->messages.at[message], words, r->p.n,
-                                   out);
+        else if (message < s->variant->record.messages.len)
+            ing_front_message_fill(s->variant->record.messages.at[message], words,
+                                   r->p.n, out);
         at += sizeof *r + 8 * (size_t)r->p.n;
     }
 }

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "gate/gate.h"
 #include "ir/ir.h"
+#include "record/record.h"
 #include "rt/mem.h"
 
 /* ---- exceptions (raise.c) ----------------------------------------------------------
@@ -46,12 +47,9 @@ typedef enum ing_py_exc {
  * What code depends on of an array. Interned per module: equal specs, equal pointer, so
  * that a launch compares one pointer. Lives as long as the module. */
 typedef struct ing_py_spec {
-    uint8_t dtype, ndim, grad;
-    uint8_t elem_rank;            /* 0 scalar, 1 vector, 2 matrix elements */
-    uint32_t elem_shape[2];       /* 0 where unused */
-    uint8_t layout[ING_MAX_NDIM]; /* logical axis at memory position k; 0 past ndim */
-    ing_hash128 digest;           /* of the above */
-    uint32_t id;                  /* from 1, in order of first use */
+    ING_MEMBERS(ING_SPEC_MEMBERS)
+    ing_hash128 digest; /* of the above */
+    uint32_t id;        /* from 1, in order of first use */
 } ing_py_spec;
 
 /* ---- names (module.c) -----------------------------------------------------------------
@@ -312,6 +310,8 @@ static inline bool ing_py_is_array(const ing_py_state *st, PyObject *o) {
 /* The interned spec equal to `s` (digest and id of `s` are ignored; layout past ndim and
  * elem_shape past elem_rank must be 0). NULL with MemoryError set. */
 const ing_py_spec *ing_py_spec_intern(ing_py_state *st, const ing_py_spec *s);
+/* The same of a record's spec. */
+const ing_py_spec *ing_py_spec_get(ing_py_state *st, const ing_spec *s);
 
 /* 0 = unknown, which never matches (R25). Numbers are unique in the process, so an equal
  * one means the same array with the same contents. */

@@ -88,8 +88,8 @@ static ing_status warn(ing_py_kernel *k, ing_path path, const ing_bytes *values)
 /* Looks for the values of one question among the variants that differ from v in it alone.
  * Runs once per variant made, beside a compile or a read from disk. */
 static ing_status look_for_storm(ing_py_kernel *k, const ing_py_variant *v) {
-    for (uint32_t q = 0; q < v->trace.list.len; q++) {
-        ing_path path = v->trace.list.at[q].path;
+    for (uint32_t q = 0; q < v->record.trace.list.len; q++) {
+        ing_path path = v->record.trace.list.at[q].path;
         PyObject *mine = value_at(v, path);
         if (!mine) continue;
         uint32_t n = 1;
@@ -98,7 +98,8 @@ static ing_status look_for_storm(ing_py_kernel *k, const ing_py_variant *v) {
         ing_bytes_init(&values);
         for (uint32_t i = 0; i < k->slots.len && n < STORM && shown == 0; i++) {
             const ing_py_variant *other = k->slots.at[i].variant;
-            if (!other || other == v || only_difference(&v->trace, &other->trace) != q)
+            if (!other || other == v ||
+                only_difference(&v->record.trace, &other->record.trace) != q)
                 continue;
             PyObject *theirs = value_at(other, path);
             if (!theirs) continue;

@@ -12,7 +12,7 @@ ing_py_variant *ing_py_variant_new(void) {
     ing_py_variant *v = ing_calloc(1, sizeof *v);
     if (!v) return NULL;
     v->refs = 1;
-    ing_trace_init(&v->trace);
+    ing_record_init(&v->record);
     return v;
 }
 
@@ -20,16 +20,10 @@ void ing_py_variant_unref(ing_py_variant *v) {
     if (!v || --v->refs) return;
     ing_launch_tasks_fini(&v->tasks);
     ing_graph_fini(&v->graph);
-    ing_vec_fini(&v->stages);
     ing_free(v->times);
     ing_code_fini(&v->code);
-    ing_trace_fini(&v->trace);
+    ing_record_fini(&v->record);
     ing_py_checks_unref(v->checks);
-    for (uint32_t i = 0; i < v->messages.len; i++) ing_free(v->messages.at[i]);
-    ing_vec_fini(&v->binds);
-    ing_vec_fini(&v->trees);
-    ing_vec_fini(&v->messages);
-    Py_XDECREF(v->warnings);
     ing_py_variant_unref(v->overlap); /* that one has none */
     ing_free(v);
 }
@@ -40,14 +34,14 @@ static ing_status no_memory(ing_err *e) {
     return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
 }
 
-static const ing_py_spec *spec_of_fact(ing_py_state *st, const ing_gate_fact *f) {
-    ing_py_spec s = {.dtype = (uint8_t)f->dtype,
-                     .ndim = f->ndim,
-                     .grad = f->grad,
-                     .elem_rank = f->elem_rank};
+static ing_spec spec_of_fact(const ing_gate_fact *f) {
+    ing_spec s = {.dtype = (uint8_t)f->dtype,
+                  .ndim = f->ndim,
+                  .grad = f->grad,
+                  .elem_rank = f->elem_rank};
     memcpy(s.elem_shape, f->elem_shape, sizeof s.elem_shape);
     memcpy(s.layout, f->layout, f->ndim);
-    return ing_py_spec_intern(st, &s);
+    return s;
 }
 
 /* Is it an argument itself? */
@@ -57,15 +51,16 @@ static bool is_direct(const ing_py_kernel *k, ing_path path) {
 }
 
 static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_gref ref,
-                             ing_py_bind *b, ing_err *e) {
+                             ing_record_bind *b, ing_err *e) {
     PyObject *obj = ing_py_gate_object(g, ref);
     ing_gate_fact f;
     ING_TRY(ing_py_see_arg(k->st, ing_py_param_at(k, b->path), obj, &f, e));
-    if (f.kind == ING_GATE_FIELD)
-        b->field = ing_py_layout_of_place(k->st, f.place);
-    else
-        b->spec = spec_of_fact(k->st, &f);
-    if (!b->spec && !b->field) return ING_PYTHON;
+    if (f.kind == ING_GATE_FIELD) {
+        if (!ing_vec_reserve(&b->place, ING_PLACE_MAX_NUMBERS)) return no_memory(e);
+        b->place.len = ing_place_put(f.place, b->place.at);
+    } else {
+        b->array = spec_of_fact(&f);
+    }
     b->kind = is_direct(k, b->path) ? ING_BIND_ARRAY : ING_BIND_CAPTURED;
     return ING_OK;
 }
@@ -79,18 +74,19 @@ static ing_status make_binds(ing_py_kernel *k, ing_py_gate *g,
     for (uint32_t i = 0; s == ING_OK && i < r->args.len; i++) {
         const ing_front_arg *a = &r->args.at[i];
         if (a->lane) continue; /* bound with the first element of its vector */
-        ing_py_bind b = {.word = r->mod->args.at[i].word,
-                         .written = written[i],
-                         .path = ing_py_gate_path(g, a->ref),
-                         .dtype = (uint8_t)a->dtype};
+        ing_record_bind b = {.word = r->mod->args.at[i].word,
+                             .written = written[i],
+                             .path = ing_py_gate_path(g, a->ref),
+                             .dtype = (uint8_t)a->dtype};
         ing_path_node n = k->paths.nodes.at[b.path];
         while (n.parent) n = k->paths.nodes.at[n.parent];
-        b.arg = n.step == ING_STEP_ARG ? (uint16_t)n.i : 0;
+        b.arg = n.step == ING_STEP_ARG ? (uint32_t)n.i : 0;
         if (a->dtype == ING_VOID)
             s = bind_array(k, g, a->ref, &b, e);
         else
             b.kind = is_direct(k, b.path) ? ING_BIND_SCALAR : ING_BIND_NUMBER;
-        if (s == ING_OK && !ing_vec_push(&v->binds, b)) s = no_memory(e);
+        if (s == ING_OK && !ing_vec_push(&v->record.binds, b)) s = no_memory(e);
+        if (s != ING_OK) ing_vec_fini(&b.place);
     }
     ing_free(written);
     return s;
@@ -101,9 +97,10 @@ static ing_status take_results(const ing_front_result *r, ing_py_variant *v,
     if (r->mod->rets.len > ING_RECORD_MAX_RETS)
         return ing_fail(e, ING_SYNTAX, "a kernel can return at most %d numbers",
                         ING_RECORD_MAX_RETS);
-    v->n_rets = r->mod->rets.len;
-    for (uint32_t i = 0; i < v->n_rets; i++) v->rets[i] = (uint8_t)r->mod->rets.at[i];
-    v->returns_tuple = r->returns_tuple;
+    v->record.n_rets = r->mod->rets.len;
+    for (uint32_t i = 0; i < v->record.n_rets; i++)
+        v->record.rets[i] = (uint8_t)r->mod->rets.at[i];
+    v->record.returns_tuple = r->returns_tuple;
     return ING_OK;
 }
 
@@ -113,7 +110,7 @@ static ing_status take_stages(const ing_py_gate *g, const ing_front_result *r,
         const ing_front_stage *from = &r->stages.at[i];
         ing_record_stage s = {.label = from->label};
         if (from->ref) s.path = ing_py_gate_path(g, from->ref);
-        if (!ing_vec_push(&v->stages, s)) return no_memory(e);
+        if (!ing_vec_push(&v->record.stages, s)) return no_memory(e);
     }
     return ING_OK;
 }
@@ -122,12 +119,30 @@ static ing_status take_trees(const ing_py_gate *g, ing_front_result *r,
                              ing_py_variant *v, ing_err *e) {
     for (uint32_t i = 0; i < r->mod->funcs.len; i++) r->mod->funcs.at[i]->tree = i;
     for (uint32_t i = 0; i < r->trees.len; i++)
-        if (!ing_vec_push(&v->trees, ing_py_gate_tree_path(g, r->trees.at[i])))
+        if (!ing_vec_push(&v->record.trees, ing_py_gate_tree_path(g, r->trees.at[i])))
             return no_memory(e);
     for (uint32_t i = 0; i < r->messages.len; i++) {
-        if (!ing_vec_push(&v->messages, r->messages.at[i])) return no_memory(e);
+        if (!ing_vec_push(&v->record.messages, r->messages.at[i])) return no_memory(e);
         r->messages.at[i] = NULL;
     }
+    return ING_OK;
+}
+
+/* The number of a definition among the record's trees + 1, 0 = it is none of them. */
+static uint32_t tree_number(const ing_record *r, ing_path path) {
+    for (uint32_t i = 0; i < r->trees.len && path; i++)
+        if (r->trees.at[i] == path) return i + 1;
+    return 0;
+}
+
+static ing_status take_warnings(ing_py_warnings *from, ing_record *r, ing_err *e) {
+    if (!ing_vec_reserve(&r->warnings, from->len)) return no_memory(e);
+    for (uint32_t i = 0; i < from->len; i++) {
+        r->warnings.at[i] = from->at[i];
+        r->warnings.at[i].tree = tree_number(r, from->at[i].tree);
+    }
+    r->warnings.len = from->len;
+    from->len = 0;
     return ING_OK;
 }
 
@@ -138,11 +153,11 @@ static ing_status fill(ing_py_kernel *k, ing_py_gate *g, ing_front_result *r,
     ING_TRY(take_stages(g, r, v, e));
     ING_TRY(take_trees(g, r, v, e));
     ING_TRY(make_binds(k, g, r, v, e));
-    v->warnings = Py_NewRef(ing_py_gate_warnings(g));
-    ing_trace_fini(&v->trace);
-    v->trace = *ing_py_gate_trace(g);
+    ING_TRY(take_warnings(ing_py_gate_warnings(g), &v->record, e));
+    ing_trace_fini(&v->record.trace);
+    v->record.trace = *ing_py_gate_trace(g);
     ing_trace_init(ing_py_gate_trace(g));
-    v->flush_denormals = k->st->settings.at[ING_SET_fast_math] != 0;
+    v->record.flush_denormals = k->st->settings.at[ING_SET_fast_math] != 0;
     return ing_py_guards_make(k, v, args, e);
 }
 
@@ -155,7 +170,8 @@ static ing_status build(ing_py_kernel *k, ing_ir_mod *mod, bool overlap,
     ing_engine_job job = {mod,    &settings, ing_py_def_name(&k->def),
                           report, bad_loc,   overlap};
     ing_status s;
-    Py_BEGIN_ALLOW_THREADS s = ing_engine_build(k->host->engine, &job, &v->code, e);
+    Py_BEGIN_ALLOW_THREADS s =
+        ing_engine_build(k->host->engine, &job, &v->record, &v->code, e);
     Py_END_ALLOW_THREADS return s;
 }
 
@@ -212,7 +228,7 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
     if (s == ING_OK) ing_py_report_front(&report, k->host->events, &r);
     if (s == ING_OK) s = ing_py_pure_check(k, gate, args, e);
     if (s == ING_OK) s = fill(k, gate, &r, v, args, e);
-    if (s == ING_OK) s = ing_ir_content(r.mod, &v->lowered, e);
+    if (s == ING_OK) s = ing_ir_content(r.mod, &v->record.lowered, e);
     const ing_py_unreplayable *what = gate ? ing_py_gate_unreplayable(gate) : NULL;
     v->only_here = what != NULL;
     if (s == ING_OK && what) s = ing_py_pure_only_here(k, what);

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "gen/abi.h"
+#include "ir/ir.h"
 
 /* launch->error.code when a task stopped without saying why and nobody cancelled it: a
  * bug in generated code. Negative, so that it never meets a code of ing_abi_error. */
@@ -36,28 +37,14 @@ typedef struct ing_rt_sink {
     void *self;
 } ing_rt_sink;
 
-/* Where a bound of a range task is found. */
-typedef enum ing_rt_bound_at {
-    ING_RT_CONST,
-    ING_RT_BUFFER, /* an int64 in the launch buffer */
-    ING_RT_WORD,   /* an argument word */
-} ing_rt_bound_at;
-
 typedef struct ing_rt_task {
     ing_task_fn fn; /* native code, or NULL: interp is called */
     int32_t (*interp)(void *self, ing_ctx *ctx, int64_t begin, int64_t end,
                       int64_t chunk);
     void *interp_self;
-    bool range;               /* else serial: called once with [0, 1) */
-    bool may_run_long;        /* release the GIL whatever the trip count */
-    uint8_t chunk_shift;      /* with partials: iterations per chunk, as a shift */
-    uint32_t partials;        /* words that each chunk leaves, 0 = none */
-    uint32_t cost;            /* per iteration, from ing_ir_task */
-    uint32_t place;           /* of its random numbers, from ing_ir_task */
-    uint8_t begin_at, end_at; /* ing_rt_bound_at */
-    int64_t begin, end;       /* constant, byte offset in the buffer, or word number */
-    const struct ing_ir_tally *tallies; /* arrays that threads may have copies of */
-    uint32_t n_tallies, n_words;        /* n_words: of the arguments */
+    ing_ir_task
+        info; /* as its record has it; a serial one is called once with [0, 1) */
+    uint32_t n_words; /* of the arguments */
 } ing_rt_task;
 
 /* The order of tasks when it is not that of the table. */

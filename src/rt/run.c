@@ -139,7 +139,7 @@ static void report(seat *s, const ing_rt_task *t) {
 static bool call_task(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
                       int64_t chunk) {
     s->task = t;
-    s->ctx.place = t->place;
+    s->ctx.place = t->info.place;
     int32_t rc = t->fn ? t->fn(&s->ctx, begin, end, chunk)
                        : t->interp(t->interp_self, &s->ctx, begin, end, chunk);
     if (__builtin_expect(rc == 0 && s->error.code == ING_ABI_OK, 1)) return true;
@@ -150,7 +150,7 @@ static bool call_task(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
 bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
                       int64_t base) {
     uint64_t from = (uint64_t)begin - (uint64_t)base;
-    return call_task(s, t, begin, end, (int64_t)(from >> t->chunk_shift));
+    return call_task(s, t, begin, end, (int64_t)(from >> t->info.chunk_shift));
 }
 
 /* ---- range tasks --------------------------------------------------------------------------- */
@@ -233,7 +233,7 @@ static uint64_t round_grain(uint64_t grain, uint64_t chunk) {
 }
 
 static uint64_t chunk_of(const ing_rt_task *t) {
-    return (uint64_t)1 << t->chunk_shift;
+    return (uint64_t)1 << t->info.chunk_shift;
 }
 
 /* Cuts the rest of the loop, from j->first on, into pieces: `full` iterations take about
@@ -246,7 +246,7 @@ static void cut(job *j, uint64_t full, uint64_t least) {
     j->grain = round_grain(grain, chunk_of(j->task));
     j->skip = j->first / j->grain;
     j->pieces = (j->trips - 1) / j->grain + 1 - j->skip;
-    j->share = j->task->may_run_long ? SHARE_UNEVEN : SHARE_EVEN;
+    j->share = j->task->info.may_run_long ? SHARE_UNEVEN : SHARE_EVEN;
     part_out(j);
 }
 
@@ -286,9 +286,10 @@ static uint64_t saturating_mul(uint64_t a, uint64_t b) {
     return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
 }
 
-static int64_t bound(const ing_rt_launch *l, uint8_t at, int64_t v) {
-    if (at == ING_RT_BUFFER) memcpy(&v, l->buffer + v, sizeof v);
-    if (at == ING_RT_WORD) v = (int64_t)l->args[v];
+static int64_t bound(const ing_rt_launch *l, const ing_ir_bound *b) {
+    int64_t v = b->value;
+    if (b->at == ING_IR_BOUND_BUFFER) memcpy(&v, l->buffer + b->offset, sizeof v);
+    if (b->at == ING_IR_BOUND_WORD) v = (int64_t)l->args[b->offset];
     return v;
 }
 
@@ -302,7 +303,7 @@ static uint32_t usable_threads(const run *r) {
 static void expect_work(run *r, const seat *s, const ing_rt_task *t, uint64_t units) {
     if (!s->launcher) return;
     if (__builtin_add_overflow(r->units, units, &r->units)) r->units = UINT64_MAX;
-    if (t->may_run_long || r->units > RELEASE_UNITS) release_host(r);
+    if (t->info.may_run_long || r->units > RELEASE_UNITS) release_host(r);
 }
 
 /* Kept out of line: the job's alignment would burden every small launch. */
@@ -316,13 +317,13 @@ __attribute__((noinline)) static void run_long(run *r, seat *s, const ing_rt_tas
              .partials = s->ctx.partials,
              .tallies = s->ctx.tallies != 0,
              .threads = usable_threads(r)};
-    j.probe = t->may_run_long && j.threads > 1 && s->launcher;
+    j.probe = t->info.may_run_long && j.threads > 1 && s->launcher;
     if (!j.probe) cut(&j, PIECE_UNITS / each, PIECE_MIN_UNITS / each);
     ing_rt_job_run(&j, s);
 }
 
 static bool stays_here(const ing_rt_task *t, uint64_t trips, uint64_t units) {
-    return units < INLINE_UNITS && (!t->may_run_long || trips == 1);
+    return units < INLINE_UNITS && (!t->info.may_run_long || trips == 1);
 }
 
 static void run_pieces(run *r, seat *s, const ing_rt_task *t, uint64_t each,
@@ -342,10 +343,10 @@ static void run_reduction(run *r, seat *s, const ing_rt_task *t, uint64_t each,
                           int64_t begin, int64_t end) {
     uint64_t few[FEW_PARTIALS], *room = few;
     uint64_t trips = (uint64_t)end - (uint64_t)begin;
-    uint64_t chunks = ((trips - 1) >> t->chunk_shift) + 1;
-    if (chunks > FEW_PARTIALS / t->partials) {
+    uint64_t chunks = ((trips - 1) >> t->info.chunk_shift) + 1;
+    if (chunks > FEW_PARTIALS / t->info.partials) {
         size_t bytes = 0;
-        bool fits = !__builtin_mul_overflow(chunks, 8ull * t->partials, &bytes);
+        bool fits = !__builtin_mul_overflow(chunks, 8ull * t->info.partials, &bytes);
         room = fits ? ing_malloc(bytes) : NULL;
     }
     if (!room) {
@@ -371,9 +372,10 @@ static bool copies_pay(const run *r, const ing_rt_task *t, uint64_t each,
 __attribute__((noinline)) static void run_gathering(run *r, seat *s,
                                                     const ing_rt_task *t, uint64_t each,
                                                     int64_t begin, int64_t end) {
-    bool pays = t->n_tallies && copies_pay(r, t, each, (uint64_t)end - (uint64_t)begin);
+    bool pays =
+        t->info.n_tallies && copies_pay(r, t, each, (uint64_t)end - (uint64_t)begin);
     if (pays) ing_rt_tally_open(s, t);
-    if (t->partials)
+    if (t->info.partials)
         run_reduction(r, s, t, each, begin, end);
     else
         run_pieces(r, s, t, each, begin, end);
@@ -381,10 +383,10 @@ __attribute__((noinline)) static void run_gathering(run *r, seat *s,
 }
 
 static void run_range(run *r, seat *s, const ing_rt_task *t, uint64_t each) {
-    int64_t begin = bound(r->launch, t->begin_at, t->begin);
-    int64_t end = bound(r->launch, t->end_at, t->end);
+    int64_t begin = bound(r->launch, &t->info.begin);
+    int64_t end = bound(r->launch, &t->info.end);
     if (begin >= end) return;
-    if (__builtin_expect((t->partials | t->n_tallies) != 0, 0)) {
+    if (__builtin_expect((t->info.partials | t->info.n_tallies) != 0, 0)) {
         run_gathering(r, s, t, each, begin, end);
     } else {
         run_pieces(r, s, t, each, begin, end);
@@ -392,9 +394,9 @@ static void run_range(run *r, seat *s, const ing_rt_task *t, uint64_t each) {
 }
 
 static void run_task(run *r, seat *s, const ing_rt_task *t) {
-    uint64_t each = t->cost ? t->cost : 1;
+    uint64_t each = t->info.cost ? t->info.cost : 1;
     if (!t->fn) each *= INTERP_SLOWDOWN;
-    if (t->range) {
+    if (t->info.kind == ING_IR_TASK_RANGE) {
         run_range(r, s, t, each);
     } else {
         expect_work(r, s, t, each);
@@ -428,12 +430,15 @@ static bool fork_pays(const run *r, const ing_rt_fork *f) {
     uint64_t sum = 0;
     for (uint32_t i = f->starts[0]; i < f->starts[f->n]; i++) {
         const ing_rt_task *t = &l->tasks[f->tasks[i]];
-        uint64_t trips = 1, each = t->cost ? t->cost : 1;
-        bool unknown = t->begin_at == ING_RT_BUFFER || t->end_at == ING_RT_BUFFER;
-        if (t->may_run_long || (t->range && unknown)) return true;
-        int64_t begin = bound(l, t->begin_at, t->begin);
-        int64_t end = bound(l, t->end_at, t->end);
-        if (t->range) trips = begin < end ? (uint64_t)end - (uint64_t)begin : 0;
+        uint64_t trips = 1, each = t->info.cost ? t->info.cost : 1;
+        bool unknown = t->info.begin.at == ING_IR_BOUND_BUFFER ||
+                       t->info.end.at == ING_IR_BOUND_BUFFER;
+        if (t->info.may_run_long || (t->info.kind == ING_IR_TASK_RANGE && unknown))
+            return true;
+        int64_t begin = bound(l, &t->info.begin);
+        int64_t end = bound(l, &t->info.end);
+        if (t->info.kind == ING_IR_TASK_RANGE)
+            trips = begin < end ? (uint64_t)end - (uint64_t)begin : 0;
         if (!t->fn) each *= INTERP_SLOWDOWN;
         if (__builtin_add_overflow(sum, saturating_mul(trips, each), &sum)) return true;
     }

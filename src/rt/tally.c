@@ -37,11 +37,11 @@ static uint64_t bytes_of(const ing_ir_tally *y, const uint64_t *args) {
 bool ing_rt_tally_pays(const ing_rt_task *t, const uint64_t *args, uint64_t trips,
                        uint32_t threads) {
     uint64_t count = TALLY_SETUP + t->n_words, bytes = 0;
-    for (uint32_t k = 0; k < t->n_tallies; k++) {
-        uint64_t n = count_of(&t->tallies[k], args);
+    for (uint32_t k = 0; k < t->info.n_tallies; k++) {
+        uint64_t n = count_of(&t->info.tallies[k], args);
         if (n > TALLY_BYTES) return false;
         count += n;
-        bytes += bytes_of(&t->tallies[k], args);
+        bytes += bytes_of(&t->info.tallies[k], args);
     }
     return bytes <= TALLY_BYTES && count * TALLY_TRIPS * threads <= trips;
 }
@@ -120,8 +120,8 @@ static void fill(const ing_ir_tally *y, void *to, uint64_t n) {
 /* One block: the argument words, then the copies, each on lines of its own. */
 static size_t block_bytes(const ing_rt_task *t, const uint64_t *args) {
     uint64_t bytes = padded(8ull * t->n_words);
-    for (uint32_t k = 0; k < t->n_tallies; k++)
-        bytes += padded(bytes_of(&t->tallies[k], args));
+    for (uint32_t k = 0; k < t->info.n_tallies; k++)
+        bytes += padded(bytes_of(&t->info.tallies[k], args));
     return bytes;
 }
 
@@ -132,8 +132,8 @@ void ing_rt_tally_open(seat *s, const ing_rt_task *t) {
     uint64_t *words = block;
     memcpy(words, args, 8ull * t->n_words);
     uint8_t *at = (uint8_t *)block + padded(8ull * t->n_words);
-    for (uint32_t k = 0; k < t->n_tallies; k++) {
-        const ing_ir_tally *y = &t->tallies[k];
+    for (uint32_t k = 0; k < t->info.n_tallies; k++) {
+        const ing_ir_tally *y = &t->info.tallies[k];
         words[y->word] = (uint64_t)(uintptr_t)at;
         fill(y, at, count_of(y, args));
         at += padded(bytes_of(y, args));
@@ -145,8 +145,8 @@ void ing_rt_tally_open(seat *s, const ing_rt_task *t) {
 void ing_rt_tally_close(seat *s, const ing_rt_task *t) {
     uint64_t *args = s->run->launch->args, *words = s->ctx.args;
     if (!s->ctx.tallies) return;
-    for (uint32_t k = 0; k < t->n_tallies; k++) {
-        const ing_ir_tally *y = &t->tallies[k];
+    for (uint32_t k = 0; k < t->info.n_tallies; k++) {
+        const ing_ir_tally *y = &t->info.tallies[k];
         combine(y, (void *)(uintptr_t)args[y->word],
                 (const void *)(uintptr_t)words[y->word], count_of(y, args));
     }

@@ -44,8 +44,11 @@ static void note_thread(shared *s) {
 
 static ing_rt_task range_task(ing_task_fn fn, int64_t begin, int64_t end,
                               uint32_t cost) {
-    return (ing_rt_task){
-        .fn = fn, .range = true, .cost = cost, .begin = begin, .end = end};
+    return (ing_rt_task){.fn = fn,
+                         .info.kind = ING_IR_TASK_RANGE,
+                         .info.cost = cost,
+                         .info.begin.value = begin,
+                         .info.end.value = end};
 }
 
 static int32_t launch_with(ing_rt *rt, shared *s, const ing_rt_task *t, uint32_t n,
@@ -92,8 +95,8 @@ static void covers_chunks(ing_rt *rt, int64_t begin, int64_t end, uint32_t cost,
     size_t n = end > begin ? (size_t)(end - begin) : 0, wrong = 0;
     shared s = {.begin = begin, .end = end, .shift = shift, .seen = calloc(n + 1, 1)};
     ing_rt_task t = range_task(mark, begin, end, cost);
-    t.may_run_long = unknown;
-    t.chunk_shift = shift;
+    t.info.may_run_long = unknown;
+    t.info.chunk_shift = shift;
     CHECK(launch(rt, &s, &t, 1) == 0);
     for (size_t i = 0; i < n; i++) wrong += s.seen[i] != 1;
     CHECK(wrong == 0 && s.seen[n] == 0);
@@ -159,9 +162,9 @@ static void test_huge_ranges(void) {
     shared w = {.begin = INT64_MIN, .end = INT64_MAX};
     ing_rt_task all = range_task(fail_here, INT64_MIN, INT64_MAX, UINT32_MAX);
     CHECK(launch(rt, &w, &all, 1) == USER);
-    all.cost = 1;
+    all.info.cost = 1;
     CHECK(launch(rt, &w, &all, 1) == USER);
-    all.may_run_long = true;
+    all.info.may_run_long = true;
     ing_rt_launch l;
     CHECK(launch_with(rt, &w, &all, 1, 0, NULL, &l) == USER);
     CHECK((int64_t)l.error.detail[0] == INT64_MIN);
@@ -216,17 +219,17 @@ static void test_partials(void) {
             int64_t n = trips[i / 2];
             shared s = {0};
             ing_rt_task t = range_task(sum_up, 0, n, 100);
-            t.may_run_long = i % 2;
-            t.chunk_shift = 4;
-            t.partials = 2;
+            t.info.may_run_long = i % 2;
+            t.info.chunk_shift = 4;
+            t.info.partials = 2;
             CHECK(launch(rt, &s, &t, 1) == 0);
             CHECK(s.total == n * (n - 1) / 2 && s.iters == (n + 15) / 16);
             CHECK(s.calls == (n > 0)); /* combined once, not at all for nothing */
         }
         shared s = {.fail = 50000};
         ing_rt_task t = range_task(sum_up, 0, 100000, 100);
-        t.chunk_shift = 4;
-        t.partials = 2;
+        t.info.chunk_shift = 4;
+        t.info.partials = 2;
         CHECK(launch(rt, &s, &t, 1) == ING_ABI_ASSERT && s.calls == 0);
         ing_alloc_fail_at(1);
         CHECK(launch(rt, &s, &t, 1) == ING_ABI_MEMORY && s.calls == 0);
@@ -241,15 +244,13 @@ static void test_buffer_and_interp(void) {
     int interp_calls = 0;
     uint64_t args[1] = {(uint64_t)(uintptr_t)&s}, rets[1] = {0};
     uint8_t buffer[32] = {0};
-    ing_rt_task t[2] = {{.fn = write_bounds, .cost = 5},
+    ing_rt_task t[2] = {{.fn = write_bounds, .info.cost = 5},
                         {.interp = interp_count,
                          .interp_self = &interp_calls,
-                         .range = true,
-                         .cost = 1,
-                         .begin_at = ING_RT_BUFFER,
-                         .end_at = ING_RT_BUFFER,
-                         .begin = 8,
-                         .end = 16}};
+                         .info.kind = ING_IR_TASK_RANGE,
+                         .info.cost = 1,
+                         .info.begin = {.at = ING_IR_BOUND_BUFFER, .offset = 8},
+                         .info.end = {.at = ING_IR_BOUND_BUFFER, .offset = 16}}};
     ing_rt_launch l = {
         .tasks = t, .n_tasks = 2, .args = args, .rets = rets, .buffer = buffer};
     CHECK(ing_rt_run(rt, &l) == 0);
@@ -283,7 +284,7 @@ static void test_uneven(void) {
     for (int round = 0; round < 10; round++) {
         shared s = {0};
         ing_rt_task t = range_task(uneven, 0, 5000, 1000);
-        t.may_run_long = round & 1;
+        t.info.may_run_long = round & 1;
         CHECK(launch(rt, &s, &t, 1) == 0);
         CHECK(s.iters == 5000 && s.threads >= 1 && s.threads <= 4);
     }
@@ -310,7 +311,7 @@ static void test_other_parts(void) {
         ing_rt *rt = ing_rt_new(pools[p / 2]);
         shared s = {.end = 200000, .seen = calloc(200000, 1)};
         ing_rt_task t = range_task(wait_for_others, 0, s.end, 2000);
-        t.may_run_long = p % 2;
+        t.info.may_run_long = p % 2;
         CHECK(launch(rt, &s, &t, 1) == 0);
         CHECK(s.bad == 0 && s.iters == s.end);
         free(s.seen);
@@ -345,7 +346,7 @@ static void *launcher_main(void *arg) {
                         range_task(uneven, 0, 300, 5000)};
     while (!atomic_load(&s->go)) sched_yield();
     for (int i = 0; i < 50; i++) {
-        t[2].may_run_long = i & 1;
+        t[2].info.may_run_long = i & 1;
         if (launch(s->rt, &mine, t, 3) != 0) atomic_fetch_add(&s->bad, 1);
     }
     if (mine.iters != 50 * 403) atomic_fetch_add(&s->bad, 1);
@@ -458,7 +459,7 @@ static void test_probe(void) {
     for (int i = 0; i < 20; i++) {
         shared s = {0};
         ing_rt_task t = range_task(rendezvous, 0, 2, 5);
-        t.may_run_long = true;
+        t.info.may_run_long = true;
         CHECK(launch_with(rt, &s, &t, 1, 0, NULL, &l) == 0);
         CHECK(s.go == 2 && !l.ran_inline);
     }
@@ -467,7 +468,7 @@ static void test_probe(void) {
     for (int i = 0; i < 100; i++) {
         shared s = {0};
         ing_rt_task t = range_task(count_only, 0, 10, 5);
-        t.may_run_long = true;
+        t.info.may_run_long = true;
         CHECK(launch_with(rt, &s, &t, 1, 0, NULL, &l) == 0 && s.iters == 10);
         inlined += l.ran_inline;
     }
@@ -500,7 +501,7 @@ static void test_errors(void) {
         ing_rt_task t[3] = {range_task(count_only, 0, 10, BIG_COST),
                             range_task(fail_all, 0, 1000, BIG_COST),
                             range_task(count_only, 0, 10, 1)};
-        t[1].may_run_long = round & 1;
+        t[1].info.may_run_long = round & 1;
         int32_t rc = launch_with(rt, &s, t, 3, 0, NULL, &l);
         int64_t at = rc - USER;
         CHECK(rc >= USER && l.error.code == rc && l.error.task == 1);
@@ -604,13 +605,13 @@ static void cancels(ing_rt *rt, ing_rt_task t, uint32_t max_threads) {
 
 static void test_cancel(void) {
     ing_rt *rt = ing_rt_new(3);
-    ing_rt_task serial = {.fn = endless, .cost = 5};
+    ing_rt_task serial = {.fn = endless, .info.cost = 5};
     cancels(rt, serial, 0); /* inline and, as far as anyone knows, short */
-    serial.may_run_long = true;
+    serial.info.may_run_long = true;
     cancels(rt, serial, 0);
     ing_rt_task t = range_task(endless, 0, 10, 5);
     cancels(rt, t, 0);
-    t.may_run_long = true;
+    t.info.may_run_long = true;
     cancels(rt, t, 0); /* probed, then pooled */
     cancels(rt, t, 1);
     cancels(rt, range_task(endless, 0, 100, BIG_COST), 0);
@@ -649,7 +650,7 @@ static void test_release(void) {
         shared s = {.cancel_after = 1000};
         ing_rt_host host = host_of(&s);
         ing_rt_task t = range_task(count_only, 0, cases[i].trips, cases[i].cost);
-        t.may_run_long = cases[i].unknown;
+        t.info.may_run_long = cases[i].unknown;
         ing_rt_task tasks[2] = {t, t}; /* once per launch, not per task */
         CHECK(launch_with(rt, &s, tasks, 2, 0, &host, &l) == 0);
         CHECK(s.releases == cases[i].want && s.acquires == cases[i].want);
@@ -705,7 +706,7 @@ static void *exiting_main(void *arg) {
     shared *s = arg;
     ing_rt_host host = {.signals = exiting_signals, .self = s};
     ing_rt_task t = range_task(endless_counted, 0, 100, BIG_COST);
-    t.may_run_long = s->cancel_after;
+    t.info.may_run_long = s->cancel_after;
     ing_rt_launch l;
     launch_with(s->rt, s, &t, 1, 0, &host, &l);
     return arg;

@@ -27,8 +27,14 @@ static int32_t count(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
 static bool launch_ok(ing_rt *rt) {
     atomic_llong iters = 0;
     uint64_t args[1] = {(uint64_t)(uintptr_t)&iters};
-    ing_rt_task t[2] = {{.fn = count, .range = true, .cost = BIG_COST, .end = 300},
-                        {.fn = count, .range = true, .cost = 1, .end = 5}};
+    ing_rt_task t[2] = {{.fn = count,
+                         .info.kind = ING_IR_TASK_RANGE,
+                         .info.cost = BIG_COST,
+                         .info.end.value = 300},
+                        {.fn = count,
+                         .info.kind = ING_IR_TASK_RANGE,
+                         .info.cost = 1,
+                         .info.end.value = 5}};
     ing_rt_launch l = {.tasks = t, .n_tasks = 2, .args = args};
     return ing_rt_run(rt, &l) == 0 && iters == 305;
 }
@@ -50,7 +56,10 @@ static int32_t meet(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
 static bool meet_ok(ing_rt *rt) {
     atomic_llong here = 0;
     uint64_t args[1] = {(uint64_t)(uintptr_t)&here};
-    ing_rt_task t = {.fn = meet, .range = true, .cost = BIG_COST, .end = THREADS};
+    ing_rt_task t = {.fn = meet,
+                     .info.kind = ING_IR_TASK_RANGE,
+                     .info.cost = BIG_COST,
+                     .info.end.value = THREADS};
     ing_rt_launch l = {.tasks = &t, .n_tasks = 1, .args = args};
     return ing_rt_run(rt, &l) == 0 && !l.ran_inline;
 }
@@ -164,10 +173,10 @@ static void test_fork_in_launch(bool unknown) {
     uint64_t args[1] = {(uint64_t)(uintptr_t)&entered};
     ing_rt_host host = {.signals = forking_signals, .self = &calls};
     ing_rt_task t = {.fn = endless,
-                     .range = true,
-                     .cost = BIG_COST,
-                     .end = 100,
-                     .may_run_long = unknown};
+                     .info.kind = ING_IR_TASK_RANGE,
+                     .info.cost = BIG_COST,
+                     .info.end.value = 100,
+                     .info.may_run_long = unknown};
     ing_rt_launch l = {.tasks = &t, .n_tasks = 1, .args = args, .host = &host};
     int32_t rc = ing_rt_run(the_rt, &l);
     if (forked_pid == 0) {

@@ -77,8 +77,14 @@ static int32_t overflow(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk)
 }
 
 static int32_t run(ing_rt *rt, ing_task_fn fn, uint32_t n_tasks, seen *s) {
-    ing_rt_task tasks[2] = {{.fn = fn, .range = true, .end = MANY, .cost = 1000},
-                            {.fn = fn, .range = true, .end = MANY, .cost = 1000}};
+    ing_rt_task tasks[2] = {{.fn = fn,
+                             .info.kind = ING_IR_TASK_RANGE,
+                             .info.end.value = MANY,
+                             .info.cost = 1000},
+                            {.fn = fn,
+                             .info.kind = ING_IR_TASK_RANGE,
+                             .info.end.value = MANY,
+                             .info.cost = 1000}};
     ing_rt_sink sink = {take, s};
     ing_rt_host host = {.release = release, .acquire = acquire, .self = s};
     ing_rt_launch l = {

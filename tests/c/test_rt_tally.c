@@ -59,7 +59,8 @@ static int32_t work(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
     atomic_fetch_add(mine ? &s->copies : &s->arrays, 1);
     for (uint32_t w = 0; w < WORDS; w++) { /* only the tallied arrays are others */
         bool tallied = false;
-        for (uint32_t k = 0; k < t->n_tallies; k++) tallied |= t->tallies[k].word == w;
+        for (uint32_t k = 0; k < t->info.n_tallies; k++)
+            tallied |= t->info.tallies[k].word == w;
         bool same = ctx->args[w] == s->words[w];
         if (same == (tallied && mine)) atomic_fetch_add(&s->wrong, 1);
     }
@@ -68,9 +69,9 @@ static int32_t work(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
     int32_t rc = 0;
     for (int64_t i = begin; i < end && !rc; i++) {
         rc = s->fail && i == s->fail ? ING_ABI_ASSERT : 0;
-        for (uint32_t k = 0; k < t->n_tallies && !rc; k++)
-            apply(&t->tallies[k], (uint8_t *)(uintptr_t)ctx->args[t->tallies[k].word],
-                  i, !mine);
+        for (uint32_t k = 0; k < t->info.n_tallies && !rc; k++)
+            apply(&t->info.tallies[k],
+                  (uint8_t *)(uintptr_t)ctx->args[t->info.tallies[k].word], i, !mine);
         if (!rc) atomic_fetch_add(&s->ran[i], 1);
     }
     if (!mine) pthread_mutex_unlock(&s->lock);
@@ -106,8 +107,8 @@ static int32_t run(ing_rt *rt, shared *s, ing_rt_task *t, uint64_t trips,
     int32_t rc = ing_rt_run(rt, &l);
     for (uint64_t i = 0; i < trips; i++) {
         if (s->ran[i] > 1) s->wrong++;
-        for (uint32_t k = 0; k < t->n_tallies && s->ran[i]; k++)
-            apply(&t->tallies[k], (uint8_t *)want.at[t->tallies[k].word == 4],
+        for (uint32_t k = 0; k < t->info.n_tallies && s->ran[i]; k++)
+            apply(&t->info.tallies[k], (uint8_t *)want.at[t->info.tallies[k].word == 4],
                   (int64_t)i, false);
     }
     CHECK(memcmp(&got, &want, sizeof got) == 0);
@@ -118,12 +119,11 @@ static int32_t run(ing_rt *rt, shared *s, ing_rt_task *t, uint64_t trips,
 
 static ing_rt_task task_of(const ing_ir_tally *y, uint32_t n) {
     return (ing_rt_task){.fn = work,
-                         .range = true,
-                         .cost = 100,
-                         .end_at = ING_RT_WORD,
-                         .end = 5,
-                         .tallies = y,
-                         .n_tallies = n,
+                         .info.kind = ING_IR_TASK_RANGE,
+                         .info.cost = 100,
+                         .info.end = {.at = ING_IR_BOUND_WORD, .offset = 5},
+                         .info.tallies = {y[0], n > 1 ? y[1] : (ing_ir_tally){0}},
+                         .info.n_tallies = n,
                          .n_words = WORDS};
 }
 
@@ -159,9 +159,9 @@ static void test_several(shared *s) {
     ing_rt *rt = ing_rt_new(2);
     for (int k = 0; k < 4; k++) {
         ing_rt_task t = task_of(y, 2);
-        t.may_run_long = k % 2;
-        t.partials = k / 2; /* a reduction beside */
-        t.chunk_shift = k / 2 ? 4 : 0;
+        t.info.may_run_long = k % 2;
+        t.info.partials = k / 2; /* a reduction beside */
+        t.info.chunk_shift = k / 2 ? 4 : 0;
         CHECK(run(rt, s, &t, TRIPS, 1) == 0);
         CHECK(s->copies > 0 && s->arrays == 0);
     }
@@ -176,10 +176,10 @@ static void test_does_not_pay(shared *s) {
     CHECK(s->copies == 0 && s->arrays > 0);
     CHECK(run(rt, s, &t, 0, 2) == 0);
     CHECK(s->copies == 0 && s->arrays == 0);
-    y.width = 1 << 20; /* large, and so large that sizes wrap */
+    t.info.tallies[0].width = 1 << 20; /* large, and so large that sizes wrap */
     CHECK(run(rt, s, &t, TRIPS, 2) == 0 && s->copies == 0);
-    y.width = UINT32_MAX;
-    t.cost = 1;
+    t.info.tallies[0].width = UINT32_MAX;
+    t.info.cost = 1;
     CHECK(run(rt, s, &t, TRIPS, 2) == 0 && s->copies == 0);
     ing_rt_free(rt);
 }
@@ -208,7 +208,7 @@ static void test_cancel(shared *s) {
     static const ing_rt_host host = {.signals = cancel};
     ing_ir_tally y = table_of(ING_I8, ING_IR_ATOMIC_AND);
     ing_rt_task t = task_of(&y, 1);
-    t.cost = 1000;
+    t.info.cost = 1000;
     s->slow = true;
     s->host = &host;
     for (uint32_t threads = 1; threads <= 2; threads++) {
@@ -267,8 +267,10 @@ static void test_whole_path(void) {
     ing_pass_options o = {0};
     CHECK(ing_ir_parse(histogram, sizeof histogram - 1, &m, NULL) == ING_OK);
     CHECK(ing_pass_run(m, &o, NULL) == ING_OK && m->tasks.len == 1);
-    ing_code_task task = {.info = m->tasks.at[0]};
-    ing_code code = {.tasks = &task, .n_tasks = 1, .mod = m, .n_words = m->n_words};
+    ing_record_task task = {.info = m->tasks.at[0]};
+    ing_record record = {.n_words = m->n_words};
+    CHECK(ing_vec_push(&record.tasks, task));
+    ing_code code = {.record = &record, .mod = m};
     ing_launch_tasks t;
     CHECK(ing_launch_tasks_init(&t, &code, NULL) == ING_OK);
     watcher w = {.of = t.at[0]};
@@ -283,6 +285,7 @@ static void test_whole_path(void) {
     CHECK(memcmp(bins, want, sizeof bins) == 0);
     ing_rt_free(rt);
     ing_launch_tasks_fini(&t);
+    ing_vec_fini(&record.tasks);
     ing_ir_mod_free(m);
 }
 

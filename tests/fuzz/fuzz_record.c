@@ -1,17 +1,17 @@
 /* Variants: what is accepted keeps to its own bounds, and is written and read again. */
 #include "fuzz.h"
-#include "launch/record.h"
+#include "record/record.h"
 
 static void check_bounds(const ing_record *r, uint32_t n_paths) {
     for (uint32_t i = 0; i < r->binds.len; i++) {
         const ing_record_bind *b = &r->binds.at[i];
-        FUZZ_CHECK(b->word < r->n_words && b->ndim <= r->n_words - b->word);
+        FUZZ_CHECK(b->word < r->n_words && b->array.ndim <= r->n_words - b->word);
         FUZZ_CHECK(b->path < n_paths);
     }
     for (uint32_t i = 0; i < r->tasks.len; i++) {
         const ing_record_task *t = &r->tasks.at[i];
-        for (uint32_t j = 0; j < t->n_trees; j++)
-            FUZZ_CHECK(t->trees[j] < r->trees.len);
+        for (uint32_t j = 0; j < t->trees.len; j++)
+            FUZZ_CHECK(t->trees.at[j] < r->trees.len);
         if (t->info.end.at == ING_IR_BOUND_BUFFER)
             FUZZ_CHECK((uint64_t)t->info.end.offset + 8 <= r->buffer_bytes);
         for (uint32_t j = 0; j < t->info.n_tallies; j++) {
