@@ -199,8 +199,11 @@ _expected = []  # (weak reference to a field, which of its companions must be pl
 
 
 def _expect(field, wanted):
+    """Makes the next look-up of a kernel check that the field is placed; returns the field."""
     import weakref
 
+    if len(_expected) % 1000 == 999:
+        _expected[:] = [entry for entry in _expected if entry[0]() is not None]
     _expected.append((weakref.ref(field), tuple(wanted)))
     return field
 
@@ -230,6 +233,11 @@ def _check_all_placed():
         if isinstance(f, MatrixField) and f._parts is not None and len({p.shape for p in f._parts}) > 1:
             raise IngotRuntimeError(
                 f"Members of the following field have different shapes {[p.shape for p in f._parts]}: {_names([f])}")
+    _expected.clear()
+
+
+def _reset():
+    """qd.init and qd.reset: fields of before are expected nowhere."""
     _expected.clear()
 
 

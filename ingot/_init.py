@@ -192,9 +192,9 @@ def _drop_fields():
     import sys
 
     _core._drop_fields()
-    trees = sys.modules.get("ingot._snode")
-    if trees is not None:
-        trees._reset()
+    for name in ("ingot._snode", "ingot._fields"):
+        if name in sys.modules:
+            sys.modules[name]._reset()
 
 
 def init(arch=None, default_fp=None, default_ip=None, *, enable_fallback=True,

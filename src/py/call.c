@@ -308,6 +308,7 @@ static ing_status find_variant(const ing_py_asker *a, ing_py_variant **out,
 ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
                                  ing_py_variant **out, ing_err *e) {
     ING_TRY(ing_py_pure_tell(k));
+    if (k->st->unsettled && ing_py_fields_settle(k->st) < 0) return ING_PYTHON;
     ing_span span = {.what = "lookup",
                      .label = ing_py_def_name(&k->def),
                      .from = ing_events_now(k->host->events)};

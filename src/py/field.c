@@ -78,6 +78,16 @@ static int materialize(ing_py_state *st, ing_py_field *f) {
     return done ? 0 : -1;
 }
 
+int ing_py_fields_settle(ing_py_state *st) {
+    PyObject *function = ing_py_import("ingot._fields", "_check_all_placed");
+    PyObject *done = function ? PyObject_CallNoArgs(function) : NULL;
+    Py_XDECREF(function);
+    if (!done) return -1;
+    Py_DECREF(done);
+    st->unsettled = false;
+    return 0;
+}
+
 static int parts_ready(ing_py_state *st, ing_py_field *f) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(f->parts); i++)
         if (ing_py_field_ready(st, as_field(PyTuple_GET_ITEM(f->parts, i))) < 0)

@@ -74,6 +74,9 @@ int ing_py_field_ready(ing_py_state *st, ing_py_field *f);
 /* Raises what is wrong with a field whose block is gone; -1. */
 int ing_py_field_gone(ing_py_state *st, const ing_py_field *f);
 
+/* As in the reference, no kernel is looked up while a field has no place; -1 = raised. */
+int ing_py_fields_settle(ing_py_state *st);
+
 /* 0 = unknown, which never matches (R25). Unique in the process, as those of arrays. */
 uint64_t ing_py_field_generation(const ing_py_field *f);
 /* To be called after every write that Ingot makes. */

@@ -60,6 +60,7 @@ PyObject *ing_py_field_new(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O|Op:_new_field", &type, &name, &companion))
         return NULL;
     if (!parse_element(st, type, &element)) return NULL;
+    st->unsettled |= !companion;
     return (PyObject *)make(st, &element, name, companion);
 }
 

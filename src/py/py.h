@@ -135,6 +135,7 @@ typedef struct ing_py_state {
     ing_map layout_map;
     ing_vec(struct ing_py_layout *) layouts;
     ing_py_link blocks; /* those that are not destroyed */
+    bool unsettled;     /* there may be fields that have no place yet */
     uint64_t
         lazy[2]; /* the last generation when qd.root.lazy_grad, lazy_dual were called:
                          * fields that are older have gradients, duals */

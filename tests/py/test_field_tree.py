@@ -394,3 +394,50 @@ def test_no_memory_for_a_field():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         qd.field(qd.f32, shape=2).fill(1)
+
+
+@qd.kernel
+def nothing():
+    pass
+
+
+def test_kernels_wait_for_places():
+    nothing()
+    x = qd.field(qd.f32, name="x")
+
+    @qd.kernel
+    def other():
+        pass
+
+    nothing()  # the last variant again: nothing is looked up
+    with pytest.raises(RuntimeError, match=r"These field\(s\) are not placed: x"):
+        other()
+    qd.root.dense(qd.i, 2).place(x)
+    other()
+    y = qd.Vector.field(2, qd.f32, needs_grad=True, name="y")
+    node = qd.root.dense(qd.i, 2).place(y)
+
+    @qd.kernel
+    def third():
+        pass
+
+    with pytest.raises(RuntimeError, match=r"require `needs_grad=True`.*not placed: y"):
+        third()
+    node.lazy_grad()
+    third()
+    m = qd.Vector.field(2, qd.i32, name="m")
+    for k in range(2):
+        qd.root.dense(qd.i, 3 + k).place(m.get_scalar_field(k))
+
+    @qd.kernel
+    def fourth():
+        pass
+
+    with pytest.raises(RuntimeError, match="different shapes.*m"):
+        fourth()
+    del m
+    fourth()
+    z = qd.field(qd.f32)
+    qd.reset()
+    nothing()
+    assert z.name == ""

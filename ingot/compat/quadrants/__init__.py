@@ -99,6 +99,7 @@ from ingot._fields import (  # noqa: E402
     kl,
     l,
 )
+from ingot import _fields  # noqa: E402
 from ingot._snode import FieldsBuilder, SNode, axes, get_addr, rescale_index, root  # noqa: E402
 
 from ingot import GraphStatus, checkpoint, graph_do_while, graph_parallel, graph_parallel_context  # noqa: E402
@@ -118,6 +119,8 @@ _fill(
 )
 _private.register(__name__)
 _Tensor, _VectorTensor, _MatrixTensor, _wrap = Tensor, VectorTensor, MatrixTensor, wrap
+
+_fields.NEED = "requrie"  # the reference's spelling, which programs match
 
 __name__ = "quadrants"  # what messages and tests call it
 
