@@ -230,6 +230,11 @@ static ing_status in_reversed(builtin *b) {
         return ing_front_fail_at(b->fr, b->n, ING_COMPILE,
                                  "loop over range(n) and use n - 1 - i",
                                  "reversed needs a range known while compiling");
+    if (b->args[0].kind == V_SEEN && b->args[0].seen == ING_GATE_OBJECT &&
+        b->args[0].bound)
+        return ing_front_fail_at(b->fr, b->n, ING_TYPE, "use a tuple or a list",
+                                 "%s says by itself what it is in reverse",
+                                 ing_front_describe(b->fr, &b->args[0]));
     ING_TRY(sequence(b, &items, &n));
     turn_around(items, n);
     *b->out = ing_front_seq(V_TUPLE, items, n);

@@ -200,6 +200,59 @@ static bool fold_sequences(frame *fr, const value *l, const value *r, value *out
     return false;
 }
 
+/* An integer and a float as Python compares them, without rounding; 2: no order. */
+static int compare_mixed(__int128 a, double b) {
+    if (b != b) return 2;
+    if (fabs(b) >= 0x1p100) return b > 0 ? -1 : 1;
+    __int128 whole = (__int128)b;
+    if (a != whole) return a < whole ? -1 : 1;
+    double rest = b - (double)whole;
+    return rest > 0 ? -1 : rest < 0;
+}
+
+/* ---- NumPy's numbers in qd.static ---------------------------------------------------------- */
+
+/* Can a type hold the very number? */
+static bool holds(ing_dtype t, const value *v) {
+    if (!ing_dtype_is_float(t)) return v->kind != V_FLOAT && ing_front_int_fits(v, t);
+    double d = float_of(v);
+    if (v->kind != V_FLOAT && compare_mixed(wide_of(v), d) != 0) return false;
+    if (d != d || isinf(d)) return true;
+    if (t == ING_F16) return (double)ing_f16_to_f32(ing_f64_to_f16(d)) == d;
+    return t == ING_F64 || (double)(float)d == d;
+}
+
+/* The type in which NumPy computes with a number of its own; void: in none. Booleans are the
+ * integers of Python there. */
+static ing_dtype numpy_type(const value *v) {
+    return v->kind == V_BOOL ? ING_VOID : (ing_dtype)v->dtype;
+}
+
+/* NumPy computes in the types of its numbers, where results wrap or are rounded, and which
+ * these are its versions do not agree about. So what the types of the operands cannot hold is
+ * refused; what they can is the same in all. */
+static ing_status check_numpy(frame *fr, ing_node at, const value *l, const value *r,
+                              const value *out) {
+    ing_dtype a = numpy_type(l), b = r ? numpy_type(r) : ING_VOID;
+    bool bools = l->kind == V_BOOL && (!r || r->kind == V_BOOL) &&
+                 (l->bound || (r && r->bound)) && out->kind != V_BOOL;
+    bool floats = (a && ing_dtype_is_float(a)) || (b && ing_dtype_is_float(b));
+    if (fr->in_static && bools)
+        return ing_front_fail_at(fr, at, ING_TYPE, "make it a bool of Python: bool(x)",
+                                 "NumPy's booleans are no integers");
+    if (!fr->in_static || (!a && !b) || (!floats && out->kind == V_FLOAT))
+        return ING_OK;
+    bool ok = (a && holds(a, out)) || (b && holds(b, out));
+    if (floats && r && !a) ok = ok && holds(b, l);
+    if (floats && r && !b) ok = ok && holds(a, r);
+    if (ok) return ING_OK;
+    return ing_front_fail_at(
+        fr, at, ING_VALUE, "make it a number of Python first: float(x), int(x)",
+        "NumPy's %s cannot hold what is computed here, and its versions differ in what "
+        "becomes of it",
+        ing_dtype_name(a ? a : b));
+}
+
 ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
                                  const value *left, const value *right, value *out,
                                  bool *done) {
@@ -226,7 +279,7 @@ ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
     ING_TRY(s);
     if (bools) *out = ing_front_bool(out->i != 0);
     *done = true;
-    return ING_OK;
+    return check_numpy(fr, at, &l, &r, out);
 }
 
 ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op,
@@ -246,7 +299,7 @@ ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op,
     if (v.kind == V_FLOAT) {
         *done = op != ING_AST_Invert;
         *out = ing_front_float(op == ING_AST_USub ? -v.f : v.f);
-        return ING_OK;
+        return ING_OK; /* exact in any type */
     }
     if (op == ING_AST_Invert && v.kind == V_BOOL && !fr->in_static) {
         *out = ing_front_bool(!v.i); /* as at run time */
@@ -255,7 +308,8 @@ ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op,
     __int128 x = wide_of(&v);
     if (op == ING_AST_USub) x = -x;
     if (op == ING_AST_Invert) x = ~x;
-    return int_result(fr, at, x, out);
+    ING_TRY(int_result(fr, at, x, out));
+    return check_numpy(fr, at, &v, NULL, out);
 }
 
 /* ---- comparisons ------------------------------------------------------------------------- */
@@ -270,16 +324,6 @@ static bool order(ing_front_op op, int cmp) { /* cmp: sign of l - r, 2 = unorder
     case ING_AST_GtE: return cmp == 1 || cmp == 0;
     default: return false;
     }
-}
-
-/* An integer and a float as Python compares them, without rounding; 2: no order. */
-static int compare_mixed(__int128 a, double b) {
-    if (b != b) return 2;
-    if (fabs(b) >= 0x1p100) return b > 0 ? -1 : 1;
-    __int128 whole = (__int128)b;
-    if (a != whole) return a < whole ? -1 : 1;
-    double rest = b - (double)whole;
-    return rest > 0 ? -1 : rest < 0;
 }
 
 static int compare_numbers(const value *l, const value *r) {
@@ -487,6 +531,20 @@ static ing_status comparable(frame *fr, ing_node at, const value *l, const value
         ing_front_describe(fr, is_object(l) ? l : r));
 }
 
+/* A number is compared with one of NumPy's floats in that type. */
+static ing_status check_numpy_order(frame *fr, ing_node at, const value *l,
+                                    const value *r) {
+    ing_dtype a = numpy_type(l), b = numpy_type(r);
+    bool bad = (a && ing_dtype_is_float(a) && !holds(a, r)) ||
+               (b && ing_dtype_is_float(b) && !holds(b, l));
+    bool both = a && b && ing_dtype_is_float(a) && ing_dtype_is_float(b);
+    if (!fr->in_static || !bad || both) return ING_OK;
+    return ing_front_fail_at(
+        fr, at, ING_VALUE, "make it a number of Python first: float(x), int(x)",
+        "NumPy's %s cannot hold what it is compared with here, and rounds it",
+        ing_dtype_name(a && ing_dtype_is_float(a) ? a : b));
+}
+
 ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
                                   const value *left, const value *right, bool *result,
                                   bool *done) {
@@ -511,6 +569,7 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
     }
     if (ing_front_is_runtime(&l) || ing_front_is_runtime(&r)) return ING_OK;
     if (is_number(&l) && is_number(&r)) {
+        ING_TRY(check_numpy_order(fr, at, &l, &r));
         *result = order(op, compare_numbers(&l, &r));
         *done = true;
     } else if (l.kind == V_STR && r.kind == V_STR) {

@@ -195,6 +195,11 @@ ing_status ing_front_format_value(frame *fr, ing_node at, pieces *p, const value
         return ING_OK;
     }
     bool number = v->kind == V_BOOL || v->kind == V_INT || v->kind == V_FLOAT;
+    if (fr->in_static && !number && v->kind != V_STR && v->kind != V_NONE)
+        return ing_front_fail_at(
+            fr, at, ING_TYPE,
+            "format a number or a string of it, or ask Python: str(x)",
+            "%s has no text of its own in qd.static", ing_front_describe(fr, v));
     ing_bytes text;
     ing_bytes_init(&text);
     if (!*how && (in_text || !number) && put_static(fr, v, false, &text))
@@ -255,6 +260,10 @@ static ing_status add_formatted(frame *fr, ing_node n, pieces *p) {
         return ing_front_fail_at(fr, f->format_spec, ING_SYNTAX,
                                  "write the width and precision as constants",
                                  "a format must be known while compiling");
+    int32_t conversion = (int32_t)f->conversion; /* -1: none */
+    if (fr->in_static && conversion >= 0 && conversion != 's')
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "ask Python: repr(x)",
+                                 "f-strings in qd.static have no conversions");
     if (v.kind == V_REF && ing_front_is_scalar(&v))
         ING_TRY(ing_front_load(fr, f->value, &v, &v));
     return ing_front_format_value(fr, f->value, p, &v, how.s, true);

@@ -123,7 +123,7 @@ typedef struct value {
     uint16_t tag;   /* V_ITER, V_INTRINSIC: ing_intrinsic */
     bool alt_place; /* V_REF: `alt` is an address, too */
     bool wide;      /* V_INT: (uint64_t)i */
-    bool bound;     /* V_FUNC; V_SEEN of an enum: `.value` is i */
+    bool bound;     /* V_FUNC; V_SEEN: as ing_gate_fact has it; V_BOOL: NumPy's */
     bool top_only;  /* V_FUNC: may be called at the top level of a kernel only */
     bool closed;    /* V_FUNC: is never opened */
     bool shared; /* V_REF: other threads may update it: array elements, and locals from

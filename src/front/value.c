@@ -192,6 +192,7 @@ static void force_static(const ing_gate_fact *f, value *v) {
     case ING_GATE_BOOL:
         v->kind = V_BOOL;
         v->i = f->i != 0;
+        v->bound = f->dtype != ING_VOID; /* NumPy's */
         break;
     case ING_GATE_INT:
         v->kind = V_INT;

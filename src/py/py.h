@@ -62,6 +62,7 @@ typedef struct ing_py_spec {
     X(__dataclass_params__)       \
     X(__file__)                   \
     X(__name__)                   \
+    X(__reversed__)               \
     X(_data_oriented)             \
     X(_ingot_passing)             \
     X(_ingot_template_primitives) \

@@ -273,20 +273,24 @@ static bool reads_as_dict(const ing_py_state *st, PyObject *obj) {
            has_methods_of(st, t, base);
 }
 
-/* Has a class, derived from this one, its `in` and its iteration from there? */
+/* Has a class, derived from this one, its `in`, its iteration and its reversal from there? */
 static bool holds_as(const ing_py_state *st, PyTypeObject *t, PyTypeObject *base) {
-    ing_py_name name = ING_PY_NAME___contains__;
-    return PyType_IsSubtype(t, base) && t->tp_iter == base->tp_iter &&
-           ing_py_class_has(st, t, name) == ing_py_class_has(st, base, name);
+    static const ing_py_name names[] = {ING_PY_NAME___contains__,
+                                        ING_PY_NAME___reversed__};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (ing_py_class_has(st, t, names[i]) != ing_py_class_has(st, base, names[i]))
+            return false;
+    return PyType_IsSubtype(t, base) && t->tp_iter == base->tp_iter;
 }
 
-/* Does an object say by itself what is in it? Of others `in` compares the items, as that of
- * ranges and deques does. No class statement makes a name with a dot. */
+/* Does an object say by itself what is in it, or what it is in reverse? Of others `in` compares
+ * the items, as that of ranges and deques does. No class statement makes a name with a dot. */
 static bool says_what_is_in_it(const ing_py_state *st, PyTypeObject *t) {
     const PySequenceMethods *s = t->tp_as_sequence;
-    return s && s->sq_contains && t != &PyRange_Type && t != &PyDictKeys_Type &&
-           t != &PyDictValues_Type && t != &PyDictItems_Type &&
-           strcmp(t->tp_name, "collections.deque") != 0 &&
+    if (!(s && s->sq_contains) && !ing_py_class_has(st, t, ING_PY_NAME___reversed__))
+        return false;
+    return t != &PyRange_Type && t != &PyDictKeys_Type && t != &PyDictValues_Type &&
+           t != &PyDictItems_Type && strcmp(t->tp_name, "collections.deque") != 0 &&
            !holds_as(st, t, &PyList_Type) && !holds_as(st, t, &PyTuple_Type) &&
            !holds_as(st, t, &PyDict_Type) && !holds_as(st, t, &PyODict_Type);
 }

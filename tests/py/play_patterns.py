@@ -31,7 +31,7 @@ def remainder(a, b):
     return a % b if b else 0
 
 
-MODEL = {"i32": wrap(32), "i64": wrap(64), "f32": lambda v: float(np.float32(v)), "f64": float,
+MODEL = {"as_i32": wrap(32), "as_i64": wrap(64), "as_f32": lambda v: float(np.float32(v)), "as_f64": float,
          "quotient": quotient, "remainder": remainder}
 
 
@@ -46,7 +46,7 @@ class Text:
                        .replace("not", "negated"))(e)
 
     def typed(self, dtype, text):
-        return f"{dtype}({text})" if self.model else text
+        return f"as_{dtype}({text})" if self.model else text
 
     def x_const(self, e):
         return f"({e[2]!r})" if self.model else f"qd.cast({e[2]!r}, qd.{e[1]})"

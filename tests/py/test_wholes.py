@@ -312,3 +312,95 @@ def test_integers_and_floats_are_compared_exactly(left, right, monkeypatch):
         a = qd.ndarray(qd.f64, 1)
         compared(a)
         assert a[0] == (one == other) + 2 * (one < other) + 4 * (one > other)
+
+
+# ---- text, order and NumPy's numbers ------------------------------------------------------------------
+
+
+@qd.kernel
+def backwards(a: A):
+    for v in qd.static(reversed(HOLDER)):
+        a[0] = a[0] * 10 + v
+
+
+def test_what_says_by_itself_how_it_is_reversed(monkeypatch):
+    class Turning(list):
+        def __reversed__(self):
+            return iter([7, 8])
+
+    monkeypatch.setitem(globals(), "HOLDER", Turning([1, 2]))
+    with pytest.raises(qd.IngotTypeError, match="says by itself what it is in reverse"):
+        backwards(qd.ndarray(qd.f64, 1))
+    for holder in (range(1, 4), [3, 4], collections.deque([1, 2]), {1: 2, 3: 4}, type("L", (list,), {})([5, 6])):
+        monkeypatch.setitem(globals(), "HOLDER", holder)
+        a = qd.ndarray(qd.f64, 1)
+        backwards(a)
+        assert a[0] == int("".join(map(str, reversed(holder))))
+
+
+TEXT = None
+
+
+@qd.kernel
+def letters(a: A):
+    n = qd.static(len(f"{TEXT}"))
+    a[0] = n
+
+
+@qd.kernel
+def quoted(a: A):
+    n = qd.static(len(f"{TEXT!r}"))
+    a[0] = n
+
+
+class Shown:
+    def __format__(self, how):
+        return "shown"
+
+
+@pytest.mark.parametrize("text", [0.1, 1e16, -3, True, None, "é", 5e-324], ids=repr)
+def test_text_of_values(text, monkeypatch):
+    monkeypatch.setitem(globals(), "TEXT", text)
+    a = qd.ndarray(qd.f64, 1)
+    letters(a)
+    assert a[0] == len(f"{text}")
+
+
+@pytest.mark.parametrize("thing", [Shown(), (1,), [1], {"a": 1}, enum.Enum("E", "A").A, len], ids=repr)
+def test_things_have_no_text_in_static(thing, monkeypatch):
+    monkeypatch.setitem(globals(), "TEXT", thing)
+    with pytest.raises(qd.IngotTypeError, match="has no text of its own"):
+        letters(qd.ndarray(qd.f64, 1))
+
+
+def test_conversions_are_refused(monkeypatch):
+    monkeypatch.setitem(globals(), "TEXT", "a")
+    with pytest.raises(qd.IngotSyntaxError, match="no conversions"):
+        quoted(qd.ndarray(qd.f64, 1))
+
+
+OPERATIONS = ["X + 1", "X * 3", "X - 300", "-X", "~X", "X // 2", "X % 7", "X ** 2", "X / 4", "X + 0.1", "X * 0.5",
+              "X << 4", "X == 0.1", "X < 0.3", "X == 16777217", "X * X", "X + Y", "Y - X", "X == Y"]
+SCALARS = [np.int8(100), np.int8(-128), np.uint8(3), np.int32(2**30), np.int64(2**53 + 1), np.uint64(2**63),
+           np.float16(0.1), np.float32(0.1), np.float32(16777216), np.float64(0.1), np.float64(2**53), np.bool_(True)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_numbers_of_numpy_are_right_or_refused(operation):
+    text = f"def k(a: A):\n    n = qd.static({operation})\n    a[0] = n\n"
+    scope = {"A": A, "qd": qd, "X": None, "Y": None}
+    exec(text, scope)
+    k = qd.kernel(scope["k"], source=text)
+    right = 0
+    for x in SCALARS:
+        for y in SCALARS if "Y" in operation else [None]:
+            scope.update(X=x, Y=y)
+            a = qd.ndarray(qd.f64, 1)
+            try:
+                k(a)
+            except (qd.IngotError, OverflowError):
+                continue
+            right += 1
+            assert a[0] == float(eval(operation, {"X": x, "Y": y})), (operation, x, y)
+    assert right > 2
