@@ -5,6 +5,7 @@ element gives a number that remembers its place, so that `qd.atomic_add(a[i], 1)
 Only imported in that mode.
 """
 
+import inspect
 import itertools
 
 from ingot import _core
@@ -62,16 +63,66 @@ class _View:
         return getattr(_core, str(self._array.dtype).rpartition(".")[2].replace("bool", "u1"))
 
 
-def _seen(value):
-    """An argument as the kernel's body sees it."""
+def _is_foreign(value):
     foreign = hasattr(value, "__array_interface__") or type(value).__module__ == "torch"
-    array = foreign and not isinstance(value, _core.Ndarray) and hasattr(value, "shape")
-    return _View(value) if array and value.shape != () else value
+    return foreign and not isinstance(value, _core.Ndarray) and hasattr(value, "shape") and value.shape != ()
+
+
+def _annotations(fn):
+    """By name, in order; those that cannot be evaluated as they are written."""
+    try:
+        parameters = inspect.signature(fn, eval_str=True).parameters
+    except Exception:
+        parameters = inspect.signature(fn).parameters
+    return {name: p.annotation for name, p in parameters.items()}
+
+
+def _with_elements(array, rank):
+    """An ndarray of vectors or matrices with the numbers of an array of another library."""
+    import ingot
+
+    make = ingot.types.vector if rank == 1 else ingot.types.matrix
+    dtype = make(*map(int, array.shape[-rank:]), _View(array).dtype)
+    copy = ingot.ndarray(dtype, tuple(array.shape[:-rank]))
+    (copy.from_torch if type(array).__module__ == "torch" else copy.from_numpy)(array)
+    return copy
+
+
+def _bring_back(array, copy):
+    if type(array).__module__ == "torch":
+        array.copy_(copy.to_torch())
+    elif array.flags.writeable:
+        array[...] = copy.to_numpy()
+
+
+class _Arguments:
+    """Arguments as the kernel's body sees them; arrays whose elements are vectors or matrices are
+    copied, and brought back at the end."""
+
+    def __init__(self):
+        self.copies = {}  # id -> (array, copy); one array given twice stays one
+
+    def seen(self, value, annotation):
+        if not _is_foreign(value):
+            return value
+        rank = getattr(getattr(annotation, "dtype", None), "ndim", 0)
+        if rank not in (1, 2) or len(value.shape) <= rank:
+            return _View(value)
+        if id(value) not in self.copies:
+            self.copies[id(value)] = (value, _with_elements(value, rank))
+        return self.copies[id(value)][1]
 
 
 def run(fn, args, kwargs):
     """Calls the function of a kernel."""
-    return fn(*map(_seen, args), **{name: _seen(value) for name, value in kwargs.items()})
+    known, arguments = _annotations(fn), _Arguments()
+    kinds = itertools.chain(known.values(), itertools.repeat(None))
+    try:
+        return fn(*map(arguments.seen, args, kinds),
+                  **{name: arguments.seen(value, known.get(name)) for name, value in kwargs.items()})
+    finally:
+        for array, copy in arguments.copies.values():
+            _bring_back(array, copy)
 
 
 def _wrapped(value, dtype):

@@ -266,6 +266,7 @@ bool ing_os_write_all(int fd, const void *p,
 uint64_t ing_os_now_ns(void);    /* monotonic */
 uint32_t ing_os_cpus(void);      /* usable by this process (affinity) */
 size_t ing_os_page(void);
+size_t ing_os_stack_left(void); /* of this thread; much if unknown */
 bool ing_os_on_network(int fd); /* not of this machine's own disks, or unknown */
 
 /* ---- events: what happened when, as a Chrome trace (events.c) ---------------------------- */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -111,6 +112,17 @@ uint32_t ing_os_cpus(void) {
 size_t ing_os_page(void) {
     long n = sysconf(_SC_PAGESIZE);
     return n > 0 ? (size_t)n : 4096;
+}
+
+size_t ing_os_stack_left(void) {
+    pthread_attr_t about;
+    void *low = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &about) != 0) return SIZE_MAX;
+    int bad = pthread_attr_getstack(&about, &low, &size);
+    pthread_attr_destroy(&about);
+    uintptr_t at = (uintptr_t)__builtin_frame_address(0), first = (uintptr_t)low;
+    return bad || at < first || at - first > size ? SIZE_MAX : at - first;
 }
 
 /* Where a page that was mapped may fail to arrive, and another host may change the file:

@@ -503,15 +503,28 @@ static const expr_fn table[ING_NODE_N] = {
     [ING_NODE_JOINEDSTR] = ing_front_expr_joined,
 };
 
+/* Arithmetic stays arithmetic of a subscript (R22) under what hands an overflow on to the
+ * subscript: sums, products, tuples. A remainder or a mask makes an index of what wrapped. */
+static bool keeps_index(const frame *fr, ing_node n) {
+    uint32_t op;
+    switch ((ing_front_kind)fr->t->nodes.at[n].kind) {
+    case ING_NODE_TUPLE: return true;
+    case ING_NODE_UNARYOP:
+        op = NF(fr->t, n, UNARYOP)->op;
+        return op == ING_AST_USub || op == ING_AST_UAdd;
+    case ING_NODE_BINOP:
+        op = NF(fr->t, n, BINOP)->op;
+        return op == ING_AST_Add || op == ING_AST_Sub || op == ING_AST_Mult;
+    default: return false;
+    }
+}
+
 ing_status ing_front_expr(frame *fr, ing_node n, value *out) {
     uint8_t kind = fr->t->nodes.at[n].kind;
     *out = (value){0};
     if (!table[kind]) return ing_front_unsupported(fr, n);
-    /* Arithmetic stays arithmetic of a subscript only under operators and tuples. */
-    bool keeps =
-        kind == ING_NODE_BINOP || kind == ING_NODE_TUPLE || kind == ING_NODE_UNARYOP;
     uint32_t index = fr->in_index;
-    if (!keeps) fr->in_index = 0;
+    if (index && !keeps_index(fr, n)) fr->in_index = 0;
     ing_status s = ing_front_deeper(fr, n);
     fr->b.loc = n;
     if (s == ING_OK) s = table[kind](fr, n, out);

@@ -86,16 +86,24 @@ static const frame *outermost(const frame *fr) {
     return fr;
 }
 
+/* A step takes 0.8 KB of stack, measured. Asking for what is left costs system calls, so it is
+ * done now and then; what remains is for passes and the interpreter. */
+static bool has_stack(uint32_t depth) {
+    enum { SOMETIMES = 32, ENOUGH = 128 << 10 };
+    return depth % SOMETIMES != 0 || ing_os_stack_left() >= ENOUGH;
+}
+
 ing_status ing_front_deeper(frame *fr, ing_node at) {
-    if (++fr->lo->depth <= ING_FRONT_MAX_DEPTH) return ING_OK;
+    uint32_t depth = ++fr->lo->depth;
+    if (depth <= ING_FRONT_MAX_LOWERING && has_stack(depth)) return ING_OK;
     /* The whole chain would be hundreds of lines: the ends tell the story. */
     const frame *top = outermost(fr);
     return ing_front_diag(fr->t, at, ING_SYNTAX,
                           "make the funcs call each other less deeply, and write long "
                           "expressions as several statements",
                           fr->lo->e,
-                          "code nested more than %d deep, from %s down to %s",
-                          ING_FRONT_MAX_DEPTH, top->name, fr->name);
+                          "code nested more than %u deep, from %s down to %s",
+                          depth - 1, top->name, fr->name);
 }
 
 ing_status ing_front_nest(frame *fr, ing_node at) {

@@ -3,7 +3,8 @@
  * lowered to IR, asking the gate about everything outside the function. No Python here.
  *
  * Depth: the reader refuses trees deeper than ING_FRONT_MAX_DEPTH, and lowering counts
- * its own depth across nested funcs, so recursion over nodes is bounded. An `elif` is no
+ * its own depth across nested funcs, up to ING_FRONT_MAX_LOWERING (about 700 funcs that
+ * call each other) or what the thread's stack allows, so recursion over nodes is bounded. An `elif` is no
  * deeper than its `if`: chains of them are walked by loops. */
 #ifndef ING_FRONT_H
 #define ING_FRONT_H
@@ -12,7 +13,7 @@
 #include "gate/gate.h"
 #include "ir/ir.h"
 
-enum { ING_FRONT_MAX_DEPTH = 1000 };
+enum { ING_FRONT_MAX_DEPTH = 1000, ING_FRONT_MAX_LOWERING = 2800 };
 
 /* The loc of an instruction is a node of the function's tree. Code of a func that was opened
  * in the kernel (func.c) has the number of its tree above this bit, counted from the end of

@@ -8,7 +8,7 @@
 
 typedef uint32_t ing_path; /* 0 = none */
 
-enum { ING_PATH_MAX_STEPS = 256, ING_PATH_MAX_NESTING = 8 };
+enum { ING_PATH_MAX_STEPS = 1024, ING_PATH_MAX_NESTING = 8 };
 
 typedef enum ing_step {
     ING_STEP_NONE,

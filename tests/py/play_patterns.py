@@ -286,13 +286,14 @@ def shrink(program, fails):
             return b < len(body) and i < len(body[b]) and (body[b].pop(i), True)[1]
         return change
 
-    def lift(b, i):  # a block in place of the loop or condition around it
+    def lift(b, i):  # a block in place of the loop or condition around it, but no loop made parallel
         def change(p):
             body = list(blocks(p.body))
-            if b >= len(body) or i >= len(body[b]) or body[b][i][0] not in ("for", "if"):
+            inside = b + 1
+            if inside >= len(body) or i >= len(body[inside]) or body[inside][i][0] not in ("for", "if"):
                 return False
-            inner = body[b][i][4 if body[b][i][0] == "for" else 2]
-            body[b][i:i + 1] = inner
+            inner = body[inside][i][4 if body[inside][i][0] == "for" else 2]
+            body[inside][i:i + 1] = inner
             return True
         return change
 

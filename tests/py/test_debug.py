@@ -313,3 +313,33 @@ def test_python_atomics_need_a_place(plain):
     qd.init(arch=qd.python)
     with pytest.raises(qd.IngotSyntaxError, match="must be an array element"):
         qd.atomic_add(3, 1)
+
+
+def needs_torch(array):
+    return pytest.importorskip("torch").from_numpy(array)
+
+
+@qd.kernel
+def elements(a: qd.types.ndarray(qd.types.vector(3, qd.f32), 1), m: "qd.types.ndarray(qd.types.matrix(2, 2, qd.i32), 1)",
+             b: qd.types.ndarray(qd.types.vector(3, qd.f32), 1)) -> qd.f32:
+    s = 0.0
+    for i in range(a.shape[0]):
+        s += a[i].sum() + b[i][1]
+        a[i] = a[i] * 2
+        a[i][0] = 7
+        m[i] = m[i] @ m[i]
+        m[i][1, 0] += 1
+    return s
+
+
+@pytest.mark.parametrize("make", [np.asarray, needs_torch], ids=["numpy", "torch"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_python_elements_of_other_libraries(make, shared, plain):
+    """Vectors and matrices in arrays of NumPy and torch, also one array given twice."""
+    results = []
+    for arch in (qd.cpu, qd.python):
+        qd.init(arch=arch)
+        a, m = make(np.arange(6, dtype=np.float32).reshape(2, 3)), make(np.ones((2, 2, 2), np.int32))
+        b = a if shared else make(np.ones((2, 3), np.float32))
+        results.append((elements(a, m, b), a.tolist(), m.tolist(), b.tolist()))
+    assert results[0] == results[1]

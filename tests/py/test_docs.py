@@ -52,3 +52,43 @@ def test_links_lead_somewhere(page):
 
 def test_getting_started_is_among_them():
     assert ROOT / "docs" / "getting-started.md" in PAGES
+
+
+# ---- tables whose rows name their tests ------------------------------------------------------------
+
+TABLE = re.compile(r"^\|.*\| tests? \|\n\|[-|: ]+\|\n((?:\|.*\|\n)+)", re.MULTILINE)
+FILES = re.compile(r"\b(?:tests/c/|bench/)?[a-z_0-9]+\.(?:py|c)\b")
+NAMES = re.compile(r"\btest_[a-z_0-9]+\b(?!\.(?:py|c)\b)")
+DEFAULT = "test_never_stale.py"  # named once, at the top of the table in docs/caching.md
+
+
+def rows():
+    for page in ALL_PAGES:
+        for table in TABLE.findall(page.read_text(encoding="utf-8")):
+            for row in table.splitlines():
+                yield page, row.rstrip("|").rpartition(" | ")[2]
+
+
+def path_of(name):
+    tests = ROOT / "tests"
+    return ROOT / name if "/" in name else tests / ("c" if name.endswith(".c") else "py") / name
+
+
+def missing(cell):
+    """What a cell names and is not there."""
+    files = [f for f in FILES.findall(cell) if not path_of(f).exists()]
+    texts = "".join(path_of(f).read_text(encoding="utf-8") for f in {*FILES.findall(cell), DEFAULT} - {*files})
+    return files + [n for n in NAMES.findall(cell) if not re.search(rf"\b(?:def|int|void) {n}\(", texts)]
+
+
+def test_tests_that_tables_name_are_there():
+    found = list(rows())
+    pages = {page.name for page, _ in found}
+    assert {"caching.md", "cache.md", "store.md"} <= pages and len(found) > 60
+    for page, cell in found:
+        assert FILES.search(cell) or NAMES.search(cell), f"{page}: no test: {cell}"
+        assert not missing(cell), f"{page}: {missing(cell)} in: {cell}"
+
+
+def test_a_test_that_is_not_there_is_noticed():
+    assert missing("test_gone_long_ago.py test_nothing, test_in") == ["test_gone_long_ago.py", "test_nothing"]

@@ -1,6 +1,9 @@
 """The language: funcs, their arguments and results. Every test runs as native code and on the
 interpreter."""
 
+import linecache
+import threading
+
 import pytest
 
 import ingot as qd
@@ -472,3 +475,45 @@ def test_annotated_func_without_return():
 
     with pytest.raises(qd.IngotSyntaxError, match="Function has a return type but does not have a return"):
         run()
+
+
+CHAIN = "@qd.func\ndef f0(x):\n    return x + 1\n"
+
+
+def chain_of(n):
+    text = CHAIN + "".join(f"@qd.func\ndef f{i}(x):\n    return f{i - 1}(x) + 1\n" for i in range(1, n))
+    text += f"@qd.kernel\ndef k(x: qd.i32) -> qd.i32:\n    return f{n - 1}(x)\n"
+    name = f"<chain of {n}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    scope = {"qd": qd}
+    exec(compile(text, name, "exec"), scope)
+    return scope["k"]
+
+
+def test_long_chains_of_funcs():
+    assert chain_of(400)(2) == 402
+
+
+def test_chains_that_are_too_long():
+    with pytest.raises(qd.IngotSyntaxError, match="deep, from k down to f"):
+        chain_of(2000)(2)
+
+
+def test_chains_on_a_small_stack():
+    """As deep as the stack of the thread allows, then an error."""
+    results = []
+
+    def run():
+        try:
+            results.append(chain_of(400)(2))
+        except qd.IngotSyntaxError as e:
+            results.append(str(e))
+
+    before = threading.stack_size(1 << 20)
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    assert results == [402] or "deep, from k down to f" in results[0]

@@ -343,3 +343,22 @@ def test_arrays_without_axes(target):
     a = qd.ndarray(qd.f32, ())
     a[None] = 1
     assert k(a) == 5
+
+
+INDICES = ["(x[i] * x[i]) % 33", "(x[i] * 73856093 + x[0] * 19349663) % 32", "(x[i] + x[i]) & 31", "(x[i] * x[i] >> 27) + 16",
+           "abs((x[i] - 2000000000) // 100000000)", "-((x[i] + x[i]) % -32)", "(~(x[i] * 3)) % 17"]
+
+
+@pytest.mark.parametrize("index", INDICES)
+def test_what_wraps_inside_of_a_subscript(index, target):
+    """The index that it is as a variable: a remainder or a mask of what wrapped is one."""
+    text = f"def k(x: A, a: A):\n    for i in range(x.shape[0]):\n        a[{index}] += 1\n"
+    plain = f"def k(x: A, a: A):\n    for i in range(x.shape[0]):\n        j = {index}\n        a[j] += 1\n"
+    scope, other = ({"A": qd.types.ndarray(qd.i32, 1)} for _ in range(2))
+    exec(text, scope)
+    exec(plain, other)
+    x = np.random.default_rng(3).integers(-2**31, 2**31, 5000).astype(np.int32)
+    got, want = np.zeros(50, np.int32), np.zeros(50, np.int32)
+    qd.kernel(scope["k"], source=text)(x, got)
+    qd.kernel(other["k"], source=plain)(x, want)
+    assert got.tolist() == want.tolist() and want.sum() == len(x)
