@@ -106,6 +106,27 @@ def live_call(a: A):
         a[i] = 1.0
 
 
+@qd.kernel
+def sum_arrays(a: A, b: A, c: A, d: A, e: A):
+    for i in range(16):
+        a[i] = b[i] + c[i] + d[i] + e[i]
+
+
+fa, fb, fc, fd, fe = (qd.field(qd.f32, shape=16) for _ in range(5))
+
+
+@qd.kernel
+def sum_captured():
+    for i in range(16):
+        fa[i] = fb[i] + fc[i] + fd[i] + fe[i]
+
+
+@qd.kernel
+def sum_fields(a: qd.template(), b: qd.template(), c: qd.template(), d: qd.template(), e: qd.template()):
+    for i in range(16):
+        a[i] = b[i] + c[i] + d[i] + e[i]
+
+
 def from_text(name, text, **scope):
     """A function from text that has a file, as the reference wants."""
     with open(os.path.join(tempfile.mkdtemp(dir=folder), name + ".py"), "w") as f:
@@ -207,11 +228,15 @@ def make_cases():
     for k in range(10_000):
         setattr(crowded, f"unrelated{k}", k)
     x, y, z, *more = arrays(10)
+    u, v, *_ = more
     nx, ny = np.zeros(16, np.float32), np.zeros(16, np.float32)
     return {
         "no arguments": lambda: nothing(),
         "1 ndarray": lambda: one(x),
         "3 ndarrays": lambda: three(x, y, z),
+        "5 ndarrays": lambda: sum_arrays(x, y, z, u, v),
+        "5 fields, captured": lambda: sum_captured(),
+        "5 fields, arguments": lambda: sum_fields(fa, fb, fc, fd, fe),
         "10 ndarrays": lambda: ten(x, y, z, *more),
         "3 ndarrays, 2 scalars": lambda: five(x, y, z, 2.0, 16),
         "the same by keyword": lambda: five(a=x, b=y, c=z, s=2.0, n=16),

@@ -19,6 +19,7 @@ from ingot._core import (
     _new_block,
     _new_field,
     i8,
+    register_intrinsic,
 )
 
 _MOST_AXES = 12
@@ -168,6 +169,14 @@ class SNode:
             if node is None or not (node._kind == "dense" and not node._axes):
                 n -= 1  # what only groups others is not seen
         return root if node is not None and node._up is None and node._tree is root._tree else node
+
+    @property
+    def _ancestors(self):
+        """parent(1), parent(2), ... : what kernels take them from."""
+        found = [self.parent()]
+        while found[-1] is not None:
+            found.append(found[-1].parent())
+        return tuple(found[:-1])
 
     def _path_from_root(self):
         node, path = self, [self]
@@ -635,5 +644,8 @@ def rescale_index(a, b, I):  # noqa: E741, N803: as the reference names it
 
 
 def get_addr(f, indices):
-    """The address of an element: in kernels."""
+    """The address of an element, as a u64: in kernels."""
     raise IngotRuntimeError("qd.get_addr is available in kernels only")
+
+
+get_addr = register_intrinsic(get_addr, "get_addr")

@@ -251,6 +251,14 @@ static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **met
             return ING_OK;
         }
     }
+    if (ing_front_is_field_method(name)) {
+        ING_TRY(ing_front_force(fr, f->value, &base));
+        if (base.kind == V_BUNDLE || ing_front_field_place(fr, &base)) {
+            *method = name;
+            *fn = base;
+            return ING_OK;
+        }
+    }
     if (strcmp(name, "subview") == 0) {
         ING_TRY(ing_front_force(fr, f->value, &base));
         if (base.kind == V_VIEW) {
@@ -297,6 +305,8 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     if (format) return ing_front_call_format(fr, n, &a, out);
     if (method && ing_front_is_tensor(fr, &fn))
         return ing_front_tensor_method(fr, n, &fn, method, &a, out);
+    if (method && (fn.kind == V_BUNDLE || fn.kind == V_ARRAY))
+        return ing_front_field_method(fr, n, &fn, method, &a, out);
     if (method && fn.kind == V_VIEW) return ing_front_view_method(fr, n, &fn, &a, out);
     if (fn.kind == V_TYPE) return ing_front_tensor_call_type(fr, n, &fn, &a, out);
     if (fn.kind == V_STRUCT_TYPE) return ing_front_struct_call(fr, n, &fn, &a, out);

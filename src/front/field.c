@@ -169,30 +169,36 @@ static ing_status parts_of(frame *fr, ing_node at, const ing_gate_fact *f, value
     return ING_OK;
 }
 
-/* A member field for each member of the struct. */
-static ing_status members_of(frame *fr, ing_node at, const ing_gate_struct *layout,
-                             value *v) {
-    value members, *items = ING_NEW_ARRAY(&fr->lo->arena, layout->n, value);
-    const char **names = ING_NEW_ARRAY(&fr->lo->arena, layout->n, const char *);
+/* A field for each member of a struct, by name. */
+static ing_status members_of(frame *fr, ing_node at, value *v) {
+    value dict, methods, *keys = NULL;
     struct_info *info = ING_NEW(&fr->lo->arena, struct_info);
+    ING_TRY(ing_front_thing_attr(fr, at, v->gref, "field_dict", &dict));
+    ING_TRY(ing_front_thing_attr(fr, at, v->gref, "struct_methods", &methods));
+    ING_TRY(ing_front_force(fr, at, &dict));
+    ING_TRY(ing_front_count(fr, at, &dict));
+    ING_TRY(ing_front_dict_part(fr, at, &dict, DICT_KEYS, &keys));
+    value *items = ING_NEW_ARRAY(&fr->lo->arena, dict.n + 1, value);
+    const char **names = ING_NEW_ARRAY(&fr->lo->arena, dict.n + 1, const char *);
     if (!items || !names || !info) return no_memory(fr);
-    ING_TRY(ing_front_thing_attr(fr, at, v->gref, "_members", &members));
-    for (uint32_t k = 0; k < layout->n; k++) {
-        names[k] = layout->members[k].name;
-        ing_gate_key key = {.i = k};
-        ING_TRY(ing_front_thing_item(fr, at, members.gref, &key, &items[k]));
+    for (uint32_t k = 0; k < dict.n; k++) {
+        ING_TRY(ing_front_force(fr, at, &keys[k]));
+        names[k] = keys[k].kind == V_STR ? keys[k].s : "?";
+        ing_gate_key key = {.is_str = true, .s = names[k]};
+        ING_TRY(ing_front_thing_item(fr, at, dict.gref, &key, &items[k]));
     }
-    *info = (struct_info){.n = layout->n, .names = names, .layout = layout};
+    *info = (struct_info){.n = dict.n, .names = names};
     ing_gref ref = v->gref;
-    *v = ing_front_seq(V_BUNDLE, items, layout->n);
+    *v = ing_front_seq(V_BUNDLE, items, dict.n);
     v->info = info;
     v->gref = ref;
+    v->origin = methods.kind == V_VOID ? 0 : methods.gref;
     return ING_OK;
 }
 
 ing_status ing_front_bundle_thing(frame *fr, ing_node at, const ing_gate_fact *f,
                                   value *v) {
-    return f->structure ? members_of(fr, at, f->structure, v) : parts_of(fr, at, f, v);
+    return f->elem_rank ? parts_of(fr, at, f, v) : members_of(fr, at, v);
 }
 
 /* ---- attributes ----------------------------------------------------------------------------- */
@@ -240,6 +246,43 @@ ing_status ing_front_field_attr(frame *fr, ing_node n, const value *v, const cha
     return ING_OK;
 }
 
+/* ---- methods -------------------------------------------------------------------------------- */
+
+bool ing_front_is_field_method(const char *name) {
+    return strcmp(name, "parent") == 0 || strcmp(name, "fill") == 0;
+}
+
+/* x.parent(n): a node of the tree of fields. */
+static ing_status parent_of(frame *fr, ing_node n, const value *v, const call_args *a,
+                            value *out) {
+    ing_gate_key up = {.i = 0};
+    value node = *v;
+    if (!v->gref || a->n > 1 || a->n_kw || (a->n == 1 && a->at[0].kind != V_INT))
+        return ing_front_fail_at(
+            fr, n, ING_TYPE, "call it as x.parent() or x.parent(2)",
+            "parent() takes a number that is known while compiling");
+    if (a->n == 1) up.i = a->at[0].i - 1;
+    ING_TRY(ing_front_thing_attr(fr, n, v->gref, "snode", &node));
+    if (node.kind != V_VOID)
+        ING_TRY(ing_front_thing_attr(fr, n, node.gref, "_ancestors", &node));
+    if (node.kind != V_VOID) ING_TRY(ing_front_thing_item(fr, n, node.gref, &up, out));
+    if (node.kind != V_VOID && out->kind != V_VOID) return ING_OK;
+    return ing_front_fail_at(fr, n, ING_VALUE, "give a smaller number",
+                             "the field has no such parent");
+}
+
+ing_status ing_front_field_method(frame *fr, ing_node n, const value *v,
+                                  const char *name, const call_args *a, value *out) {
+    for (uint32_t i = 0; i < a->n; i++)
+        ING_TRY(ing_front_force(fr, a->node[i], &a->at[i]));
+    if (strcmp(name, "parent") == 0) return parent_of(fr, n, v, a, out);
+    if (a->n != 1 || a->n_kw)
+        return ing_front_fail_at(fr, n, ING_TYPE, "call it as x.fill(value)",
+                                 "fill() takes one argument, found %u", a->n + a->n_kw);
+    *out = (value){.kind = V_VOID};
+    return ing_front_fill(fr, n, v, &a->at[0]);
+}
+
 /* ---- elements ------------------------------------------------------------------------------- */
 
 ing_status ing_front_bundle_element(frame *fr, ing_node at, value *bundle,
@@ -257,5 +300,6 @@ ing_status ing_front_bundle_element(frame *fr, ing_node at, value *bundle,
     out->info = bundle->info;
     out->tensor = bundle->tensor;
     out->shared = true;
+    if (bundle->info) out->gref = bundle->origin; /* where methods are found */
     return ING_OK;
 }

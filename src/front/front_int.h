@@ -641,6 +641,11 @@ value *ing_front_bundle_member(const value *v, const char *name);
 ing_status ing_front_bundle_element(frame *fr, ing_node at, value *bundle,
                                     const value *index, uint32_t n, ing_node slice,
                                     value *out);
+bool ing_front_is_field_method(const char *name);
+ing_status ing_front_field_method(frame *fr, ing_node n, const value *v,
+                                  const char *name, const call_args *a, value *out);
+/* Sets every element of a field: a loop of its own (loop.c). */
+ing_status ing_front_fill(frame *fr, ing_node n, const value *field, const value *v);
 /* An index of type t along an axis, counted from 0 as ELEM does. */
 uint32_t ing_front_field_index(frame *fr, const ing_place *p, uint32_t axis,
                                uint32_t index, ing_dtype t);

@@ -130,6 +130,8 @@ static ing_status flag_of(frame *fr, ing_node n, const char *what, uint32_t *ins
         v.kind == V_ARRAY ? ing_ir_type(fr->lo->mod, v.type) : NULL;
     if (!t || t->rank != 0 || t->elem != ING_I32)
         return fail_flag(fr, n, what, ing_front_describe(fr, &v));
+    if (t->place && t->place->at) /* a step knows the address of a block, and no more */
+        return fail_flag(fr, n, what, "a field that is not the first one in its block");
     *inst = v.inst;
     return ING_OK;
 }

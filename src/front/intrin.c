@@ -672,6 +672,31 @@ static ing_status in_volatile(frame *fr, ing_node n, const intrin *in,
     return ING_OK;
 }
 
+/* Where an element of a field or array is, as a u64; of one that lies apart, its first number. */
+static ing_status in_address(frame *fr, ing_node n, const intrin *in,
+                             const call_args *a, value *out) {
+    value of, index, ref, *items = &index;
+    uint32_t count = 1;
+    bool ok = true;
+    ING_TRY(arg_forced(fr, a, 0, &of));
+    ING_TRY(arg_forced(fr, a, 1, &index));
+    if (of.kind != V_ARRAY && of.kind != V_BUNDLE)
+        return ing_front_fail_at(fr, a->node[0], ING_TYPE, "pass a field and indices",
+                                 "an address is asked of a field; this is %s",
+                                 ing_front_describe(fr, &of));
+    if (index.kind == V_NONE) count = 0;
+    if (count && !ing_front_is_scalar(&index))
+        ING_TRY(ing_front_items(fr, a->node[1], &index, &items, &count, &ok));
+    for (uint32_t i = 0; ok && i < count; i++)
+        ING_TRY(ing_front_force(fr, a->node[1], &items[i]));
+    ING_TRY(ing_front_bundle_first(fr, n, &of, &of, &ok));
+    ING_TRY(ing_front_array_element(fr, n, &of, items, count, a->node[1], &ref));
+    fr->b.loc = n;
+    *out = ing_front_rt(ing_ir_emit(&fr->b, (ing_op)in->op, ING_U64, ref.inst, 0, 0),
+                        ING_U64);
+    return ING_OK;
+}
+
 static ing_status in_view(frame *fr, ing_node n, const intrin *in, const call_args *a,
                           value *out) {
     (void)in;
@@ -746,6 +771,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_POPCNT] = {in_bits, 1, 1, ING_OP_POPCNT, NULL, false},
     [ING_IN_CLZ] = {in_bits, 1, 1, ING_OP_CLZ, NULL, false},
     [ING_IN_FFS] = {in_bits, 1, 1, ING_OP_FFS, NULL, false},
+    [ING_IN_GET_ADDR] = {in_address, 2, 2, ING_OP_ADDRESS, NULL, false},
     [ING_IN_VOLATILE_LOAD] = {in_volatile, 1, 1, ING_OP_LOAD, NULL, false},
     [ING_IN_BUFFER_VIEW] = {in_view, 0, 3, 0, NULL, true},
     [ING_IN_BIT_SHR] = {in_bit_shr, 2, 2, ING_OP_SHR, NULL, false},

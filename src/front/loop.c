@@ -33,6 +33,7 @@ typedef struct run {
     bool grouped;           /* one target: all indices as a tuple */
     bool array;             /* over the elements of an array */
     const ing_place *field; /* over those of a field, by levels */
+    value *fill; /* in place of a body: a field, and what each element becomes */
     uint32_t n;
     axis at[ING_MAX_NDIM];
     flow *out; /* of a loop that runs at least once; NULL: it may not run */
@@ -103,6 +104,14 @@ static void axis_indices(frame *fr, const run *r, uint32_t axes, uint32_t number
     }
 }
 
+/* One element of x.fill(v). */
+static ing_status fill_element(frame *fr, const run *r, const value *index) {
+    value ref;
+    ING_TRY(ing_front_bundle_element(fr, r->node, &r->fill[0], index, r->field->ndim,
+                                     r->node, &ref));
+    return ing_front_store(fr, r->node, r->node, &ref, &r->fill[1]);
+}
+
 static ing_status loop_body(frame *fr, const run *r, uint32_t axes, uint32_t index,
                             bool parallel) {
     loop l = {.outer = fr->loops, .parallel = parallel};
@@ -119,9 +128,10 @@ static ing_status loop_body(frame *fr, const run *r, uint32_t axes, uint32_t ind
         memcpy(levels, parts, sizeof levels);
         ing_front_field_join(fr, r->field, levels, parts);
     }
-    if (s == ING_OK) s = bind_indices(fr, r, parts);
     flow inner = FLOW_NEXT;
-    if (s == ING_OK) s = ing_front_block(fr, r->body, &inner);
+    if (s == ING_OK && r->fill) s = fill_element(fr, r, parts);
+    if (s == ING_OK && !r->fill) s = bind_indices(fr, r, parts);
+    if (s == ING_OK && !r->fill) s = ing_front_block(fr, r->body, &inner);
     if (r->out && inner == FLOW_ENDED && !l.broke && !l.continued)
         *r->out = FLOW_ENDED; /* its first iteration returns */
     fr->loops = l.outer;
@@ -430,9 +440,8 @@ static void field_axis(frame *fr, run *r, uint32_t target, int64_t extent, uint3
 }
 
 /* Over the levels of a field (field.c F2); over its axes if there are too many for a loop. */
-static ing_status field_for(frame *fr, ing_node n, const ing_place *p, bool grouped) {
-    run r = {
-        .node = n, .body = NF(fr->t, n, FOR)->body, .grouped = grouped, .array = true};
+static ing_status run_field(frame *fr, run r, const ing_place *p) {
+    r.array = true;
     ing_place flat = *p;
     if (p->n_levels > ING_MAX_NDIM) {
         flat.n_levels = 0;
@@ -445,6 +454,30 @@ static ing_status field_for(frame *fr, ing_node n, const ing_place *p, bool grou
         field_axis(fr, &r, k, flat.level[k].extent, flat.n_levels);
     if (r.n == 0) field_axis(fr, &r, 0, 1, 1); /* one element */
     return run_loop(fr, &r);
+}
+
+static ing_status field_for(frame *fr, ing_node n, const ing_place *p, bool grouped) {
+    run r = {.node = n, .body = NF(fr->t, n, FOR)->body, .grouped = grouped};
+    return run_field(fr, r, p);
+}
+
+ing_status ing_front_fill(frame *fr, ing_node n, const value *field, const value *v) {
+    value both[2] = {*field}, first;
+    bool ok = false;
+    ING_TRY(ing_front_freeze(fr, n, v, &both[1])); /* read before the loop */
+    ING_TRY(ing_front_bundle_first(fr, n, field, &first, &ok));
+    run r = {.node = n, .fill = both};
+    return ok ? run_field(fr, r, ing_front_field_place(fr, &first)) : ING_OK;
+}
+
+/* A node of the tree of fields is looped over by way of a field of its cells. */
+static ing_status cells_of(frame *fr, ing_node at, value *v) {
+    bool has = false;
+    if (v->kind != V_SEEN || v->seen != ING_GATE_OBJECT) return ING_OK;
+    GATE(fr, at, has, v->gref, "_cells", NULL, &has, fr->lo->e);
+    if (!has) return ING_OK;
+    ING_TRY(ing_front_thing_attr(fr, at, v->gref, "_cells", v));
+    return ing_front_force(fr, at, v);
 }
 
 static ing_status array_for(frame *fr, ing_node n, const value *over, bool grouped) {
@@ -606,13 +639,15 @@ ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out) {
     ING_TRY(ing_front_expr_forced(fr, f->iter, &it));
     if (it.from_static) return static_for(fr, n, &it, out);
     if (fr->lo->region == ING_OP_FORK) return ing_front_fork_only(fr, n);
+    ING_TRY(cells_of(fr, f->iter, &it));
     if (it.kind == V_ARRAY || it.kind == V_BUNDLE) return array_for(fr, n, &it, false);
     if (it.kind == V_ITER && it.tag == ING_IN_PY_RANGE)
         return range_for(fr, n, &it, out);
     if (it.kind == V_ITER && it.tag == ING_IN_NDRANGE)
         return ndrange_for(fr, n, &it, false);
     if (it.kind == V_ITER && it.tag == ING_IN_GROUPED) {
-        const value *inner = &it.items[0];
+        value *inner = &it.items[0];
+        ING_TRY(cells_of(fr, f->iter, inner));
         if (inner->kind == V_ARRAY || inner->kind == V_BUNDLE)
             return array_for(fr, n, inner, true);
         if (inner->kind == V_ITER && inner->tag == ING_IN_NDRANGE)

@@ -308,6 +308,7 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
 ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p,
                                  const value *v) {
     if (p->optional && v->kind == V_NONE) return ING_OK;
+    if (p->fields && v->kind == V_BUNDLE) return ING_OK;
     if (v->kind != V_ARRAY)
         return ing_front_fail_at(
             fr, at, ING_TYPE,

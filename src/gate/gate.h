@@ -49,8 +49,8 @@ typedef enum ing_gate_kind {
     ING_GATE_FIELD, /* a dense field whose elements lie together: place */
     ING_GATE_BUNDLE, /* a field made of others: of vectors or matrices (elem_rank, elem_shape,
                         dtype; the fields of its scalars by attr "_parts" and item(), row
-                        major) or of structs (structure; by attr "_members" and item(), in
-                        order) */
+                        major) or of structs (elem_rank 0; members by attr "field_dict", funcs
+                        by attr "struct_methods") */
 } ing_gate_kind;
 
 /* What a member of an enum is besides: that decides what it equals. */
@@ -110,9 +110,8 @@ typedef struct ing_gate_fact {
     uint8_t elem_rank; /* 0 scalar, 1 vector, 2 matrix */
     uint32_t elem_shape[2];
     uint8_t layout[12];
-    const ing_gate_struct
-        *structure; /* STRUCT_TYPE, BUNDLE of structs; lives as long as the gate */
-    const ing_place *place; /* FIELD; likewise */
+    const ing_gate_struct *structure; /* STRUCT_TYPE; lives as long as the gate */
+    const ing_place *place;           /* FIELD; likewise */
     const ing_gref
         *items; /* make() of TUPLE, LIST, DICT: len of them, a DICT's in pairs */
 } ing_gate_fact;
@@ -137,6 +136,7 @@ typedef struct ing_gate_param {
     bool optional;   /* an array, or None */
     bool clamp;      /* an array: indices beyond it mean its border */
     bool by_ref;     /* TEMPLATE: a variable or element of dtype */
+    bool fields;     /* ARRAY: or a field */
 } ing_gate_param;
 
 /* What a `->` annotation says: n entries, one per result. A tuple among the results of a func

@@ -192,6 +192,9 @@ static bool address_op(ing_gen *g, uint32_t id) {
         g->vals[id] = buffer_slot(g, i);
         g->roots[id] = ING_GEN_BUFFER;
         return true;
+    case ING_OP_ADDRESS:
+        g->vals[id] = ing_gen_def(g, "ptrtoint ptr %s to i64", g->vals[i->a].s);
+        return true;
     case ING_OP_PARTIAL:
         g->vals[id] = partial(g, i);
         g->roots[id] = ING_GEN_BUFFER;

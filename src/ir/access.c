@@ -61,6 +61,7 @@ static void note_effect(ing_ir_scan *s, uint32_t id, const place *p) {
         break;
     case ING_OP_STORE:
     case ING_OP_ATOMIC:
+    case ING_OP_ADDRESS: /* and whatever is done with it */
     case ING_OP_CAS: note_access(s, id, i->a, p); break;
     case ING_OP_CALL:
         *has |= ING_IR_HAS_CALL;

@@ -28,7 +28,8 @@ typedef struct ing_ir_form { /* constant + the sum of times * of (A3) */
 } ing_ir_form;
 
 typedef struct ing_ir_access { /* of one instruction to one place */
-    uint32_t id;   /* LOAD, STORE, ATOMIC or CAS; a CALL that is given the address */
+    uint32_t
+        id; /* LOAD, STORE, ATOMIC, CAS or ADDRESS; a CALL that is given the address */
     uint32_t ref;  /* the address; of a CALL also an array */
     uint32_t elem; /* the ELEM that it goes through, 0 = none */
     uint16_t root; /* op at its root (A1): ARRAY, ALLOCA, BUFFER, PARTIAL, PARAM */

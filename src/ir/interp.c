@@ -355,6 +355,7 @@ static void run_data(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
         break;
     case ING_OP_ELEM: WORD(s->d) = element(v, f, s, fp); break;
     case ING_OP_BUFFER: WORD(s->d) = (uintptr_t)(v->ctx->buffer + s->a); break;
+    case ING_OP_ADDRESS: WORD(s->d) = WORD(s->a); break;
     case ING_OP_PARTIAL:
         WORD(s->d) = (uintptr_t)v->ctx->partials + 8 * WORD(s->a);
         break;

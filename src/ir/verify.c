@@ -173,6 +173,10 @@ static ing_status check_memory(verifier *v, const ing_ir_inst *i) {
              "lies outside the launch buffer");
         RULE(i->a % ing_ir_type_align(v->m, r->elem) == 0, "is not aligned");
         break;
+    case ING_OP_ADDRESS:
+        RULE(info_of(v, i->a)->kind == ING_TYPE_REF && i->type == ING_U64,
+             "takes a ref and yields u64");
+        break;
     case ING_OP_PARTIAL:
         RULE(v->f->kind == ING_IR_TASK, "stands only in tasks");
         RULE(r->kind == ING_TYPE_REF && ing_ir_is_scalar(r->elem),

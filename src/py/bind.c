@@ -468,6 +468,8 @@ static ing_status check_array(ing_py_kernel *k, uint32_t i, const ing_gate_param
         ing_err_fini(&why);
         return s;
     }
+    bool field = f.kind == ING_GATE_FIELD || f.kind == ING_GATE_BUNDLE;
+    if (p->fields && field) return ING_OK; /* of any kind */
     if (f.kind != ING_GATE_ARRAY) return not_an_array(k, i, obj, e);
     bool ours = ing_py_is_array(k->st, obj);
     int axes = f.ndim + (ours ? 0 : f.elem_rank);

@@ -521,7 +521,7 @@ ing_status ing_py_passing_of(ing_py_state *st, PyObject *a, ing_gate_param *out)
         s = read_dtype(st, a, out);
     } else if (says(p, "tensor")) {
         out->passing = ING_PASS_ARRAY;
-        out->optional = true;
+        out->optional = out->fields = true;
         out->ndim = -1;
     } else if (says(p, "view")) {
         out->passing = ING_PASS_VIEW;

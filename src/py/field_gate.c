@@ -1,7 +1,6 @@
 /* Fields as the gate and launches see them: what code depends on is the layout, as a place
  * (src/gate/place.h). Called by see.c, variant.c, disk.c and bind.c, with the GIL. */
 #include "py/field.h"
-#include "py/struct.h"
 
 #include <string.h>
 
@@ -65,25 +64,12 @@ static void see_elements(const ing_py_field *f, ing_gate_fact *out) {
     memcpy(out->elem_shape, f->elem_shape, sizeof out->elem_shape);
 }
 
-/* A field of structs is a Python object, with its type and the fields of its members. */
-static ing_status see_struct_field(ing_py_state *st, PyObject *obj,
-                                   ing_gate_fact *out) {
-    PyObject *type;
-    int rc = ing_py_attr_maybe(obj, "_struct_type", &type);
-    if (rc < 0) return ING_PYTHON;
-    if (rc == 1 && ing_py_is_struct_type(st, type)) {
-        out->kind = ING_GATE_BUNDLE;
-        out->structure = ing_py_layout_of(type); /* the field holds its type */
-    }
-    Py_XDECREF(type);
-    return rc == 1 && out->structure ? ING_OK : ING_DECLINED;
-}
-
 ing_status ing_py_see_field(ing_py_state *st, PyObject *obj, ing_gate_fact *out,
                             ing_err *e) {
     if (!ing_py_is_field(st, obj)) {
         if (!PyObject_TypeCheck(obj, st->field_type)) return ING_DECLINED;
-        return see_struct_field(st, obj, out);
+        out->kind = ING_GATE_BUNDLE; /* StructField, in Python */
+        return ING_OK;
     }
     ing_py_field *f = (ing_py_field *)obj;
     if (ing_py_field_ready(st, f) < 0) return ING_PYTHON;

@@ -443,10 +443,6 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
         ing_hasher_digest(&h, TAG_SPEC, ing_place_digest(f->place));
         break;
     case ING_GATE_BUNDLE:
-        if (f->structure) {
-            ing_hasher_digest(&h, TAG_SPEC, f->structure->digest);
-            break;
-        }
         ing_hasher_u64(&h, TAG_TYPE, (uint64_t)f->dtype | (uint64_t)f->elem_rank << 8);
         ing_hasher_u64(&h, TAG_SPEC,
                        (uint64_t)f->elem_shape[0] | (uint64_t)f->elem_shape[1] << 32);

@@ -126,9 +126,8 @@ void ing_words_fact(const ing_gate_fact *f, ing_bytes *out) {
     case ING_GATE_VIEW: ing_bytes_puts(out, "a view"); break;
     case ING_GATE_FIELD: put_field(f->place, out); break;
     case ING_GATE_BUNDLE:
-        ing_bytes_puts(out, "a field of ");
-        if (f->structure) put_struct(f->structure, out);
-        if (!f->structure) put_elements(f->elem_rank, f->elem_shape, out);
+        ing_bytes_puts(out, f->elem_rank ? "a field of " : "a field of structs");
+        put_elements(f->elem_rank, f->elem_shape, out);
         break;
     }
 }

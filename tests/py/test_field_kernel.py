@@ -136,6 +136,76 @@ def test_gradients_are_fields():
     assert x.grad.to_numpy().tolist() == [1, 3, 5, 7]
 
 
+def test_fill():
+    x = qd.field(qd.i32, shape=(4, 7), order="ji", offset=(2, -3))
+    m = qd.Matrix.field(2, 3, qd.i32, shape=(4, 7))
+
+    @qd.kernel
+    def fill(v: qd.i32):
+        x.fill(v)
+        m.fill(v + 1)
+
+    @qd.kernel
+    def fill_more():
+        m.fill(qd.Matrix([[1, 2, 3], [4, 5, 6]]))
+        for i in range(3):
+            x.fill(i)
+
+    fill(3)
+    assert (x.to_numpy() == 3).all() and (m.to_numpy() == 4).all()
+    fill_more()
+    assert m[1, 1].to_list() == [[1, 2, 3], [4, 5, 6]] and (x.to_numpy() == 2).all()
+
+
+def test_tensors():
+    @qd.func
+    def add(a: qd.Tensor, i):
+        a[i] += 5
+
+    @qd.kernel
+    def work(a: qd.Tensor) -> qd.i32:
+        s = 0
+        for i in range(a.shape[0]):
+            add(a, i)
+        for I in qd.grouped(a):
+            s += a[I]
+        return s
+
+    assert work(qd.field(qd.i32, shape=3)) == 15 and work(qd.ndarray(qd.i32, 4)) == 20
+    assert work(qd.tensor(qd.i32, (2,), backend=qd.Backend.FIELD)) == 10
+
+    @qd.kernel
+    def arrays_only(a: qd.types.ndarray()):
+        pass
+
+    with pytest.raises(Exception, match="must be an array"):
+        arrays_only(qd.field(qd.i32, shape=3))
+
+
+def test_graph_flags():
+    n, x = qd.field(qd.i32, shape=()), qd.field(qd.i32, shape=4)
+    both = qd.types.struct(first=qd.i32, second=qd.i32).field(shape=())
+    first, second = both.first, both.second
+
+    @qd.kernel(graph=True)
+    def count(flag: qd.template()):
+        while qd.graph.do_while(flag):
+            for i in x:
+                x[i] += 1
+            for i in range(1):
+                flag[None] -= 1
+
+    n[None] = 3
+    count(n)
+    assert x.to_numpy().tolist() == [3] * 4
+    first[None] = 2
+    count(first)
+    assert x[0] == 5
+    second[None] = 1
+    with pytest.raises(Exception, match="not the first one in its block"):
+        count(second)
+
+
 # ---- where they are found ----
 
 
