@@ -25,6 +25,7 @@ class Arch:
 x64 = Arch("x64")
 arm64 = Arch("arm64")
 interp = Arch("interp")
+mock = Arch("mock")  # for tests: this machine's code, memory that only kernels may touch
 cuda = Arch("cuda")
 amdgpu = Arch("amdgpu")
 metal = Arch("metal")
@@ -35,7 +36,8 @@ x86_64 = x64
 cpu = arm64 if os.uname().machine in ("aarch64", "arm64") else x64
 gpu = [cuda, metal, vulkan, amdgpu]
 
-_ALL = (x64, arm64, interp, cuda, amdgpu, metal, vulkan, python)
+_ALL = (x64, arm64, interp, cuda, amdgpu, metal, vulkan, python, mock)
+_TARGETS = {interp: 1, mock: 2}  # numbers of the engine's setting `target`; others are 0
 
 
 def by_name(name):
@@ -46,9 +48,15 @@ def by_name(name):
             return arch
     if name in ("cpu", "x86_64"):
         return cpu if name == "cpu" else x64
-    raise ValueError(f"arch '{name}' is not known: use one of " + ", ".join(a.name for a in _ALL))
+    names = ", ".join(a.name for a in _ALL if a is not mock)
+    raise ValueError(f"arch '{name}' is not known: use one of {names}")
+
+
+def target(arch):
+    """The number of the target that kernels for `arch` run on."""
+    return _TARGETS.get(arch, 0)
 
 
 def supported(arch):
     """Whether kernels can run on `arch` in this process."""
-    return arch is cpu or arch is interp or arch is python
+    return arch in (cpu, interp, python, mock)

@@ -179,8 +179,7 @@ def _apply(given, arch):
     settings = {name: value for name, value in given.items() if name not in _options.ACCEPTED}
     if given.get("offline_cache_cleaning_policy") == "never":
         settings |= {"offline_cache_max_size_of_files": 0, "offline_cache_max_entries": 0}
-    if arch is _arch.interp:
-        settings["interp"] = True
+    settings["target"] = _arch.target(arch)
     if arch is _arch.python:
         settings["python"] = True
     _core.configure(settings)
@@ -231,7 +230,8 @@ def reset():
 
 
 def sync():
-    """Waits for kernels to finish. Launches return when their work is done: nothing to wait for."""
+    """Waits for kernels to finish. On the CPU launches return when their work is done."""
+    _core.wait()
 
 
 _core.register_intrinsic(sync, "sync")

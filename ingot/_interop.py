@@ -15,15 +15,30 @@ def _look(array):
     """The elements to be read here and now: unlike a view, it does not count as a writer (R25)."""
     import numpy as np
 
-    look = getattr(array, "_look", None)
+    look = getattr(array._on_host(), "_look", None)
     return np.asarray(look()) if look else _view(array)
+
+
+def _on_host(array, copy, what):
+    """The array, or a copy of it that this processor can address; and whether it is one."""
+    host = array._on_host()
+    if host is not array and copy is False:
+        raise ValueError(f"copy=False cannot be had: {what} would need the memory of a device")
+    return host, host is not array
+
+
+def _put_back(array, host):
+    if host is not array:
+        array.copy_from(host)
 
 
 def to_numpy(array, dtype=None, *, copy=True):
     """The elements as a NumPy array: a copy, a view (copy=False), or what is cheaper (None)."""
+    array, copied = _on_host(array, copy, "a view")
+    copy = copy and not (copied and array.layout is None)
     view = _look(array) if copy else _view(array)
     if dtype is not None and view.dtype != dtype:
-        if copy is False:
+        if copy is False and not copied:
             raise ValueError(f"copy=False cannot convert {view.dtype} to {dtype}")
         return view.astype(dtype, order="C")
     return view.copy(order="C") if copy else view
@@ -54,16 +69,20 @@ def from_numpy(array, source):
     if source.shape != array.shape + array.element_shape:
         raise ValueError(
             f"from_numpy: expected shape {array.shape + array.element_shape}, got {source.shape}")
-    np.copyto(_view(array), source, casting="unsafe")
+    host = array._on_host()
+    np.copyto(_view(host), source, casting="unsafe")
+    _put_back(array, host)
 
 
 def to_torch(array, device=None, *, copy=True):
     """The elements as a torch tensor: a copy, shared memory (copy=False), or either (None)."""
     import torch
 
+    array, copied = _on_host(array, copy, "a tensor that shares memory")
+    copy = copy and not (copied and array.layout is None)
     tensor = torch.from_dlpack(array)
     if device is not None and torch.device(device).type != "cpu":
-        if copy is False:
+        if copy is False and not copied:
             raise ValueError(f"copy=False cannot move an array to device '{device}'")
         return tensor.to(device, memory_format=torch.contiguous_format)
     return tensor.clone(memory_format=torch.contiguous_format) if copy else tensor
@@ -80,7 +99,9 @@ def from_torch(array, source):
     if tuple(source.shape) != array.shape + array.element_shape:
         raise ValueError(
             f"from_torch: expected shape {array.shape + array.element_shape}, got {tuple(source.shape)}")
-    torch.from_dlpack(array).copy_(source.detach())
+    host = array._on_host()
+    torch.from_dlpack(host).copy_(source.detach())
+    _put_back(array, host)
 
 
 def tolist(array):
@@ -95,13 +116,17 @@ def set_part(array, key, value):
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"a slice of an ndarray: {MASKED}")
     if hasattr(value, "_ingot_passing"):  # a view of an array
-        value = _view(value.arr)[value.offset : value.offset + value.size]
-    _view(array)[key] = value
+        value = _look(value.arr)[value.offset : value.offset + value.size]
+    host = array._on_host()
+    _view(host)[key] = value
+    _put_back(array, host)
 
 
 def array_interface(array):
     """The older protocol of NumPy, which Pillow and others read. Read-only: nobody says when a
     writer is done."""
+    if array._on_host() is not array:
+        raise AttributeError("the memory of a device has no __array_interface__")
     interface = dict(_look(array).__array_interface__)
     interface["data"] = (interface["data"][0], True)
     return interface

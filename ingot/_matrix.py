@@ -76,7 +76,10 @@ def _type_of(rank, n, m, dtype):
 def _fill_array(array, value):
     import numpy as np
 
-    np.asarray(memoryview(array))[...] = np.asarray(_plain(value))
+    host = array._on_host()
+    np.asarray(memoryview(host))[...] = np.asarray(_plain(value))
+    if host is not array:
+        array.copy_from(host)
 
 
 class Matrix(TensorValue):

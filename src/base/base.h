@@ -335,7 +335,9 @@ static inline uint64_t ing_events_now(const ing_events *t) {
     X(LEASES_HEALED, "leases_healed") /* left by the dead, taken away */              \
     X(LAUNCHES, "launches")                                                           \
     X(LAUNCH_INLINE, "launch_inline")   /* ran whole on the calling thread */         \
-    X(LAUNCH_OVERLAP, "launch_overlap") /* arrays shared memory: by code for that */
+    X(LAUNCH_OVERLAP, "launch_overlap") /* arrays shared memory: by code for that */  \
+    X(COPIES_IN, "copies_in")           /* arrays that a target could not address */  \
+    X(COPIES_OUT, "copies_out")         /* and those of them that were written */
 
 typedef enum ing_counter {
 #define X(name, text) ING_COUNT_##name,
@@ -404,7 +406,7 @@ uint16_t ing_f64_to_f16(double d);
     X(fast_math, B, 1, 1, "reassociation, contraction, flush denormals")               \
     X(default_ip, S, 4, 1, "dtype of integer literals")                                \
     X(default_fp, S, 11, 1, "dtype of float literals")                                 \
-    X(interp, B, 0, 0, "run on the IR interpreter instead of native code")             \
+    X(target, I, 0, 1, "what kernels run on (src/launch/target.h)")                    \
     X(interp_passes, B, 1, 1, "passes run before the interpreter; off: IR as lowered") \
     X(python, B, 0, 0, "run kernels as the Python functions they are")                 \
     X(cpu_max_num_threads, I, 0, 0, "threads a launch may use; 0 = all cores")         \

@@ -5,6 +5,7 @@
 #define ING_COMPILE_H
 
 #include "base/base.h"
+#include "compile/target.h"
 #include "front/front.h"
 #include "gate/gate.h"
 #include "image/image.h"
@@ -86,9 +87,9 @@ void ing_engine_before_fork(ing_engine *g);
 void ing_engine_parent_after_fork(ing_engine *g);
 void ing_engine_after_fork(ing_engine *g); /* in the child */
 
-/* The images of a record's tasks, for these settings, this back end and this machine, from
- * memory or the store; ING_DECLINED: one must be compiled. */
-ing_status ing_engine_load(ing_engine *g, const ing_record *record,
+/* The images of a record's tasks on a target, for these settings, this back end and this
+ * machine, from memory or the store; ING_DECLINED: one must be compiled. */
+ing_status ing_engine_load(ing_engine *g, const ing_target *t, const ing_record *record,
                            const ing_settings *settings, ing_code *out, ing_err *e);
 /* The n-th name that the image of a task may have been given by this back end, whatever the
  * options and the machine were; false: there are no more. For tools, which look for files. */
@@ -98,8 +99,8 @@ typedef struct ing_image_name {
     uint32_t opt_level;
     bool fast_math;
 } ing_image_name;
-bool ing_engine_image_name(const ing_engine *g, ing_hash128 ir, uint32_t n,
-                           ing_image_name *out);
+bool ing_engine_image_name(const ing_engine *g, const ing_target *t, ing_hash128 ir,
+                           uint32_t n, ing_image_name *out);
 /* The store in use, borrowed for as long as the caller is between begin and end; NULL: no
  * disk. While somebody is, ing_engine_set_store waits. */
 ing_store *ing_engine_begin(ing_engine *g);
@@ -122,6 +123,7 @@ typedef struct
 } ing_engine_report;
 
 typedef struct ing_engine_job {
+    const ing_target *target;
     ing_ir_mod *mod;
     const ing_settings *settings;
     const char *label;

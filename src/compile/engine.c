@@ -6,8 +6,6 @@
  * An image key (R18) is the digest of: task IR, code-generation options with ISA level and
  * triple, back-end revision. */
 #include "compile/compile.h"
-#include "gen/gen.h"
-#include "pass/pass.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -116,6 +114,7 @@ void ing_engine_after_fork(ing_engine *g) {
 /* ---- one image ------------------------------------------------------------------------ */
 
 typedef struct image_job {
+    const ing_target *target;
     const ing_ir_mod *mod; /* the whole kernel */
     uint32_t task;
     const ing_gen_options *gen;
@@ -142,34 +141,35 @@ static void note_text(const image_job *job, const ing_bytes *text) {
     __atomic_fetch_add(&job->report->compiled, 1, __ATOMIC_RELAXED);
 }
 
-static ing_gen_options gen_options(const ing_engine *g, const ing_settings *s) {
-    return (ing_gen_options){.target = &ing_gen_cpu,
+static ing_gen_options gen_options(const ing_engine *g, const ing_target *t,
+                                   const ing_settings *s) {
+    return (ing_gen_options){.target = t->gen,
                              .fast_math = s->at[ING_SET_fast_math] != 0,
                              .vector_math = g->vector_math,
                              .opt_level = (uint32_t)s->at[ING_SET_opt_level],
                              .isa_level = g->isa_level};
 }
 
-static ing_hash128 image_key(const ing_engine *g, ing_hash128 ir,
+static ing_hash128 image_key(const ing_engine *g, const ing_target *t, ing_hash128 ir,
                              const ing_gen_options *gen) {
     ing_hasher h;
     ing_hasher_init(&h);
     ing_hasher_digest(&h, KEY_IR, ir);
-    ing_gen_key(gen, &h);
+    t->key(gen, &h);
     ing_hasher_str(&h, KEY_REVISION, g->revision);
     return ing_hasher_done(&h);
 }
 
-bool ing_engine_image_name(const ing_engine *g, ing_hash128 ir, uint32_t n,
-                           ing_image_name *out) {
+bool ing_engine_image_name(const ing_engine *g, const ing_target *t, ing_hash128 ir,
+                           uint32_t n, ing_image_name *out) {
     enum { MATHS = 3, LEVELS = 4 }; /* of vector_math, of opt_level */
-    ing_gen_options gen = {.target = &ing_gen_cpu,
+    ing_gen_options gen = {.target = t->gen,
                            .vector_math = (uint8_t)(n % MATHS),
                            .fast_math = n / MATHS % 2 != 0,
                            .opt_level = n / MATHS / 2 % LEVELS,
                            .isa_level = ing_image_isa_rung(n / MATHS / 2 / LEVELS)};
     if (!gen.isa_level) return false;
-    *out = (ing_image_name){.key = image_key(g, ir, &gen),
+    *out = (ing_image_name){.key = image_key(g, t, ir, &gen),
                             .isa_level = gen.isa_level,
                             .opt_level = gen.opt_level,
                             .fast_math = gen.fast_math};
@@ -177,7 +177,8 @@ bool ing_engine_image_name(const ing_engine *g, ing_hash128 ir, uint32_t n,
 }
 
 /* ING_DECLINED: not on disk, or what is there cannot be used. */
-static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **out) {
+static ing_status image_from_store(ing_engine *g, const ing_target *t, ing_hash128 key,
+                                   ing_image **out) {
     if (!g->store) return ING_DECLINED;
     ing_span span = {.what = "load", .from = ing_events_now(g->events)};
     ing_entry entry;
@@ -185,7 +186,7 @@ static ing_status image_from_store(ing_engine *g, ing_hash128 key, ing_image **o
         return ING_DECLINED;
     ing_err ignored;
     ing_err_init(&ignored);
-    ing_status s = ing_image_of_entry(&entry, out, &ignored);
+    ing_status s = t->load_entry(&entry, out, &ignored);
     ing_err_fini(&ignored);
     if (s != ING_OK) {
         ing_count(g->counters, ING_COUNT_STORE_BAD_ENTRY);
@@ -223,7 +224,7 @@ static ing_status image_compile(ing_engine *g, const ing_ir_mod *task,
     note_time(g, &clock, "wait for llvm", &job->report->llvm_ns);
     if (s == ING_OK) {
         ing_count(g->counters, ING_COUNT_IMAGE_COMPILES);
-        s = ing_image_link(object.at, object.len, job->label, image, e);
+        s = job->target->link(object.at, object.len, job->label, image, e);
         note_time(g, &clock, "link", &job->report->link_ns);
     }
     ing_bytes_fini(&text);
@@ -234,16 +235,16 @@ static ing_status image_compile(ing_engine *g, const ing_ir_mod *task,
 
 /* Publishes a fresh image and loads it: from the store where that works (so that perf sees
  * a file), else from memory. */
-static ing_status image_publish(ing_engine *g, ing_hash128 key, const ing_bytes *image,
-                                ing_image **out, ing_err *e) {
+static ing_status image_publish(ing_engine *g, const ing_target *t, ing_hash128 key,
+                                const ing_bytes *image, ing_image **out, ing_err *e) {
     if (g->store && ing_store_put(g->store, ING_ENTRY_IMAGE, key, image->at,
                                   image->len) == ING_OK) {
         ing_entry entry;
         if (ing_store_get(g->store, ING_ENTRY_IMAGE, key, &entry) == ING_OK &&
-            ing_image_of_entry(&entry, out, NULL) == ING_OK)
+            t->load_entry(&entry, out, NULL) == ING_OK)
             return ING_OK;
     }
-    return ing_image_load(-1, image->at, image->len, out, e);
+    return t->load(image->at, image->len, out, e);
 }
 
 /* Of several processes that miss one image, one compiles and the others wait for it: a
@@ -266,8 +267,8 @@ static void let_others_begin(ing_engine *g, ing_hash128 key) {
 }
 
 /* ING_OK: another one published it. ING_DECLINED: compile; *lease is held if *held. */
-static ing_status image_await(ing_engine *g, ing_hash128 key, ing_lease *lease,
-                              bool *held, ing_image **out) {
+static ing_status image_await(ing_engine *g, const ing_target *t, ing_hash128 key,
+                              ing_lease *lease, bool *held, ing_image **out) {
     uint64_t end = ing_os_now_ns() + COMPILE_NS;
     *held = false;
     if (!g->store) return ING_DECLINED;
@@ -283,7 +284,7 @@ static ing_status image_await(ing_engine *g, ing_hash128 key, ing_lease *lease,
             ing_lease_wait(g->store, ING_ENTRY_IMAGE, key, end - now);
         }
         /* Whoever held it before has published, or failed. */
-        if (image_from_store(g, key, out) == ING_OK) {
+        if (image_from_store(g, t, key, out) == ING_OK) {
             if (*held) ing_lease_release(lease);
             *held = false;
             __atomic_store_n(&g->follows, true, __ATOMIC_RELAXED);
@@ -297,14 +298,15 @@ static ing_status image_build(ing_engine *g, ing_hash128 key, const ing_ir_mod *
                               const image_job *job, ing_image **out, ing_err *e) {
     ing_lease lease;
     bool held = false;
-    ing_status s = image_from_store(g, key, out);
-    if (s == ING_DECLINED) s = image_await(g, key, &lease, &held, out);
+    const ing_target *t = job->target;
+    ing_status s = image_from_store(g, t, key, out);
+    if (s == ING_DECLINED) s = image_await(g, t, key, &lease, &held, out);
     if (s != ING_DECLINED) return s;
     ing_bytes image;
     ing_bytes_init(&image);
     s = image_compile(g, task, job, &image, e);
     ing_span clock = {.label = job->label, .from = ing_os_now_ns()};
-    if (s == ING_OK) s = image_publish(g, key, &image, out, e);
+    if (s == ING_OK) s = image_publish(g, t, key, &image, out, e);
     note_time(g, &clock, "publish and load", &job->report->link_ns);
     if (held) ing_lease_release(&lease);
     ing_bytes_fini(&image);
@@ -365,7 +367,7 @@ static ing_status image_get(ing_engine *g, const image_job *job, ing_record_task
     uint32_t slot = 0;
     ing_status s = note_trees(task, 0, out, e);
     if (s == ING_OK) s = ing_ir_digest(task, &out->ir, e);
-    ing_hash128 key = image_key(g, out->ir, job->gen);
+    ing_hash128 key = image_key(g, job->target, out->ir, job->gen);
     if (s == ING_OK) s = slot_claim(g, key, &slot, image, e);
     if (s == ING_DECLINED) {
         s = image_build(g, key, task, job, image, e);
@@ -376,13 +378,13 @@ static ing_status image_get(ing_engine *g, const image_job *job, ing_record_task
 }
 
 /* ING_DECLINED: neither in memory nor in the store. */
-static ing_status image_known(ing_engine *g, ing_hash128 ir, const ing_gen_options *gen,
-                              ing_image **out, ing_err *e) {
+static ing_status image_known(ing_engine *g, const ing_target *t, ing_hash128 ir,
+                              const ing_gen_options *gen, ing_image **out, ing_err *e) {
     uint32_t slot = 0;
-    ing_hash128 key = image_key(g, ir, gen);
+    ing_hash128 key = image_key(g, t, ir, gen);
     ing_status s = slot_claim(g, key, &slot, out, e);
     if (s != ING_DECLINED) return s;
-    s = image_from_store(g, key, out);
+    s = image_from_store(g, t, key, out);
     slot_finish(g, slot, s == ING_OK ? *out : NULL);
     return s;
 }
@@ -428,12 +430,12 @@ static ing_status code_init(ing_code *c, const ing_record *r, ing_err *e) {
     return c->images ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for the task table");
 }
 
-ing_status ing_engine_load(ing_engine *g, const ing_record *record,
+ing_status ing_engine_load(ing_engine *g, const ing_target *t, const ing_record *record,
                            const ing_settings *settings, ing_code *out, ing_err *e) {
-    ing_gen_options gen = gen_options(g, settings);
+    ing_gen_options gen = gen_options(g, t, settings);
     ing_status s = code_init(out, record, e);
     for (uint32_t i = 0; s == ING_OK && i < record->tasks.len; i++)
-        s = image_known(g, record->tasks.at[i].ir, &gen, &out->images[i], e);
+        s = image_known(g, t, record->tasks.at[i].ir, &gen, &out->images[i], e);
     if (s != ING_OK) ing_code_fini(out);
     return s;
 }
@@ -551,21 +553,21 @@ static ing_status build_lowered(ing_ir_mod *m, ing_record *r, ing_code *out,
 static ing_status build(ing_engine *g, const ing_engine_job *job, ing_record *r,
                         ing_code *out, ing_err *e) {
     const int64_t *set = job->settings->at;
-    if (set[ING_SET_interp] && !set[ING_SET_interp_passes])
-        return build_lowered(job->mod, r, out, e);
+    const ing_target *t = job->target;
+    if (!t->shape) return build_lowered(job->mod, r, out, e);
     ing_pass_options po = {.fast_math = set[ING_SET_fast_math] != 0,
                            .debug = set[ING_SET_debug] != 0,
                            .overlap = job->overlap};
     ing_engine_report unread = {0}, *report = job->report ? job->report : &unread;
     ing_span clock = {.label = job->label, .from = ing_os_now_ns()};
-    ING_TRY(ing_pass_run(job->mod, &po, e));
+    ING_TRY(t->shape(job->mod, &po, e));
     note_time(g, &clock, "passes", &report->pass_ns);
     report->tasks = job->mod->tasks.len;
     ING_TRY(take_tasks(r, job->mod, e));
-    if (set[ING_SET_interp]) return interpreted(job->mod, r, out, e);
+    if (!t->gen) return interpreted(job->mod, r, out, e);
     ING_TRY(code_init(out, r, e));
-    ing_gen_options go = gen_options(g, job->settings);
-    image_job common = {job->mod, 0, &go, job->label, report};
+    ing_gen_options go = gen_options(g, t, job->settings);
+    image_job common = {t, job->mod, 0, &go, job->label, report};
     uint32_t threads = (uint32_t)set[ING_SET_num_compile_threads];
     return batch_run(g, &common, threads ? threads : ing_os_cpus(), r, out->images, e);
 }

@@ -239,6 +239,8 @@ static const PyMethodDef array_methods[] = {
      "get_type(): element type, shape in memory and gradient."},
     {"has_grad", has_grad, METH_NOARGS, "Whether it was made with needs_grad=True."},
     {"has_dual", has_dual, METH_NOARGS, "False: ndarrays have no dual."},
+    {"_on_host", ing_py_array_on_host, METH_NOARGS,
+     "The array, or a copy of it in memory that the CPU can address."},
     {"_unwrap", unwrap, METH_NOARGS, "The array itself."},
     {"_look", ing_py_array_look, METH_NOARGS, "A memoryview that only reads."},
     {"_relabel", ing_py_array_relabel, METH_O,

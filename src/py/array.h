@@ -71,6 +71,8 @@ int ing_py_element_list(ing_py_state *st, const ing_gate_tensor *t, PyObject *va
 /* array_copy.c */
 PyObject *ing_py_array_fill(PyObject *self, PyObject *value);
 PyObject *ing_py_array_copy_from(PyObject *self, PyObject *other);
+/* The array itself where the host can address it, else a copy without gradient. */
+PyObject *ing_py_array_on_host(PyObject *self, PyObject *unused);
 PyObject *ing_py_array_copy(PyObject *self, PyObject *unused);
 PyObject *ing_py_array_deepcopy(PyObject *self, PyObject *memo);
 PyObject *ing_py_array_reduce(PyObject *self, PyObject *unused);

@@ -7,40 +7,6 @@
 
 /* ---- fill ------------------------------------------------------------------------------ */
 
-static void fill_pattern(uint8_t *to, size_t nbytes, const void *item, size_t size) {
-    switch (size) {
-    case 1: memset(to, *(const uint8_t *)item, nbytes); break;
-    case 2: {
-        uint16_t v;
-        memcpy(&v, item, sizeof v);
-        for (size_t i = 0; i < nbytes / sizeof v; i++)
-            memcpy(to + i * sizeof v, &v, sizeof v);
-        break;
-    }
-    case 4: {
-        uint32_t v;
-        memcpy(&v, item, sizeof v);
-        for (size_t i = 0; i < nbytes / sizeof v; i++)
-            memcpy(to + i * sizeof v, &v, sizeof v);
-        break;
-    }
-    default: {
-        uint64_t v;
-        memcpy(&v, item, sizeof v);
-        for (size_t i = 0; i < nbytes / sizeof v; i++)
-            memcpy(to + i * sizeof v, &v, sizeof v);
-    }
-    }
-}
-
-/* Needs no GIL. */
-static ing_status fill(ing_py_array *a, const void *item, size_t size) {
-    ing_mem_span s;
-    ING_TRY(ing_mem_host(a->mem, a->offset, a->nbytes, ING_MEM_WRITE, &s));
-    fill_pattern(s.at, a->nbytes, item, size);
-    return ing_mem_done(&s);
-}
-
 PyObject *ing_py_array_fill(PyObject *self, PyObject *value) {
     ing_py_state *st = ing_py_state_of(self);
     ing_py_array *a = (ing_py_array *)self;
@@ -57,10 +23,10 @@ PyObject *ing_py_array_fill(PyObject *self, PyObject *value) {
     if (ing_py_scalar_store(st, t, &item, value, "fill") < 0) return NULL;
     ing_status s;
     if (a->nbytes < ING_PY_BIG) {
-        s = fill(a, &item, ing_dtype_bytes(t));
+        s = ing_mem_fill(a->mem, a->offset, a->nbytes, &item, ing_dtype_bytes(t));
     } else {
         Py_BEGIN_ALLOW_THREADS;
-        s = fill(a, &item, ing_dtype_bytes(t));
+        s = ing_mem_fill(a->mem, a->offset, a->nbytes, &item, ing_dtype_bytes(t));
         Py_END_ALLOW_THREADS;
     }
     ing_py_array_touch(st, a);
@@ -229,6 +195,20 @@ ing_py_array *ing_py_array_clone(ing_py_state *st, ing_py_array *a, bool plain) 
     ing_py_array *copy = s ? ing_py_array_new(st, s, a->shape) : NULL;
     if (copy && copy_into(st, copy, a) < 0) Py_CLEAR(copy);
     return copy;
+}
+
+PyObject *ing_py_array_on_host(PyObject *self, PyObject *unused) {
+    (void)unused;
+    const ing_py_array *a = (ing_py_array *)self;
+    ing_py_state *st = ing_py_state_of(self);
+    if (a->mem->host) return Py_NewRef(self);
+    ing_py_spec spec = *a->spec;
+    spec.grad = 0;
+    spec.home = &ing_home_cpu;
+    const ing_py_spec *s = ing_py_spec_intern(st, &spec);
+    ing_py_array *copy = s ? ing_py_array_new(st, s, a->shape) : NULL;
+    if (copy && copy_into(st, copy, a) < 0) Py_CLEAR(copy);
+    return (PyObject *)copy;
 }
 
 /* ---- copy, deepcopy, pickle ---------------------------------------------------------------- */

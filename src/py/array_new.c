@@ -79,7 +79,7 @@ ing_py_array *ing_py_array_new(ing_py_state *st, const ing_py_spec *spec,
     }
     ing_py_array *a = make(st, spec, shape, nbytes);
     if (!a) return NULL;
-    if (ing_mem_new(st->home, nbytes, &a->mem) != ING_OK) {
+    if (ing_mem_new(spec->home, nbytes, &a->mem) != ING_OK) {
         Py_DECREF(a);
         return no_memory(spec, nbytes);
     }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Tags and order are part of file formats. */
+/* For this process alone: a home is an address. */
 static ing_hash128 digest_of(const ing_py_spec *s) {
     ing_hasher h;
     ing_hasher_init(&h);
@@ -16,10 +16,14 @@ static ing_hash128 digest_of(const ing_py_spec *s) {
     for (unsigned k = 0; k < s->elem_rank; k++)
         ing_hasher_u64(&h, 'e', s->elem_shape[k]);
     ing_hasher_item(&h, 'l', s->layout, s->ndim);
+    ing_hasher_u64(&h, 'h', (uint64_t)(uintptr_t)s->home);
     return ing_hasher_done(&h);
 }
 
-const ing_py_spec *ing_py_spec_intern(ing_py_state *st, const ing_py_spec *s) {
+const ing_py_spec *ing_py_spec_intern(ing_py_state *st, const ing_py_spec *from) {
+    ing_py_spec with = *from;
+    const ing_py_spec *s = &with;
+    if (!with.home) with.home = st->home;
     ing_hash128 digest = digest_of(s);
     uint32_t id = ing_map_get(&st->spec_map, digest);
     if (id) return st->specs.at[id - 1];
@@ -40,9 +44,11 @@ no_memory:
     return NULL;
 }
 
-const ing_py_spec *ing_py_spec_get(ing_py_state *st, const ing_spec *s) {
+const ing_py_spec *ing_py_spec_get(ing_py_state *st, const ing_spec *s,
+                                   const ing_home *home) {
     ing_py_spec wanted = {0};
-    _Static_assert(offsetof(ing_py_spec, digest) >= sizeof *s, "the same members");
+    _Static_assert(offsetof(ing_py_spec, home) >= sizeof *s, "the same members");
     memcpy(&wanted, s, sizeof *s);
+    wanted.home = home;
     return ing_py_spec_intern(st, &wanted);
 }

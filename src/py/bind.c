@@ -5,6 +5,7 @@
 #include "py/field.h"
 #include "py/foreign.h"
 #include "py/guard.h"
+#include "py/stage.h"
 #include "py/struct.h"
 #include "py/tensor.h"
 #include "trace/notes.h"
@@ -64,6 +65,48 @@ static ing_status unfit(ing_py_kernel *k, const ing_py_bind *b, ing_status s,
     return s;
 }
 
+/* Arrays of another home than the target's, and all memory of other libraries where the
+ * target has a home of its own, are copied for the launch. A gradient may be written by any
+ * kernel that has it. */
+static size_t bytes_of(const ing_py_spec *s, const int64_t *shape) {
+    size_t n = ing_dtype_bytes((ing_dtype)s->dtype);
+    for (uint32_t k = 0; k < s->elem_rank; k++) n *= s->elem_shape[k];
+    for (uint32_t k = 0; k < s->ndim; k++) n *= (size_t)shape[k];
+    return n;
+}
+
+static ing_status stage_foreign(const ing_py_bind *b, const ing_py_foreign *a,
+                                ing_py_views *views, ing_err *e) {
+    const ing_home *home = b->spec->home;
+    ing_py_staged s = {
+        .bytes = bytes_of(&a->spec, a->shape), .word = b->word, .written = b->written};
+    ING_TRY(ing_py_stage_add_host(&views->stage, home, a->data, &s, e));
+    if (!a->spec.grad || !a->grad) return ING_OK;
+    s.word = b->word + 1 + a->spec.ndim;
+    s.written = true;
+    return ing_py_stage_add_host(&views->stage, home, a->grad, &s, e);
+}
+
+static ing_status stage_ndarray(const ing_py_bind *b, const ing_py_array *a,
+                                uint32_t word, bool written, ing_py_views *views,
+                                ing_err *e) {
+    ing_py_staged s = {a->mem, a->offset, a->nbytes, word, written};
+    return ing_py_stage_add(&views->stage, b->spec->home, &s, e);
+}
+
+/* An array whose spec is not the one that was compiled for. */
+static ing_status bind_elsewhere(ing_py_kernel *k, const ing_py_bind *b,
+                                 ing_py_array *a, uint64_t *words, ing_py_views *views,
+                                 ing_err *e) {
+    if (a->spec->home == b->spec->home || !same_spec(a->spec, b->spec))
+        return ING_DECLINED;
+    bind_ndarray(k->st, b, (PyObject *)a, words);
+    ING_TRY(stage_ndarray(b, a, b->word, b->written, views, e));
+    const ing_py_array *grad = (const ing_py_array *)a->grad;
+    uint32_t word = b->word + 1 + b->spec->ndim;
+    return grad ? stage_ndarray(b, grad, word, true, views, e) : ING_OK;
+}
+
 /* What cannot be read is declined too: the search for another variant checks the arguments
  * first, and that check knows the parameter's name. */
 static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
@@ -88,7 +131,7 @@ static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject 
     words[b->word] = (uint64_t)(uintptr_t)a.data;
     for (uint32_t i = 0; i < n; i++) words[b->word + 1 + i] = (uint64_t)a.shape[i];
     if (a.spec.grad) words[b->word + 1 + n] = (uint64_t)(uintptr_t)a.grad;
-    return ING_OK;
+    return b->spec->home->read ? stage_foreign(b, &a, views, e) : ING_OK;
 }
 
 /* Ours or foreign, the code is the same: only the spec counts. */
@@ -98,7 +141,8 @@ static ING_PY_HOT ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b,
     if (!obj) return ING_DECLINED; /* nothing is captured there */
     if (b->field) return ing_py_bind_field(k, b, obj, words);
     if (!ing_py_is_array(k->st, obj)) return bind_foreign(k, b, obj, words, views, e);
-    if (((ing_py_array *)obj)->spec != b->spec) return ING_DECLINED;
+    if (((ing_py_array *)obj)->spec != b->spec)
+        return bind_elsewhere(k, b, (ing_py_array *)obj, words, views, e);
     bind_ndarray(k->st, b, obj, words);
     return ING_OK;
 }

@@ -153,8 +153,11 @@ static PyObject *images_of(const look *l, const images *all, ing_hash128 ir) {
     PyObject *list = PyList_New(0);
     ing_image_name name;
     ing_hash128 last = {0, 0};
+    ing_settings defaults;
+    ing_settings_init(&defaults);
+    const ing_target *t = ing_target_chosen(&defaults); /* the one that has images */
     for (uint32_t n = 0;
-         list && ing_engine_image_name(l->st->host->engine, ir, n, &name); n++) {
+         list && ing_engine_image_name(l->st->host->engine, t, ir, n, &name); n++) {
         if (ing_hash_eq(name.key, last) || !ing_map_get(&all->map, name.key)) continue;
         last = name.key;
         PyObject *row = Py_BuildValue("(NsIO)", hex_of(name.key), name.isa_level,

@@ -4,6 +4,7 @@
  * the tree has not seen is compiled. */
 #include "py/field.h"
 #include "py/guard.h"
+#include "py/stage.h"
 #include "py/struct.h"
 #include "py/tensor.h"
 
@@ -424,7 +425,7 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
         order.times = v->times;
         memset(v->times, 0, v->tasks.n * sizeof *v->times);
     }
-    int32_t failed = ing_rt_run(k->host->rt, &l);
+    int32_t failed = v->target->run(k->host->rt, &l);
     if (timed) v->times_taken = false;
     k->host->last =
         (ing_py_last_launch){v->tasks.n, v->record.stages.len, graph.yielded};
@@ -473,6 +474,17 @@ static ing_status try_overlap(ing_py_kernel *k, ing_py_variant *v,
     return s;
 }
 
+/* What the kernel wrote goes back, also when it failed: arrays hold partial results. */
+static void end_stage(ing_py_state *st, ing_py_views *views, bool ran,
+                      PyObject **result) {
+    bool lost = ran && !ing_py_stage_out(st, views->stage);
+    ing_py_stage_free(views->stage);
+    if (!lost || !*result) return;
+    Py_CLEAR(*result);
+    ing_py_fail(st, ING_PY_EXC_RUNTIME,
+                "the results of a launch could not be copied from the device");
+}
+
 /* One try with one variant. ING_DECLINED: it does not fit (any more). */
 static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
                               PyObject *const *args, PyObject *label, PyObject **result,
@@ -484,6 +496,7 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     uint32_t n_held = 0;
     ing_py_views views;
     views.n = 0;
+    views.stage = NULL;
     if (v->record.n_words > STACK_WORDS)
         words = ing_calloc(v->record.n_words, sizeof *words);
     ing_py_checks *checks = v->checks;
@@ -500,8 +513,10 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     if (s == ING_OK && label) s = ing_py_graph_stage(k, v, label, &resume, e);
     if (s == ING_OK && k->st->settings.at[ING_SET_paranoid])
         s = ing_py_paranoid(k, v, args, e);
+    if (s == ING_OK && views.stage) s = ing_py_stage_in(k->st, views.stage, words, e);
     bool overlaps = s == ING_OK && ing_launch_overlaps(&v->record, words);
     if (s == ING_OK && !overlaps) *result = run(k, v, args, words, resume);
+    if (views.stage) end_stage(k->st, &views, s == ING_OK && !overlaps, result);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
     for (uint32_t i = 0; held && i < n_held; i++) Py_XDECREF(held[i]);
     if (held != held_stack) ing_free(held);

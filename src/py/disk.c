@@ -31,7 +31,7 @@ enum {
 };
 
 static bool disk_is_on(const ing_py_state *st) {
-    return st->settings.at[ING_SET_src_ll_cache] && !st->settings.at[ING_SET_interp];
+    return st->settings.at[ING_SET_src_ll_cache] && st->host->target->gen;
 }
 
 /* The store while the kernel level is on; ING_DECLINED with nothing held when it is not, or
@@ -541,7 +541,8 @@ static ing_status load_code(ing_py_kernel *k, ing_py_variant *v, ing_err *e) {
     ing_settings now = k->st->settings; /* qd.init may change them meanwhile */
     /* Without a server it takes less than giving the GIL away may cost. */
     PyThreadState *gil = ing_store_has_remote(store) ? PyEval_SaveThread() : NULL;
-    ing_status s = ing_engine_load(k->host->engine, &v->record, &now, &v->code, e);
+    ing_status s =
+        ing_engine_load(k->host->engine, v->target, &v->record, &now, &v->code, e);
     if (gil) PyEval_RestoreThread(gil);
     disk_end(k->st);
     return s;
@@ -580,7 +581,7 @@ static ing_status slot_record(ing_py_kernel *k, uint32_t slot, ing_record *out) 
 ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
                             ing_py_variant **out, ing_err *e) {
     ing_py_kernel *k = a->kernel;
-    ing_py_variant *v = ing_py_variant_new();
+    ing_py_variant *v = ing_py_variant_new(k->host);
     ing_status s = v ? slot_record(k, slot, &v->record) : ING_DECLINED;
     if (s == ING_OK) s = load(a, asked, v, e);
     if (s != ING_OK) {

@@ -318,6 +318,12 @@ static PyObject *import_capsule(ing_py_state *st, PyObject *capsule, int copy) {
     if (read_capsule(&in, capsule) < 0) return NULL;
     size_t item = ing_dtype_bytes((ing_dtype)in.spec.dtype);
     bool share = in.row_major && !in.read_only && (uintptr_t)in.data % item == 0;
+    if (copy == 0 && st->home->read)
+        return PyErr_Format(PyExc_BufferError,
+                            "from_dlpack: copy=False, but kernels run on %s, which "
+                            "cannot address the CPU's memory: use copy=None",
+                            st->home->name);
+    share &= !st->home->read;
     if (copy == 0 && !share) {
         bad_tensor(
             "copy=False, but only row-major, aligned, writable memory can be shared");

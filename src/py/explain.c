@@ -186,7 +186,7 @@ static ing_status refuse(const ing_py_story *story, ing_err *e) {
 ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
                               const ing_py_variant *v, ing_py_story **out, ing_err *e) {
     *out = NULL;
-    if (k->st->settings.at[ING_SET_interp]) return ING_OK;
+    if (!k->host->target->gen) return ING_OK;
     ing_py_story *story = ing_calloc(1, sizeof *story);
     if (!story) return ING_OK;
     ing_bytes_init(&story->label);
@@ -241,7 +241,7 @@ ing_status ing_py_story_overlap(ing_py_kernel *k, ing_err *e) {
     static const char why[] =
         "arrays of this launch share memory, and code for that is "
         "kept by no cache";
-    if (k->st->settings.at[ING_SET_interp]) return ING_OK;
+    if (!k->host->target->gen) return ING_OK;
     if (k->st->settings.at[ING_SET_frozen])
         return ing_fail(e, ING_COMPILE,
                         "%s would have to be compiled, and qd.init was told "

@@ -519,7 +519,8 @@ static ing_status arrange(ing_py_checks *v, ing_err *e) {
 }
 
 /* The bind of a record, which it begins with. False = raised. */
-static bool bind_of(ing_py_state *st, const ing_record_bind *from, ing_py_bind *out) {
+static bool bind_of(ing_py_state *st, const ing_home *home, const ing_record_bind *from,
+                    ing_py_bind *out) {
     bool array = from->kind == ING_BIND_ARRAY || from->kind == ING_BIND_CAPTURED;
     ing_place place;
     _Static_assert(offsetof(ing_py_bind, spec) >= sizeof *from, "the same members");
@@ -528,7 +529,7 @@ static bool bind_of(ing_py_state *st, const ing_record_bind *from, ing_py_bind *
     if (array && ing_place_get(from->place.at, from->place.len, &place))
         out->field = ing_py_layout_of_place(st, &place);
     else if (array)
-        out->spec = ing_py_spec_get(st, &from->array);
+        out->spec = ing_py_spec_get(st, &from->array, home);
     return !array || out->spec || out->field;
 }
 
@@ -538,7 +539,8 @@ static ing_status make_all(making *m, ing_err *e) {
     ING_TRY(note_wholes(m, e));
     for (uint32_t i = 0; i < v->record.binds.len; i++) {
         ing_py_bind b;
-        if (!bind_of(m->kernel->st, &v->record.binds.at[i], &b)) return ING_PYTHON;
+        if (!bind_of(m->kernel->st, v->target->home, &v->record.binds.at[i], &b))
+            return ING_PYTHON;
         if (b.kind == ING_BIND_CAPTURED || b.kind == ING_BIND_NUMBER) {
             ING_TRY(want(m, b.path, &b.fetch, e));
             c->fetches.at[b.fetch - 1].live = true;

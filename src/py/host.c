@@ -4,6 +4,8 @@
  * compile. */
 #include "py/kernel.h"
 
+#include "rt/mock.h"
+
 #include "ing_revision.h"
 
 #include <stdlib.h>
@@ -57,6 +59,7 @@ static void child_after_fork(void) {
         ing_events_after_fork(h->events);
         ing_rt_after_fork(h->rt);
     }
+    ing_mock_after_fork();
 }
 
 static int install_fork_handlers(void) {
@@ -85,11 +88,27 @@ static int configured(ing_py_state *st) {
     ing_py_host *h = st->host;
     h->epoch++;
     seed(h);
+    h->target = ing_target_chosen(&st->settings);
+    st->home = h->target->home;
     return 0;
 }
 
+static PyObject *wait_for_launches(PyObject *module, PyObject *unused) {
+    (void)unused;
+    ing_py_state *st = ing_py_state_in(module);
+    const ing_target *t = st->host->target;
+    if (t->wait && t->wait(st->host->rt))
+        return ing_py_fail(st, ING_PY_EXC_RUNTIME, "a launch failed on %s", t->name);
+    Py_RETURN_NONE;
+}
+
+static const PyMethodDef functions[] = {
+    {"wait", wait_for_launches, METH_NOARGS, "Waits until all launches are done."},
+    {0},
+};
+
 int ing_py_host_add(PyObject *module, ing_py_state *st) {
-    (void)module;
+    if (PyModule_AddFunctions(module, (PyMethodDef *)functions) < 0) return -1;
     ing_py_host *h = ing_calloc(1, sizeof *h);
     if (!h) {
         PyErr_NoMemory();
@@ -97,6 +116,7 @@ int ing_py_host_add(PyObject *module, ing_py_state *st) {
     }
     st->host = h;
     h->st = st;
+    h->target = ing_target_chosen(&st->settings);
     pthread_mutex_init(&h->compile_lock, NULL);
     pthread_cond_init(&h->compile_done, NULL);
     h->engine = ing_engine_new(ING_BACK_REVISION, &st->counters);

@@ -14,6 +14,7 @@
 #include "gate/gate.h"
 #include "graph/graph.h"
 #include "launch/launch.h"
+#include "launch/target.h"
 #include "record/record.h"
 #include "rt/rt.h"
 #include "trace/trace.h"
@@ -30,6 +31,7 @@ typedef struct ing_py_last_launch {
 typedef struct ing_py_host {
     ing_py_state *st;
     ing_engine *engine;
+    const ing_target *target; /* that the settings choose */
     ing_rt *rt;
     ing_remote *remote; /* NULL: none */
     ing_events *events; /* of INGOT_TRACE; NULL: nobody listens */
@@ -180,6 +182,7 @@ typedef struct ing_py_bind { /* of the record, with what this process knows of i
 typedef struct ing_py_variant {
     uint32_t refs;
     uint64_t used;                /* when the tree led to it last: storm.c */
+    const ing_target *target;     /* that it was compiled for */
     ing_record record;            /* what the disk keeps of it, and launches run from */
     ing_code code;                /* of record.tasks */
     ing_launch_tasks tasks;       /* parallel to record.tasks */
@@ -420,7 +423,7 @@ ing_status ing_py_at_path(ing_py_kernel *k, ing_path path, ing_status s, ing_err
 ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
                           ing_py_variant **out, ing_err *e);
 /* An empty variant with one reference; NULL: no memory. */
-ing_py_variant *ing_py_variant_new(void);
+ing_py_variant *ing_py_variant_new(const ing_py_host *h); /* for its target */
 /* The kernel level of the cache (disk.c). Never fails a launch: what cannot be read or
  * written is a miss. */
 ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e); /* reads the index once */
@@ -473,9 +476,10 @@ ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
 /* Refuses arguments that the annotations forbid, naming the parameter. */
 ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e);
 
-typedef struct ing_py_views { /* foreign buffers held for one launch */
+typedef struct ing_py_views { /* what one launch holds of foreign arrays */
     Py_buffer at[ING_PY_MAX_PARAMS];
     uint32_t n;
+    struct ing_py_stage *stage; /* copies for the target (stage.h); NULL: none */
 } ing_py_views;
 /* Fills the argument words. ING_DECLINED: an array of another spec (or a scalar where the
  * plan wants an array): not this variant. */

@@ -48,8 +48,9 @@ typedef enum ing_py_exc {
  * that a launch compares one pointer. Lives as long as the module. */
 typedef struct ing_py_spec {
     ING_MEMBERS(ING_SPEC_MEMBERS)
-    ing_hash128 digest; /* of the above */
-    uint32_t id;        /* from 1, in order of first use */
+    const ing_home *home; /* where its memory is; says nothing of the code */
+    ing_hash128 digest;   /* of the above */
+    uint32_t id;          /* from 1, in order of first use */
 } ing_py_spec;
 
 /* ---- names (module.c) -----------------------------------------------------------------
@@ -310,10 +311,12 @@ static inline bool ing_py_is_array(const ing_py_state *st, PyObject *o) {
     return Py_TYPE(o) == st->array_type;
 }
 /* The interned spec equal to `s` (digest and id of `s` are ignored; layout past ndim and
- * elem_shape past elem_rank must be 0). NULL with MemoryError set. */
+ * elem_shape past elem_rank must be 0; no home: that of new arrays). NULL with MemoryError
+ * set. */
 const ing_py_spec *ing_py_spec_intern(ing_py_state *st, const ing_py_spec *s);
-/* The same of a record's spec. */
-const ing_py_spec *ing_py_spec_get(ing_py_state *st, const ing_spec *s);
+/* The same of a record's spec, for arrays of that home. */
+const ing_py_spec *ing_py_spec_get(ing_py_state *st, const ing_spec *s,
+                                   const ing_home *home);
 
 /* 0 = unknown, which never matches (R25). Numbers are unique in the process, so an equal
  * one means the same array with the same contents. */

@@ -8,10 +8,11 @@
 
 /* ---- life ----------------------------------------------------------------------------- */
 
-ing_py_variant *ing_py_variant_new(void) {
+ing_py_variant *ing_py_variant_new(const ing_py_host *h) {
     ing_py_variant *v = ing_calloc(1, sizeof *v);
     if (!v) return NULL;
     v->refs = 1;
+    v->target = h->target;
     ing_record_init(&v->record);
     return v;
 }
@@ -167,8 +168,8 @@ static ing_status build(ing_py_kernel *k, ing_ir_mod *mod, bool overlap,
                         ing_py_variant *v, ing_engine_report *report, uint32_t *bad_loc,
                         ing_err *e) {
     ing_settings settings = k->st->settings;
-    ing_engine_job job = {mod,    &settings, ing_py_def_name(&k->def),
-                          report, bad_loc,   overlap};
+    ing_engine_job job = {v->target, mod,     &settings, ing_py_def_name(&k->def),
+                          report,    bad_loc, overlap};
     ing_status s;
     Py_BEGIN_ALLOW_THREADS s =
         ing_engine_build(k->host->engine, &job, &v->record, &v->code, e);
@@ -201,7 +202,8 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
     /* What the passes and the launch read after it. */
     int64_t unused;
     ING_TRY(face->ops->config(face->self, ING_SET_fast_math, &unused, e));
-    if (k->st->settings.at[ING_SET_interp])
+    ING_TRY(face->ops->config(face->self, ING_SET_target, &unused, e));
+    if (!k->host->target->gen)
         ING_TRY(face->ops->config(face->self, ING_SET_interp_passes, &unused, e));
     return face->ops->config(face->self, ING_SET_debug, &unused, e);
 }
@@ -215,7 +217,7 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
     ing_front_result_init(&r);
     ing_py_gate *gate = NULL;
     ing_py_story *story = NULL;
-    ing_py_variant *v = ing_py_variant_new();
+    ing_py_variant *v = ing_py_variant_new(k->host);
     if (!v) return no_memory(e);
     ing_py_report report = {0};
     ing_span span = {

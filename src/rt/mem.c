@@ -2,6 +2,8 @@
  * Called by src/py and by whatever holds blocks. Knows no device: homes do (mem.h). */
 #include "rt/mem.h"
 
+#include <string.h>
+
 ing_status ing_mem_new(const ing_home *home, size_t bytes, ing_mem **out) {
     *out = NULL;
     ing_mem *m = ing_calloc(1, sizeof *m);
@@ -39,6 +41,57 @@ void ing_mem_unref(ing_mem *m) {
     else
         m->home->free(m);
     ing_free(m);
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+ing_status ing_mem_copy(ing_mem *to, size_t at, ing_mem *from, size_t from_at,
+                        size_t bytes) {
+    ing_mem_span s;
+    if (!bytes) return ING_OK;
+    if (to->host && !from->host)
+        return from->home->read(from, from_at, to->host + at, bytes);
+    ING_TRY(ing_mem_host(from, from_at, bytes, ING_MEM_READ, &s));
+    ing_status status = ING_OK;
+    if (to->host)
+        memcpy(to->host + at, s.at, bytes);
+    else
+        status = to->home->write(to, at, s.at, bytes);
+    ing_status done = ing_mem_done(&s);
+    return status == ING_OK ? done : status;
+}
+
+void ing_mem_repeat(void *to, size_t bytes, const void *item, size_t size) {
+    switch (size) {
+    case 1: memset(to, *(const uint8_t *)item, bytes); break;
+    case 2: {
+        uint16_t v;
+        memcpy(&v, item, sizeof v);
+        for (size_t i = 0; i < bytes / sizeof v; i++)
+            memcpy((char *)to + i * sizeof v, &v, sizeof v);
+        break;
+    }
+    case 4: {
+        uint32_t v;
+        memcpy(&v, item, sizeof v);
+        for (size_t i = 0; i < bytes / sizeof v; i++)
+            memcpy((char *)to + i * sizeof v, &v, sizeof v);
+        break;
+    }
+    default: {
+        uint64_t v;
+        memcpy(&v, item, sizeof v);
+        for (size_t i = 0; i < bytes / sizeof v; i++)
+            memcpy((char *)to + i * sizeof v, &v, sizeof v);
+    }
+    }
+}
+
+ing_status ing_mem_fill(ing_mem *m, size_t offset, size_t bytes, const void *item,
+                        size_t size) {
+    if (!m->host) return m->home->fill(m, offset, bytes, item, size);
+    ing_mem_repeat(m->host + offset, bytes, item, size);
+    return ING_OK;
 }
 
 /* ---- host access without a host pointer ---------------------------------------------------- */

@@ -22,6 +22,9 @@ typedef struct ing_home {
      * of this home has a host pointer. */
     ing_status (*read)(const ing_mem *m, size_t offset, void *to, size_t bytes);
     ing_status (*write)(ing_mem *m, size_t offset, const void *from, size_t bytes);
+    /* Repeats an item of 1, 2, 4 or 8 bytes. */
+    ing_status (*fill)(ing_mem *m, size_t offset, size_t bytes, const void *item,
+                       size_t size);
 } ing_home;
 
 struct ing_mem {
@@ -51,6 +54,14 @@ static inline ing_mem *ing_mem_ref(ing_mem *m) {
     return m;
 }
 void ing_mem_unref(ing_mem *m); /* NULL is fine */
+
+/* Between any two memories; the ranges must not overlap. */
+ing_status ing_mem_copy(ing_mem *to, size_t at, ing_mem *from, size_t from_at,
+                        size_t bytes);
+ing_status ing_mem_fill(ing_mem *m, size_t offset, size_t bytes, const void *item,
+                        size_t size);
+/* The same for bytes of the host. */
+void ing_mem_repeat(void *to, size_t bytes, const void *item, size_t size);
 
 /* ---- host access ------------------------------------------------------------------------ */
 

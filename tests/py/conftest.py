@@ -11,7 +11,8 @@ say that a test needs something optional.
     @pytest.mark.counts("lowerings")    not run, and said so, under INGOT_PARANOID=1, where each
     def test_once(): ...                launch lowers again; pytestmark = ... for a whole file
 
-Kernels run as native code and on the interpreter: test files take the fixture `target`, and
+Kernels run as native code, on the interpreter and on the mock device: test files take the fixture
+`target`, and
 programs in processes of their own run by `run_program`, which runs them on both.
 """
 
@@ -93,13 +94,14 @@ def cache_dir(tmp_path, monkeypatch):
     return path
 
 
-ARCHS = {"native": "cpu", "interp": "interp"}
+ARCHS = {"native": "cpu", "interp": "interp", "mock": "mock"}
 
 
 @pytest.fixture(params=ARCHS)
 def target(request, monkeypatch):
-    """Each test twice: the environment decides over what `qd.init` is told, also in the
-    processes that a test starts."""
+    """Each test on each target: the environment decides over what `qd.init` is told, also in
+    the processes that a test starts. Tests that share memory with other libraries, or look at
+    what only the CPU does, carry the mark `host_memory`: the mock device has its own."""
     monkeypatch.setenv("INGOT_ARCH", ARCHS[request.param])
     return request.param
 
@@ -136,6 +138,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "not_run(reason): needs something that is missing")
     config.addinivalue_line("markers", "counts(what): counts what paranoid mode does more often (calls, parses, "
                             "lowerings, time), or tests what it forestalls; not run under INGOT_PARANOID=1")
+    config.addinivalue_line("markers", "host_memory: shares memory with other libraries, which the mock "
+                            "device cannot; not run there")
     config.addinivalue_line("markers", "after_passes: about tasks, sums, overlaps or checkpoints; not for "
                             "the run of `make stress` on the IR as lowered")
     try:
@@ -185,6 +189,8 @@ def _why_not(item):
     mark = item.get_closest_marker("not_run")
     if mark:
         return mark.kwargs["reason"]
+    if item.get_closest_marker("host_memory") and "mock" in item.name:
+        return "about memory that is shared with the host (not for the mock device)"
     mark = item.get_closest_marker("counts") if PARANOID else None
     return f"about {mark.args[0]} (not for INGOT_PARANOID=1)" if mark else None
 

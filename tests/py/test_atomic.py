@@ -13,9 +13,9 @@ INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uin
 FLOATS = ["float16", "float32", "float64"]
 
 
-@pytest.fixture(params=["native", "interp"], autouse=True)
+@pytest.fixture(params=[qd.cpu, qd.interp, qd._arch.mock], ids=repr, autouse=True)
 def arch(request):
-    qd.init(arch=qd.interp if request.param == "interp" else qd.cpu)
+    qd.init(arch=request.param)
     yield
     qd.init(arch=qd.cpu)
 

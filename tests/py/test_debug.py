@@ -9,7 +9,7 @@ import pytest
 
 import ingot as qd
 
-ARCHS = {"native": qd.cpu, "interp": qd.interp}
+ARCHS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 
 
 @pytest.fixture(params=list(ARCHS))

@@ -11,7 +11,7 @@ from conftest import needs
 
 import ingot as qd
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 vec3, vec4 = qd.math.vec3, qd.math.vec4
 mat2 = qd.types.matrix(2, 2, qd.f32)
 
@@ -241,6 +241,7 @@ def reverse(a: qd.types.ndarray(), b: qd.types.ndarray()):
         b[i, j, k][1] += 1
 
 
+@pytest.mark.host_memory
 @pytest.mark.parametrize("layout", list(itertools.permutations(range(3))), ids=str)
 def test_layout_of_vectors(layout):
     """The axes of the array are ordered, the elements of a vector stay together."""
@@ -266,6 +267,7 @@ def test_layout_of_vectors(layout):
     assert back.layout == a.layout and (back.to_numpy() == want).all()
 
 
+@pytest.mark.host_memory
 def test_layout_of_matrices():
     a = qd.Matrix.ndarray(2, 2, qd.f32, (3, 4), layout=(1, 0), needs_grad=True)
     z = np.random.default_rng(2).random((3, 4, 2, 2), np.float32)

@@ -199,9 +199,9 @@ def test_arch():
     qd.init(arch=qd.cpu)
     assert qd.cfg.arch is qd.cpu and repr(qd.x64) == "Arch.x64"
     qd.init(arch=qd.interp)
-    assert _core.settings()["interp"] is True and qd.cfg.arch is qd.interp
+    assert _core.settings()["target"] == 1 and qd.cfg.arch is qd.interp
     qd.init(arch="cpu")
-    assert _core.settings()["interp"] is False
+    assert _core.settings()["target"] == 0
     for arch in (qd.cuda, qd.gpu, [qd.vulkan, qd.metal]):
         with pytest.warns(RuntimeWarning, match="falling back") as caught:
             qd.init(arch=arch)

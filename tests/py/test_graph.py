@@ -13,7 +13,7 @@ from conftest import needs
 
 import ingot as qd
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 
 
 @pytest.fixture(params=TARGETS, autouse=True)

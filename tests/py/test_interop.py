@@ -23,7 +23,7 @@ try:
 except ImportError:  # the tests that need it say so
     torch = None
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 
 
 @pytest.fixture(params=TARGETS, autouse=True)
@@ -118,6 +118,7 @@ def test_numpy_dtypes(dtype):
     assert x.tolist() == [1, 0, 0, 0, 0]
 
 
+@pytest.mark.host_memory
 def test_numpy_shares_memory():
     x = np.arange(10, dtype=np.int32)
     double(x[2:5])
@@ -409,6 +410,7 @@ def test_defaults():
 # ---- layouts and gradients ---------------------------------------------------------------------------
 
 
+@pytest.mark.host_memory
 @pytest.mark.parametrize("layout", list(itertools.permutations(range(3))), ids=str)
 def test_layouts_in_kernels(layout):
     @qd.kernel
@@ -671,6 +673,7 @@ class Tensor:
         return self.x.__dlpack__(**how)
 
 
+@pytest.mark.host_memory
 def test_dlpack_arguments():
     x = Tensor(np.ones(3, np.float32))
     double(x)

@@ -7,7 +7,7 @@ import pytest
 
 import ingot as qd
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp, "python": qd.python}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock, "python": qd.python}
 COMPILED = ("native", "interp")
 
 

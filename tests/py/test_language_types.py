@@ -10,7 +10,7 @@ import pytest
 
 import ingot as qd
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 NAMES = "u1 i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64".split()
 NUMPY = {n: np.dtype({"u": "uint", "i": "int", "f": "float"}[n[0]] + n[1:]) for n in NAMES[1:]}
 NUMPY["u1"] = np.dtype(bool)

@@ -9,7 +9,7 @@ import pytest
 
 import ingot as qd
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 THIRD = 1.0 / 3.0
 TENTH = 0.1
 NUMBERS = (0.1, 0.2, 0.7)

@@ -9,7 +9,7 @@ import pytest
 import ingot as qd
 from conftest import samples
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 TYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
          "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64}  # fmt: skip
 FAR = 2**33

@@ -7,7 +7,7 @@ import pytest
 
 import ingot as qd
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 dvec2 = qd.types.vector(2, qd.f64)
 
 

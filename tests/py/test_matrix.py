@@ -9,7 +9,7 @@ import pytest
 
 import ingot as qd
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 vec2, vec3, vec4 = qd.math.vec2, qd.math.vec3, qd.math.vec4
 ivec3 = qd.math.ivec3
 dvec3 = qd.types.vector(3, qd.f64)

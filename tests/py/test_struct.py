@@ -11,7 +11,7 @@ import pytest
 
 import ingot as qd
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 vec2, vec3 = qd.types.vector(2, qd.f32), qd.types.vector(3, qd.f32)
 mat2 = qd.types.matrix(2, 2, qd.f32)
 mat6 = qd.types.matrix(6, 6, qd.f64)

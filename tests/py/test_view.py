@@ -11,7 +11,7 @@ import pytest
 
 import ingot as qd
 
-TARGETS = {"native": qd.cpu, "interp": qd.interp}
+TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 
 
 @pytest.fixture(params=TARGETS, autouse=True)
