@@ -199,6 +199,14 @@ static const ing_op compare_ops[ING_AST_N] = {
     [ING_AST_LtE] = ING_OP_LE, [ING_AST_Gt] = ING_OP_GT,    [ING_AST_GtE] = ING_OP_GE,
 };
 
+/* Two of a kind of which it is not known whether they are one, or equal: what a func was given
+ * it knows by its type alone, and what a kernel makes by its content. */
+static bool cannot_tell(const value *l, const value *r, bool identity) {
+    if (l->kind != r->kind) return false;
+    if (l->kind == V_ARRAY) return !l->gref || !r->gref;
+    return l->kind == V_DICT || (identity && (l->kind == V_TUPLE || l->kind == V_LIST));
+}
+
 ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const value *l,
                              const value *r, value *out) {
     bool result = false, done = false;
@@ -219,6 +227,11 @@ ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const valu
     if (!identity && !member &&
         (ing_front_is_tensor(fr, l) || ing_front_is_tensor(fr, r)))
         return ing_front_tensor_compare(fr, at, op, l, r, out);
+    if (!member && cannot_tell(l, r, identity))
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "compare in the kernel, or outside, and pass the result",
+            "whether %s and another one are %s cannot be known here",
+            ing_front_describe(fr, l), identity ? "the same" : "equal");
     ING_TRY(ing_front_fold_compare(fr, at, op, l, r, &result, &done));
     if (done) {
         *out = ing_front_bool(result);

@@ -404,3 +404,55 @@ def test_numbers_of_numpy_are_right_or_refused(operation):
             right += 1
             assert a[0] == float(eval(operation, {"X": x, "Y": y})), (operation, x, y)
     assert right > 2
+
+
+# ---- the same, or another ------------------------------------------------------------------------------
+
+
+@qd.func
+def are_same(x, y):
+    r = 0
+    if qd.static(x is y):
+        r = 1
+    return r
+
+
+@qd.func
+def are_equal(x: qd.template(), y: qd.template()):
+    r = 0
+    if qd.static(x == y):
+        r = 1
+    return r
+
+
+ARRAY = qd.ndarray(qd.f32, 2)
+
+
+@qd.kernel
+def arrays_in_a_func(a: A):
+    a[0] = are_same(ARRAY, ARRAY)
+
+
+@qd.kernel
+def equal_arrays(a: A):
+    a[0] = are_equal(ARRAY, ARRAY)
+
+
+@qd.kernel
+def own_lists(a: A):
+    one = [1]
+    other = one
+    if qd.static(one is other):
+        a[0] = 1
+
+
+@qd.kernel
+def own_dicts(a: A):
+    if qd.static({"a": 1} == {"a": 1}):
+        a[0] = 1
+
+
+@pytest.mark.parametrize("kernel", [arrays_in_a_func, equal_arrays, own_lists, own_dicts], ids=lambda k: k.__name__)
+def test_what_cannot_be_told_is_refused(kernel):
+    with pytest.raises(qd.IngotTypeError, match="cannot be known here"):
+        kernel(qd.ndarray(qd.f64, 1))
