@@ -214,6 +214,7 @@ static int finish(fp_walk *w) {
 
 /* One child: 1 when it opened a frame, 0 when it is written, -1 raised. */
 static inline int child(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    if (ing_fp_tick(w) < 0) return -1;
     if (!w->custom) {
         if (PyUnicode_CheckExact(obj)) return ing_fp_put_str(w, obj);
         if (PyLong_CheckExact(obj)) return ing_fp_put_int(w, obj);

@@ -1,20 +1,9 @@
 /* Arrays: NumPy's, and whatever else shows its memory through the buffer protocol. Memory
- * is hashed where it lies; only what is strided, or padded with bytes that mean nothing,
- * is copied first. NumPy is never imported here: an array exists, so it is loaded. */
+ * is hashed where it lies (fingerprint_memory.c). NumPy is never imported here: an array exists, so it is loaded. */
 #include "py/fingerprint_int.h"
 
-enum { GIL_BYTES = 1 << 20 }; /* 25 us and more: worth letting other threads run */
-
-static ing_hash128 hash_memory(const void *p, size_t n) {
-    if (n < GIL_BYTES) return ing_hash(p, n);
-    ing_hash128 d;
-    Py_BEGIN_ALLOW_THREADS d = ing_hash(p, n);
-    Py_END_ALLOW_THREADS return d;
-}
-
 /* One data item: always in the long form, so that its digest is that of the bytes. */
-static int put_data(fp_walk *w, const void *p, size_t n) {
-    ing_hash128 d = hash_memory(p, n);
+static int put_data(fp_walk *w, size_t n, ing_hash128 d) {
     if (ing_fp_room(w, 25) < 0) return -1;
     uint8_t *to = w->out + w->len;
     to[0] = FP_DATA_LONG;
@@ -72,17 +61,26 @@ static bool is_unclear(const char *format) {
     return padded(format) && find_code(format, "{") != NULL;
 }
 
-static int put_view(fp_walk *w, const Py_buffer *v) {
-    if (put_shape(w, v) < 0) return -1;
-    bool copy = !PyBuffer_IsContiguous(v, 'C') || padded(v->format);
-    if (!copy) return put_data(w, v->buf, (size_t)v->len);
+/* Memory of another shape than rows and strides (PIL's): copied first. */
+static int hash_indirect(fp_walk *w, const Py_buffer *v, ing_hash128 *out) {
     uint8_t *p = ing_malloc(v->len ? (size_t)v->len : 1);
     if (!p) return ing_fp_no_memory();
     int rc = PyBuffer_ToContiguous(p, (Py_buffer *)v, v->len, 'C');
     if (rc == 0 && padded(v->format)) clear_padding(p, (size_t)v->len);
-    if (rc == 0) rc = put_data(w, p, (size_t)v->len);
+    if (rc == 0) rc = ing_fp_hash_memory(w, p, (size_t)v->len, true, out);
     ing_free(p);
     return rc;
+}
+
+static int put_view(fp_walk *w, const Py_buffer *v) {
+    ing_hash128 d;
+    bool pad = padded(v->format);
+    if (put_shape(w, v) < 0) return -1;
+    int rc = v->suboffsets ? hash_indirect(w, v, &d)
+             : pad || !PyBuffer_IsContiguous(v, 'C')
+                 ? ing_fp_hash_view(w, v, pad, &d)
+                 : ing_fp_hash_memory(w, v->buf, (size_t)v->len, true, &d);
+    return rc < 0 ? -1 : put_data(w, (size_t)v->len, d);
 }
 
 /* ---- NumPy ------------------------------------------------------------------------------------ */

@@ -45,7 +45,7 @@ typedef struct graph {
     ing_vec(visit) calls;
     node_list open;
     ing_bytes scratch;
-    bool failed;        /* no memory for scratch: digests since then are none */
+    bool failed; /* interrupted, or no memory for scratch: digests since are none */
     ing_map signatures; /* -> index in `digests` + 1 */
     ing_vec(ing_hash128) digests;
     ing_map edges; /* rule 5: the pairs */
@@ -127,6 +127,7 @@ static ing_hash128 encode(graph *g, uint32_t node, const resolver *r) {
     size_t at = 0, left = 0, items = 0, group = 0;
     uint32_t groups = 0;
     ing_bytes_clear(&g->scratch);
+    if (g->failed || (g->failed = ing_fp_tick(g->w) < 0)) return (ing_hash128){0, 0};
     while (at < n->size) {
         bool head = at >= n->ordered && left == 0 && at;
         size_t size = item_size(n, text, at, &left);
@@ -176,7 +177,7 @@ static void refine(graph *g, const uint32_t *nodes, uint32_t n, uint32_t from,
                    uint32_t to, ing_hash128 *sorted) {
     for (uint32_t i = 0; i < n; i++) g->colour[nodes[i]] = blank;
     uint32_t classes = 0;
-    for (uint32_t round = 0; round <= n; round++) {
+    for (uint32_t round = 0; round <= n && !g->failed; round++) {
         resolver r = {g->colour, from, to};
         for (uint32_t i = 0; i < n; i++) g->next[nodes[i]] = encode(g, nodes[i], &r);
         uint32_t now = distinct(nodes, n, g->next, sorted);
@@ -340,7 +341,7 @@ static int leave(graph *g, uint32_t node) {
 
 static int run(graph *g) {
     if (enter(g, 0) < 0) return -1;
-    while (g->calls.len) {
+    while (g->calls.len && !g->failed) {
         visit *v = &g->calls.at[g->calls.len - 1];
         uint32_t node = v->node, c;
         if (next_child(g, v, &c)) {
@@ -358,7 +359,8 @@ static int run(graph *g) {
             if (g->t[node].low < g->t[up].low) g->t[up].low = g->t[node].low;
         }
     }
-    return g->failed ? ing_fp_no_memory() : 0;
+    if (!g->failed) return 0;
+    return g->w->interrupted ? -1 : ing_fp_no_memory();
 }
 
 int ing_fp_resolve_graph(fp_walk *w, ing_hash128 *out) {

@@ -50,7 +50,8 @@ int ing_fp_put_text(fp_walk *w, fp_tag tag, fp_tag long_tag, const void *text,
         w->len += 2 + n;
         return 0;
     }
-    ing_hash128 d = ing_hash(text, n);
+    ing_hash128 d;
+    if (ing_fp_hash_memory(w, text, n, false, &d) < 0) return -1;
     p[0] = (uint8_t)long_tag;
     ing_fp_put64(p + 1, n);
     ing_fp_put64(p + 9, d.lo);
@@ -104,6 +105,16 @@ int ing_fp_put_double(fp_walk *w, double v) {
     return 0;
 }
 
+/* The buffer keeps signal handlers from moving what is being hashed. */
+int ing_fp_put_bytearray(fp_walk *w, PyObject *v) {
+    Py_buffer b;
+    if (PyObject_GetBuffer(v, &b, PyBUF_SIMPLE) < 0) return -1;
+    int rc =
+        ing_fp_put_text(w, FP_BYTEARRAY, FP_BYTEARRAY_LONG, b.buf, (size_t)b.len);
+    PyBuffer_Release(&b);
+    return rc;
+}
+
 int ing_fp_put_complex(fp_walk *w, PyObject *v) {
     Py_complex c = ((PyComplexObject *)v)->cval;
     uint64_t bits[2];
@@ -131,9 +142,7 @@ int ing_fp_put_atom(fp_walk *w, PyObject *obj) {
         rc = ing_fp_put_text(w, FP_BYTES, FP_BYTES_LONG, PyBytes_AS_STRING(obj),
                              (size_t)PyBytes_GET_SIZE(obj));
     else if (t == &PyByteArray_Type)
-        rc = ing_fp_put_text(w, FP_BYTEARRAY, FP_BYTEARRAY_LONG,
-                             PyByteArray_AS_STRING(obj),
-                             (size_t)PyByteArray_GET_SIZE(obj));
+        rc = ing_fp_put_bytearray(w, obj);
     else if (t == &PyComplex_Type)
         rc = ing_fp_put_complex(w, obj);
     else if (obj == Py_Ellipsis)

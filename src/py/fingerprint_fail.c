@@ -159,7 +159,7 @@ static void raise_at(fp_walk *w, const char *why, const char *remedy, PyObject *
 }
 
 int ing_fp_refuse(fp_walk *w, PyObject *obj, const char *why, const char *remedy) {
-    if (ing_fp_lost(w->fp, w->losses) < 0) return -1;
+    if (w->interrupted || ing_fp_lost(w->fp, w->losses) < 0) return -1;
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
     if (PyErr_Occurred() && (PyErr_ExceptionMatches(PyExc_MemoryError) ||
                              PyErr_ExceptionMatches(w->fp->error)))

@@ -254,6 +254,8 @@ typedef struct fp_walk {
     uint32_t *index;          /* of the memo: entry + 1, or 0 */
     uint32_t index_cap;
     uint64_t epoch, losses; /* of fp, when the walk began */
+    uint32_t ticks;         /* children so far; see ing_fp_tick */
+    bool interrupted;       /* a signal handler raised: nothing to do with the value */
     bool lenient, graph, cyclic;
     bool live;           /* the root is code */
     bool custom;         /* there are overrides or skips */
@@ -293,6 +295,7 @@ int ing_fp_put_text(fp_walk *w, fp_tag tag, fp_tag long_tag, const void *p, size
 int ing_fp_put_str(fp_walk *w, PyObject *s); /* the value, subclass or not */
 int ing_fp_put_int(fp_walk *w, PyObject *v);
 int ing_fp_put_double(fp_walk *w, double v);
+int ing_fp_put_bytearray(fp_walk *w, PyObject *v);
 int ing_fp_put_complex(fp_walk *w, PyObject *v);
 /* Writes an object that is an atom of exact type: 1, or 0: it is none, or -1 = raised. */
 int ing_fp_put_atom(fp_walk *w, PyObject *obj);
@@ -301,6 +304,20 @@ void ing_fp_sort(uint8_t *at, size_t n); /* n digests of 16 bytes */
 size_t ing_fp_skip(const uint8_t *p);
 ing_hash128 ing_fp_hash_pair(fp_tag tag, PyObject *a, PyObject *b,
                              bool *ok); /* two strs */
+
+/* ---- fingerprint_memory.c: much memory, and Ctrl-C --------------------------------------- */
+
+/* Lets signal handlers run: 0, or -1 = one raised. */
+int ing_fp_signals(fp_walk *w);
+static inline int ing_fp_tick(fp_walk *w) {
+    return ++w->ticks & 4095 ? 0 : ing_fp_signals(w);
+}
+/* `release`: other threads may run meanwhile. */
+int ing_fp_hash_memory(fp_walk *w, const void *p, size_t n, bool release,
+                       ing_hash128 *out);
+/* The digest that a copy of the view in the order of C would have; `pad`: its items are
+ * long doubles. */
+int ing_fp_hash_view(fp_walk *w, const Py_buffer *v, bool pad, ing_hash128 *out);
 
 /* ---- fingerprint.c: the walk ----------------------------------------------------------------------- */
 

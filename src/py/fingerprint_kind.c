@@ -315,10 +315,7 @@ static int visit_as_base(fp_walk *w, PyObject *obj) {
     if (PyBytes_Check(obj))
         return ing_fp_put_text(w, FP_BYTES, FP_BYTES_LONG, PyBytes_AS_STRING(obj),
                                (size_t)PyBytes_GET_SIZE(obj));
-    if (PyByteArray_Check(obj))
-        return ing_fp_put_text(w, FP_BYTEARRAY, FP_BYTEARRAY_LONG,
-                               PyByteArray_AS_STRING(obj),
-                               (size_t)PyByteArray_GET_SIZE(obj));
+    if (PyByteArray_Check(obj)) return ing_fp_put_bytearray(w, obj);
     if (PyODict_Check(obj)) return visit_odict(w, obj, FP_AS_BASE);
     PyTypeObject *base = PyTuple_Check(obj)       ? &PyTuple_Type
                          : PyList_Check(obj)      ? &PyList_Type
