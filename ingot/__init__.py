@@ -137,6 +137,7 @@ _LAZY = {
     "CachedStep": "ingot._steps",
     "Content": "ingot.fingerprint",
     "FieldsBuilder": "ingot._snode",
+    "File": "ingot.fingerprint",
     "FileCache": "ingot._filecache",
     "FingerprintError": "ingot.fingerprint",
     "Fingerprinter": "ingot.fingerprint",

@@ -22,7 +22,7 @@ from ingot import _core
 from ingot._core import FingerprintError
 
 __all__ = [
-    "Content", "FingerprintError", "Fingerprinter", "Identity", "Key", "Ordered", "Pieces",
+    "Content", "File", "FingerprintError", "Fingerprinter", "Identity", "Key", "Ordered", "Pieces",
     "explain", "fingerprint", "trace",
 ]
 
@@ -111,6 +111,26 @@ class Content(_Wrapper):
     __slots__ = ()
 
 
+class File(os.PathLike):
+    """A data file by its content at the time of hashing: `TABLE = File("table.csv")`.
+
+    Give it to `open` or to anything that takes a path. A function that names it, has it as a
+    default or as an attribute is another value when the file's content is another; where the
+    file lies does not count.
+    """
+
+    __slots__ = ("path",)
+
+    def __init__(self, path):
+        self.path = os.fspath(path)
+
+    def __fspath__(self):
+        return self.path
+
+    def __repr__(self):
+        return f"File({self.path!r})"
+
+
 class Key(str):
     """A fingerprint that holds objects which it knows by identity."""
 
@@ -197,38 +217,6 @@ def fingerprint(obj, *, variant="strict", overrides=None, skip=(), fallback=None
     return _digest(obj, _config(variant, overrides, skip, fallback))
 
 
-# ---- where code comes from (called by the engine) ----------------------------------------------
-
-
-def _origin(module):
-    """"" for the standard library, "name==version" for an installed distribution, None for
-    the user's own code, whose text is hashed instead."""
-    top = module.partition(".")[0]
-    if top in sys.stdlib_module_names or top in sys.builtin_module_names:
-        return ""
-    if top == "ingot":
-        import ingot
-
-        return f"ingot=={ingot.__version__}"
-    loaded = sys.modules.get(top)
-    file = getattr(loaded, "__file__", None) or next(iter(getattr(loaded, "__path__", ())), "")
-    parts = os.path.normpath(file).split(os.sep)
-    if "site-packages" not in parts and "dist-packages" not in parts:
-        return None
-    return _installed(top)
-
-
-def _installed(top):
-    from importlib import metadata
-
-    try:
-        return f"{top}=={metadata.version(top)}"
-    except metadata.PackageNotFoundError:
-        pass
-    names = sorted(metadata.packages_distributions().get(top, ()))
-    return ",".join(f"{n}=={metadata.version(n)}" for n in names) or None
-
-
 # ---- what classes were told (called by the engine) ---------------------------------------------
 #
 # Lists, not generator expressions: from 3.12 on CPython frees a function's code once too often
@@ -252,6 +240,9 @@ def _declared(cls):
         out = [(("attrs",), tuple([own.get(n) is not None for n in _MADE]))]
         for field in own["__attrs_attrs__"]:
             out += _declared_field(field, sys.modules["attr"].NOTHING)
+        kept = getattr(own.get("__getattr__"), "__defaults__", None)
+        if kept and isinstance(kept[0], dict):  # cached properties of a class with slots
+            out += [(("cached", name), kept[0][name]) for name in kept[0]]
         return out
     if "__pydantic_fields__" in own:
         missing = sys.modules["pydantic_core"].PydanticUndefined
@@ -265,6 +256,8 @@ def _declared_field(field, missing, name=None):
     if isinstance(meta, (dict, types.MappingProxyType)) and meta.get("fingerprint") is False:
         return
     flags = ("init", "repr", "eq", "order", "compare", "hash", "kw_only", "frozen")
+    if isinstance(meta, (dict, types.MappingProxyType)) and meta and name is None:
+        yield ("field", field.name, "metadata"), dict(meta)
     name = field.name if name is None else name
     yield ("field", name), tuple([getattr(field, n, None) is True for n in flags])
     for part in ("default", "default_factory", "converter", "validator", "annotation"):
@@ -345,14 +338,26 @@ def _seen_as(config, live):
     return (*(config or (False, (), (), None, None))[:5], live)
 
 
-def trace(obj, *, variant="strict", overrides=None, skip=(), fallback=None):
-    """What is hashed, as text: one line per value, children below their parent."""
+_DEEP = 32  # levels of indentation: deeper ones say how deep they are
+
+
+def _pad(depth):
+    return "  " * depth if depth <= _DEEP else "  " * _DEEP + f"[{depth}] "
+
+
+def trace(obj, *, variant="strict", overrides=None, skip=(), fallback=None, limit=10_000):
+    """What is hashed, as text: one line per value, children below their parent; past `limit`
+    lines (None: no bound) it ends with a line that says so. Under the lenient rules, lines with
+    "not followed" name what functions reach that no key can see."""
     config = _config(variant, overrides, skip, fallback)
     lines, seen, keep = [], {}, []
     stack = [("obj", obj, 0, False)]
     while stack:
+        if limit is not None and len(lines) >= limit:
+            lines.append(f"... cut after {limit} lines; trace(..., limit=None) gives all")
+            break
         label, value, depth, live = stack.pop()
-        pad = "  " * depth
+        pad = _pad(depth)
         level = _core._fingerprint_level(value, _seen_as(config, live))
         if level[0] is None:
             lines.append(f"{pad}{label}: {', '.join(_decode(level[1]))}")
@@ -368,6 +373,8 @@ def trace(obj, *, variant="strict", overrides=None, skip=(), fallback=None):
         counts = f"{ordered} in order" * bool(ordered) + " and " * bool(ordered and rest)
         counts += f"{rest} in any order" * bool(rest)
         lines.append(f"{pad}{label}: " + ", ".join(filter(None, [kind, counts, *_decode(head)])))
+        if limit is not None and len(children) > limit - len(lines):
+            children = children[: max(0, limit - len(lines)) + 1]
         stack.extend((name, child, depth + 1, below) for name, child in reversed(children))
     return "\n".join(lines)
 

@@ -401,7 +401,7 @@ static int walk_all(fp_walk *w, PyObject *obj) {
     return 0;
 }
 
-enum { FP_FORMAT = 4 }; /* in every digest: bump it when what is hashed changes */
+enum { FP_FORMAT = 5 }; /* in every digest: bump it when what is hashed changes */
 
 static ing_hash128 final_digest(const fp_walk *w, const uint8_t *p, size_t n) {
     ing_hasher h;
@@ -427,7 +427,7 @@ int ing_fp_run(fp_walk *w, PyObject *obj, ing_hash128 *out) {
     }
     if (ing_fp_lost(w->fp, w->losses) < 0 || rc < 0) return -1;
     *out = final_digest(w, w->out, w->len);
-    return 0;
+    return w->skip_names ? ing_fp_skips_unused(w) : 0;
 }
 
 /* `config` is None or the tuple that ingot.Fingerprinter keeps:

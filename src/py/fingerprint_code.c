@@ -1,27 +1,11 @@
 /* Functions, modules and other things that count by an importable name. A name is always
  * verified to lead to the very object. A user's function adds its text without positions
- * and, through its children, what it names outside itself; a function of an installed
+ * and, through its children, what it reaches (fingerprint_reach.c); a function of an installed
  * distribution adds that distribution's version; one of the standard library its name
- * only. Under the lenient rules functions count by their code objects instead. */
+ * only. A function that a library made for the user (a decorator's wrapper) counts by what it
+ * holds. Under the lenient rules functions count by their code objects instead. */
 #include "py/fingerprint_int.h"
 #include "py/kernel.h"
-
-/* ---- where modules come from ------------------------------------------------------------------- */
-
-PyObject *ing_fp_helpers(fp_walk *w) {
-    if (!w->fp->helpers) w->fp->helpers = PyImport_ImportModule("ingot.fingerprint");
-    return w->fp->helpers;
-}
-
-PyObject *ing_fp_origin(fp_walk *w, PyObject *module) {
-    PyObject *known = PyDict_GetItemWithError(w->fp->origins, module);
-    if (known || PyErr_Occurred()) return Py_XNewRef(known);
-    PyObject *helpers = ing_fp_helpers(w);
-    PyObject *origin =
-        helpers ? PyObject_CallMethod(helpers, "_origin", "O", module) : NULL;
-    if (origin && PyDict_SetItem(w->fp->origins, module, origin) < 0) Py_CLEAR(origin);
-    return origin;
-}
 
 static bool is_stdlib(PyObject *origin) {
     return PyUnicode_Check(origin) && PyUnicode_GET_LENGTH(origin) == 0;
@@ -55,9 +39,9 @@ static bool is_ufunc(fp_walk *w, PyObject *obj) {
 static PyObject *wrapped_kids(fp_walk *w, PyObject *obj, PyObject *origin) {
     PyObject *inner =
         origin == Py_None ? ing_fp_attr(w->fp, obj, w->fp->n.__wrapped__) : NULL;
-    PyObject *first = inner && PyFunction_Check(inner)
-                          ? ing_fp_as_new(w, inner, FP_AS_CODE)
-                          : Py_NewRef(origin);
+    PyObject *first = !inner                    ? Py_NewRef(origin)
+                      : PyFunction_Check(inner) ? ing_fp_as_new(w, inner, FP_AS_CODE)
+                                                : Py_NewRef(inner);
     PyObject *cls = NULL, *kids = NULL;
     fp_plan *p = ing_fp_plan_get(w, Py_TYPE(obj));
     bool live = ing_fp_live(w) || (p && p->calls);
@@ -70,11 +54,29 @@ static PyObject *wrapped_kids(fp_walk *w, PyObject *obj, PyObject *origin) {
     return kids;
 }
 
+/* An lru_cache that code holds under another name: what it wraps. 1: done, 0: it is none. */
+static int by_wrapped(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    if (!ing_fp_live(w) ||
+        !ing_fp_is_a(w->fp, Py_TYPE(obj), "functools", "_lru_cache_wrapper"))
+        return 0;
+    PyObject *inner = ing_fp_attr(w->fp, obj, w->fp->n.__wrapped__);
+    if (inner && PyFunction_Check(inner))
+        Py_SETREF(inner, ing_fp_as_new(w, inner, FP_AS_CODE));
+    PyObject *kids = inner ? PyTuple_Pack(1, inner) : NULL;
+    Py_XDECREF(inner);
+    if (!kids) return PyErr_Occurred() ? -1 : 0;
+    if (ing_fp_push(w, obj, FP_AS_ITSELF, FP_NAMED_KIND, kids, 1, 0, own) < 0)
+        return -1;
+    return 1;
+}
+
 int ing_fp_named(fp_walk *w, PyObject *obj, PyObject *module, PyObject *qualname,
                  Py_ssize_t own) {
     PyObject *found = ing_fp_resolve(w->fp, module, qualname);
     bool same = found == obj;
     Py_XDECREF(found);
+    int wrapped = same ? 0 : by_wrapped(w, obj, own);
+    if (wrapped) return wrapped < 0 ? -1 : 0;
     if (!same)
         return ing_fp_refuse(w, obj, "it has no importable name",
                              "define it at the top level of a module");
@@ -90,170 +92,163 @@ int ing_fp_named(fp_walk *w, PyObject *obj, PyObject *module, PyObject *qualname
 
 /* ---- modules ----------------------------------------------------------------------------------------- */
 
+/* A module of the user's own that is used as a value: all that it holds, as code. */
+static int push_whole_module(fp_walk *w, PyObject *mod, PyObject *name,
+                             Py_ssize_t own) {
+    PyObject *reach = ing_fp_reach(w->fp), *kids = PyList_New(0);
+    PyObject *all = reach ? PyObject_CallMethod(reach, "whole_module", "O", mod) : NULL;
+    int rc = all && kids && PyList_Check(all) ? 0 : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(all); i++) {
+        PyObject *pair = PyList_GET_ITEM(all, i), *v = PyTuple_GET_ITEM(pair, 1);
+        PyObject *kid = PyFunction_Check(v) ? ing_fp_as_new(w, v, FP_AS_CODE)
+                        : PyType_Check(v)   ? ing_fp_as_new(w, v, FP_AS_CLASS)
+                                            : Py_NewRef(v);
+        rc = kid && PyList_Append(kids, PyTuple_GET_ITEM(pair, 0)) == 0 &&
+                     PyList_Append(kids, kid) == 0
+                 ? 0
+                 : -1;
+        Py_XDECREF(kid);
+    }
+    Py_XDECREF(all);
+    if (rc < 0) {
+        Py_XDECREF(kids);
+        return -1;
+    }
+    uint32_t groups = (uint32_t)PyList_GET_SIZE(kids) / 2;
+    if (ing_fp_push(w, mod, FP_AS_ITSELF, FP_MODULE_KIND, kids, 0, groups, own) < 0)
+        return -1;
+    ing_fp_top(w)->pairs = ing_fp_top(w)->live = 1;
+    PyObject *empty = PyUnicode_FromString("");
+    rc = empty ? put_name(w, name, empty) : -1;
+    Py_XDECREF(empty);
+    return rc;
+}
+
 int ing_fp_module(fp_walk *w, PyObject *mod, Py_ssize_t own) {
     PyObject *name = PyModule_GetNameObject(mod);
     if (!name) return ing_fp_refuse(w, mod, "a module without a name", NULL);
     PyObject *modules = PyImport_GetModuleDict();
-    PyObject *origin = NULL, *kids = NULL;
-    int rc = -1;
     PyObject *known = modules ? PyDict_GetItemWithError(modules, name) : NULL;
-    if (known != mod) { /* also after an error */
+    PyObject *origin = known == mod ? ing_fp_origin(w, name) : NULL;
+    PyObject *empty = origin ? PyUnicode_FromString("") : NULL;
+    int rc = -1;
+    if (known != mod) /* also after an error */
         rc = ing_fp_refuse(w, mod, "the module is not the one that its name imports",
                            NULL);
-    } else if ((origin = ing_fp_origin(w, name)) != NULL) {
-        PyObject *empty = PyUnicode_FromString("");
-        if (empty && is_stdlib(origin)) {
-            rc = put_name(w, name, empty);
-        } else if (empty) {
-            PyObject *file = origin == Py_None ? PyModule_GetFilenameObject(mod) : NULL;
-            ing_fp_forgive(w->fp);
-            PyObject *text = file ? ing_fp_module_source(w, file) : Py_NewRef(Py_None);
-            kids = text ? PyTuple_Pack(2, origin, text) : NULL;
-            Py_XDECREF(text);
-            Py_XDECREF(file);
-            rc = push_named(w, mod, FP_MODULE_KIND, name, empty, kids, own);
-        }
-        Py_XDECREF(empty);
-    }
+    else if (empty && origin == Py_None)
+        rc = push_whole_module(w, mod, name, own);
+    else if (empty && is_stdlib(origin))
+        rc = put_name(w, name, empty);
+    else if (empty)
+        rc = push_named(w, mod, FP_MODULE_KIND, name, empty, PyTuple_Pack(1, origin),
+                        own);
+    Py_XDECREF(empty);
     Py_XDECREF(origin);
     Py_DECREF(name);
     return rc;
 }
 
-/* ---- what a function names outside itself ------------------------------------------------------------- */
-
-static PyObject *cell_value(PyObject *fn, PyObject *name, bool *is_cell) {
-    PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(fn);
-    PyObject *closure = PyFunction_GET_CLOSURE(fn);
-    PyObject *free_names = PyObject_GetAttrString((PyObject *)code, "co_freevars");
-    PyObject *value = NULL;
-    *is_cell = false;
-    for (Py_ssize_t i = 0; free_names && closure && i < PyTuple_GET_SIZE(free_names) &&
-                           i < PyTuple_GET_SIZE(closure);
-         i++) {
-        if (PyUnicode_Compare(PyTuple_GET_ITEM(free_names, i), name) != 0) continue;
-        *is_cell = true;
-        value = PyCell_Get(PyTuple_GET_ITEM(closure, i));
-        break;
-    }
-    Py_XDECREF(free_names);
-    return value;
-}
-
-/* Steps from a user's own module to what is named in it: new reference or NULL (absent).
- * Other modules are values: they count by name and version. */
-static PyObject *follow(fp_walk *w, PyObject *value, PyObject *parts) {
-    Py_INCREF(value);
-    for (Py_ssize_t i = 1; value && i < PyList_GET_SIZE(parts); i++) {
-        if (!PyModule_Check(value)) break;
-        PyObject *name = PyModule_GetNameObject(value);
-        PyObject *origin = name ? ing_fp_origin(w, name) : NULL;
-        Py_XDECREF(name);
-        if (!origin) ing_fp_forgive(w->fp);
-        bool own = origin == Py_None;
-        Py_XDECREF(origin);
-        if (!own) break;
-        PyObject *next = ing_fp_attr(w->fp, value, PyList_GET_ITEM(parts, i));
-        Py_SETREF(value, next);
-    }
-    return value;
-}
-
-static bool is_named_class(fp_walk *w, PyObject *cls) {
-    fp_plan *p = ing_fp_plan_get(w, (PyTypeObject *)cls);
-    return p && ing_fp_plan_verify(w, p) == 0 && p->named;
-}
-
-/* Appends (dotted name, what it leads to). What a closure holds is part of the function,
- * so functions and classes in it count by content. Builtins are part of the language: skipped. */
-static int append_name(fp_walk *w, PyObject *fn, PyObject *dotted, PyObject *list) {
-    PyObject *dot = PyUnicode_FromString(".");
-    PyObject *parts = dot ? PyUnicode_Split(dotted, dot, -1) : NULL;
-    Py_XDECREF(dot);
-    if (!parts) return -1;
-    PyObject *root = PyList_GET_ITEM(parts, 0), *value, *found = NULL;
-    bool is_cell;
-    int rc = 0;
-    if (PyUnicode_CompareWithASCIIString(root, "__class__") == 0) goto done;
-    value = cell_value(fn, root, &is_cell);
-    if (!is_cell) {
-        value = PyDict_GetItemWithError(PyFunction_GET_GLOBALS(fn), root);
-        Py_XINCREF(value);
-        if (!value) { /* a builtin, or undefined: the text says which */
-            rc = PyErr_Occurred() ? -1 : 0;
-            goto done;
-        }
-    }
-    if (value && !is_cell)
-        found = follow(w, value, parts);
-    else
-        found = Py_XNewRef(value);
-    Py_XDECREF(value);
-    if (found == fn)
-        Py_SETREF(found, ing_fp_as_new(w, fn, FP_AS_SELF));
-    else if (found && is_cell && PyFunction_Check(found))
-        Py_SETREF(found, ing_fp_as_new(w, found, FP_AS_CODE));
-    else if (found && is_cell && PyType_Check(found) && !is_named_class(w, found))
-        Py_SETREF(found, ing_fp_as_new(w, found, FP_AS_CLASS));
-    if (PyErr_Occurred() || PyList_Append(list, dotted) < 0 ||
-        PyList_Append(list, found ? found : w->fp->unset) < 0)
-        rc = -1;
-    Py_XDECREF(found);
-done:
-    Py_DECREF(parts);
-    return rc;
-}
-
-static int append_names(fp_walk *w, PyObject *fn, PyObject *names, PyObject *list) {
-    int rc = 0;
-    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(names); i++)
-        rc = append_name(w, fn, PyTuple_GET_ITEM(names, i), list);
-    return rc;
-}
-
 /* ---- functions ---------------------------------------------------------------------------------------------- */
-
-static int add(PyObject *list, PyObject *v) {
-    return PyList_Append(list, v ? v : Py_None);
-}
 
 /* module and name (None when the function counts by content alone), the given item, then
  * what the signature evaluated to. */
-static PyObject *function_kids(PyObject *fn, PyObject *module, PyObject *qualname,
-                               PyObject *item) {
-    PyObject *kids = PyList_New(0);
-    if (kids && (add(kids, module) < 0 || add(kids, qualname) < 0 ||
-                 add(kids, item) < 0 || add(kids, PyFunction_GetDefaults(fn)) < 0 ||
-                 add(kids, PyFunction_GetKwDefaults(fn)) < 0))
-        Py_CLEAR(kids);
+static PyObject *function_kids(fp_walk *w, PyObject *fn, PyObject *module,
+                               PyObject *qualname, PyObject *item) {
+    PyObject *defaults = ing_fp_defaults(w, PyFunction_GetDefaults(fn));
+    PyObject *keywords =
+        defaults ? ing_fp_defaults(w, PyFunction_GetKwDefaults(fn)) : NULL;
+    PyObject *kids = keywords ? PyList_New(0) : NULL;
+    PyObject *const all[] = {module, qualname, item, defaults, keywords};
+    for (size_t i = 0; kids && i < sizeof all / sizeof *all; i++)
+        if (PyList_Append(kids, all[i] ? all[i] : Py_None) < 0) Py_CLEAR(kids);
+    Py_XDECREF(defaults);
+    Py_XDECREF(keywords);
     return kids;
 }
 
+/* `kids` is stolen; NULL, with an exception, is a refusal. */
 static int push_function(fp_walk *w, PyObject *fn, fp_how how, PyObject *kids,
                          Py_ssize_t own) {
-    if (!kids) return -1;
+    if (!kids)
+        return ing_fp_refuse(w, fn, "what it reaches cannot be followed",
+                             "make it reachable by names that are defined before it is "
+                             "hashed, or use variant=\"lenient\" with a salt");
     uint32_t groups = (uint32_t)(PyList_GET_SIZE(kids) - 5) / 2;
     if (ing_fp_push(w, fn, how, FP_FUNC_KIND, kids, 5, groups, own) < 0) return -1;
     ing_fp_top(w)->pairs = 1;
     return 0;
 }
 
+/* Is there text for the function? Else refuses it: -1, or the fallback's answer in *rc. */
+static bool has_text(fp_walk *w, PyObject *obj, PyObject *source, int *rc) {
+    if (source && PyTuple_Check(source)) return true;
+    if (!source)
+        *rc = ing_fp_refuse(w, obj, "its source cannot be read", NULL);
+    else if (source == Py_False)
+        *rc = ing_fp_refuse(w, obj, "its file changed since it was imported",
+                            "restart the program, or reload the module");
+    else
+        *rc = ing_fp_refuse(w, obj, "there is no source text for this function",
+                            "ship the .py file, or register the text in linecache");
+    return false;
+}
+
 static int by_source(fp_walk *w, PyObject *fn, fp_how how, PyObject *module,
-                     PyObject *qualname, PyObject *text, Py_ssize_t own) {
-    PyObject *source = ing_fp_source(w, fn, text);
-    if (!source) return ing_fp_refuse(w, fn, "its source cannot be read", NULL);
-    if (source == Py_None) {
-        Py_DECREF(source);
-        return ing_fp_refuse(w, fn, "there is no source text for this function",
-                             "ship the .py file, or register the text in linecache");
+                     PyObject *qualname, Py_ssize_t own) {
+    PyObject *source = ing_fp_source(w, fn, NULL);
+    int rc;
+    if (!has_text(w, fn, source, &rc)) {
+        Py_XDECREF(source);
+        return rc;
     }
-    bool content = how == FP_AS_CODE;
     PyObject *kids =
-        function_kids(fn, content ? NULL : module, content ? NULL : qualname,
-                      PyTuple_GET_ITEM(source, 0));
-    if (kids && append_names(w, fn, PyTuple_GET_ITEM(source, 1), kids) < 0)
+        function_kids(w, fn, module, qualname, PyTuple_GET_ITEM(source, 0));
+    if (kids && (ing_fp_reached(w, fn, source, kids) < 0 ||
+                 ing_fp_attributes(w, fn, false, kids) < 0))
         Py_CLEAR(kids);
     Py_DECREF(source);
+    return push_function(w, fn, how, kids, own);
+}
+
+/* ---- functions that libraries make --------------------------------------------------------------------------- */
+
+/* The classes and implementations of a singledispatch: 1 appended, 0 it is none, -1. */
+static int append_dispatched(fp_walk *w, PyObject *fn, PyObject *list) {
+    PyObject *reach = ing_fp_reach(w->fp);
+    PyObject *all = reach ? PyObject_CallMethod(reach, "dispatched", "O", fn) : NULL;
+    if (!all) return -1;
+    int rc = PyList_Check(all);
+    for (Py_ssize_t i = 0; rc == 1 && i < PyList_GET_SIZE(all); i++) {
+        PyObject *cls = PyTuple_GET_ITEM(PyList_GET_ITEM(all, i), 0);
+        PyObject *f = PyTuple_GET_ITEM(PyList_GET_ITEM(all, i), 1);
+        PyObject *key = ing_fp_as_new(w, cls, FP_AS_CLASS);
+        PyObject *mark =
+            PyFunction_Check(f) ? ing_fp_as_new(w, f, FP_AS_CODE) : Py_NewRef(f);
+        if (!key || !mark || PyList_Append(list, key) < 0 ||
+            PyList_Append(list, mark) < 0)
+            rc = -1;
+        Py_XDECREF(key);
+        Py_XDECREF(mark);
+    }
+    Py_DECREF(all);
+    return rc;
+}
+
+/* A wrapper that a library made: which it is, by name and version, and what it holds. */
+static int by_library(fp_walk *w, PyObject *fn, fp_how how, PyObject *module,
+                      PyObject *qualname, PyObject *origin, Py_ssize_t own) {
+    PyObject *name = PyFunction_GET_GLOBALS(fn);
+    PyObject *home = PyDict_GetItemWithError(name, w->fp->n.__name__);
+    PyObject *code = ((PyCodeObject *)PyFunction_GET_CODE(fn))->co_name;
+    PyObject *which =
+        PyErr_Occurred() ? NULL : PyTuple_Pack(3, home ? home : Py_None, code, origin);
+    PyObject *kids = which ? function_kids(w, fn, module, qualname, which) : NULL;
+    Py_XDECREF(which);
+    int dispatch = kids ? append_dispatched(w, fn, kids) : -1;
+    int rc = dispatch < 0 ? -1 : 0;
+    if (dispatch == 0) rc = ing_fp_cells(w, fn, kids);
+    if (rc == 0) rc = ing_fp_attributes(w, fn, dispatch == 1, kids);
+    if (rc < 0) Py_CLEAR(kids);
     return push_function(w, fn, how, kids, own);
 }
 
@@ -288,15 +283,30 @@ int ing_fp_code_names(PyObject *code, PyObject *set) {
     return rc;
 }
 
-static int by_code(fp_walk *w, PyObject *fn, fp_how how, Py_ssize_t own) {
-    PyObject *code = PyFunction_GET_CODE(fn);
-    PyObject *set = PySet_New(NULL);
+/* What code without text says of itself, in the form of ing_fp_source. */
+static PyObject *code_source(fp_walk *w, PyObject *fn) {
+    PyObject *code = PyFunction_GET_CODE(fn), *reach = ing_fp_reach(w->fp);
+    PyObject *set = PySet_New(NULL), *out = NULL;
     PyObject *names =
         set && ing_fp_code_names(code, set) == 0 ? PySequence_Tuple(set) : NULL;
-    PyObject *kids = names ? function_kids(fn, NULL, NULL, code) : NULL;
-    if (kids && append_names(w, fn, names, kids) < 0) Py_CLEAR(kids);
+    PyObject *imports =
+        names && reach ? PyObject_CallMethod(reach, "code_imports", "O", code) : NULL;
+    if (imports) out = Py_BuildValue("(OO()O())", Py_None, names, imports);
     Py_XDECREF(set);
     Py_XDECREF(names);
+    Py_XDECREF(imports);
+    return out;
+}
+
+static int by_code(fp_walk *w, PyObject *fn, fp_how how, Py_ssize_t own) {
+    PyObject *source = ing_fp_source(w, fn, NULL);
+    if (source && !PyTuple_Check(source)) Py_SETREF(source, code_source(w, fn));
+    PyObject *kids =
+        source ? function_kids(w, fn, NULL, NULL, PyFunction_GET_CODE(fn)) : NULL;
+    if (kids && (ing_fp_reached(w, fn, source, kids) < 0 ||
+                 ing_fp_attributes(w, fn, false, kids) < 0))
+        Py_CLEAR(kids);
+    Py_XDECREF(source);
     return push_function(w, fn, how, kids, own);
 }
 
@@ -335,31 +345,46 @@ static bool leads_to(fp_walk *w, PyObject *module, PyObject *qualname, PyObject 
     return same;
 }
 
+/* A function of the standard library by its name, one of an installed distribution with its
+ * version and text. */
+static int by_name(fp_walk *w, PyObject *fn, PyObject *module, PyObject *qualname,
+                   PyObject *origin, Py_ssize_t own) {
+    if (is_stdlib(origin)) return put_name(w, module, qualname);
+    PyObject *source = ing_fp_source(w, fn, NULL);
+    PyObject *digest = !source                 ? NULL
+                       : PyTuple_Check(source) ? PyTuple_GET_ITEM(source, 0)
+                                               : Py_None;
+    PyObject *kids = digest ? PyTuple_Pack(2, origin, digest) : NULL;
+    Py_XDECREF(source);
+    return push_named(w, fn, FP_NAMED_KIND, module, qualname, kids, own);
+}
+
+static int by_rule(fp_walk *w, PyObject *fn, fp_how how, PyObject *module,
+                   PyObject *qualname, PyObject *origin, Py_ssize_t own) {
+    bool named = leads_to(w, module, qualname, fn);
+    bool library = origin != Py_None;
+    if (named && library) {
+        PyObject *home = ing_fp_origin(w, module);
+        bool theirs = home && home != Py_None;
+        Py_XDECREF(home);
+        if (!home) return -1;
+        if (theirs) return by_name(w, fn, module, qualname, origin, own);
+    }
+    /* What code holds under another name (a decorated function) counts by content. */
+    bool held = ing_fp_live(w) && qualname && !contains(w, qualname, "<");
+    if (!named && how != FP_AS_CODE && !held && !w->lenient)
+        return refuse_function(w, fn, qualname);
+    if (!named || how == FP_AS_CODE) module = qualname = NULL;
+    if (library) return by_library(w, fn, how, module, qualname, origin, own);
+    if (w->lenient) return by_code(w, fn, how, own);
+    return by_source(w, fn, how, module, qualname, own);
+}
+
 int ing_fp_function(fp_walk *w, PyObject *fn, fp_how how, Py_ssize_t own) {
     PyObject *module = ing_fp_attr(w->fp, fn, w->fp->n.__module__);
     PyObject *qualname = ing_fp_attr(w->fp, fn, w->fp->n.__qualname__);
-    bool named = leads_to(w, module, qualname, fn);
-    PyObject *origin = module && PyUnicode_Check(module) ? ing_fp_origin(w, module)
-                                                         : Py_NewRef(Py_None);
-    int rc = -1;
-    if (!origin) {
-    } else if (named && is_stdlib(origin)) {
-        rc = put_name(w, module, qualname);
-    } else if (named && origin != Py_None) { /* installed: its version, and its text */
-        PyObject *source = ing_fp_source(w, fn, NULL);
-        PyObject *digest = !source             ? NULL
-                           : source == Py_None ? Py_None
-                                               : PyTuple_GET_ITEM(source, 0);
-        PyObject *kids = digest ? PyTuple_Pack(2, origin, digest) : NULL;
-        Py_XDECREF(source);
-        rc = push_named(w, fn, FP_NAMED_KIND, module, qualname, kids, own);
-    } else if (w->lenient) {
-        rc = by_code(w, fn, how, own);
-    } else if (named || how == FP_AS_CODE) {
-        rc = by_source(w, fn, how, module, qualname, NULL, own);
-    } else {
-        rc = refuse_function(w, fn, qualname);
-    }
+    PyObject *origin = ing_fp_code_origin(w, fn);
+    int rc = origin ? by_rule(w, fn, how, module, qualname, origin, own) : -1;
     Py_XDECREF(origin);
     Py_XDECREF(module);
     Py_XDECREF(qualname);
@@ -370,20 +395,19 @@ int ing_fp_function(fp_walk *w, PyObject *fn, fp_how how, Py_ssize_t own) {
 int ing_fp_kernel(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     ing_py_def *d = ing_py_def_of(w->st, obj);
     PyObject *source = d ? ing_fp_source(w, d->fn, d->text) : NULL;
-    if (!source || source == Py_None) {
+    if (!source || !PyTuple_Check(source)) {
         Py_XDECREF(source);
         return ing_fp_refuse(w, obj, "there is no source text for this kernel", NULL);
     }
-    PyObject *kids = function_kids(d->fn, NULL, NULL, PyTuple_GET_ITEM(source, 0));
-    if (kids && append_names(w, d->fn, PyTuple_GET_ITEM(source, 1), kids) < 0)
-        Py_CLEAR(kids);
+    PyObject *kids = function_kids(w, d->fn, NULL, NULL, PyTuple_GET_ITEM(source, 0));
+    if (kids && ing_fp_reached(w, d->fn, source, kids) < 0) Py_CLEAR(kids);
     Py_DECREF(source);
-    if (!kids) return -1;
-    uint32_t groups = (uint32_t)(PyList_GET_SIZE(kids) - 5) / 2;
-    if (ing_fp_push(w, obj, FP_AS_ITSELF, FP_KERNEL_KIND, kids, 5, groups, own) < 0)
-        return -1;
-    ing_fp_top(w)->pairs = 1;
-    return 0;
+    int rc = push_function(w, obj, FP_AS_ITSELF, kids, own);
+    if (rc == 0 && ing_fp_top(w)->obj == obj) {
+        w->out[ing_fp_top(w)->start] = (uint8_t)(FP_FRAME + FP_KERNEL_KIND);
+        ing_fp_top(w)->kind = FP_KERNEL_KIND;
+    }
+    return rc;
 }
 
 /* ---- code objects (lenient) -------------------------------------------------------------------------------------- */

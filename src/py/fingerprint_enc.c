@@ -109,8 +109,7 @@ int ing_fp_put_double(fp_walk *w, double v) {
 int ing_fp_put_bytearray(fp_walk *w, PyObject *v) {
     Py_buffer b;
     if (PyObject_GetBuffer(v, &b, PyBUF_SIMPLE) < 0) return -1;
-    int rc =
-        ing_fp_put_text(w, FP_BYTEARRAY, FP_BYTEARRAY_LONG, b.buf, (size_t)b.len);
+    int rc = ing_fp_put_text(w, FP_BYTEARRAY, FP_BYTEARRAY_LONG, b.buf, (size_t)b.len);
     PyBuffer_Release(&b);
     return rc;
 }

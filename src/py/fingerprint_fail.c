@@ -58,14 +58,19 @@ static PyObject *attribute_label(fp_walk *w, const fp_frame *f, Py_ssize_t i) {
     PyObject *name = NULL;
     if (i >= (Py_ssize_t)ordered) {
         name = kid(w, f, (i - ordered) % 2 ? i - 1 : i);
-    } else if (f->kind != FP_CONTENT_KIND && f->kind != FP_FUNC_KIND) {
+    } else if (f->kind != FP_CONTENT_KIND && f->kind != FP_FUNC_KIND &&
+               f->kind != FP_KERNEL_KIND) {
         fp_plan *p = ing_fp_plan_get(w, Py_TYPE(f->obj));
         if (!p) return NULL;
         Py_ssize_t at = i - ((Py_ssize_t)ordered - PyTuple_GET_SIZE(p->fields));
         if (at < 0) return PyUnicode_FromString(".__class__");
         name = PyTuple_GET_ITEM(p->fields, at);
     }
-    if (name && PyUnicode_Check(name)) return PyUnicode_FromFormat(".%U", name);
+    if (name && PyUnicode_Check(name))
+        return PyUnicode_FromFormat(
+            PyUnicode_GET_LENGTH(name) && PyUnicode_READ_CHAR(name, 0) == '.' ? "%U"
+                                                                              : ".%U",
+            name);
     return PyUnicode_FromFormat("<%s>", f->kind == FP_FUNC_KIND ? "defaults" : "part");
 }
 
@@ -96,6 +101,7 @@ PyObject *ing_fp_label(fp_walk *w, uint32_t frame) {
     case FP_STATE_KIND:
     case FP_FUNC_KIND:
     case FP_KERNEL_KIND:
+    case FP_MODULE_KIND:
     case FP_CONTENT_KIND: return attribute_label(w, f, i);
     case FP_ENUM_KIND: return PyUnicode_FromString(".value");
     case FP_METHOD_KIND: return PyUnicode_FromString(i ? ".__self__" : ".__func__");
@@ -211,15 +217,37 @@ int ing_fp_pieces(fp_walk *w, PyObject *obj, PyObject *pieces) {
 }
 
 bool ing_fp_skipped_name(fp_walk *w, PyTypeObject *type, PyObject *name) {
+    bool skipped = false;
     for (Py_ssize_t i = 0; w->skips && i < PyTuple_GET_SIZE(w->skips); i++) {
         PyObject *s = PyTuple_GET_ITEM(w->skips, i);
         if (!PyTuple_Check(s) || PyTuple_GET_SIZE(s) != 2) continue;
-        if (PyType_IsSubtype(type, (PyTypeObject *)PyTuple_GET_ITEM(s, 0)) &&
-            PyUnicode_Check(name) &&
-            PyUnicode_Compare(PyTuple_GET_ITEM(s, 1), name) == 0)
-            return true;
+        if (!PyType_IsSubtype(type, (PyTypeObject *)PyTuple_GET_ITEM(s, 0))) continue;
+        uint64_t bit = (uint64_t)1 << (i & 63);
+        w->skip_met |= bit;
+        if (PyUnicode_Check(name) &&
+            PyUnicode_Compare(PyTuple_GET_ITEM(s, 1), name) == 0) {
+            w->skip_hit |= bit;
+            skipped = true;
+        }
     }
-    return false;
+    return skipped;
+}
+
+int ing_fp_skips_unused(fp_walk *w) {
+    uint64_t unused = w->skip_met & ~w->skip_hit;
+    for (Py_ssize_t i = 0; unused && w->skips && i < PyTuple_GET_SIZE(w->skips); i++) {
+        PyObject *s = PyTuple_GET_ITEM(w->skips, i);
+        if (!PyTuple_Check(s) || !(unused >> (i & 63) & 1)) continue;
+        PyObject *cls = PyTuple_GET_ITEM(s, 0);
+        if (PyErr_WarnFormat(PyExc_UserWarning, 3,
+                             "skip: no %.200s that was hashed has an attribute %R, so "
+                             "(%.200s, %R) left nothing out",
+                             ((PyTypeObject *)cls)->tp_name, PyTuple_GET_ITEM(s, 1),
+                             ((PyTypeObject *)cls)->tp_name,
+                             PyTuple_GET_ITEM(s, 1)) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static bool skipped_type(fp_walk *w, PyTypeObject *type) {

@@ -116,6 +116,7 @@ typedef enum fp_rule {
     FP_RULE_CONTENT,
     FP_RULE_KERNEL,
     FP_RULE_ING_DTYPE,
+    FP_RULE_PIECES, /* a library's value, taken apart by a function of ingot/_reducers.py */
     FP_RULE_REFUSE,
 } fp_rule;
 
@@ -138,7 +139,8 @@ typedef struct fp_plan {
     PyObject *fields;        /* tuple of declared names, in order; may be empty */
     Py_ssize_t *offsets;     /* of the slots, n_slots of them */
     PyObject *slots; /* tuple: name of each slot; None: a field, or it does not count */
-    PyObject *skip;  /* frozenset of names that opted out, or NULL */
+    PyObject *skip;  /* set of names that opted out or are kept lazily, or NULL */
+    PyObject *reducer; /* PIECES */
     PyObject
         *learned; /* tuple: the attributes of the last instance, as its dict had them */
     uint8_t place[FP_LEARNED_MAX]; /* where the value of learned[i] goes; FP_NOWHERE */
@@ -163,16 +165,16 @@ typedef struct fp_plans {
 #define FP_NAME_LIST(X) \
     X(__attrs_attrs__, "__attrs_attrs__") \
     X(attrs_cached_hash_, "_attrs_cached_hash") \
-    X(__call__, "__call__") X(__dataclass_fields__, "__dataclass_fields__") X(__dict__, "__dict__") \
+    X(__file__, "__file__") X(__call__, "__call__") X(__dataclass_fields__, "__dataclass_fields__") X(__dict__, "__dict__") \
     X(__getnewargs__, "__getnewargs__") X(__getnewargs_ex__, "__getnewargs_ex__") \
     X(__getstate__, "__getstate__") X(__module__, "__module__") \
     X(__name__, "__name__") X(__pydantic_extra__, "__pydantic_extra__") \
     X(__pydantic_fields__, "__pydantic_fields__") \
     X(__pydantic_private__, "__pydantic_private__") X(__qualname__, "__qualname__") \
     X(__reduce__, "__reduce__") X(__reduce_ex__, "__reduce_ex__") \
-    X(__wrapped__, "__wrapped__") X(_member_map_, "_member_map_") X(_name_, "_name_") \
+    X(__wrapped__, "__wrapped__") X(_fields_, "_fields") X(_member_map_, "_member_map_") X(_name_, "_name_") \
     X(_value_, "_value_") X(char_, "char") X(children_, "children") X(copy_, "copy") \
-    X(default_factory_, "default_factory") X(dtype_, "dtype") X(fdel_, "fdel") \
+    X(default_factory_, "default_factory") X(dispatcher_, "dispatcher") X(dtype_, "dtype") X(fdel_, "fdel") \
     X(fget_, "fget") X(fingerprint_, "fingerprint") X(fset_, "fset") X(func_, "func") \
     X(func_of, "__func__") X(json_schema_extra_, "json_schema_extra") \
     X(kind_, "kind") X(mapping_, "mapping") X(maxlen_, "maxlen") \
@@ -194,9 +196,10 @@ typedef struct ing_py_fp {
     fp_names n;
     fp_plans plans;
     uint64_t epoch;
-    PyObject *origins; /* dict: module name -> fp_origin */
+    PyObject *origins; /* dict: file -> see ing_fp_file_origin */
     PyObject *texts;   /* dict: id of a code object -> (weakref, digest, names) */
     PyObject *helpers; /* module ingot.fingerprint, once it was needed */
+    PyObject *reach;   /* module ingot._reach, likewise */
     /* registered by ingot.fingerprint when it is imported; else NULL */
     PyTypeObject *pieces, *identity, *ordered, *content;
     /* the types of modules that not every program loads; see fp_loaded */
@@ -260,6 +263,8 @@ typedef struct fp_walk {
     bool live;           /* the root is code */
     bool custom;         /* there are overrides or skips */
     bool skip_names;     /* some of the skips are (type, name) */
+    uint64_t skip_met;   /* bit i: an instance of skip i's type had attributes */
+    uint64_t skip_hit;   /* bit i: one of them was skip i's name */
     PyObject *overrides; /* borrowed tuple of (type, function), or NULL */
     PyObject *skips;     /* borrowed tuple of types and (type, name), or NULL */
     PyObject *fallback;  /* borrowed, or NULL */
@@ -381,6 +386,9 @@ int ing_fp_refuse(fp_walk *w, PyObject *obj, const char *why, const char *remedy
 int ing_fp_pieces(fp_walk *w, PyObject *obj, PyObject *pieces); /* borrows both */
 PyObject *ing_fp_label(fp_walk *w,
                        uint32_t frame); /* of the child at hand; new reference */
+bool ing_fp_skipped_name(fp_walk *w, PyTypeObject *type, PyObject *name);
+/* The walk ended: warns of names to be skipped that nothing had. */
+int ing_fp_skips_unused(fp_walk *w);
 /* Overrides and skips: 1 done, 0 none applies, -1 raised. */
 int ing_fp_custom(fp_walk *w, PyObject *obj);
 
@@ -397,6 +405,8 @@ int ing_fp_lost(const ing_py_fp *fp, uint64_t since); /* 0, or -1: raised */
 PyObject *ing_fp_loaded(ing_py_fp *fp, const char *module);
 PyObject *ing_fp_loaded_attr(ing_py_fp *fp, const char *module,
                              const char *name); /* new reference */
+/* Is t, or a class it derives from, module.name? False when that is not loaded. */
+bool ing_fp_is_a(ing_py_fp *fp, PyTypeObject *t, const char *module, const char *name);
 /* The object that module.qualname names: new reference, or NULL without exception. */
 PyObject *ing_fp_resolve(ing_py_fp *fp, PyObject *module, PyObject *qualname);
 /* New reference to an attribute, or NULL without exception when there is none. */
@@ -416,7 +426,6 @@ int ing_fp_reduce(fp_walk *w, PyObject *obj, Py_ssize_t own);
  * first `ordered` of them ordered, the rest groups) and writes its class. */
 int ing_fp_push_instance(fp_walk *w, PyObject *obj, fp_plan *p, fp_kind kind,
                          PyObject *kids, uint32_t ordered, bool pairs, Py_ssize_t own);
-bool ing_fp_skipped_name(fp_walk *w, PyTypeObject *type, PyObject *name);
 
 /* ---- fingerprint_array.c -------------------------------------------------------------------------------------- */
 
@@ -438,14 +447,27 @@ int ing_fp_module(fp_walk *w, PyObject *mod, Py_ssize_t own);
 /* By importable name, verified; a string result of __reduce__ comes here too. */
 int ing_fp_named(fp_walk *w, PyObject *obj, PyObject *module, PyObject *qualname,
                  Py_ssize_t own);
-/* (digest: bytes, names: tuple of dotted str) of a function's text; new reference. None:
- * there is no text. NULL = raised. `text` (bytes) is given when the caller has it. */
+/* (digest: bytes, names, notes, imports, blind) of a function's text, new reference: tuples
+ * of the dotted names that it reads, those that its annotations name, and what _reach.reads
+ * gives. None: there is no text; False: the file changed since it was imported; NULL =
+ * raised. `text` (bytes) is given when the caller has it. */
 PyObject *ing_fp_source(fp_walk *w, PyObject *fn, PyObject *text);
-PyObject *ing_fp_module_source(fp_walk *w, PyObject *file); /* digest: bytes, or None */
-/* Where a module comes from: "" the standard library, "name==version" an installed
- * distribution, None the user's own. New reference. */
-PyObject *ing_fp_origin(fp_walk *w, PyObject *module);
-PyObject *ing_fp_helpers(fp_walk *w); /* borrowed: module ingot.fingerprint */
+
+/* ---- fingerprint_reach.c: where code comes from, and what it leads to ---------------------------------------------- */
+
+/* "" the standard library, "name==version" an installed distribution, None the user's own.
+ * New references. */
+PyObject *ing_fp_file_origin(fp_walk *w, PyObject *file);
+PyObject *ing_fp_code_origin(fp_walk *w, PyObject *fn);
+PyObject *ing_fp_origin(fp_walk *w, PyObject *module); /* by its name */
+PyObject *ing_fp_helpers(fp_walk *w);  /* borrowed: module ingot.fingerprint */
+PyObject *ing_fp_reach(ing_py_fp *fp); /* borrowed: module ingot._reach */
+/* These append names and values to a list of children: 0, or -1 = raised. */
+int ing_fp_reached(fp_walk *w, PyObject *fn, PyObject *source, PyObject *list);
+int ing_fp_cells(fp_walk *w, PyObject *fn, PyObject *list);
+int ing_fp_attributes(fp_walk *w, PyObject *fn, bool dispatch, PyObject *list);
+int ing_fp_not_followed(fp_walk *w, PyObject *list, PyObject *what);
+PyObject *ing_fp_defaults(fp_walk *w, PyObject *defaults); /* new reference */
 
 /* ---- fingerprint_cycle.c -------------------------------------------------------------------------------------------- */
 

@@ -275,14 +275,25 @@ static int visit_instance(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own)
 
 /* ---- subclasses of builtins ------------------------------------------------------------------ */
 
+/* Has the dict an attribute that counts? 1, 0 or -1. */
+static int has_state(const fp_plan *p, PyObject *dict) {
+    PyObject *name, *value;
+    Py_ssize_t pos = 0;
+    int skip = p->skip != NULL;
+    while (skip == 1 && PyDict_Next(dict, &pos, &name, &value))
+        skip = PyUnicode_CheckExact(name) ? PySet_Contains(p->skip, name) : 0;
+    return skip < 0 ? -1 : !skip && PyDict_GET_SIZE(dict) != 0;
+}
+
 /* What stands for the instance's own attributes: UNSET when it has none. */
 static PyObject *state_marker(fp_walk *w, PyObject *obj, fp_plan *p) {
-    bool any = p->has_slots || PyTuple_GET_SIZE(p->fields);
+    int any = p->has_slots || PyTuple_GET_SIZE(p->fields);
     if (p->has_dict && !any) {
         PyObject *dict = PyObject_GenericGetDict(obj, NULL);
         if (!dict) return NULL;
-        any = PyDict_GET_SIZE(dict) != 0;
+        any = has_state(p, dict);
         Py_DECREF(dict);
+        if (any < 0) return NULL;
     }
     return any ? ing_fp_as_new(w, obj, FP_AS_STATE) : Py_NewRef(w->fp->unset);
 }
@@ -355,6 +366,21 @@ static int plain_sub(fp_walk *w, PyObject *obj, fp_plan *p) {
 #endif
 }
 
+/* A named tuple without the items that are to be skipped; NULL without exception: as it is. */
+static PyObject *skipped_items(fp_walk *w, PyObject *obj, fp_plan *p) {
+    if (!w->skip_names || !PyTuple_Check(obj)) return NULL;
+    PyObject *names = ing_fp_attr(w->fp, (PyObject *)p->type, w->fp->n._fields_);
+    PyObject *out = NULL;
+    Py_ssize_t n = names && PyTuple_Check(names) ? PyTuple_GET_SIZE(names) : 0;
+    for (Py_ssize_t i = 0; i < n && i < PyTuple_GET_SIZE(obj); i++) {
+        if (!ing_fp_skipped_name(w, p->type, PyTuple_GET_ITEM(names, i))) continue;
+        if (!out && !(out = PySequence_List(obj))) break;
+        if (PyList_SetItem(out, i, Py_NewRef(w->fp->unset)) < 0) Py_CLEAR(out);
+    }
+    Py_XDECREF(names);
+    return out;
+}
+
 static int visit_sub(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
     int rc = plain_sub(w, obj, p);
     if (rc) return rc < 0 ? -1 : 0;
@@ -362,7 +388,11 @@ static int visit_sub(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
     head h;
     rc = begin_class(w, p, &h);
     if (rc == 0) rc = ing_fp_kid(w, state_marker(w, obj, p));
-    if (rc == 0) rc = ing_fp_kid(w, ing_fp_as_new(w, obj, FP_AS_BASE));
+    if (rc == 0) {
+        PyObject *items = skipped_items(w, obj, p);
+        if (!items && PyErr_Occurred()) return ing_fp_drop_kids(w, from);
+        rc = ing_fp_kid(w, items ? items : ing_fp_as_new(w, obj, FP_AS_BASE));
+    }
     if (rc == 0 && p->base_type == &PyDict_Type) rc = factory_kid(w, obj);
     if (rc < 0) return ing_fp_drop_kids(w, from);
     uint32_t n = w->kids.len - from - (h.named ? 0 : 1);
@@ -522,9 +552,47 @@ static int append_reduced(fp_walk *w, PyObject *list, PyObject *v, bool is_class
     return rc;
 }
 
+/* A dict of attributes without those that opted out or are kept lazily; new reference. */
+static PyObject *plain_state(fp_walk *w, fp_plan *p, PyObject *state) {
+    PyObject *name, *v, *out = PyDict_New();
+    Py_ssize_t pos = 0;
+    int rc = out ? 0 : -1;
+    while (rc == 0 && PyDict_Next(state, &pos, &name, &v)) {
+        bool text = PyUnicode_CheckExact(name);
+        int skip = text && p->skip ? PySet_Contains(p->skip, name) : 0;
+        if (skip == 0 && text && w->skip_names)
+            skip = ing_fp_skipped_name(w, p->type, name);
+        rc = skip < 0 ? -1 : skip || !text ? 0 : PyDict_SetItem(out, name, v);
+        if (rc == 0 && !text) { /* no attributes: a dict of the reducer's own */
+            Py_DECREF(out);
+            return Py_NewRef(state);
+        }
+    }
+    if (rc < 0) Py_CLEAR(out);
+    return out;
+}
+
+/* The state that a reducer gave: a dict, or a pair of dicts, of attributes; or anything. */
+static PyObject *reduced_state(fp_walk *w, fp_plan *p, PyObject *state) {
+    if (!p->skip && !w->skip_names) return Py_NewRef(state);
+    if (PyDict_CheckExact(state)) return plain_state(w, p, state);
+    if (!PyTuple_CheckExact(state) || PyTuple_GET_SIZE(state) != 2 ||
+        !PyDict_CheckExact(PyTuple_GET_ITEM(state, 1)))
+        return Py_NewRef(state);
+    PyObject *first = PyTuple_GET_ITEM(state, 0);
+    PyObject *one =
+        PyDict_CheckExact(first) ? plain_state(w, p, first) : Py_NewRef(first);
+    PyObject *two = one ? plain_state(w, p, PyTuple_GET_ITEM(state, 1)) : NULL;
+    PyObject *out = two ? PyTuple_Pack(2, one, two) : NULL;
+    Py_XDECREF(one);
+    Py_XDECREF(two);
+    return out;
+}
+
 /* (callable, args, state, list items, dict items, state setter) as one flat list; of what
  * code works on, the class goes first. */
-static PyObject *reduced_kids(fp_walk *w, PyObject *obj, PyObject *r, bool live) {
+static PyObject *reduced_kids(fp_walk *w, PyObject *obj, fp_plan *p, PyObject *r,
+                              bool live) {
     PyObject *kids = PyList_New(0);
     PyObject *callable = PyTuple_GET_ITEM(r, 0), *cls = (PyObject *)Py_TYPE(obj);
     if (!PyCallable_Check(callable)) {
@@ -549,6 +617,8 @@ static PyObject *reduced_kids(fp_walk *w, PyObject *obj, PyObject *r, bool live)
     for (Py_ssize_t i = 2; rc == 0 && i < 6; i++) {
         PyObject *v = i < PyTuple_GET_SIZE(r) ? PyTuple_GET_ITEM(r, i) : Py_None;
         PyObject *flat = NULL;
+        if (i == 2 && !(flat = reduced_state(w, p, v))) rc = -1;
+        if (rc < 0) break;
         if ((i == 3 || i == 4) && v != Py_None) flat = PySequence_List(v);
         if ((i == 3 || i == 4) && v != Py_None && !flat)
             rc = -1;
@@ -590,7 +660,7 @@ int ing_fp_reduce(fp_walk *w, PyObject *obj, Py_ssize_t own) {
                PyTuple_GET_SIZE(r) > 6) {
         rc = ing_fp_refuse(w, obj, "its reducer gave neither a name nor a tuple", NULL);
     } else {
-        PyObject *kids = reduced_kids(w, obj, r, live);
+        PyObject *kids = reduced_kids(w, obj, p, r, live);
         uint32_t n = kids ? (uint32_t)PyList_GET_SIZE(kids) : 0;
         rc = kids ? ing_fp_push(w, obj, FP_AS_ITSELF, FP_REDUCE_KIND, kids, n, 0, own)
                   : ing_fp_refuse(w, obj, "its reducer gave something unusable", NULL);
@@ -598,6 +668,28 @@ int ing_fp_reduce(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     }
     Py_DECREF(r);
     return rc;
+}
+
+/* ---- values of libraries ----------------------------------------------------------------------------- */
+
+/* As an override, but of ours: the class counts. */
+static int visit_pieces(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
+    PyObject *f = Py_NewRef(p->reducer);
+    PyObject *r = PyObject_CallOneArg(f, obj);
+    Py_DECREF(f);
+    PyObject *tag = r ? PyObject_GetAttr(r, w->fp->n.tag_) : NULL;
+    PyObject *kids = tag ? PyObject_GetAttr(r, w->fp->n.children_) : NULL;
+    PyObject *list = kids ? PySequence_List(kids) : NULL;
+    int rc = list && PyList_Insert(list, 0, tag) == 0 ? 0 : -1;
+    Py_XDECREF(r);
+    Py_XDECREF(tag);
+    Py_XDECREF(kids);
+    if (rc < 0) {
+        Py_XDECREF(list);
+        return ing_fp_refuse(w, obj, "it cannot be taken apart", NULL);
+    }
+    uint32_t n = (uint32_t)PyList_GET_SIZE(list);
+    return ing_fp_push_instance(w, obj, p, FP_PIECES_KIND, list, n, false, own);
 }
 
 /* ---- by plan ------------------------------------------------------------------------------------------------ */
@@ -661,6 +753,7 @@ static int by_plan(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     case FP_RULE_ORDERED: return visit_ordered(w, obj, own);
     case FP_RULE_CONTENT: return visit_content(w, obj);
     case FP_RULE_KERNEL: return ing_fp_kernel(w, obj, own);
+    case FP_RULE_PIECES: return visit_pieces(w, obj, p, own);
     case FP_RULE_ING_DTYPE:
         return ing_fp_put_text(w, FP_DATA, FP_DATA_LONG,
                                ing_dtype_name(((ing_py_dtype *)obj)->id),

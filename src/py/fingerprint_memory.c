@@ -86,7 +86,7 @@ static void read_shape(const Py_buffer *v, bool pad, shape *s) {
     if (!s->n) s->at[s->n++] = (axis){1, (Py_ssize_t)bytes, (Py_ssize_t)bytes};
 }
 
-#define COPY_RUN(size) \
+#define COPY_RUN(size)                                              \
     for (size_t i = 0; i < a->n; i++, to += a->to, from += a->from) \
         memcpy(to, from, size);
 

@@ -92,9 +92,7 @@ static bool is_sub(PyTypeObject *t, PyObject *base) {
     return base && PyType_Check(base) && PyType_IsSubtype(t, (PyTypeObject *)base);
 }
 
-/* Is t, or a class it derives from, module.name? False when that is not loaded. */
-static bool is_loaded_sub(ing_py_fp *fp, PyTypeObject *t, const char *module,
-                          const char *name) {
+bool ing_fp_is_a(ing_py_fp *fp, PyTypeObject *t, const char *module, const char *name) {
     PyObject *base = ing_fp_loaded_attr(fp, module, name);
     bool yes = is_sub(t, base);
     Py_XDECREF(base);
@@ -314,18 +312,18 @@ static bool ours(ing_py_state *st, fp_plan *p) {
 static bool numpy_rule(ing_py_fp *fp, fp_plan *p) {
     PyTypeObject *t = p->type;
     if (!ing_fp_loaded(fp, "numpy")) return false;
-    if (is_loaded_sub(fp, t, "numpy", "ndarray")) {
+    if (ing_fp_is_a(fp, t, "numpy", "ndarray")) {
         p->rule = FP_RULE_ARRAY;
-        if (is_loaded_sub(fp, t, "numpy.ma", "MaskedArray")) p->rule = FP_RULE_REDUCE;
-    } else if (is_loaded_sub(fp, t, "numpy", "generic") && !builtin_base(t))
+        if (ing_fp_is_a(fp, t, "numpy.ma", "MaskedArray")) p->rule = FP_RULE_REDUCE;
+    } else if (ing_fp_is_a(fp, t, "numpy", "generic") && !builtin_base(t))
         p->rule = FP_RULE_SCALAR;
-    else if (is_loaded_sub(fp, t, "numpy", "generic") &&
+    else if (ing_fp_is_a(fp, t, "numpy", "generic") &&
              !PyType_IsSubtype(t, &PyUnicode_Type) &&
              !PyType_IsSubtype(t, &PyBytes_Type))
         p->rule = FP_RULE_SCALAR;
-    else if (is_loaded_sub(fp, t, "numpy", "dtype"))
+    else if (ing_fp_is_a(fp, t, "numpy", "dtype"))
         p->rule = FP_RULE_DTYPE;
-    else if (is_loaded_sub(fp, t, "numpy", "ufunc"))
+    else if (ing_fp_is_a(fp, t, "numpy", "ufunc"))
         p->rule = FP_RULE_UFUNC;
     else
         return false;
@@ -336,7 +334,7 @@ static bool python_rule(ing_py_fp *fp, fp_plan *p) {
     PyTypeObject *t = p->type;
     if (PyType_IsSubtype(t, &PyType_Type))
         p->rule = FP_RULE_CLASS;
-    else if (is_loaded_sub(fp, t, "enum", "Enum"))
+    else if (ing_fp_is_a(fp, t, "enum", "Enum"))
         p->rule = FP_RULE_ENUM;
     else if (t == &PyFunction_Type)
         p->rule = FP_RULE_FUNCTION;
@@ -352,7 +350,7 @@ static bool python_rule(ing_py_fp *fp, fp_plan *p) {
         p->rule = FP_RULE_PROXY;
     else if (is_view(t))
         p->rule = FP_RULE_VIEW;
-    else if (is_loaded_sub(fp, t, "unittest.mock", "NonCallableMock"))
+    else if (ing_fp_is_a(fp, t, "unittest.mock", "NonCallableMock"))
         refuse(p, "a mock has no value", "hash what it stands for");
     else
         return false;
@@ -368,7 +366,7 @@ static void other_rule(ing_py_state *st, fp_plan *p) {
                     ing_fp_type_attr(st->fp, t, st->fp->n.__pydantic_fields__);
     if (builtin_base(t))
         p->rule = FP_RULE_SUB;
-    else if (is_loaded_sub(st->fp, t, "collections", "deque"))
+    else if (ing_fp_is_a(st->fp, t, "collections", "deque"))
         p->rule = FP_RULE_DEQUE;
     else if (declared && plain_layout(p))
         p->rule = FP_RULE_INSTANCE;
@@ -384,7 +382,7 @@ static void other_rule(ing_py_state *st, fp_plan *p) {
 static bool is_called(ing_py_fp *fp, PyTypeObject *t) {
     PyObject *call = ing_fp_type_attr(fp, t, fp->n.__call__);
     return (call && PyFunction_Check(call)) ||
-           is_loaded_sub(fp, t, "functools", "partial");
+           ing_fp_is_a(fp, t, "functools", "partial");
 }
 
 /* Fields are storage unless a property or another descriptor stands in between. */
@@ -397,6 +395,91 @@ static bool plain_storage(ing_py_fp *fp, fp_plan *p) {
     return true;
 }
 
+static int add_lazy(fp_plan *p, PyObject *name) {
+    if (!PyUnicode_CheckExact(name) || has_name(p->fields, name)) return 0;
+    if (!p->skip && !(p->skip = PySet_New(NULL))) return -1;
+    return PySet_Add(p->skip, name);
+}
+
+/* In a class with slots attrs puts cached properties into slots, and their functions into
+ * the defaults of a __getattr__. */
+static int add_attrs_lazy(ing_py_fp *fp, fp_plan *p, PyObject *getattr) {
+    if (!PyFunction_Check(getattr)) return 0;
+    const char *file =
+        PyUnicode_AsUTF8(((PyCodeObject *)PyFunction_GET_CODE(getattr))->co_filename);
+    if (!file) ing_fp_forgive(fp);
+    PyObject *defaults = PyFunction_GetDefaults(getattr), *name, *v;
+    if (!file || strncmp(file, "<attrs generated", 16) != 0 || !defaults ||
+        !PyTuple_GET_SIZE(defaults) || !PyDict_Check(PyTuple_GET_ITEM(defaults, 0)))
+        return 0;
+    Py_ssize_t pos = 0;
+    int rc = 0;
+    while (rc == 0 && PyDict_Next(PyTuple_GET_ITEM(defaults, 0), &pos, &name, &v))
+        rc = add_lazy(p, name);
+    return rc;
+}
+
+/* The names under which functools.cached_property keeps what it computed: no state. */
+static int plan_lazy(ing_py_fp *fp, fp_plan *p) {
+    PyObject *lazy = ing_fp_loaded_attr(fp, "functools", "cached_property");
+    PyObject *mro = p->type->tp_mro, *name, *v;
+    int rc = 0;
+    if (!lazy || !PyType_Check(lazy)) mro = NULL;
+    for (Py_ssize_t i = 0; rc == 0 && mro && i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        PyObject *dict = base->tp_flags & Py_TPFLAGS_HEAPTYPE ? type_dict(base) : NULL;
+        Py_ssize_t pos = 0;
+        while (rc == 0 && dict && PyDict_Next(dict, &pos, &name, &v)) {
+            if (PyObject_TypeCheck(v, (PyTypeObject *)lazy))
+                rc = add_lazy(p, name);
+            else if (PyUnicode_Check(name) &&
+                     PyUnicode_CompareWithASCIIString(name, "__getattr__") == 0)
+                rc = add_attrs_lazy(fp, p, v);
+        }
+        Py_XDECREF(dict);
+    }
+    Py_XDECREF(lazy);
+    return rc;
+}
+
+/* Does a class in the MRO come from a library that ingot/_reducers.py knows? Names only
+ * say whether to ask there; the class itself is compared. */
+static bool may_reduce(ing_py_fp *fp, PyTypeObject *t) {
+    static const char *const tops[] = {"pandas",  "xarray", "scipy", "torch",
+                                       "pyarrow", "numpy",  "ingot"};
+    PyObject *mro = t->tp_mro;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
+        PyObject *module = ing_fp_attr(fp, PyTuple_GET_ITEM(mro, i), fp->n.__module__);
+        const char *text =
+            module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+        bool yes = false;
+        for (size_t k = 0; text && !yes && k < sizeof tops / sizeof *tops; k++) {
+            size_t n = strlen(tops[k]);
+            yes = strncmp(text, tops[k], n) == 0 && (!text[n] || text[n] == '.');
+        }
+        if (!text) ing_fp_forgive(fp);
+        Py_XDECREF(module);
+        if (yes) return true;
+    }
+    return false;
+}
+
+/* 1: the type has a reducer of ours. */
+static int plan_reducer(ing_py_fp *fp, fp_plan *p) {
+    if (!may_reduce(fp, p->type)) return 0;
+    PyObject *module = PyImport_ImportModule("ingot._reducers");
+    PyObject *f = module ? PyObject_CallMethod(module, "find", "O", p->type) : NULL;
+    Py_XDECREF(module);
+    if (!f) return -1;
+    if (f == Py_None) {
+        Py_DECREF(f);
+        return 0;
+    }
+    p->reducer = f;
+    p->rule = FP_RULE_PIECES;
+    return 1;
+}
+
 static int plan_fill(ing_py_state *st, fp_plan *p) {
     PyTypeObject *t = p->type;
     if (plan_fields(st->fp, p) < 0 || plan_slots(st->fp, p) < 0) return -1;
@@ -406,8 +489,12 @@ static int plan_fill(ing_py_state *st, fp_plan *p) {
 #else
     p->has_dict = t->tp_dictoffset != 0;
 #endif
-    if (!ours(st, p) && !python_rule(st->fp, p) && !numpy_rule(st->fp, p))
-        other_rule(st, p);
+    if (!ours(st, p) && !python_rule(st->fp, p) && !numpy_rule(st->fp, p)) {
+        int found = plan_reducer(st->fp, p);
+        if (found < 0) return -1;
+        if (!found) other_rule(st, p);
+    }
+    if (plan_lazy(st->fp, p) < 0) return -1;
     p->stored = plain_storage(st->fp, p);
     p->calls = is_called(st->fp, t);
     return 0;
@@ -422,6 +509,7 @@ static void plan_free(fp_plan *p) {
     Py_XDECREF(p->slots);
     Py_XDECREF(p->skip);
     Py_XDECREF(p->learned);
+    Py_XDECREF(p->reducer);
     ing_free(p->offsets);
     ing_free(p);
 }

@@ -2,6 +2,10 @@
  * as Python objects, which ingot.trace and ingot.explain are made of. */
 #include "py/fingerprint_int.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
 /* ---- one level ---------------------------------------------------------------------------------- */
 
 static const char *kind_text(uint8_t kind) {
@@ -113,6 +117,46 @@ static PyObject *py_level(PyObject *module, PyObject *const *args, Py_ssize_t n)
     return out;
 }
 
+static int hash_descriptor(fp_walk *w, int fd, ing_hasher *h, uint64_t *size) {
+    enum { CHUNK = 1 << 20 };
+    uint8_t *buf = ing_malloc(CHUNK);
+    if (!buf) return ing_fp_no_memory();
+    ssize_t n = 0;
+    int rc = 0;
+    do {
+        Py_BEGIN_ALLOW_THREADS n = read(fd, buf, CHUNK);
+        Py_END_ALLOW_THREADS if (n < 0 && errno != EINTR) rc =
+            (PyErr_SetFromErrno(PyExc_OSError), -1);
+        if (n > 0) {
+            ing_hasher_raw(h, buf, (size_t)n);
+            *size += (uint64_t)n;
+        }
+        if (rc == 0) rc = ing_fp_signals(w);
+    } while (rc == 0 && n != 0);
+    ing_free(buf);
+    return rc;
+}
+
+/* _file_digest(path) -> (size, digest of the content) */
+static PyObject *py_file_digest(PyObject *module, PyObject *path) {
+    (void)module;
+    PyObject *bytes = NULL;
+    if (!PyUnicode_FSConverter(path, &bytes)) return NULL;
+    int fd = open(PyBytes_AS_STRING(bytes), O_RDONLY | O_CLOEXEC);
+    Py_DECREF(bytes);
+    if (fd < 0) return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
+    fp_walk w = {0};
+    ing_hasher h;
+    uint64_t size = 0;
+    ing_hasher_init(&h);
+    int rc = hash_descriptor(&w, fd, &h, &size);
+    close(fd);
+    if (rc < 0) return NULL;
+    char hex[33];
+    ing_hash_hex(ing_hasher_done(&h), hex);
+    return Py_BuildValue("(Ks)", (unsigned long long)size, hex);
+}
+
 /* register(Pieces, Identity, Ordered, Content): ingot.fingerprint tells its classes. */
 static PyObject *py_register(PyObject *module, PyObject *const *args, Py_ssize_t n) {
     ing_py_fp *fp = ing_py_state_in(module)->fp;
@@ -129,6 +173,7 @@ static const PyMethodDef functions[] = {
      "_fingerprint(obj, config) -> digest, or (digest, tokens)"},
     {"_fingerprint_level", (PyCFunction)(void (*)(void))py_level, METH_FASTCALL,
      "_fingerprint_level(obj, config) -> one level of what is hashed"},
+    {"_file_digest", py_file_digest, METH_O, "_file_digest(path) -> (size, digest)"},
     {"_fingerprint_register", (PyCFunction)(void (*)(void))py_register, METH_FASTCALL,
      "_fingerprint_register(Pieces, Identity, Ordered, Content)"},
     {0},
@@ -233,6 +278,7 @@ int ing_py_fingerprint_traverse(ing_py_state *st, visitproc visit, void *arg) {
     Py_VISIT(fp->texts);
     Py_VISIT(fp->origins);
     Py_VISIT(fp->helpers);
+    Py_VISIT(fp->reach);
     Py_VISIT(fp->pieces);
     Py_VISIT(fp->identity);
     Py_VISIT(fp->ordered);
@@ -249,6 +295,7 @@ void ing_py_fingerprint_clear(ing_py_state *st) {
     Py_CLEAR(fp->texts);
     Py_CLEAR(fp->origins);
     Py_CLEAR(fp->helpers);
+    Py_CLEAR(fp->reach);
     Py_CLEAR(fp->pieces);
     Py_CLEAR(fp->identity);
     Py_CLEAR(fp->ordered);

@@ -4,30 +4,34 @@
  * left out, so a tree is the same in every Python from 3.10 on unless the syntax is newer.
  * Unlike src/py/read_ast.c this takes all of Python, not the kernel language.
  *
- * On the way the dotted names are collected that the text reads. Results are kept for the
- * life of the code object: a file that is edited while the program runs does not change
- * what is running. Never recurses. */
+ * On the way the dotted names are collected that the text reads, those that its annotations
+ * name (also inside strings), and whether it imports anything (ingot/_reach.py reads that).
+ * Results are kept for the life of the code object. Text that does not belong to the code,
+ * because the file was edited after it was imported, is never used. Never recurses. */
 #include "py/fingerprint_int.h"
 #include "py/kernel.h"
 
 typedef struct work {
     PyObject *obj; /* owned; NULL: a mark */
     uint8_t mark;  /* '(' ... : end of a node or list */
-    uint8_t inner; /* part of a dotted name that is already collected */
-    uint8_t root;
+    bool inner;    /* part of a dotted name that is already collected */
+    bool root;     /* the def itself */
+    bool note;     /* inside an annotation */
 } work;
 
 typedef struct reader {
     fp_walk bytes; /* only its output: atoms are written as the walk writes them */
     ing_vec(work) stack;
-    PyObject *dotted; /* set of str */
+    PyObject *dotted; /* set of str: what is read */
+    PyObject *notes;  /* set of str: what annotations name */
     PyObject *fields; /* "_fields" */
+    bool imports;     /* something is imported, or read in a way that _reach.py knows */
 } reader;
 
-static int push(reader *r, PyObject *obj, uint8_t mark, bool inner, bool root) {
-    work x = {Py_XNewRef(obj), mark, inner, root};
+static int push(reader *r, work x) {
+    Py_XINCREF(x.obj);
     if (ing_vec_push(&r->stack, x)) return 0;
-    Py_XDECREF(obj);
+    Py_XDECREF(x.obj);
     return ing_fp_no_memory();
 }
 
@@ -68,11 +72,34 @@ static PyObject *dotted_name(PyObject *node) {
     return out;
 }
 
-static int collect(reader *r, PyObject *node) {
-    PyObject *name = dotted_name(node);
-    int rc = name ? PySet_Add(r->dotted, name) : 0;
+/* Ways to reach things that ingot/_reach.py looks into. */
+static bool is_special(PyObject *name) {
+    static const char *const all[] = {
+        "globals",     "eval",           "exec",
+        "__import__",  "import_module",  "importlib.import_module",
+        "sys.modules", "runpy.run_path", "runpy.run_module"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (PyUnicode_CompareWithASCIIString(name, all[i]) == 0) return true;
+    return false;
+}
+
+static int collect(reader *r, const work *w) {
+    PyObject *name = dotted_name(w->obj);
+    int rc = name ? PySet_Add(w->note ? r->notes : r->dotted, name) : 0;
+    if (name && is_special(name)) r->imports = true;
     Py_XDECREF(name);
     return PyErr_Occurred() ? -1 : rc;
+}
+
+/* A str in an annotation is text of its own. */
+static int collect_text(reader *r, PyObject *text) {
+    PyObject *reach = ing_fp_reach(r->bytes.fp);
+    PyObject *names = reach ? PyObject_CallMethod(reach, "names_in", "O", text) : NULL;
+    int rc = names && PyTuple_Check(names) ? 0 : -1;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(names); i++)
+        rc = PySet_Add(r->notes, PyTuple_GET_ITEM(names, i));
+    Py_XDECREF(names);
+    return rc;
 }
 
 /* ---- one node ----------------------------------------------------------------------------------- */
@@ -115,13 +142,15 @@ static bool is_empty_text(ing_py_fp *fp, PyObject *node) {
 }
 
 /* how: 'd' a body that begins with a docstring, 'f' the parts of a format, 0 any other. */
-static int read_list(reader *r, PyObject *list, uint8_t how) {
+static int read_list(reader *r, const work *w) {
+    PyObject *list = w->obj;
+    uint8_t how = w->mark;
     Py_ssize_t n = PyList_GET_SIZE(list);
-    if (push(r, NULL, ']', false, false) < 0) return -1;
+    if (push(r, (work){.mark = ']'}) < 0) return -1;
     for (Py_ssize_t i = n; i-- > (how == 'd' ? 1 : 0);) {
         PyObject *item = PyList_GET_ITEM(list, i);
         if (how == 'f' && is_empty_text(r->bytes.fp, item)) continue;
-        if (push(r, item, 0, false, false) < 0) return -1;
+        if (push(r, (work){.obj = item, .note = w->note}) < 0) return -1;
     }
     return put_chars(r, "[");
 }
@@ -131,6 +160,11 @@ static uint8_t list_kind(ing_py_fp *fp, PyObject *node, const char *field,
     if (!PyList_Check(v)) return 0;
     if (strcmp(field, "body") == 0 && is_def(node) && is_docstring(fp, v)) return 'd';
     return strcmp(field, "values") == 0 && is_class(node, "JoinedStr") ? 'f' : 0;
+}
+
+static bool is_note(const char *field) {
+    return strcmp(field, "annotation") == 0 || strcmp(field, "returns") == 0 ||
+           strcmp(field, "type_params") == 0;
 }
 
 /* One field: its name goes first, when it says anything. Fields are pushed in reverse, so
@@ -150,9 +184,12 @@ static int read_field(reader *r, PyObject *node, PyObject *field, const work *w,
         (v == Py_None && !constant) || (PyList_Check(v) && PyList_GET_SIZE(v) == 0);
     int rc = 0;
     if (!empty) {
-        bool inner = chain && strcmp(name, "value") == 0;
-        rc = push(r, v, list_kind(r->bytes.fp, node, name, v), inner, false);
-        if (rc == 0) rc = push(r, field, 0, false, false);
+        work x = {.obj = v, .mark = list_kind(r->bytes.fp, node, name, v)};
+        x.inner = chain && strcmp(name, "value") == 0;
+        x.note = w->note || is_note(name);
+        if (x.note && constant && PyUnicode_Check(v)) rc = collect_text(r, v);
+        if (rc == 0) rc = push(r, x);
+        if (rc == 0) rc = push(r, (work){.obj = field});
     }
     Py_DECREF(v);
     return rc;
@@ -161,7 +198,8 @@ static int read_field(reader *r, PyObject *node, PyObject *field, const work *w,
 static int read_node(reader *r, const work *w) {
     PyObject *node = w->obj;
     bool name = is_class(node, "Name"), attr = is_class(node, "Attribute");
-    if ((name || attr) && !w->inner && collect(r, node) < 0) return -1;
+    if ((name || attr) && !w->inner && collect(r, w) < 0) return -1;
+    if (is_class(node, "Import") || is_class(node, "ImportFrom")) r->imports = true;
     PyObject *fields = PyObject_GetAttr(node, r->fields);
     if (!fields || !PyTuple_Check(fields)) {
         Py_XDECREF(fields);
@@ -169,7 +207,7 @@ static int read_node(reader *r, const work *w) {
     }
     int rc = put_chars(r, "(");
     if (rc == 0) rc = put_chars(r, class_name(node));
-    if (rc == 0) rc = push(r, NULL, ')', false, false);
+    if (rc == 0) rc = push(r, (work){.mark = ')'});
     bool chain =
         attr; /* the value of an attribute is part of its chain, if there is one */
     PyObject *dotted = attr ? dotted_name(node) : NULL;
@@ -183,7 +221,7 @@ static int read_node(reader *r, const work *w) {
 
 static int read_work(reader *r, const work *w) {
     if (!w->obj) return put_chars(r, w->mark == ')' ? ")" : "]");
-    if (PyList_Check(w->obj)) return read_list(r, w->obj, w->mark);
+    if (PyList_Check(w->obj)) return read_list(r, w);
     int rc = ing_fp_put_atom(&r->bytes,
                              w->obj); /* names of fields, identifiers, constants */
     if (rc) return rc < 0 ? -1 : 0;
@@ -191,7 +229,7 @@ static int read_work(reader *r, const work *w) {
 }
 
 static int read_tree(reader *r, PyObject *root) {
-    int rc = push(r, root, 0, false, true);
+    int rc = push(r, (work){.obj = root, .root = true});
     while (rc == 0 && r->stack.len) {
         work w = r->stack.at[--r->stack.len];
         rc = read_work(r, &w);
@@ -205,6 +243,7 @@ static void reader_fini(reader *r) {
     ing_vec_fini(&r->stack);
     ing_free(r->bytes.out);
     Py_XDECREF(r->dotted);
+    Py_XDECREF(r->notes);
     Py_XDECREF(r->fields);
 }
 
@@ -212,8 +251,9 @@ static int reader_init(reader *r, fp_walk *w) {
     memset(r, 0, sizeof *r);
     r->bytes.fp = w->fp;
     r->dotted = PySet_New(NULL);
+    r->notes = PySet_New(NULL);
     r->fields = PyUnicode_InternFromString("_fields");
-    return r->dotted && r->fields ? 0 : -1;
+    return r->dotted && r->notes && r->fields ? 0 : -1;
 }
 
 static PyObject *digest_bytes(const reader *r) {
@@ -287,18 +327,50 @@ static PyObject *find_def(fp_walk *w, PyObject *tree, bool shifted, PyObject *co
     return def;
 }
 
-/* Names that are read from outside: those that the code object knows as such. */
-static PyObject *outside_names(reader *r, PyObject *code) {
+/* What _reach.reads says of the def: (imports, names, blind); empty when there is nothing
+ * to say. */
+static PyObject *special_reads(fp_walk *w, const reader *r, PyObject *def) {
+    if (!r->imports) return Py_BuildValue("(()()())");
+    PyObject *reach = ing_fp_reach(w->fp);
+    return reach ? PyObject_CallMethod(reach, "reads", "O", def) : NULL;
+}
+
+/* Adds the names under which a def's imports are known in it. */
+static int add_aliases(PyObject *imports, PyObject *known) {
+    int rc = 0;
+    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(imports); i++)
+        rc = PySet_Add(known, PyTuple_GET_ITEM(PyTuple_GET_ITEM(imports, i), 0));
+    return rc;
+}
+
+static bool asks_subclasses(PyObject *name) {
+    static const char tail[] = ".__subclasses__";
+    const char *text = PyUnicode_IS_ASCII(name) ? PyUnicode_DATA(name) : "";
+    size_t n = strlen(text), m = sizeof tail - 1;
+    return n > m && strcmp(text + n - m, tail) == 0;
+}
+
+/* Names that are read from outside: those that the code object knows as such, those that
+ * are imported, and those read through globals(). Appends to `blind` what asks an unknown
+ * class for its subclasses. */
+static PyObject *outside_names(reader *r, PyObject *code, PyObject *special,
+                               PyObject *blind) {
     PyObject *known = PySet_New(NULL), *out = PyList_New(0);
     PyObject *all = PySequence_List(r->dotted), *dot = PyUnicode_FromString(".");
     int rc = known && out && all && dot ? ing_fp_code_names(code, known) : -1;
+    if (rc == 0) rc = add_aliases(PyTuple_GET_ITEM(special, 0), known);
     for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(all); i++) {
         PyObject *name = PyList_GET_ITEM(all, i);
         PyObject *parts = PyUnicode_Split(name, dot, 1);
         int has = parts ? PySet_Contains(known, PyList_GET_ITEM(parts, 0)) : -1;
         Py_XDECREF(parts);
-        rc = has < 0 ? -1 : has ? PyList_Append(out, name) : 0;
+        rc = has < 0                 ? -1
+             : has                   ? PyList_Append(out, name)
+             : asks_subclasses(name) ? PyList_Append(blind, name)
+                                     : 0;
     }
+    Py_ssize_t n = rc == 0 ? PyList_GET_SIZE(out) : 0;
+    if (rc == 0) rc = PyList_SetSlice(out, n, n, PyTuple_GET_ITEM(special, 1));
     PyObject *tuple = rc == 0 ? PyList_AsTuple(out) : NULL;
     Py_XDECREF(known);
     Py_XDECREF(out);
@@ -309,27 +381,56 @@ static PyObject *outside_names(reader *r, PyObject *code) {
 
 static PyObject *read_def(fp_walk *w, PyObject *def, PyObject *code) {
     reader r;
-    PyObject *digest = NULL, *names = NULL, *out = NULL;
+    PyObject *digest = NULL, *special = NULL, *names = NULL, *notes = NULL, *out = NULL;
+    PyObject *blind = NULL, *all = NULL;
     if (reader_init(&r, w) == 0 && read_tree(&r, def) == 0) {
         digest = digest_bytes(&r);
-        names = digest ? outside_names(&r, code) : NULL;
-        out = names ? PyTuple_Pack(2, digest, names) : NULL;
+        special = digest ? special_reads(w, &r, def) : NULL;
+        blind = special ? PySequence_List(PyTuple_GET_ITEM(special, 2)) : NULL;
+        names = blind ? outside_names(&r, code, special, blind) : NULL;
+        notes = names ? PySequence_Tuple(r.notes) : NULL;
+        all = notes ? PyList_AsTuple(blind) : NULL;
+        out = all ? PyTuple_Pack(5, digest, names, notes, PyTuple_GET_ITEM(special, 0),
+                                 all)
+                  : NULL;
     }
+    Py_XDECREF(blind);
+    Py_XDECREF(all);
     Py_XDECREF(digest);
+    Py_XDECREF(special);
     Py_XDECREF(names);
+    Py_XDECREF(notes);
     reader_fini(&r);
     return out;
 }
 
-/* The lines of the function in its file; NULL without exception: there are none. */
-static PyObject *def_text(fp_walk *w, PyObject *fn) {
+/* Is the text not what the function was compiled from? 1, 0 or -1 = raised. */
+static int is_changed(fp_walk *w, PyObject *fn, PyObject *file, PyObject *why) {
+    if (why) {
+        const char *text = PyUnicode_AsUTF8(why);
+        return text ? strstr(text, "changed since") != NULL : -1;
+    }
+    PyObject *held = NULL;
+    int rc = ing_py_source_unknown(w->st, file, &held);
+    if (rc == 1) {
+        rc = ing_py_source_belongs(held, fn, file);
+        if (rc >= 0) rc = !rc;
+    }
+    Py_XDECREF(held);
+    return rc;
+}
+
+/* The lines of the function in its file; NULL without exception: there are none, or
+ * *changed. */
+static PyObject *def_text(fp_walk *w, PyObject *fn, bool *changed) {
     PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(fn);
     PyObject *why = NULL, *text = NULL;
     PyObject *whole = NULL;
-    (void)ing_py_source_file(w->st, fn, code->co_filename, &whole, &why);
+    int rc = ing_py_source_file(w->st, fn, code->co_filename, &whole, &why);
+    if (rc >= 0) *changed = is_changed(w, fn, code->co_filename, why) == 1;
     Py_XDECREF(why);
     size_t start, len;
-    if (whole && code->co_firstlineno > 0 &&
+    if (whole && !*changed && code->co_firstlineno > 0 &&
         ing_py_source_block(PyBytes_AS_STRING(whole), (size_t)PyBytes_GET_SIZE(whole),
                             (uint32_t)code->co_firstlineno, &start, &len))
         text = PyBytes_FromStringAndSize(PyBytes_AS_STRING(whole) + start,
@@ -349,8 +450,9 @@ static bool is_lambda(fp_walk *w, PyObject *code) {
 
 static PyObject *make_source(fp_walk *w, PyObject *fn, PyObject *given) {
     PyObject *code = PyFunction_GET_CODE(fn);
-    PyObject *text = given ? Py_NewRef(given) : def_text(w, fn);
-    bool shifted = false;
+    bool shifted = false, changed = false;
+    PyObject *text = given ? Py_NewRef(given) : def_text(w, fn, &changed);
+    if (changed) return Py_NewRef(Py_False);
     PyObject *tree =
         text ? parse(PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text), &shifted)
              : NULL;
@@ -385,32 +487,12 @@ PyObject *ing_fp_source(fp_walk *w, PyObject *fn, PyObject *text) {
         if (ing_fp_lost(w->fp, losses) < 0) Py_CLEAR(out);
         PyObject *ref = out ? PyWeakref_NewRef(code, NULL) : NULL;
         PyObject *entry = ref ? PyTuple_Pack(2, ref, out) : NULL;
-        if (!entry || PyDict_SetItem(w->fp->texts, key, entry) < 0) Py_CLEAR(out);
+        bool keep = out != Py_False; /* a file that changed may be put back */
+        if (keep && (!entry || PyDict_SetItem(w->fp->texts, key, entry) < 0))
+            Py_CLEAR(out);
         Py_XDECREF(ref);
         Py_XDECREF(entry);
     }
     Py_XDECREF(key);
-    return out;
-}
-
-PyObject *ing_fp_module_source(fp_walk *w, PyObject *file) {
-    const char *path = PyUnicode_AsUTF8(file);
-    ing_bytes b;
-    ing_bytes_init(&b);
-    reader r;
-    PyObject *out = NULL, *tree = NULL;
-    bool shifted;
-    if (path && reader_init(&r, w) == 0) {
-        if (ing_os_read(path, 64 << 20, &b, NULL) == ING_OK && b.at)
-            tree = parse((const char *)b.at, b.len, &shifted);
-        ing_fp_forgive(w->fp);
-        if (!tree)
-            out = Py_NewRef(Py_None);
-        else if (read_tree(&r, tree) == 0)
-            out = digest_bytes(&r);
-        reader_fini(&r);
-    }
-    Py_XDECREF(tree);
-    ing_bytes_fini(&b);
     return out;
 }

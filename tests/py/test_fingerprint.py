@@ -6,6 +6,7 @@ import datetime
 import decimal
 import enum
 import functools
+import importlib
 import itertools
 import os
 import subprocess
@@ -605,14 +606,17 @@ def test_captured_values_count():
     assert fp(corpus.decorated) == first
 
 
-def test_installed_packages_by_version(monkeypatch):
+def test_installed_packages_by_version():
     numpy = pytest.importorskip("numpy")
-    assert ingot.fingerprint.__globals__ if hasattr(fp, "__globals__") else True
-    from ingot.fingerprint import _origin
+    from ingot._reach import module_file, origin
 
-    assert _origin("json.decoder") == "" and _origin("builtins") == ""
-    assert _origin("numpy.linalg") == f"numpy=={numpy.__version__}"
-    assert _origin(corpus.__name__) is None
+    def of(name):
+        return origin(module_file(importlib.import_module(name)))
+
+    assert of("json.decoder") == "" == of("builtins") == of("sys") == of("_json") == of("zipimport")
+    assert of("numpy.linalg") == f"numpy=={numpy.__version__}"
+    assert of("ingot.math") == f"ingot=={ingot.__version__}"
+    assert of(corpus.__name__) is None and origin("<string>") is None
 
 
 def test_another_version_is_another_value(tmp_path):

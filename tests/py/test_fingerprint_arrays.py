@@ -1,0 +1,158 @@
+"""Memory of any shape has the fingerprint of its contiguous copy, and hashing it can be
+interrupted."""
+
+import random
+import signal
+
+import fingerprint_corpus as corpus
+import pytest
+from conftest import SEED, needs, samples
+from fingerprint_checks import distinct, fp, same
+
+DTYPES = ["i1", "i2", "<i4", ">i4", "f8", "c16", "S3", "U2", "S7", "V5", "g", "G", "M8[s]", "f2", "?"]
+
+
+def view(rng, np):
+    """An array of random bytes, and something strided made of it."""
+    shape = [rng.randint(1, rng.choice([3, 9, 40])) for _ in range(rng.randint(0, 4))]
+    dtype = np.dtype(rng.choice(DTYPES))
+    count = int(np.prod(shape, dtype=int)) * dtype.itemsize
+    a = np.frombuffer(rng.randbytes(count), dtype=dtype).reshape(shape)
+    for _ in range(rng.randint(0, 3) if a.ndim else 0):
+        a = a.transpose(rng.sample(range(a.ndim), a.ndim))
+        a = a[tuple(slice(rng.randint(0, 2), None, rng.choice([1, 1, 2, 3, -1, -2])) for _ in range(a.ndim))]
+        if rng.random() < 0.2:
+            a = np.broadcast_to(a, (rng.randint(1, 4), *a.shape))
+    return a
+
+
+@needs("numpy")
+def test_views_are_their_copies():
+    import numpy as np
+
+    rng = random.Random(SEED)
+    for _ in range(samples(20000)):
+        a = view(rng, np)
+        assert fp(a) == fp(np.array(a, order="C", copy=True)), (a.shape, a.strides, a.dtype)
+
+
+@needs("numpy")
+@pytest.mark.parametrize("shape", [(1000, 1001), (3, 400_000), (400_000, 3), (60, 70, 80), (2, 3, 200_000)])
+@pytest.mark.parametrize("dtype", ["i1", "i4", "f8", "g"])
+def test_large_views(shape, dtype):
+    """More than one slab, and slabs along each axis."""
+    import numpy as np
+
+    a = np.arange(int(np.prod(shape))).astype(dtype).reshape(shape)
+    f = np.asfortranarray(a)
+    same(a, f, f.T.copy().T)
+    same(a[::-1, ::2], a[::-1, ::2].copy(), f[::-1, ::2])
+    f[1, 1] += 1
+    distinct(a, f)
+
+
+@needs("numpy")
+def test_what_lies_between_values_does_not_count():
+    import numpy as np
+
+    for dtype in ("g", "G"):
+        a = np.zeros(100, dtype)
+        b = np.frombuffer(bytes(a.nbytes), dtype).copy()
+        memory = b.view("u1").reshape(-1, 16)
+        memory[:, 10:] = 0xAB
+        same(a, b, b[::-1], a.reshape(10, 10).T.reshape(-1))
+    padded = np.dtype({"names": ["a", "b"], "formats": ["i1", "f8"], "offsets": [0, 8], "itemsize": 24})
+    one, two = np.zeros(5, padded), np.zeros(5, padded)
+    two.view("u1").reshape(5, 24)[:, 1:8] = 7
+    two.view("u1").reshape(5, 24)[:, 16:] = 7
+    same(one, two)
+    two["a"][0] = 1
+    distinct(one, two)
+
+
+@needs("numpy")
+def test_records():
+    import numpy as np
+
+    packed = np.dtype([("a", "i1"), ("b", "f8"), ("c", "i2", (2,))])
+    one = np.zeros((4, 6), packed)
+    one["b"] = np.arange(24).reshape(4, 6)
+    same(one, one.copy(), np.asfortranarray(one), one[::-1][::-1])
+    same(one[::2, 1::2], one[::2, 1::2].copy())
+    two = one.copy()
+    two["c"][3, 5, 1] = 1
+    distinct(one, two, one["b"], one.view([("x", "i1"), ("b", "f8"), ("c", "i2", (2,))]))
+    mixed = np.zeros(2, [("a", "i4"), ("o", object)])
+    same(mixed, mixed.copy())
+    times = np.zeros(3, [("t", "M8[s]"), ("n", "i4")])
+    same(times, times[::-1].copy())
+
+
+# ---- interrupts --------------------------------------------------------------------------------------
+
+
+class Last:
+    """Says whether hashing came to the end."""
+
+    reached = 0
+
+    def __reduce__(self):
+        Last.reached += 1
+        return int, ()
+
+
+def interrupted(value, error=KeyboardInterrupt):
+    """Hashes the value with an alarm under way that raises; the end must not be reached."""
+
+    def ring(*_):
+        raise error
+
+    Last.reached = 0
+    old = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
+    try:
+        with pytest.raises(error):
+            while True:
+                fp(value)
+                assert not Last.reached, "nothing interrupted it"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert Last.reached == 0
+
+
+def test_containers_are_interrupted():
+    interrupted([list(range(3_000_000)), Last()])
+    interrupted([{k: str(k) for k in range(500_000)}, Last()])
+    interrupted([[corpus.Frozen(k) for k in range(300_000)], Last()])
+
+
+def test_errors_of_handlers_are_no_refusals():
+    interrupted([list(range(3_000_000)), Last()], TimeoutError)
+
+
+@needs("numpy")
+def test_memory_is_interrupted():
+    import numpy as np
+
+    flat = np.zeros(24 << 20)
+    interrupted([flat, Last()])
+    interrupted([flat.reshape(4096, -1).T, Last()], TimeoutError)
+    interrupted([bytearray(200 << 20), Last()])
+
+
+def test_cycles_are_interrupted():
+    ring = top = []
+    for _ in range(200_000):
+        ring.append([])
+        ring = ring[0]
+    ring.append(top)
+    old = signal.signal(signal.SIGALRM, lambda *_: 1 / 0)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            while True:
+                fp(top)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
