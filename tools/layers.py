@@ -3,7 +3,7 @@ in this list. One place, used by the checkers."""
 
 LAYERS = (
     "base", "store", "gate", "ir", "front", "ad", "pass", "gen", "image", "trace",
-    "record", "compile", "rt", "launch", "graph", "py",
+    "record", "compile", "cache", "rt", "launch", "graph", "py",
 )
 
 # Headers that any folder may include.

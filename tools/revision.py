@@ -11,7 +11,7 @@ import os
 import pathlib
 
 FRONT = ("base", "gate", "ir", "front", "ad", "pass", "trace", "record",
-         "py")
+         "cache", "py")
 BACK = ("gen", "image")
 SOURCE_ENDINGS = (".c", ".h", ".def")
 HELPER = "ingot/_helper.py"

@@ -219,7 +219,7 @@ static bool see_index(void *self, const ing_store_item *item) {
     ing_index_keys keys = {0};
     ing_bytes_init(&b);
     if (ing_store_read(k->l->store, ING_ENTRY_INDEX, item->key, &b) == ING_OK &&
-        ing_py_index_keys(b.at, b.len, &keys) != ING_OK)
+        ing_cache_index_keys(b.at, b.len, &keys) != ING_OK)
         keys.len = 0;
     PyObject *list = variants_of(k, &keys);
     ing_vec_fini(&keys);

@@ -184,12 +184,11 @@ static ing_status look_at(void *self, ing_entry_kind kind, const uint8_t *p, siz
         ing_paths_fini(&paths);
         break;
     case ING_ENTRY_INDEX:
-        s = ing_py_index_keys(p, n, &keys);
+        s = ing_cache_index_keys(p, n, &keys);
         ing_vec_fini(&keys);
         break;
-    default: /* an alias: a digest, or two and an index (disk.c) */
-        if (n == 16) break;
-        s = n > 32 ? ing_py_index_keys(p + 32, n - 32, &keys) : ING_DECLINED;
+    default:
+        s = ing_cache_alias_keys(p, n, &keys);
         ing_vec_fini(&keys);
         break;
     }
@@ -199,7 +198,7 @@ static ing_status look_at(void *self, ing_entry_kind kind, const uint8_t *p, siz
 static ing_status take_in(void *self, ing_store *store, ing_entry_kind kind,
                           ing_hash128 key, const uint8_t *p, size_t n) {
     uint64_t *fresh = self;
-    if (kind == ING_ENTRY_INDEX) return ing_py_index_merge(store, key, p, n);
+    if (kind == ING_ENTRY_INDEX) return ing_cache_index_merge(store, key, p, n);
     if (ing_store_verify(store, kind, key, false) == ING_STORE_GOOD) return ING_OK;
     ++*fresh;
     return ing_store_put(store, kind, key, p, n);

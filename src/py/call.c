@@ -184,46 +184,17 @@ static void set_busy(ing_py_kernel *k, unsigned long thread) {
     pthread_mutex_unlock(&k->host->compile_lock);
 }
 
-/* The trace of a leaf, for the tree; of one that is not in memory from its entry. */
-static ing_status slot_trace(void *self, uint32_t slot, ing_trace *out) {
-    ing_py_kernel *k = self;
-    if (slot >= k->slots.len) return ING_DECLINED;
-    const ing_py_variant *v = k->slots.at[slot].variant;
-    if (!v) return ing_py_disk_trace(k, k->slots.at[slot].key, out);
-    return ing_trace_copy(&v->record.trace, &k->paths, &k->paths, out, NULL);
-}
-
-/* Makes the variant a leaf of the tree: of the slot that the trace leads to, or of a new
- * one. The kernel takes a reference. */
-static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 key,
-                               ing_err *e) {
-    ing_py_slot slot = {key, v};
-    if (!ing_vec_push(&k->slots, slot))
-        return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
-    ing_status s =
-        ing_tree_insert(k->tree, &v->record.trace, k->slots.len - 1, slot_trace, k, e);
-    if (s == ING_INTERNAL) {
-        /* The tree came from disk and says what lowering does not: start it again. */
-        ing_count(&k->st->counters, ING_COUNT_TRACE_CONFLICTS);
-        ing_err_fini(e);
-        ing_err_init(e);
-        k->slots.len--;
-        ing_py_kernel_drop(k);
-        if (!ing_vec_push(&k->slots, slot))
-            return ing_fail(e, ING_MEMORY, "no memory for a compiled kernel");
-        s = ing_tree_insert(k->tree, &v->record.trace, k->slots.len - 1, slot_trace, k,
-                            e);
-    }
-    if (s == ING_OK)
-        v->refs++;
-    else
-        k->slots.len--;
-    return s;
-}
-
 /* No qd.init since the kernel was in this epoch? */
 static bool is_current(const ing_py_kernel *k, uint64_t epoch) {
     return k->epoch == epoch && k->host->epoch == epoch;
+}
+
+/* The kernel takes a reference. */
+static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 key,
+                               ing_err *e) {
+    ING_TRY(ing_cache_keep(&k->cache, key, v, e));
+    v->refs++;
+    return ING_OK;
 }
 
 static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
@@ -235,7 +206,8 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
     ing_status s = ing_py_compile(k, args, false, &v, e);
     /* qd.init ran meanwhile: this launch uses what it asked for, nobody keeps it. */
     if (s == ING_OK && is_current(k, epoch) && !v->only_here)
-        s = ing_py_disk_publish(k, v, &key, e);
+        s = ing_cache_publish(&k->cache, &v->record, k->def.ours ? NULL : &k->def.alias,
+                              &key, e);
     if (s == ING_OK && is_current(k, epoch)) s = keep_variant(k, v, key, e);
     set_busy(k, 0);
     if (s == ING_OK) s = ing_py_variant_added(k, v);
@@ -249,19 +221,17 @@ static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
 
 /* A variant that is not in memory. *out stays NULL when Python ran meanwhile and changed the
  * kernel: look again. */
-static ing_status load_slot(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
+static ing_status load_leaf(const ing_py_asker *a, uint32_t leaf, ing_questions *asked,
                             ing_py_variant **out, ing_err *e) {
     ing_py_kernel *k = a->kernel;
     ing_py_variant *v = NULL;
     uint64_t epoch = k->epoch;
-    ing_hash128 key = k->slots.at[slot].key;
-    ING_TRY(ing_py_disk_load(a, slot, asked, &v, e));
-    if (k->epoch != epoch || slot >= k->slots.len || k->slots.at[slot].variant ||
-        !ing_hash_eq(k->slots.at[slot].key, key)) {
+    ing_hash128 key = k->cache.leaves.at[leaf].key;
+    ING_TRY(ing_py_cache_load(a, leaf, asked, &v, e));
+    if (k->epoch != epoch || !ing_cache_loaded(&k->cache, leaf, key, v)) {
         ing_py_variant_unref(v);
         return ING_OK;
     }
-    k->slots.at[slot].variant = v;
     v->refs++;
     ing_status s = ing_py_variant_added(k, v);
     if (s == ING_OK) s = ing_py_give_warnings(k, v, a->args);
@@ -274,12 +244,11 @@ static ing_status load_slot(const ing_py_asker *a, uint32_t slot, ing_questions 
 
 /* The variant at a leaf, if the rest of its trace holds. ING_DECLINED: it does not, or the
  * leaf has lost its entry. */
-static ing_status take_slot(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
+static ing_status take_leaf(const ing_py_asker *a, uint32_t leaf, ing_questions *asked,
                             ing_py_variant **out, ing_err *e) {
     ing_py_kernel *k = a->kernel;
-    if (slot >= k->slots.len) return ING_DECLINED;
-    ing_py_variant *v = k->slots.at[slot].variant;
-    if (!v) return load_slot(a, slot, asked, out, e);
+    ing_py_variant *v = ing_py_variant_at(k, leaf);
+    if (!v) return load_leaf(a, leaf, asked, out, e);
     v->refs++; /* asking runs Python */
     ing_status s =
         ing_trace_holds(&v->record.trace, ing_py_ask_again, (void *)a, asked, e);
@@ -297,11 +266,11 @@ static ing_status take_slot(const ing_py_asker *a, uint32_t slot, ing_questions 
 static ing_status find_variant(const ing_py_asker *a, ing_py_variant **out,
                                ing_err *e) {
     ing_questions asked = {0};
-    uint32_t found;
+    uint32_t leaf;
     *out = NULL;
-    ing_status s =
-        ing_tree_walk(a->kernel->tree, ing_py_ask_again, (void *)a, &found, &asked, e);
-    if (s == ING_OK) s = take_slot(a, found, &asked, out, e);
+    ing_status s = ing_cache_find(&a->kernel->cache, ing_py_ask_again, (void *)a, &leaf,
+                                  &asked, e);
+    if (s == ING_OK) s = take_leaf(a, leaf, &asked, out, e);
     ing_vec_fini(&asked);
     return s;
 }
@@ -314,7 +283,7 @@ ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
                      .label = ing_py_def_name(&k->def),
                      .from = ing_events_now(k->host->events)};
     ING_TRY(ing_py_check_args(k, args, e));
-    ING_TRY(ing_py_disk_open(k, e));
+    ING_TRY(ing_cache_open(&k->cache, &k->def.alias, e));
     ing_py_asker a = {k, args};
     for (;;) {
         uint64_t epoch = k->epoch;
@@ -329,7 +298,7 @@ ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
         }
         if (s == ING_OK && !*out) continue;
         if (s != ING_DECLINED) return s;
-        s = ing_py_disk_more(k, e);
+        s = ing_cache_more(&k->cache, e);
         if (s == ING_OK) continue;
         if (s != ING_DECLINED) return s;
         s = wait_for_other(k, e);
@@ -528,13 +497,6 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
     return s;
 }
 
-/* `last` is borrowed from the slots: qd.init may have dropped the variant meanwhile. */
-static bool is_kept(const ing_py_kernel *k, const ing_py_variant *v) {
-    for (uint32_t i = k->slots.len; i-- > 0;)
-        if (k->slots.at[i].variant == v) return true;
-    return false;
-}
-
 static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label) {
     if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
     PyObject *result = NULL;
@@ -548,7 +510,8 @@ static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label
         s = ing_py_kernel_variant(k, args, &v, &e);
         if (s != ING_OK) break;
         s = try_variant(k, v, args, label, &result, &e);
-        if (s == ING_OK && is_kept(k, v)) k->last = v;
+        /* `last` is borrowed: qd.init may have dropped the variant meanwhile. */
+        if (s == ING_OK && ing_cache_holds(&k->cache, v)) k->last = v;
         ing_py_variant_unref(v);
     }
     if (s == ING_OK) return result;

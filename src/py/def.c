@@ -173,7 +173,7 @@ void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->free_names);
     Py_CLEAR(d->types);
     Py_CLEAR(d->result_types);
-    ing_bytes_fini(&d->hint);
+    ing_cache_alias_fini(&d->alias);
     ing_front_tree_free(d->tree);
     d->tree = NULL;
     ing_free(d->params);
@@ -282,6 +282,20 @@ ing_status ing_py_def_check(const ing_py_def *d, ing_err *e) {
                     ing_py_def_name(d));
 }
 
+/* The key of its alias (R9), where it has one. */
+static ing_status find_alias(ing_py_state *st, ing_py_def *d) {
+    ing_hash128 code;
+    if (d->alias.has_key) return ING_OK;
+    if (ing_py_def_text(st, d) < 0) return ING_PYTHON;
+    int known = d->text ? ing_py_code_digest(PyFunction_GET_CODE(d->fn), &code) : 0;
+    if (known == 1)
+        ing_cache_alias_key(&d->alias, (PY_MAJOR_VERSION << 8) | PY_MINOR_VERSION,
+                            ing_py_source_digest(PyBytes_AS_STRING(d->text),
+                                                 (size_t)PyBytes_GET_SIZE(d->text)),
+                            code);
+    return known < 0 ? ING_PYTHON : ING_OK;
+}
+
 ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
                            ing_err *e) {
     ING_TRY(ing_py_def_check(d, e));
@@ -317,10 +331,11 @@ ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree
         }
         d->tree = t;
         if (!d->ours) {
-            if (!d->digest_known && ing_py_disk_alias_put(st, d, t->digest) < 0)
-                return ING_PYTHON;
-            d->digest = t->digest;
-            d->digest_known = true;
+            if (!d->alias.known) {
+                ING_TRY(find_alias(st, d));
+                ING_TRY(ing_cache_alias_put(&st->host->cache, &d->alias, t->digest));
+            }
+            d->alias.tree = t->digest;
         }
     }
     *out = d->tree;
@@ -366,22 +381,22 @@ ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
                              ing_err *e) {
     const ing_front_tree *t;
     ING_TRY(ing_py_def_check(d, e));
-    if (!d->digest_known && d->ours) {
-        int known = own_digest(d, &d->digest);
+    if (!d->alias.known && d->ours) {
+        int known = own_digest(d, &d->alias.tree);
         if (known < 0) return ING_PYTHON;
-        d->ours = d->digest_known = known;
+        d->ours = d->alias.known = known;
     }
-    if (!d->digest_known) {
-        ing_status s = ing_py_disk_alias_get(st, d, &d->digest);
-        if (s == ING_PYTHON) return s;
-        d->digest_known = s == ING_OK;
+    if (!d->alias.known) {
+        ING_TRY(find_alias(st, d));
+        if (ing_cache_alias_get(&st->host->cache, &d->alias) == ING_PYTHON)
+            return ING_PYTHON;
     }
-    if (!d->digest_known) {
+    if (!d->alias.known) {
         ING_TRY(ing_py_def_tree(st, d, &t, e));
-        d->digest = t->digest;
-        d->digest_known = true;
+        d->alias.tree = t->digest;
+        d->alias.known = true;
     }
-    *out = source_of(d, d->digest);
+    *out = source_of(d, d->alias.tree);
     return ING_OK;
 }
 

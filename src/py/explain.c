@@ -169,7 +169,7 @@ static ing_notes_compile compile_of(const ing_py_kernel *k, const ing_py_gate *g
                                .revision = ING_FRONT_REVISION,
                                .machine = ing_engine_isa_level(k->host->engine),
                                .when = ing_py_wall_ns(),
-                               .since = k->looked,
+                               .since = k->cache.looked,
                                .pid = (uint32_t)getpid(),
                                .address = story->address,
                                .missing = missing(k, v)};
@@ -191,7 +191,8 @@ ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
     if (!story) return ING_OK;
     ing_bytes_init(&story->label);
     ing_bytes_init(&story->why);
-    if (label_of(k, &story->label) < 0 || ing_py_disk_address(k, &story->address) < 0) {
+    if (label_of(k, &story->label) < 0 ||
+        ing_py_cache_address(k, &story->address) < 0) {
         ing_py_story_free(story);
         return ING_PYTHON;
     }

@@ -1,5 +1,5 @@
 /* Fields as the gate and launches see them: what code depends on is the layout, as a place
- * (src/gate/place.h). Called by see.c, variant.c, disk.c and bind.c, with the GIL. */
+ * (src/gate/place.h). Called by see.c, variant.c, guard_make.c and bind.c, with the GIL. */
 #include "py/field.h"
 
 #include <string.h>

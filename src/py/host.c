@@ -129,6 +129,7 @@ int ing_py_host_add(PyObject *module, ing_py_state *st) {
     h->epoch = 1;
     seed(h);
     h->callbacks = (ing_rt_host){release_gil, acquire_gil, check_signals, h};
+    ing_py_cache_host(h);
     st->configured = configured;
     h->next = registry.hosts;
     registry.hosts = h;

@@ -9,33 +9,18 @@
 
 /* ---- kernels: life ---------------------------------------------------------------------- */
 
-static void drop_variants(ing_py_kernel *k) {
-    k->last = NULL;
-    uint32_t n = k->slots.len;
-    k->slots.len = 0;
-    ing_bytes_fini(&k->only);
-    k->hinted = false;
-    for (uint32_t i = 0; i < n; i++)
-        if (k->slots.at[i].variant) ing_py_variant_unref(k->slots.at[i].variant);
-}
-
-void ing_py_kernel_drop(ing_py_kernel *k) {
-    drop_variants(k);
-    ing_tree_clear(k->tree); /* never freed here: another thread may be walking it */
-}
-
 void ing_py_kernel_reset(ing_py_kernel *k) {
     k->epoch = k->host->epoch;
-    k->observed = (ing_py_observed){0};
-    ing_py_kernel_drop(k);
+    k->non_pure_told = false;
+    ing_cache_reset(&k->cache);
 }
 
 static int kernel_traverse(ing_py_kernel *k, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(k));
     Py_VISIT(k->options);
     Py_VISIT(k->dict);
-    for (uint32_t i = 0; i < k->slots.len; i++) {
-        ing_py_variant *v = k->slots.at[i].variant;
+    for (uint32_t i = 0; i < k->cache.leaves.len; i++) {
+        ing_py_variant *v = ing_py_variant_at(k, i);
         if (!v || v->refs != 1) continue; /* a launch is using it */
         int stop = v->checks ? ing_py_checks_traverse(v->checks, visit, arg) : 0;
         if (stop) return stop;
@@ -44,7 +29,7 @@ static int kernel_traverse(ing_py_kernel *k, visitproc visit, void *arg) {
 }
 
 static int kernel_clear(ing_py_kernel *k) {
-    drop_variants(k);
+    ing_cache_clear(&k->cache);
     Py_CLEAR(k->options);
     Py_CLEAR(k->dict);
     ing_py_def_fini(&k->def);
@@ -56,11 +41,10 @@ static void kernel_dealloc(ing_py_kernel *k) {
     PyObject_GC_UnTrack(k);
     if (k->weakrefs) PyObject_ClearWeakRefs((PyObject *)k);
     kernel_clear(k);
-    ing_vec_fini(&k->slots);
+    ing_cache_fini(&k->cache);
     for (uint32_t i = 0; i < k->names.len; i++) Py_XDECREF(k->names.at[i]);
     ing_vec_fini(&k->names);
     ing_paths_fini(&k->paths);
-    ing_tree_free(k->tree);
     ing_bytes_fini(&k->notes);
     type->tp_free((PyObject *)k);
     Py_DECREF(type);
@@ -123,9 +107,9 @@ static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs)
     k->host = st->host;
     k->epoch = st->host->epoch;
     k->options = options;
-    k->tree = ing_tree_new();
-    if (!k->tree) PyErr_NoMemory();
-    bool ok = k->tree && is_set(options, "graph", &k->graph) >= 0 &&
+    bool made = ing_py_cache_init(k);
+    if (!made) PyErr_NoMemory();
+    bool ok = made && is_set(options, "graph", &k->graph) >= 0 &&
               is_set(options, "checkpoints", &k->checkpoints) >= 0 &&
               is_true(options, "fastcache", &k->pure) >= 0 &&
               ing_py_def_init(st, &k->def, fn, source) == 0;
@@ -196,7 +180,8 @@ static PyObject *kernel_variants(PyObject *self, void *unused) {
     ing_py_kernel *k = (ing_py_kernel *)self;
     if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
     unsigned long n = 0;
-    for (uint32_t i = 0; i < k->slots.len; i++) n += k->slots.at[i].variant != NULL;
+    for (uint32_t i = 0; i < k->cache.leaves.len; i++)
+        n += ing_py_variant_at(k, i) != NULL;
     return PyLong_FromUnsignedLong(n);
 }
 
@@ -217,7 +202,6 @@ static int kernel_set_fastcache(PyObject *self, PyObject *value, void *unused) {
         return -1;
     k->pure = pure;
     ing_py_kernel_reset(k);
-    k->disk_epoch = 0;
     return 0;
 }
 
@@ -226,7 +210,7 @@ static PyObject *kernel_observed(PyObject *self, void *unused) {
     (void)unused;
     ing_py_kernel *k = (ing_py_kernel *)self;
     if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
-    const ing_py_observed *o = &k->observed;
+    const ing_cache_seen *o = &k->cache.seen;
     return Py_BuildValue("{s:O,s:O,s:O,s:O}", "cache_key_generated",
                          o->key_generated ? Py_True : Py_False, "cache_validated",
                          o->validated ? Py_True : Py_False, "cache_loaded",

@@ -9,6 +9,7 @@
 
 #include "py/py.h"
 
+#include "cache/cache.h"
 #include "compile/compile.h"
 #include "front/front.h"
 #include "gate/gate.h"
@@ -56,6 +57,7 @@ typedef struct ing_py_host {
     pthread_cond_t compile_done;
     struct ing_py_waiter *waiters; /* threads that wait for it (call.c) */
     ing_rt_host callbacks;
+    ing_cache_host cache;
     struct ing_py_host *next; /* registry of hosts, for fork */
 } ing_py_host;
 
@@ -84,11 +86,9 @@ typedef struct ing_py_def {
     bool text_later; /* not taken yet: ing_py_def_text */
     bool ours;       /* of this package: the revision answers for its text (R10) */
     uint32_t first_line;
-    ing_front_tree *tree; /* NULL until parsed */
-    ing_hash128 digest; /* of the tree, once known: parsed, or told by an alias (R9) */
-    bool digest_known;
-    ing_bytes hint;    /* the alias that told it, where that has more to say: disk.c */
-    uint32_t n_params; /* positional ones and keyword-only ones */
+    ing_front_tree *tree;  /* NULL until parsed */
+    ing_cache_alias alias; /* digest of the tree, once known: parsed, or told (R9) */
+    uint32_t n_params;     /* positional ones and keyword-only ones */
     uint32_t n_posonly, n_kwonly;
     PyObject *names;        /* tuple of parameter names */
     PyObject *free_names;   /* tuple parallel to the cells of the closure */
@@ -196,17 +196,6 @@ typedef struct ing_py_variant {
     struct ing_py_variant *overlap;
 } ing_py_variant;
 
-typedef struct ing_py_slot { /* a leaf of the tree */
-    ing_hash128 key;         /* of its entry on disk */
-    ing_py_variant *variant; /* NULL: not loaded yet */
-} ing_py_slot;
-
-/* What the reference reports of its cache, per kernel since qd.init. */
-typedef struct ing_py_observed {
-    bool key_generated, validated, loaded, stored;
-    bool told; /* print_non_pure has named the kernel */
-} ing_py_observed;
-
 typedef struct ing_py_kernel {
     PyObject_HEAD vectorcallfunc vectorcall;
     ing_py_state *st;
@@ -218,25 +207,19 @@ typedef struct ing_py_kernel {
     uint64_t epoch;
     ing_paths paths;
     ing_vec(PyObject *) names; /* atoms of the paths as str, made when needed */
-    ing_tree *tree;
-    ing_vec(ing_py_slot) slots;
-    uint64_t disk_epoch; /* when the index on disk was read */
-    uint64_t looked;     /* the same as a time of day */
-    ing_bytes only;      /* entry of slot 0's variant, as the index brought it */
-    bool hinted;         /* that index was the alias's: the real one was not read yet */
-    ing_bytes notes;     /* of its compiles, where there is no disk: explain.c */
-    ing_py_observed observed;
-    uint64_t uses;        /* of variants by way of the tree */
-    bool storm_told;      /* the warning of R12 was given */
-    ing_py_variant *last; /* the one that served the previous launch; borrowed */
-    unsigned long busy;   /* thread that compiles, 0 = none */
-    uint64_t busy_fork;   /* host->forks when busy was set */
+    ing_cache cache;           /* its variants, in memory and on disk */
+    ing_bytes notes;           /* of its compiles, where there is no disk: explain.c */
+    bool non_pure_told;        /* print_non_pure has named the kernel */
+    uint64_t uses;             /* of variants by way of the tree */
+    bool storm_told;           /* the warning of R12 was given */
+    ing_py_variant *last;      /* the one that served the previous launch; borrowed */
+    unsigned long busy;        /* thread that compiles, 0 = none */
+    uint64_t busy_fork;        /* host->forks when busy was set */
 } ing_py_kernel;
 
 int ing_py_kernel_add(PyObject *module, ing_py_state *st);
 /* Drops variants, plans and the tree: the next launch starts afresh (R14). */
 void ing_py_kernel_reset(ing_py_kernel *k);
-void ing_py_kernel_drop(ing_py_kernel *k); /* variants and tree alone */
 void ing_py_variant_unref(ing_py_variant *v);
 
 /* ---- seeing Python (see.c), the gate (gate.c), replay (replay.c) ------------------------------- */
@@ -424,27 +407,18 @@ ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
                           ing_py_variant **out, ing_err *e);
 /* An empty variant with one reference; NULL: no memory. */
 ing_py_variant *ing_py_variant_new(const ing_py_host *h); /* for its target */
-/* The kernel level of the cache (disk.c). Never fails a launch: what cannot be read or
- * written is a miss. */
-ing_status ing_py_disk_open(ing_py_kernel *k, ing_err *e); /* reads the index once */
-/* After a miss: the index itself, where only the hint of an alias was looked at. ING_OK: look
- * again; ING_DECLINED: there is no more. */
-ing_status ing_py_disk_more(ing_py_kernel *k, ing_err *e);
+/* The cache of a kernel (cache.c). */
+void ing_py_cache_host(ing_py_host *h);   /* fills h->cache */
+bool ing_py_cache_init(ing_py_kernel *k); /* false: no memory */
 /* The variant of a leaf that was reached with these answers. ING_DECLINED: a miss. */
-ing_status ing_py_disk_load(const ing_py_asker *a, uint32_t slot, ing_questions *asked,
-                            ing_py_variant **out, ing_err *e);
-ing_status ing_py_disk_trace(ing_py_kernel *k, ing_hash128 key, ing_trace *out);
-ing_status ing_py_disk_publish(ing_py_kernel *k, const ing_py_variant *v,
-                               ing_hash128 *key, ing_err *e);
-/* Alias of a text (R9): the digest of its tree, and telling it to the next process. */
-/* For tools: where the kernel's index is (0: unknown); the variants that an index names;
- * those of another index added to it. */
-int ing_py_disk_address(ing_py_kernel *k, ing_hash128 *out); /* -1 = raised */
-ing_status ing_py_index_keys(const uint8_t *p, size_t n, ing_index_keys *out);
-ing_status ing_py_index_merge(ing_store *store, ing_hash128 address, const uint8_t *p,
-                              size_t n);
-ing_status ing_py_disk_alias_get(ing_py_state *st, ing_py_def *d, ing_hash128 *tree);
-int ing_py_disk_alias_put(ing_py_state *st, ing_py_def *d, ing_hash128 tree);
+ing_status ing_py_cache_load(const ing_py_asker *a, uint32_t leaf, ing_questions *asked,
+                             ing_py_variant **out, ing_err *e);
+/* Where the kernel's index is; 0: unknown. -1 = raised. */
+int ing_py_cache_address(ing_py_kernel *k, ing_hash128 *out);
+/* Loaded variant i of the kernel, or NULL; borrowed. */
+static inline ing_py_variant *ing_py_variant_at(const ing_py_kernel *k, uint32_t i) {
+    return k->cache.leaves.at[i].variant;
+}
 /* Digest of a code object without positions (codehash.c); 0: it holds a constant that has
  * no stable digest, -1 = raised. */
 int ing_py_code_digest(PyObject *code, ing_hash128 *out);

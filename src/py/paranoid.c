@@ -23,8 +23,8 @@ static bool is_behind_call(const ing_py_kernel *k, const ing_py_variant *v,
  * and a launch that began before it goes on with the settings that it began with. */
 static bool is_current(const ing_py_kernel *k, const ing_py_variant *v) {
     bool kept = false;
-    for (uint32_t i = 0; i < k->slots.len; i++) {
-        const ing_py_variant *slot = k->slots.at[i].variant;
+    for (uint32_t i = 0; i < k->cache.leaves.len; i++) {
+        const ing_py_variant *slot = ing_py_variant_at(k, i);
         kept = kept || slot == v || (slot && slot->overlap == v);
     }
     return kept && k->epoch == k->host->epoch;

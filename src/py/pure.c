@@ -11,8 +11,8 @@
 #include <string.h>
 
 ing_status ing_py_pure_tell(ing_py_kernel *k) {
-    if (!k->st->settings.at[ING_SET_print_non_pure] || k->observed.told) return ING_OK;
-    k->observed.told = true;
+    if (!k->st->settings.at[ING_SET_print_non_pure] || k->non_pure_told) return ING_OK;
+    k->non_pure_told = true;
     ing_bytes text;
     if (k->pure) return ING_OK;
     ing_bytes_init(&text);

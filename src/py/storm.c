@@ -14,16 +14,16 @@ void ing_py_variant_used(ing_py_kernel *k, ing_py_variant *v) {
 /* How many there were. */
 static uint32_t drop_oldest(ing_py_kernel *k, const ing_py_variant *keep) {
     uint32_t n = 0, oldest = UINT32_MAX;
-    for (uint32_t i = 0; i < k->slots.len; i++) {
-        const ing_py_variant *v = k->slots.at[i].variant;
+    for (uint32_t i = 0; i < k->cache.leaves.len; i++) {
+        const ing_py_variant *v = ing_py_variant_at(k, i);
         n += v != NULL;
         if (!v || v == keep || v == k->last) continue;
-        if (oldest == UINT32_MAX || v->used < k->slots.at[oldest].variant->used)
+        if (oldest == UINT32_MAX || v->used < ing_py_variant_at(k, oldest)->used)
             oldest = i;
     }
     if (n <= MAX_IN_MEMORY || oldest == UINT32_MAX) return n;
-    ing_py_variant *gone = k->slots.at[oldest].variant;
-    k->slots.at[oldest].variant = NULL;
+    ing_py_variant *gone = ing_py_variant_at(k, oldest);
+    k->cache.leaves.at[oldest].variant = NULL;
     ing_py_variant_unref(gone);
     return n;
 }
@@ -96,8 +96,8 @@ static ing_status look_for_storm(ing_py_kernel *k, const ing_py_variant *v) {
         int shown = 0;
         ing_bytes values;
         ing_bytes_init(&values);
-        for (uint32_t i = 0; i < k->slots.len && n < STORM && shown == 0; i++) {
-            const ing_py_variant *other = k->slots.at[i].variant;
+        for (uint32_t i = 0; i < k->cache.leaves.len && n < STORM && shown == 0; i++) {
+            const ing_py_variant *other = ing_py_variant_at(k, i);
             if (!other || other == v ||
                 only_difference(&v->record.trace, &other->record.trace) != q)
                 continue;

@@ -120,7 +120,7 @@ static ing_status trace_of(void *self, uint32_t variant, ing_trace *out) {
     return ING_OK;
 }
 
-/* An index as src/py/disk.c lays it out, but for the list of keys. */
+/* An index as src/trace/index.c lays it out, but for the list of keys. */
 static void index_bytes(ing_bytes *out) {
     ing_paths p;
     ing_paths_init(&p);
