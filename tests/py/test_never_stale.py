@@ -243,7 +243,8 @@ def test_explain_tells_what_a_launch_calls(monkeypatch):
     launch(uses_area)
     if _core.settings()["target"] == 1:  # the interpreter: nothing is compiled
         return
-    assert qd.explain(uses_area)[0] in ("DIMS: (7, 3) -> (8, 3)", "first compile")
+    why = qd.explain(uses_area)[0]  # against the nearest compile, which may be another target's
+    assert why in ("DIMS: (7, 3) -> (8, 3)", "first compile") or why.startswith("setting target: ")
 
 
 @qd.func
