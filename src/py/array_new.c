@@ -83,6 +83,7 @@ ing_py_array *ing_py_array_new(ing_py_state *st, const ing_py_spec *spec,
         Py_DECREF(a);
         return no_memory(spec, nbytes);
     }
+    a->address = a->mem->address;
     if (spec->grad) {
         a->grad = make_grad(st, spec, shape);
         if (!a->grad) {
@@ -112,6 +113,7 @@ ing_py_array *ing_py_array_wrap(ing_py_state *st, const ing_py_spec *spec,
         Py_DECREF(a);
         return no_memory(spec, sizeof *a->mem);
     }
+    a->address = a->mem->address;
     Py_INCREF(base);
     PyObject_GC_Track(a);
     return a;

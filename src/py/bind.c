@@ -15,11 +15,10 @@
 static inline void bind_words(const ing_py_array *a, const ing_py_spec *spec,
                               uint64_t *w) {
     uint32_t n = spec->ndim;
-    w[0] = ing_py_array_address(a);
+    w[0] = a->address;
     if (n) w[1] = (uint64_t)a->shape[0];
     for (uint32_t i = 1; i < n; i++) w[1 + i] = (uint64_t)a->shape[i];
-    if (spec->grad)
-        w[1 + n] = a->grad ? ing_py_array_address((ing_py_array *)a->grad) : 0;
+    if (spec->grad) w[1 + n] = a->grad ? ((ing_py_array *)a->grad)->address : 0;
 }
 
 static inline void bind_ndarray(ing_py_state *st, const ing_py_bind *b, PyObject *obj,
@@ -98,7 +97,7 @@ static ing_status stage_ndarray(const ing_py_bind *b, const ing_py_array *a,
 static ing_status bind_elsewhere(ing_py_kernel *k, const ing_py_bind *b,
                                  ing_py_array *a, uint64_t *words, ing_py_views *views,
                                  ing_err *e) {
-    if (a->spec->home == b->spec->home || !same_spec(a->spec, b->spec))
+    if (!b->spec || a->spec->home == b->spec->home || !same_spec(a->spec, b->spec))
         return ING_DECLINED;
     bind_ndarray(k->st, b, (PyObject *)a, words);
     ING_TRY(stage_ndarray(b, a, b->word, b->written, views, e));
@@ -134,15 +133,24 @@ static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject 
     return b->spec->home->read ? stage_foreign(b, &a, views, e) : ING_OK;
 }
 
-/* Ours or foreign, the code is the same: only the spec counts. */
-static ING_PY_HOT ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b,
-                                        PyObject *obj, uint64_t *words,
-                                        ing_py_views *views, ing_err *e) {
+/* What is no ndarray of the spec that was compiled for. */
+__attribute__((noinline)) static ing_status bind_other(ing_py_kernel *k,
+                                                       const ing_py_bind *b,
+                                                       PyObject *obj, uint64_t *words,
+                                                       ing_py_views *views,
+                                                       ing_err *e) {
     if (!obj) return ING_DECLINED; /* nothing is captured there */
     if (b->field) return ing_py_bind_field(k, b, obj, words);
     if (!ing_py_is_array(k->st, obj)) return bind_foreign(k, b, obj, words, views, e);
-    if (((ing_py_array *)obj)->spec != b->spec)
-        return bind_elsewhere(k, b, (ing_py_array *)obj, words, views, e);
+    return bind_elsewhere(k, b, (ing_py_array *)obj, words, views, e);
+}
+
+/* Ours or foreign, the code is the same: only the spec counts. A field's bind has none. */
+static ING_PY_HOT ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b,
+                                        PyObject *obj, uint64_t *words,
+                                        ing_py_views *views, ing_err *e) {
+    if (!obj || !ing_py_is_array(k->st, obj) || ((ing_py_array *)obj)->spec != b->spec)
+        return bind_other(k, b, obj, words, views, e);
     bind_ndarray(k->st, b, obj, words);
     return ING_OK;
 }

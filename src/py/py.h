@@ -292,6 +292,7 @@ void ing_py_struct_clear(ing_py_state *st);
 typedef struct ing_py_array {
     PyObject_HEAD ing_mem *mem; /* 64-byte aligned unless foreign */
     size_t offset;              /* of the elements in it */
+    uint64_t address;           /* of the elements for kernels: memory never moves */
     const ing_py_spec *spec;
     int64_t shape[ING_MAX_NDIM]; /* logical extents, each below 2^31 */
     size_t nbytes;
@@ -322,10 +323,6 @@ const ing_py_spec *ing_py_spec_get(ing_py_state *st, const ing_spec *s,
  * one means the same array with the same contents. */
 static inline uint64_t ing_py_array_generation(const ing_py_array *a) {
     return a->exports || a->mem->drop ? 0 : a->generation;
-}
-/* Where kernels find the elements. */
-static inline uint64_t ing_py_array_address(const ing_py_array *a) {
-    return a->mem->address + a->offset;
 }
 /* To be called after every write that Ingot makes. */
 static inline void ing_py_array_touch(ing_py_state *st, ing_py_array *a) {
