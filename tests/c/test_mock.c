@@ -113,7 +113,10 @@ static void test_launch(void) {
     ing_mem *m = block(1000);
     ing_rt *rt = ing_rt_new(2);
     uint64_t args[1] = {m->address};
-    ing_rt_task t = {.fn = count_up, .range = true, .cost = 10000, .end = 1000};
+    ing_rt_task t = {.fn = count_up,
+                     .info.kind = ING_IR_TASK_RANGE,
+                     .info.cost = 10000,
+                     .info.end.value = 1000};
     ing_rt_launch l = {.tasks = &t, .n_tasks = 1, .args = args};
     CHECK(ing_mock_run(rt, &l) == 0 && ing_mock_run(rt, &l) == 0);
     CHECK(faults(m));
