@@ -399,35 +399,49 @@ uint16_t ing_f64_to_f16(double d);
 
 /* ---- settings: the one table ------------------------------------------------------------- */
 
-/* name, type (B bool, I int, S dtype), default, affects code, help */
+/* What a setting has to do with code, which decides who may read it:
+ *   NOT     nothing; neither lowering nor the engine gets to see it
+ *   ASKED   lowering asks for it where it matters: then it is a question of the trace
+ *   ALWAYS  passes or launches read it: a question of every trace
+ *   CODE    it changes the code of an image alone: part of the image's key */
+typedef enum ing_setting_use {
+    ING_USE_NOT,
+    ING_USE_ASKED,
+    ING_USE_ALWAYS,
+    ING_USE_CODE,
+} ing_setting_use;
+
+/* name, type (B bool, I int, S dtype), default, use, help */
 #define ING_SETTING_LIST(X)                                                            \
-    X(debug, B, 0, 1, "bounds checks, asserts and overflow checks")                    \
-    X(check_out_of_bound, B, 0, 1, "bounds checks on array subscripts")                \
-    X(fast_math, B, 1, 1, "reassociation, contraction, flush denormals")               \
-    X(default_ip, S, 4, 1, "dtype of integer literals")                                \
-    X(default_fp, S, 11, 1, "dtype of float literals")                                 \
-    X(target, I, 0, 1, "what kernels run on (src/launch/target.h)")                    \
-    X(interp_passes, B, 1, 1, "passes run before the interpreter; off: IR as lowered") \
-    X(python, B, 0, 0, "run kernels as the Python functions they are")                 \
-    X(cpu_max_num_threads, I, 0, 0, "threads a launch may use; 0 = all cores")         \
-    X(num_compile_threads, I, 0, 0, "helper processes; 0 = one per core")              \
-    X(compile_timeout, I, 600, 0, "seconds one compile may take; 0 = no limit")        \
-    X(offline_cache, B, 1, 0, "keep compiled code on disk")                            \
-    X(src_ll_cache, B, 1, 0, "keep whole kernels on disk, not only their code")        \
-    X(print_non_pure, B, 0, 0, "print the kernels that are not marked fastcache=True") \
-    X(raise_on_templated_floats, B, 0, 1, "refuse to compile a captured float in")     \
-    X(random_seed, I, 0, 0, "seed of qd.random")                                       \
-    X(opt_level, I, 2, 1, "LLVM optimisation level, 0 to 3")                           \
-    X(frozen, B, 0, 0, "raise where a kernel would have to be compiled")               \
-    X(paranoid, B, 0, 0, "lower each kernel again at every launch and compare")        \
-    X(gdb, B, 0, 0, "tell gdb the names and lines of kernels")                         \
-    X(offline_cache_max_size_of_files, I, INT64_C(2) << 30, 0,                         \
+    X(debug, B, 0, ALWAYS, "bounds checks, asserts and overflow checks")               \
+    X(check_out_of_bound, B, 0, ASKED, "bounds checks on array subscripts")            \
+    X(fast_math, B, 1, ALWAYS, "reassociation, contraction, flush denormals")          \
+    X(default_ip, S, 4, ASKED, "dtype of integer literals")                            \
+    X(default_fp, S, 11, ASKED, "dtype of float literals")                             \
+    X(target, I, 0, ALWAYS, "what kernels run on (src/launch/target.h)")               \
+    X(interp_passes, B, 1, ALWAYS,                                                     \
+      "passes run before the interpreter; off: IR as lowered")                         \
+    X(python, B, 0, NOT, "run kernels as the Python functions they are")               \
+    X(cpu_max_num_threads, I, 0, NOT, "threads a launch may use; 0 = all cores")       \
+    X(num_compile_threads, I, 0, NOT, "helper processes; 0 = one per core")            \
+    X(compile_timeout, I, 600, NOT, "seconds one compile may take; 0 = no limit")      \
+    X(offline_cache, B, 1, NOT, "keep compiled code on disk")                          \
+    X(src_ll_cache, B, 1, NOT, "keep whole kernels on disk, not only their code")      \
+    X(print_non_pure, B, 0, NOT,                                                       \
+      "print the kernels that are not marked fastcache=True")                          \
+    X(raise_on_templated_floats, B, 0, ASKED, "refuse to compile a captured float in") \
+    X(random_seed, I, 0, NOT, "seed of qd.random")                                     \
+    X(opt_level, I, 2, CODE, "LLVM optimisation level, 0 to 3")                        \
+    X(frozen, B, 0, NOT, "raise where a kernel would have to be compiled")             \
+    X(paranoid, B, 0, NOT, "lower each kernel again at every launch and compare")      \
+    X(gdb, B, 0, NOT, "tell gdb the names and lines of kernels")                       \
+    X(offline_cache_max_size_of_files, I, INT64_C(2) << 30, NOT,                       \
       "bytes that the cache on disk may take; 0 = no bound")                           \
-    X(offline_cache_max_entries, I, 100000, 0,                                         \
+    X(offline_cache_max_entries, I, 100000, NOT,                                       \
       "files that the cache on disk may have; 0 = no bound")
 
 typedef enum ing_setting {
-#define X(name, type, def, code, help) ING_SET_##name,
+#define X(name, type, def, use, help) ING_SET_##name,
     ING_SETTING_LIST(X)
 #undef X
         ING_SETTING_N
@@ -439,6 +453,10 @@ typedef struct ing_settings {
 void ing_settings_init(ing_settings *s);
 const char *ing_setting_name(ing_setting k);
 char ing_setting_type(ing_setting k);
-bool ing_setting_affects_code(ing_setting k);
+ing_setting_use ing_setting_used(ing_setting k);
+/* What the engine gets: the values that belong to a question or to an image's key. All others
+ * are ING_UNANSWERED, so that an option which the table does not name so cannot matter. */
+#define ING_UNANSWERED INT64_MIN
+void ing_settings_answered(const ing_settings *now, ing_settings *out);
 
 #endif

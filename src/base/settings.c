@@ -7,9 +7,9 @@ static const struct {
     const char *name;
     int64_t value;
     char type;
-    bool code;
+    ing_setting_use use;
 } table[] = {
-#define X(name, type, def, code, help) {#name, def, #type[0], code},
+#define X(name, type, def, use, help) {#name, def, #type[0], ING_USE_##use},
     ING_SETTING_LIST(X)
 #undef X
 };
@@ -30,6 +30,13 @@ char ing_setting_type(ing_setting k) {
     return known(k) ? table[k].type : '?';
 }
 
-bool ing_setting_affects_code(ing_setting k) {
-    return known(k) && table[k].code;
+ing_setting_use ing_setting_used(ing_setting k) {
+    return known(k) ? table[k].use : ING_USE_NOT;
+}
+
+void ing_settings_answered(const ing_settings *now, ing_settings *out) {
+    for (uint32_t i = 0; i < ING_SETTING_N; i++) {
+        bool read = table[i].use == ING_USE_ALWAYS || table[i].use == ING_USE_CODE;
+        out->at[i] = read ? now->at[i] : ING_UNANSWERED;
+    }
 }

@@ -189,7 +189,8 @@ ing_status ing_cache_code(ing_cache *c, const ing_target *t, const ing_record *r
     ing_store *store;
     c->seen.validated = true;
     ING_TRY(ing_cache_begin(h, &store));
-    ing_settings settings = *now; /* they may change meanwhile */
+    ing_settings settings; /* a copy: they may change meanwhile */
+    ing_settings_answered(now, &settings);
     /* Without a server it takes less than giving the GIL away may cost. */
     bool release = h->release && ing_store_has_remote(store);
     void *token = release ? h->release(h->self) : NULL;

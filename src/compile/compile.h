@@ -125,8 +125,9 @@ typedef struct
 typedef struct ing_engine_job {
     const ing_target *target;
     ing_ir_mod *mod;
-    const ing_settings *settings;
+    const ing_settings *settings; /* ing_settings_answered */
     const char *label;
+    uint32_t threads;          /* that compile at once; 0: one per core */
     ing_engine_report *report; /* out, NULL = not wanted */
     uint32_t *bad_loc; /* out: where a pass found what it refuses, 0 = unknown */
     bool overlap;      /* for arrays that share memory */

@@ -568,8 +568,8 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_record *r,
     ING_TRY(code_init(out, r, e));
     ing_gen_options go = gen_options(g, t, job->settings);
     image_job common = {t, job->mod, 0, &go, job->label, report};
-    uint32_t threads = (uint32_t)set[ING_SET_num_compile_threads];
-    return batch_run(g, &common, threads ? threads : ing_os_cpus(), r, out->images, e);
+    uint32_t threads = job->threads ? job->threads : ing_os_cpus();
+    return batch_run(g, &common, threads, r, out->images, e);
 }
 
 ing_store *ing_engine_begin(ing_engine *g) {

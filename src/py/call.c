@@ -184,31 +184,11 @@ static void set_busy(ing_py_kernel *k, unsigned long thread) {
     pthread_mutex_unlock(&k->host->compile_lock);
 }
 
-/* No qd.init since the kernel was in this epoch? */
-static bool is_current(const ing_py_kernel *k, uint64_t epoch) {
-    return k->epoch == epoch && k->host->epoch == epoch;
-}
-
-/* The kernel takes a reference. */
-static ing_status keep_variant(ing_py_kernel *k, ing_py_variant *v, ing_hash128 key,
-                               ing_err *e) {
-    ING_TRY(ing_cache_keep(&k->cache, key, v, e));
-    v->refs++;
-    return ING_OK;
-}
-
 static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
                               ing_py_variant **out, ing_err *e) {
     ing_py_variant *v = NULL;
-    uint64_t epoch = k->epoch;
-    ing_hash128 key = {0, 0};
     set_busy(k, PyThread_get_thread_ident());
     ing_status s = ing_py_compile(k, args, false, &v, e);
-    /* qd.init ran meanwhile: this launch uses what it asked for, nobody keeps it. */
-    if (s == ING_OK && is_current(k, epoch) && !v->only_here)
-        s = ing_cache_publish(&k->cache, &v->record, k->def.ours ? NULL : &k->def.alias,
-                              &key, e);
-    if (s == ING_OK && is_current(k, epoch)) s = keep_variant(k, v, key, e);
     set_busy(k, 0);
     if (s == ING_OK) s = ing_py_variant_added(k, v);
     if (s == ING_OK) s = ing_py_give_warnings(k, v, args);

@@ -323,6 +323,10 @@ static ing_status check_declared(ing_py_gate *g, const thing *t, const ing_gate_
 
 static ing_status gate_config(void *self, ing_setting k, int64_t *out, ing_err *e) {
     ing_py_gate *g = self;
+    ing_setting_use use = ing_setting_used(k);
+    if (use != ING_USE_ASKED && use != ING_USE_ALWAYS)
+        return ing_fail(e, ING_INTERNAL, "the setting %s is not one of those asked for",
+                        ing_setting_name(k));
     *out = g->kernel->st->settings.at[k];
     ing_path p =
         ing_path_add(&g->kernel->paths, 0, ING_STEP_CONFIG, ing_setting_name(k), k);

@@ -401,8 +401,8 @@ int ing_py_cachework_add(PyObject *module);                   /* cachework.c */
 
 /* Puts the path of what an error is about before its text; returns s. */
 ing_status ing_py_at_path(ing_py_kernel *k, ing_path path, ing_status s, ing_err *e);
-/* A new variant for these arguments (lowers with the GIL, builds without it); `overlap`: one
- * that works when arrays share memory. */
+/* A new variant for these arguments, published and kept (variant.c has the steps); `overlap`:
+ * one that works when arrays share memory, which is neither. New reference. */
 ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
                           ing_py_variant **out, ing_err *e);
 /* An empty variant with one reference; NULL: no memory. */
@@ -497,7 +497,8 @@ ing_status ing_py_paranoid(ing_py_kernel *k, const ing_py_variant *v,
 /* The gate is the caller's to free, also on failure. Quiet: without the output of
    static_print. */
 ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
-                        ing_py_gate **gate, ing_front_result *r, ing_err *e);
+                        ing_py_gate **gate, ing_front_result *r, ing_settings *answered,
+                        ing_err *e);
 /* Trace and IR of a lowering with these arguments, as text (str, str); compiles nothing. */
 PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args);
 

@@ -127,8 +127,9 @@ ing_status ing_py_paranoid(ing_py_kernel *k, const ing_py_variant *v,
                            PyObject *const *args, ing_err *e) {
     ing_front_result r;
     ing_front_result_init(&r);
+    ing_settings unread;
     ing_py_gate *g = NULL;
-    ing_status s = ing_py_lower(k, args, true, &g, &r, e);
+    ing_status s = ing_py_lower(k, args, true, &g, &r, &unread, e);
     if (s == ING_OK && is_current(k, v)) s = compare(k, g, &r, v, e);
     ing_py_gate_free(g);
     ing_front_result_fini(&r);

@@ -147,33 +147,81 @@ static ing_status take_warnings(ing_py_warnings *from, ing_record *r, ing_err *e
     return ING_OK;
 }
 
-/* Everything of a variant but its code. */
-static ing_status fill(ing_py_kernel *k, ing_py_gate *g, ing_front_result *r,
-                       ing_py_variant *v, PyObject *const *args, ing_err *e) {
-    ING_TRY(take_results(r, v, e));
-    ING_TRY(take_stages(g, r, v, e));
-    ING_TRY(take_trees(g, r, v, e));
-    ING_TRY(make_binds(k, g, r, v, e));
-    ING_TRY(take_warnings(ing_py_gate_warnings(g), &v->record, e));
-    ing_trace_fini(&v->record.trace);
-    v->record.trace = *ing_py_gate_trace(g);
-    ing_trace_init(ing_py_gate_trace(g));
-    v->record.flush_denormals = k->st->settings.at[ING_SET_fast_math] != 0;
-    return ing_py_guards_make(k, v, args, e);
+/* ---- lowering ------------------------------------------------------------------------------- */
+
+/* The settings that passes and launches read are questions of every trace; the table says
+ * which these are. Nobody after this sees any other. */
+static ing_status ask_settings(ing_py_kernel *k, const ing_gate *face,
+                               ing_settings *answered, ing_err *e) {
+    ing_settings_answered(&k->st->settings, answered);
+    for (uint32_t i = 0; i < ING_SETTING_N; i++)
+        if (ing_setting_used((ing_setting)i) == ING_USE_ALWAYS)
+            ING_TRY(face->ops->config(face->self, (ing_setting)i, &answered->at[i], e));
+    return ING_OK;
+}
+
+ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
+                        ing_py_gate **gate, ing_front_result *r, ing_settings *answered,
+                        ing_err *e) {
+    const ing_front_tree *tree;
+    ING_TRY(ing_py_def_tree(k->st, &k->def, &tree, e));
+    ING_TRY(ing_py_gate_new(k, args, quiet, gate, e));
+    ing_count(&k->st->counters, ING_COUNT_LOWERINGS);
+    const ing_gate *face = ing_py_gate_face(*gate);
+    ing_status s = ing_front_lower(tree, face, r, e);
+    if (PyErr_Occurred()) return ING_PYTHON; /* also what a message ran into */
+    ING_TRY(s);
+    return ask_settings(k, face, answered, e);
 }
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-static ing_status build(ing_py_kernel *k, ing_ir_mod *mod, bool overlap,
-                        ing_py_variant *v, ing_engine_report *report, uint32_t *bad_loc,
-                        ing_err *e) {
-    ing_settings settings = k->st->settings;
-    ing_engine_job job = {v->target, mod,     &settings, ing_py_def_name(&k->def),
-                          report,    bad_loc, overlap};
-    ing_status s;
-    Py_BEGIN_ALLOW_THREADS s =
-        ing_engine_build(k->host->engine, &job, &v->record, &v->code, e);
-    Py_END_ALLOW_THREADS return s;
+typedef struct compile { /* of one variant: what its steps leave to those after them */
+    ing_py_kernel *k;
+    PyObject *const *args;
+    bool overlap;
+    uint64_t epoch; /* when it began */
+    ing_py_gate *gate;
+    ing_front_result front;
+    ing_settings answered;
+    ing_py_story *story;
+    ing_py_report report;
+    ing_py_variant *v;
+} compile;
+
+/* Nodes to IR, asking the gate. With the GIL, as all but `build`. */
+static ing_status lower(compile *c, ing_err *e) {
+    ing_py_kernel *k = c->k;
+    ing_span span = {
+        .what = "lower", .label = ing_py_def_name(&k->def), .from = ing_os_now_ns()};
+    c->report.began = span.from;
+    ing_status s =
+        ing_py_lower(k, c->args, false, &c->gate, &c->front, &c->answered, e);
+    span.end = ing_os_now_ns();
+    c->report.front_ns = span.end - span.from;
+    ing_events_span(k->host->events, &span);
+    ING_TRY(s);
+    ing_py_report_front(&c->report, k->host->events, &c->front);
+    return ing_py_pure_check(k, c->gate, c->args, e);
+}
+
+/* The record but for its tasks, and the guards. */
+static ing_status describe(compile *c, ing_err *e) {
+    ing_py_variant *v = c->v;
+    ING_TRY(take_results(&c->front, v, e));
+    ING_TRY(take_stages(c->gate, &c->front, v, e));
+    ING_TRY(take_trees(c->gate, &c->front, v, e));
+    ING_TRY(make_binds(c->k, c->gate, &c->front, v, e));
+    ING_TRY(take_warnings(ing_py_gate_warnings(c->gate), &v->record, e));
+    ing_trace_fini(&v->record.trace);
+    v->record.trace = *ing_py_gate_trace(c->gate);
+    ing_trace_init(ing_py_gate_trace(c->gate));
+    v->record.flush_denormals = c->answered.at[ING_SET_fast_math] != 0;
+    ING_TRY(ing_py_guards_make(c->k, v, c->args, e));
+    ING_TRY(ing_ir_content(c->front.mod, &v->record.lowered, e));
+    const ing_py_unreplayable *what = ing_py_gate_unreplayable(c->gate);
+    v->only_here = what != NULL;
+    return what ? ing_py_pure_only_here(c->k, what) : ING_OK;
 }
 
 /* What a pass refuses is told with its place. */
@@ -189,78 +237,78 @@ static void place_error(const ing_front_result *r, uint32_t loc, ing_err *e) {
     ing_err_fini(&old);
 }
 
-ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
-                        ing_py_gate **gate, ing_front_result *r, ing_err *e) {
-    const ing_front_tree *tree;
-    ING_TRY(ing_py_def_tree(k->st, &k->def, &tree, e));
-    ING_TRY(ing_py_gate_new(k, args, quiet, gate, e));
-    ing_count(&k->st->counters, ING_COUNT_LOWERINGS);
-    const ing_gate *face = ing_py_gate_face(*gate);
-    ing_status s = ing_front_lower(tree, face, r, e);
-    if (PyErr_Occurred()) return ING_PYTHON; /* also what a message ran into */
+/* Passes, then an image per task (src/compile/engine.c); what a launch runs from them. */
+static ing_status build(compile *c, ing_err *e) {
+    ing_py_kernel *k = c->k;
+    uint32_t loc = 0;
+    ing_engine_job job = {.target = c->v->target,
+                          .mod = c->front.mod,
+                          .settings = &c->answered,
+                          .label = ing_py_def_name(&k->def),
+                          .threads =
+                              (uint32_t)k->st->settings.at[ING_SET_num_compile_threads],
+                          .report = &c->report.engine,
+                          .bad_loc = &loc,
+                          .overlap = c->overlap};
+    ing_status s;
+    c->front.mod = NULL; /* taken */
+    Py_BEGIN_ALLOW_THREADS s =
+        ing_engine_build(k->host->engine, &job, &c->v->record, &c->v->code, e);
+    Py_END_ALLOW_THREADS if (s != ING_OK) place_error(&c->front, loc, e);
     ING_TRY(s);
-    /* What the passes and the launch read after it. */
-    int64_t unused;
-    ING_TRY(face->ops->config(face->self, ING_SET_fast_math, &unused, e));
-    ING_TRY(face->ops->config(face->self, ING_SET_target, &unused, e));
-    if (!k->host->target->gen)
-        ING_TRY(face->ops->config(face->self, ING_SET_interp_passes, &unused, e));
-    return face->ops->config(face->self, ING_SET_debug, &unused, e);
+    ing_py_report_show(&c->report, k->host->events, ing_py_def_name(&k->def));
+    ING_TRY(ing_launch_tasks_init(&c->v->tasks, &c->v->code, e));
+    return ing_py_graph_make(c->v, e);
+}
+
+/* To the disk, and a leaf of the kernel's tree, which takes a reference. If qd.init ran
+ * meanwhile, this launch uses what it asked for, and nobody keeps it. */
+static ing_status publish(compile *c, ing_err *e) {
+    ing_py_kernel *k = c->k;
+    ing_cache_alias *alias = k->def.ours ? NULL : &k->def.alias;
+    ing_hash128 key = {0, 0};
+    if (k->epoch != c->epoch || k->host->epoch != c->epoch) return ING_OK;
+    if (!c->v->only_here)
+        ING_TRY(ing_cache_publish(&k->cache, &c->v->record, alias, &key, e));
+    if (k->epoch != c->epoch || k->host->epoch != c->epoch) return ING_OK;
+    ING_TRY(ing_cache_keep(&k->cache, key, c->v, e));
+    c->v->refs++;
+    return ING_OK;
+}
+
+/* The steps of a compile in their order. */
+static ing_status conduct(compile *c, ing_err *e) {
+    ING_TRY(ing_py_host_store(c->k->host,
+                              e)); /* images are kept without src_ll_cache too */
+    ING_TRY(ing_py_host_helpers(c->k->host, e));
+    ING_TRY(lower(c, e));
+    ING_TRY(describe(c, e));
+    if (!c->overlap) ING_TRY(ing_py_story_begin(c->k, c->gate, c->v, &c->story, e));
+    ING_TRY(build(c, e));
+    if (!c->overlap) ING_TRY(ing_py_story_end(c->k, c->gate, c->v, c->story));
+    ing_count(&c->k->st->counters, ING_COUNT_VARIANTS);
+    if (ing_py_tell_gdb(c->k, c->v, c->args) < 0) return ING_PYTHON;
+    return c->overlap ? ING_OK : publish(c, e);
 }
 
 ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
                           ing_py_variant **out, ing_err *e) {
-    ING_TRY(
-        ing_py_host_store(k->host, e)); /* images are kept without src_ll_cache too */
-    ING_TRY(ing_py_host_helpers(k->host, e));
-    ing_front_result r;
-    ing_front_result_init(&r);
-    ing_py_gate *gate = NULL;
-    ing_py_story *story = NULL;
-    ing_py_variant *v = ing_py_variant_new(k->host);
-    if (!v) return no_memory(e);
-    ing_py_report report = {0};
-    ing_span span = {
-        .what = "lower", .label = ing_py_def_name(&k->def), .from = ing_os_now_ns()};
-    report.began = span.from;
-    ing_status s = ing_py_lower(k, args, false, &gate, &r, e);
-    span.end = ing_os_now_ns();
-    report.front_ns = span.end - span.from;
-    ing_events_span(k->host->events, &span);
-    if (s == ING_OK) ing_py_report_front(&report, k->host->events, &r);
-    if (s == ING_OK) s = ing_py_pure_check(k, gate, args, e);
-    if (s == ING_OK) s = fill(k, gate, &r, v, args, e);
-    if (s == ING_OK) s = ing_ir_content(r.mod, &v->record.lowered, e);
-    const ing_py_unreplayable *what = gate ? ing_py_gate_unreplayable(gate) : NULL;
-    v->only_here = what != NULL;
-    if (s == ING_OK && what) s = ing_py_pure_only_here(k, what);
-    if (s == ING_OK && !overlap) s = ing_py_story_begin(k, gate, v, &story, e);
-    if (s == ING_OK) {
-        ing_ir_mod *mod = r.mod;
-        r.mod = NULL;
-        uint32_t loc = 0;
-        s = build(k, mod, overlap, v, &report.engine, &loc, e);
-        if (s != ING_OK) place_error(&r, loc, e);
-        if (s == ING_OK)
-            ing_py_report_show(&report, k->host->events, ing_py_def_name(&k->def));
-    }
-    if (s == ING_OK) s = ing_launch_tasks_init(&v->tasks, &v->code, e);
-    if (s == ING_OK) s = ing_py_graph_make(v, e);
-    if (s == ING_OK && !overlap) s = ing_py_story_end(k, gate, v, story);
-    ing_py_story_free(story);
-    ing_py_gate_free(gate);
-    ing_front_result_fini(&r);
-    if (s != ING_OK) {
-        ing_py_variant_unref(v);
-        return s;
-    }
-    ing_count(&k->st->counters, ING_COUNT_VARIANTS);
-    if (ing_py_tell_gdb(k, v, args) < 0) {
-        ing_py_variant_unref(v);
-        return ING_PYTHON;
-    }
-    *out = v;
-    return ING_OK;
+    compile c = {.k = k,
+                 .args = args,
+                 .overlap = overlap,
+                 .epoch = k->epoch,
+                 .v = ing_py_variant_new(k->host)};
+    if (!c.v) return no_memory(e);
+    ing_front_result_init(&c.front);
+    ing_status s = conduct(&c, e);
+    ing_py_story_free(c.story);
+    ing_py_gate_free(c.gate);
+    ing_front_result_fini(&c.front);
+    if (s == ING_OK)
+        *out = c.v;
+    else
+        ing_py_variant_unref(c.v);
+    return s;
 }
 
 PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args) {
@@ -268,9 +316,10 @@ PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args) {
     ing_err_init(&e);
     ing_front_result r;
     ing_front_result_init(&r);
+    ing_settings unread;
     ing_py_gate *gate = NULL;
     PyObject *out = NULL;
-    ing_status s = ing_py_lower(k, args, false, &gate, &r, &e);
+    ing_status s = ing_py_lower(k, args, false, &gate, &r, &unread, &e);
     if (s == ING_OK) {
         ing_bytes trace, ir;
         ing_bytes_init(&trace);

@@ -392,9 +392,17 @@ static void test_tables(void) {
     CHECK(ing_setting_type(ING_SET_debug) == 'B');
     CHECK(ing_setting_type(ING_SET_default_ip) == 'S');
     CHECK(ing_setting_type((ing_setting)999) == '?');
-    CHECK(ing_setting_affects_code(ING_SET_debug));
-    CHECK(!ing_setting_affects_code(ING_SET_random_seed));
-    CHECK(!ing_setting_affects_code((ing_setting)999));
+    CHECK(ing_setting_used(ING_SET_debug) == ING_USE_ALWAYS);
+    CHECK(ing_setting_used(ING_SET_random_seed) == ING_USE_NOT);
+    CHECK(ing_setting_used((ing_setting)999) == ING_USE_NOT);
+    ing_settings answered; /* what the engine gets to see */
+    ing_settings_answered(&s, &answered);
+    for (uint32_t k = 0; k < ING_SETTING_N; k++) {
+        ing_setting_use use = ing_setting_used((ing_setting)k);
+        bool seen = use == ING_USE_ALWAYS || use == ING_USE_CODE;
+        CHECK(answered.at[k] == (seen ? s.at[k] : ING_UNANSWERED));
+    }
+    CHECK(answered.at[ING_SET_fast_math] == 1 && answered.at[ING_SET_opt_level] == 2);
     ing_counters c = {{0}};
     ing_count(&c, ING_COUNT_LAUNCHES);
     ing_count(&c, ING_COUNT_LAUNCHES);

@@ -444,3 +444,13 @@ def test_compile_time_comparisons_are_pythons(tmp_path):
     for n, what in enumerate(COMPARISONS):
         scope[f"k{n}"](x)
         assert bool(x[n]) == eval(what), what
+
+
+def test_settings_that_passes_and_launches_read_are_asked_of_every_kernel():
+    @qd.kernel
+    def nothing():
+        pass
+
+    trace, _ = nothing.lower()
+    asked = {name for name in _core.settings() if f"config({name})" in trace}
+    assert asked == {"debug", "fast_math", "interp_passes", "target"}
