@@ -184,14 +184,14 @@ static void set_busy(ing_py_kernel *k, unsigned long thread) {
     pthread_mutex_unlock(&k->host->compile_lock);
 }
 
-static ing_status compile_new(ing_py_kernel *k, PyObject *const *args,
-                              ing_py_variant **out, ing_err *e) {
+static ing_status compile_new(const ing_py_asker *a, ing_py_variant **out, ing_err *e) {
+    ing_py_kernel *k = a->kernel;
     ing_py_variant *v = NULL;
     set_busy(k, PyThread_get_thread_ident());
-    ing_status s = ing_py_compile(k, args, false, &v, e);
+    ing_status s = ing_py_compile(a, &v, e);
     set_busy(k, 0);
     if (s == ING_OK) s = ing_py_variant_added(k, v);
-    if (s == ING_OK) s = ing_py_give_warnings(k, v, args);
+    if (s == ING_OK && !a->apart) s = ing_py_give_warnings(k, v, a->args);
     if (s != ING_OK)
         ing_py_variant_unref(v);
     else
@@ -214,7 +214,7 @@ static ing_status load_leaf(const ing_py_asker *a, uint32_t leaf, ing_questions 
     }
     v->refs++;
     ing_status s = ing_py_variant_added(k, v);
-    if (s == ING_OK) s = ing_py_give_warnings(k, v, a->args);
+    if (s == ING_OK && !a->apart) s = ing_py_give_warnings(k, v, a->args);
     if (s == ING_OK)
         *out = v;
     else
@@ -255,19 +255,19 @@ static ing_status find_variant(const ing_py_asker *a, ing_py_variant **out,
     return s;
 }
 
-ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
-                                 ing_py_variant **out, ing_err *e) {
+/* The variant for this launch, compiled if need be; new reference. */
+static ing_status get_variant(const ing_py_asker *a, ing_py_variant **out, ing_err *e) {
+    ing_py_kernel *k = a->kernel;
     ING_TRY(ing_py_pure_tell(k));
     if (k->st->unsettled && ing_py_fields_settle(k->st) < 0) return ING_PYTHON;
     ing_span span = {.what = "lookup",
                      .label = ing_py_def_name(&k->def),
                      .from = ing_events_now(k->host->events)};
-    ING_TRY(ing_py_check_args(k, args, e));
+    ING_TRY(ing_py_check_args(k, a->args, e));
     ING_TRY(ing_cache_open(&k->cache, &k->def.alias, e));
-    ing_py_asker a = {k, args};
     for (;;) {
         uint64_t epoch = k->epoch;
-        ing_status s = find_variant(&a, out, e);
+        ing_status s = find_variant(a, out, e);
         span.args = s == ING_OK ? "\"found\":true" : "\"found\":false";
         ing_events_span(k->host->events, &span);
         span.from = ing_events_now(k->host->events);
@@ -282,7 +282,7 @@ ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
         if (s == ING_OK) continue;
         if (s != ING_DECLINED) return s;
         s = wait_for_other(k, e);
-        if (s == ING_DECLINED) return compile_new(k, args, out, e);
+        if (s == ING_DECLINED) return compile_new(a, out, e);
         if (s != ING_OK) return s;
     }
 }
@@ -386,41 +386,14 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     return result_of(k, v, rets);
 }
 
-static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
-                              PyObject *const *args, PyObject *label, PyObject **result,
-                              ing_err *e);
-
-/* Makes v->overlap, if no other thread has. */
-static ing_status compile_overlap(ing_py_kernel *k, ing_py_variant *v,
-                                  PyObject *const *args, ing_err *e) {
-    ing_status s = ING_OK;
-    while (!v->overlap && s == ING_OK) s = wait_for_other(k, e);
-    if (v->overlap || s != ING_DECLINED) return s;
-    ING_TRY(ing_py_story_overlap(k, e));
-    ing_py_variant *made = NULL;
-    set_busy(k, PyThread_get_thread_ident());
-    s = ing_py_compile(k, args, true, &made, e);
-    set_busy(k, 0);
-    if (s == ING_OK) v->overlap = made;
-    return s;
-}
-
-/* Arrays share memory that v's code takes to lie apart (R22). The questions that v asked
- * are those of the other one, so it fits unless something changed meanwhile. */
-static ing_status try_overlap(ing_py_kernel *k, ing_py_variant *v,
-                              PyObject *const *args, PyObject *label, PyObject **result,
-                              ing_err *e) {
-    ING_TRY(compile_overlap(k, v, args, e));
-    ing_py_variant *other = v->overlap;
-    other->refs++;
-    ing_count(&k->st->counters, ING_COUNT_LAUNCH_OVERLAP);
-    ing_status s = try_variant(k, other, args, label, result, e);
-    if (s == ING_DECLINED && v->overlap == other) {
-        v->overlap = NULL;
-        ing_py_variant_unref(other);
-    }
-    ing_py_variant_unref(other);
-    return s;
+/* Arrays share memory that v's code takes to lie apart, or v is for such launches and they do
+ * not: another variant is wanted. */
+static ing_status want_other(ing_py_asker *a, ing_py_variant *v, bool overlaps) {
+    ing_py_variant *old = a->apart;
+    if (overlaps) v->refs++;
+    a->apart = overlaps ? v : NULL;
+    ing_py_variant_unref(old);
+    return ING_DECLINED;
 }
 
 /* What the kernel wrote goes back, also when it failed: arrays hold partial results. */
@@ -435,9 +408,10 @@ static void end_stage(ing_py_state *st, ing_py_views *views, bool ran,
 }
 
 /* One try with one variant. ING_DECLINED: it does not fit (any more). */
-static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
-                              PyObject *const *args, PyObject *label, PyObject **result,
-                              ing_err *e) {
+static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *label,
+                              PyObject **result, ing_err *e) {
+    ing_py_kernel *k = a->kernel;
+    PyObject *const *args = a->args;
     uint64_t on_stack[STACK_WORDS];
     uint64_t *words = on_stack;
     PyObject *held_stack[STACK_HELD];
@@ -464,36 +438,40 @@ static ing_status try_variant(ing_py_kernel *k, ing_py_variant *v,
         s = ing_py_paranoid(k, v, args, e);
     if (s == ING_OK && views.stage) s = ing_py_stage_in(k->st, views.stage, words, e);
     bool overlaps = s == ING_OK && ing_launch_overlaps(&v->record, words);
-    if (s == ING_OK && !overlaps) *result = run(k, v, args, words, resume);
-    if (views.stage) end_stage(k->st, &views, s == ING_OK && !overlaps, result);
+    bool fits = s == ING_OK && overlaps == (v->record.overlap != 0);
+    if (fits && overlaps) ing_count(&k->st->counters, ING_COUNT_LAUNCH_OVERLAP);
+    if (fits) *result = run(k, v, args, words, resume);
+    if (views.stage) end_stage(k->st, &views, fits, result);
+    if (s == ING_OK && !fits) s = want_other(a, v, overlaps);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
     for (uint32_t i = 0; held && i < n_held; i++) Py_XDECREF(held[i]);
     if (held != held_stack) ing_free(held);
     if (words != on_stack) ing_free(words);
     ing_py_checks_unref(checks);
     if (--k->st->launching == 0 && k->st->doomed.len) ing_py_block_release(k->st);
-    if (overlaps) s = try_overlap(k, v, args, label, result, e);
     ing_py_variant_unref(v);
     return s;
 }
 
 static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label) {
     if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
+    ing_py_asker a = {k, args, NULL};
     PyObject *result = NULL;
     ing_err e;
     ing_err_init(&e);
     ing_status s =
-        k->last ? try_variant(k, k->last, args, label, &result, &e) : ING_DECLINED;
+        k->last ? try_variant(&a, k->last, label, &result, &e) : ING_DECLINED;
     /* A property may answer differently each time it is asked; give up after a few. */
     for (int tries = 0; s == ING_DECLINED && tries < 4; tries++) {
         ing_py_variant *v = NULL;
-        s = ing_py_kernel_variant(k, args, &v, &e);
+        s = get_variant(&a, &v, &e);
         if (s != ING_OK) break;
-        s = try_variant(k, v, args, label, &result, &e);
+        s = try_variant(&a, v, label, &result, &e);
         /* `last` is borrowed: qd.init may have dropped the variant meanwhile. */
         if (s == ING_OK && ing_cache_holds(&k->cache, v)) k->last = v;
         ing_py_variant_unref(v);
     }
+    if (a.apart) ing_py_variant_unref(a.apart);
     if (s == ING_OK) return result;
     if (s == ING_DECLINED)
         ing_fail(&e, ING_RUNTIME,

@@ -150,6 +150,9 @@ void ing_py_story_free(ing_py_story *story) {
 /* Why a compile with nothing but equal answers was needed all the same. */
 static const char *missing(const ing_py_kernel *k, const ing_py_variant *v) {
     const int64_t *set = k->st->settings.at;
+    if (v->record.overlap)
+        return "arrays of this launch share memory, and its code takes them to lie "
+               "apart";
     if (!set[ING_SET_offline_cache]) return "there is no cache on disk";
     if (!set[ING_SET_src_ll_cache])
         return "kernels are not kept on disk (src_ll_cache=False)";
@@ -235,20 +238,6 @@ ing_status ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g,
     if (ing_notes_add(&story->notes, &c, text_of(&story->why)) == ING_OK)
         notes_put(k, &story->label, &story->notes);
     return ING_OK;
-}
-
-/* No note is kept of it: no cache could have had it. */
-ing_status ing_py_story_overlap(ing_py_kernel *k, ing_err *e) {
-    static const char why[] =
-        "arrays of this launch share memory, and code for that is "
-        "kept by no cache";
-    if (!k->host->target->gen) return ING_OK;
-    if (k->st->settings.at[ING_SET_frozen])
-        return ing_fail(e, ING_COMPILE,
-                        "%s would have to be compiled, and qd.init was told "
-                        "frozen=True: %s\nhelp: pass a copy of one of them",
-                        ing_py_def_name(&k->def), why);
-    return tell(ing_py_def_name(&k->def), why);
 }
 
 /* ---- for people: _core._explain ------------------------------------------------------------------ */

@@ -191,9 +191,6 @@ typedef struct ing_py_variant {
     bool times_taken;             /* by a launch under way */
     struct ing_py_checks *checks; /* what a launch asks again: guard.h */
     bool only_here; /* never on disk: no other process could ask what it asked */
-    /* The same for launches in which arrays share memory that the code takes to lie apart
-     * (R22); NULL until the first of them. In memory only; its images are kept as any. */
-    struct ing_py_variant *overlap;
 } ing_py_variant;
 
 typedef struct ing_py_kernel {
@@ -276,6 +273,9 @@ ing_status ing_py_answer_of(ing_py_kernel *k, PyObject *obj, bool at_launch,
 typedef struct ing_py_asker {
     ing_py_kernel *kernel;
     PyObject *const *args;
+    /* A variant of which two arrays share memory in this launch that its code takes to lie
+     * apart (R22): a new reference. NULL: none was found. */
+    struct ing_py_variant *apart;
 } ing_py_asker;
 ing_status ing_py_ask_again(void *self, ing_path path, ing_ask ask, ing_hash128 *answer,
                             ing_err *e); /* ing_tree_ask */
@@ -374,8 +374,6 @@ const struct ing_answers *ing_py_gate_answers(const ing_py_gate *g);
 /* ---- why a kernel is compiled (explain.c) -------------------------------------------------------- */
 
 typedef struct ing_py_story ing_py_story; /* of one compile */
-/* Of a variant for arrays that share memory; with the setting `frozen` an error. */
-ing_status ing_py_story_overlap(ing_py_kernel *k, ing_err *e);
 /* The story up to here; with the setting `frozen` it is the error. *out NULL: nobody cares
  * (interpreted), or there was no memory. */
 ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
@@ -401,10 +399,9 @@ int ing_py_cachework_add(PyObject *module);                   /* cachework.c */
 
 /* Puts the path of what an error is about before its text; returns s. */
 ing_status ing_py_at_path(ing_py_kernel *k, ing_path path, ing_status s, ing_err *e);
-/* A new variant for these arguments, published and kept (variant.c has the steps); `overlap`:
- * one that works when arrays share memory, which is neither. New reference. */
-ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
-                          ing_py_variant **out, ing_err *e);
+/* A new variant for this launch, published and kept (variant.c has the steps). New
+ * reference. */
+ing_status ing_py_compile(const ing_py_asker *a, ing_py_variant **out, ing_err *e);
 /* An empty variant with one reference; NULL: no memory. */
 ing_py_variant *ing_py_variant_new(const ing_py_host *h); /* for its target */
 /* The cache of a kernel (cache.c). */
@@ -444,9 +441,6 @@ int ing_py_graph_add(PyObject *module);
 
 PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames);
-/* The variant for these arguments, compiled if need be; new reference. */
-ing_status ing_py_kernel_variant(ing_py_kernel *k, PyObject *const *args,
-                                 ing_py_variant **out, ing_err *e);
 /* Refuses arguments that the annotations forbid, naming the parameter. */
 ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e);
 

@@ -22,12 +22,7 @@ static bool is_behind_call(const ing_py_kernel *k, const ing_py_variant *v,
 /* No qd.init by Python that ran meanwhile, here or in another thread? It drops all variants,
  * and a launch that began before it goes on with the settings that it began with. */
 static bool is_current(const ing_py_kernel *k, const ing_py_variant *v) {
-    bool kept = false;
-    for (uint32_t i = 0; i < k->cache.leaves.len; i++) {
-        const ing_py_variant *slot = ing_py_variant_at(k, i);
-        kept = kept || slot == v || (slot && slot->overlap == v);
-    }
-    return kept && k->epoch == k->host->epoch;
+    return ing_cache_holds(&k->cache, v) && k->epoch == k->host->epoch;
 }
 
 static bool same_question(const ing_question *a, const ing_question *b) {
@@ -96,6 +91,7 @@ static ing_status compare_traces(ing_py_kernel *k, ing_py_gate *g,
                                  const ing_py_variant *v, bool *same, ing_err *e) {
     const ing_trace *now = ing_py_gate_trace(g);
     uint32_t n = now->list.len, old = v->record.trace.list.len;
+    if (v->record.apart.len) old--; /* asked of the launch, not of lowering */
     for (uint32_t i = 0; i < n && i < old; i++) {
         const ing_question *a = &now->list.at[i], *b = &v->record.trace.list.at[i];
         if (same_question(a, b) && ing_hash_eq(a->answer, b->answer)) continue;

@@ -407,5 +407,10 @@ ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
 ing_status ing_py_ask_again(void *self, ing_path path, ing_ask ask, ing_hash128 *answer,
                             ing_err *e) {
     const ing_py_asker *a = self;
+    if (ask == ING_ASK_CONFIG &&
+        a->kernel->paths.nodes.at[path].i == ING_ASKED_OVERLAP) {
+        *answer = ing_record_overlap_answer(a->apart != NULL);
+        return ING_OK;
+    }
     return ing_py_answer(a->kernel, a->args, path, ask, answer, e);
 }

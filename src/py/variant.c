@@ -25,7 +25,6 @@ void ing_py_variant_unref(ing_py_variant *v) {
     ing_code_fini(&v->code);
     ing_record_fini(&v->record);
     ing_py_checks_unref(v->checks);
-    ing_py_variant_unref(v->overlap); /* that one has none */
     ing_free(v);
 }
 
@@ -179,8 +178,8 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
 typedef struct compile { /* of one variant: what its steps leave to those after them */
     ing_py_kernel *k;
     PyObject *const *args;
-    bool overlap;
-    uint64_t epoch; /* when it began */
+    const ing_py_variant *apart; /* as ing_py_asker */
+    uint64_t epoch;              /* when it began */
     ing_py_gate *gate;
     ing_front_result front;
     ing_settings answered;
@@ -216,6 +215,7 @@ static ing_status describe(compile *c, ing_err *e) {
     ing_trace_fini(&v->record.trace);
     v->record.trace = *ing_py_gate_trace(c->gate);
     ing_trace_init(ing_py_gate_trace(c->gate));
+    v->record.overlap = c->apart != NULL;
     v->record.flush_denormals = c->answered.at[ING_SET_fast_math] != 0;
     ING_TRY(ing_py_guards_make(c->k, v, c->args, e));
     ING_TRY(ing_ir_content(c->front.mod, &v->record.lowered, e));
@@ -249,7 +249,7 @@ static ing_status build(compile *c, ing_err *e) {
                               (uint32_t)k->st->settings.at[ING_SET_num_compile_threads],
                           .report = &c->report.engine,
                           .bad_loc = &loc,
-                          .overlap = c->overlap};
+                          .overlap = c->apart != NULL};
     ing_status s;
     c->front.mod = NULL; /* taken */
     Py_BEGIN_ALLOW_THREADS s =
@@ -259,6 +259,16 @@ static ing_status build(compile *c, ing_err *e) {
     ing_py_report_show(&c->report, k->host->events, ing_py_def_name(&k->def));
     ING_TRY(ing_launch_tasks_init(&c->v->tasks, &c->v->code, e));
     return ing_py_graph_make(c->v, e);
+}
+
+/* Whether arrays share memory is the last question: the passes tell of which arrays, those
+ * that assume nothing do not. */
+static ing_status ask_overlap(compile *c, ing_err *e) {
+    ing_record *r = &c->v->record;
+    bool ok = true;
+    for (uint32_t i = 0; ok && c->apart && i < c->apart->record.apart.len; i++)
+        ok = ing_vec_push(&r->apart, c->apart->record.apart.at[i]);
+    return ok && ing_record_ask_overlap(r, &c->k->paths) ? ING_OK : no_memory(e);
 }
 
 /* To the disk, and a leaf of the kernel's tree, which takes a reference. If qd.init ran
@@ -283,21 +293,21 @@ static ing_status conduct(compile *c, ing_err *e) {
     ING_TRY(ing_py_host_helpers(c->k->host, e));
     ING_TRY(lower(c, e));
     ING_TRY(describe(c, e));
-    if (!c->overlap) ING_TRY(ing_py_story_begin(c->k, c->gate, c->v, &c->story, e));
+    ING_TRY(ing_py_story_begin(c->k, c->gate, c->v, &c->story, e));
     ING_TRY(build(c, e));
-    if (!c->overlap) ING_TRY(ing_py_story_end(c->k, c->gate, c->v, c->story));
+    ING_TRY(ing_py_story_end(c->k, c->gate, c->v, c->story));
+    ING_TRY(ask_overlap(c, e));
     ing_count(&c->k->st->counters, ING_COUNT_VARIANTS);
     if (ing_py_tell_gdb(c->k, c->v, c->args) < 0) return ING_PYTHON;
-    return c->overlap ? ING_OK : publish(c, e);
+    return publish(c, e);
 }
 
-ing_status ing_py_compile(ing_py_kernel *k, PyObject *const *args, bool overlap,
-                          ing_py_variant **out, ing_err *e) {
-    compile c = {.k = k,
-                 .args = args,
-                 .overlap = overlap,
-                 .epoch = k->epoch,
-                 .v = ing_py_variant_new(k->host)};
+ing_status ing_py_compile(const ing_py_asker *a, ing_py_variant **out, ing_err *e) {
+    compile c = {.k = a->kernel,
+                 .args = a->args,
+                 .apart = a->apart,
+                 .epoch = a->kernel->epoch,
+                 .v = ing_py_variant_new(a->kernel->host)};
     if (!c.v) return no_memory(e);
     ing_front_result_init(&c.front);
     ing_status s = conduct(&c, e);

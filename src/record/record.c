@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VERSION = 11, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 12, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 ing_text ing_text_copy(const char *s) {
     size_t n = s ? strlen(s) + 1 : 0;
@@ -246,7 +246,7 @@ static bool task_ok(const ing_record *r, const ing_record_task *t) {
 
 static bool record_ok(const ing_record *r) {
     bool ok = r->n_words <= MAX_WORDS && r->buffer_bytes <= MAX_BUFFER &&
-              r->returns_tuple <= 1 && r->flush_denormals <= 1;
+              r->returns_tuple <= 1 && r->flush_denormals <= 1 && r->overlap <= 1;
     for (uint32_t i = 0; i < r->n_rets; i++)
         ok &= r->rets[i] != ING_VOID && r->rets[i] < ING_DTYPE_N;
     for (uint32_t i = 0; ok && i < r->binds.len; i++) ok = bind_ok(r, &r->binds.at[i]);
@@ -273,6 +273,18 @@ void ing_record_init(ing_record *r) {
 void ing_record_fini(ing_record *r) {
     ing_trace_fini(&r->trace);
     fini_ing_record(r);
+}
+
+ing_hash128 ing_record_overlap_answer(bool overlap) {
+    int64_t answer = overlap; /* as a setting's */
+    return ing_hash(&answer, sizeof answer);
+}
+
+bool ing_record_ask_overlap(ing_record *r, ing_paths *paths) {
+    if (!r->apart.len) return true;
+    ing_path p = ing_path_add(paths, 0, ING_STEP_CONFIG, "overlap", ING_ASKED_OVERLAP);
+    return p && ing_trace_add(&r->trace, p, ING_ASK_CONFIG,
+                              ing_record_overlap_answer(r->overlap));
 }
 
 ing_status ing_record_write(const ing_record *r, const ing_paths *paths, ing_bytes *out,

@@ -50,6 +50,10 @@ typedef enum ing_ask {
     ING_ASK_WHOLE, /* all of a value that is immutable all the way down; or that it is not */
 } ing_ask;
 
+/* Asked as settings are, and numbered after them, but of the launch: whether arrays that code
+ * takes to lie apart share memory (R22). The last question of a trace, where it is one. */
+#define ING_ASKED_OVERLAP ING_SETTING_N
+
 typedef struct ing_path_node {
     ing_path parent;
     uint8_t step; /* ing_step */

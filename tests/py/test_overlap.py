@@ -20,8 +20,8 @@ def launches(kernel, *args):
 @pytest.fixture
 def one_thread(target):
     """Iterations run in order."""
-    def init():
-        qd.init(cpu_max_num_threads=1)
+    def init(**options):
+        qd.init(cpu_max_num_threads=1, **options)
     init()
     return init
 
@@ -155,8 +155,24 @@ def test_mixed_launches(one_thread):
         assert s[0] == 20
 
 
-def test_frozen(one_thread, target):
-    """Code for arrays that share memory is in no cache, so it is refused."""
+@pytest.mark.counts("lowerings")
+def test_kept_on_disk(one_thread, target):
+    """Code for arrays that share memory is a variant like any: the next process finds it."""
+    x, s = np.ones(20, "i4"), np.zeros(1, "i4")
+    assert launches(running, x, s, s) == 1
+    for frozen in (False, True):
+        one_thread(frozen=frozen)
+        before = qd._core.counters()["lowerings"]
+        x, s = np.ones(20, "i4"), np.zeros(1, "i4")
+        assert launches(running, x, s, s) == 1
+        np.testing.assert_array_equal(x, np.arange(1, 21))
+        assert launches(running, np.ones(20, "i4"), s, s.copy()) == 0
+        if target != "interp":
+            assert qd._core.counters()["lowerings"] == before
+
+
+def test_frozen(cache_dir, one_thread, target):
+    """Code for arrays that share memory was never made, so it is refused."""
     x, s = np.ones(5, "i4"), np.zeros(1, "i4")
     running(x.copy(), s, s.copy())
     qd.init(frozen=True)
