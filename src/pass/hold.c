@@ -137,7 +137,6 @@ static void judge(holder *x, uint32_t loop) {
     x->arrays.len = 0;
     for (uint32_t k = s->first[loop]; k < s->end[loop]; k++) {
         const ing_ir_access *a = &s->accesses.at[k];
-        if (a->root == ING_OP_PARAM) return;
         if (a->root == ING_OP_ARRAY) note(x, a);
     }
     for (uint32_t k = 0; k < x->m->args.len && calls; k++)
