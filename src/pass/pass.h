@@ -11,6 +11,11 @@ typedef struct ing_pass_options {
     bool overlap; /* arrays may share memory: assume nothing (R22) */
 } ing_pass_options;
 
+/* What any target starts from: tasks, whose parallel loops carry their axes. */
+ing_status ing_pass_tasks(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+/* Then what processors make of them: rows, lanes, chunks, copies per thread. */
+ing_status ing_pass_for_cpu(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+/* Both. */
 ing_status ing_pass_run(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 /* Runs one pass by name, for tests of IR text in, text out. */
 ing_status ing_pass_run_one(ing_ir_mod *m, const char *name, const ing_pass_options *o,

@@ -1,5 +1,7 @@
 /* The list of passes, nothing else; the verifier runs between them. Called by the
- * conductor (ing_pass_run) and by tests (ing_pass_run_one). */
+ * conductor (ing_pass_run) and by tests (ing_pass_run_one). Up to the costs they hold for any
+ * target: tasks, and loops that carry their axes. The others shape the tasks for processors: rows,
+ * lanes, chunks, copies per thread. */
 #include "pass/pass_int.h"
 
 #include <string.h>
@@ -9,28 +11,45 @@ typedef ing_status (*pass_fn)(ing_ir_mod *, const ing_pass_options *, ing_err *)
 static const struct {
     const char *name;
     pass_fn run;
+    bool shapes;
 } passes[] = {
-    {"promote", ing_pass_promote},   /* locals assigned once become values */
-    {"simplify", ing_pass_simplify}, /* fold constants, drop what is dead */
-    {"split", ing_pass_split},       /* the kernel becomes tasks */
-    {"demote", ing_pass_demote},     /* atomics that need not be */
-    {"cost", ing_pass_cost},         /* how heavy each task is */
-    {"shape", ing_pass_shape},       /* loops over several axes: a loop for each */
-    {"hold", ing_pass_hold},         /* what a serial loop updates is held in a local */
-    {"lanes", ing_pass_lanes},       /* columns go through a serial loop side by side */
-    {"reduce", ing_pass_reduce},     /* sums into one place get lanes of their own */
-    {"tally", ing_pass_tally}, /* integers at many places: a copy for each thread */
+    {"promote", ing_pass_promote, false},   /* locals assigned once become values */
+    {"simplify", ing_pass_simplify, false}, /* fold constants, drop what is dead */
+    {"split", ing_pass_split, false},       /* the kernel becomes tasks */
+    {"demote", ing_pass_demote, false},     /* atomics that need not be */
+    {"cost", ing_pass_cost, false},         /* how heavy each task is */
+    {"shape", ing_pass_shape, true}, /* loops over several axes: a loop for each */
+    {"hold", ing_pass_hold, true},   /* what a serial loop updates is held in a local */
+    {"lanes", ing_pass_lanes, true}, /* columns go through a serial loop side by side */
+    {"reduce", ing_pass_reduce, true}, /* sums into one place get lanes of their own */
+    {"tally", ing_pass_tally,
+     true}, /* integers at many places: a copy for each thread */
 };
 
 enum { N_PASSES = sizeof passes / sizeof passes[0] };
 
-ing_status ing_pass_run(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
-    ING_TRY(ing_ir_verify(m, e));
+static ing_status run(ing_ir_mod *m, const ing_pass_options *o, bool shapes,
+                      ing_err *e) {
     for (uint32_t k = 0; k < N_PASSES; k++) {
+        if (passes[k].shapes != shapes) continue;
         ING_TRY(passes[k].run(m, o, e));
         ING_TRY(ing_ir_verify(m, e));
     }
     return ING_OK;
+}
+
+ing_status ing_pass_tasks(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
+    ING_TRY(ing_ir_verify(m, e));
+    return run(m, o, false, e);
+}
+
+ing_status ing_pass_for_cpu(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
+    return run(m, o, true, e);
+}
+
+ing_status ing_pass_run(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
+    ING_TRY(ing_pass_tasks(m, o, e));
+    return ing_pass_for_cpu(m, o, e);
 }
 
 ing_status ing_pass_run_one(ing_ir_mod *m, const char *name, const ing_pass_options *o,
