@@ -382,14 +382,35 @@ const char *ing_dtype_name(ing_dtype t);
 uint32_t ing_dtype_bits(ing_dtype t);  /* u1 is 1 */
 uint32_t ing_dtype_bytes(ing_dtype t); /* in memory; u1 is 1 byte */
 char ing_dtype_class(ing_dtype t);     /* 'V' 'B' 'I' 'U' 'F' */
+/* Sets of them, a bit for each, from the column of classes: 1 integer, 2 signed, 4 float. */
+#define ING_DTYPE_IS_V 0u
+#define ING_DTYPE_IS_B 1u
+#define ING_DTYPE_IS_I 3u
+#define ING_DTYPE_IS_U 1u
+#define ING_DTYPE_IS_F 4u
+enum {
+#define X(name, text, bits, cls) | (ING_DTYPE_IS_##cls & 1u) << ING_##name
+    ING_DTYPE_INTS = 0 ING_DTYPE_LIST(X),
+#undef X
+#define X(name, text, bits, cls) | (ING_DTYPE_IS_##cls >> 1 & 1u) << ING_##name
+    ING_DTYPE_SIGNED = 0 ING_DTYPE_LIST(X),
+#undef X
+#define X(name, text, bits, cls) | (ING_DTYPE_IS_##cls >> 2) << ING_##name
+    ING_DTYPE_FLOATS = 0 ING_DTYPE_LIST(X),
+#undef X
+};
+/* Also of types that are none, which are larger (ing_type). */
+static inline bool ing_dtype_in(ing_dtype t, uint32_t set) {
+    return (uint32_t)t < ING_DTYPE_N && (set >> t & 1);
+}
 static inline bool ing_dtype_is_float(ing_dtype t) {
-    return t >= ING_F16 && t <= ING_F64;
+    return ing_dtype_in(t, ING_DTYPE_FLOATS);
 }
 static inline bool ing_dtype_is_signed(ing_dtype t) {
-    return t >= ING_I8 && t <= ING_I64;
+    return ing_dtype_in(t, ING_DTYPE_SIGNED);
 }
 static inline bool ing_dtype_is_int(ing_dtype t) { /* u1 included */
-    return t >= ING_U1 && t <= ING_U64;
+    return ing_dtype_in(t, ING_DTYPE_INTS);
 }
 
 /* IEEE binary16, round to nearest even; images import these too. */

@@ -237,7 +237,7 @@ static txt int_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
 
 /* Power by squaring; a negative exponent leaves 1, -1 or 0, as exact division would. */
 void ing_gen_pow_functions(ing_gen *g) {
-    for (uint32_t t = ING_U1; t <= ING_U64; t++) {
+    for (uint32_t t = 0; t < ING_DTYPE_N; t++) {
         if (!(g->pow_types >> t & 1)) continue;
         const char *n = ing_dtype_name((ing_dtype)t);
         txt y = scalar((ing_dtype)t);
@@ -484,7 +484,8 @@ bool ing_gen_value_op(ing_gen *g, uint32_t id) {
         v[id] = constant(g, i);
         return true;
     }
-    if (i->op < ING_OP_ADD || i->op > ING_OP_SELECT) return false;
+    if (!ing_op_is_arith(i->op) && ing_op_class_of(i->op) != ING_OPC_CONVERT)
+        return false;
     ing_type from = ing_gen_type_of(g, i->a);
     ing_dtype t = from < ING_DTYPE_N ? (ing_dtype)from : ING_VOID;
     switch (i->op) {
@@ -504,8 +505,9 @@ bool ing_gen_value_op(ing_gen *g, uint32_t id) {
     txt b = binary ? v[i->b] : ing_gen_text("0");
     const ing_ir_inst *bi = binary ? ing_gen_inst(g, i->b) : NULL;
     if (bi && bi->op != ING_OP_CONST) bi = NULL;
-    bool nsw = (i->flags & ING_IR_NSW) && ing_dtype_is_signed(t) && i->op <= ING_OP_MUL;
-    if (i->op >= ING_OP_LT && i->op <= ING_OP_NE)
+    bool sum = i->op == ING_OP_ADD || i->op == ING_OP_SUB || i->op == ING_OP_MUL;
+    bool nsw = (i->flags & ING_IR_NSW) && ing_dtype_is_signed(t) && sum;
+    if (ing_op_class_of(i->op) == ING_OPC_COMPARE)
         v[id] = compare(g, (ing_op)i->op, t, v[i->a], b);
     else if (nsw)
         v[id] = subscript_arith(g, i, t, v[i->a], b);

@@ -159,7 +159,7 @@ static bool groupable(const ing_gen *g, uint32_t fi) {
         if (ing_ir_type(g->m, f->params[k])->kind == ING_TYPE_REF) return false;
     for (uint32_t id = 1; id < f->insts.len; id++) {
         const ing_ir_inst *i = &f->insts.at[id];
-        if (i->op >= ING_OP_RANDOM && i->op <= ING_OP_DETAIL) return false;
+        if (ing_op_class_of(i->op) == ING_OPC_SERVICE) return false;
         if (i->op != ING_OP_ALLOCA) continue;
         if (ing_ir_type(g->m, i->type)->elem >= ING_DTYPE_N) return false;
     }

@@ -91,10 +91,8 @@ static uint64_t operands(ing_ir_scan *s, const ing_ir_inst *i) {
 
 static uint64_t variance(ing_ir_scan *s, const ing_ir_inst *i, const place *p) {
     uint64_t all = operands(s, i);
-    bool piece = i->op >= ING_OP_TASK_BEGIN && i->op <= ING_OP_TASK_CHUNK;
-    bool pure = ing_op_get((ing_op)i->op)->flags & ING_OPF_P;
-    if (piece) all |= (uint64_t)1 << ING_IR_PIECE_BIT;
-    return pure || i->op == ING_OP_LOOP ? all : all | p->around;
+    if (ing_op_class_of(i->op) == ING_OPC_PIECE) all |= (uint64_t)1 << ING_IR_PIECE_BIT;
+    return ing_op_is_pure(i->op) || i->op == ING_OP_LOOP ? all : all | p->around;
 }
 
 static void walk(ing_ir_scan *s, uint32_t block, place p);

@@ -124,7 +124,7 @@ static void describe(flattener *s, const ing_ir_inst *i, ing_step *t) {
         t->a = m->args.at[i->a].word;
     } else if (i->op == ING_OP_CALL) {
         t->a = s->ordinal[i->a];
-    } else if (i->op >= ING_OP_ADD && i->op <= ING_OP_CLZ) {
+    } else if (ing_op_is_arith(i->op)) {
         t->dtype = (uint8_t)type_of(s, i->a);
     }
 }
@@ -215,7 +215,7 @@ static void put_inst(flattener *s, uint32_t id);
 static void put_top_inst(flattener *s, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(s->f, id);
     bool parallel = i->op == ING_OP_LOOP && (i->flags & ING_IR_PARALLEL);
-    if (i->op >= ING_OP_DO_WHILE && i->op <= ING_OP_SECTION) {
+    if (ing_op_class_of(i->op) == ING_OPC_REGION) {
         put_region(s, i);
         return;
     }

@@ -41,7 +41,7 @@ enum { ING_IR_MAX_TALLIES = 4 };  /* arrays of one task, src/pass/tally.c */
 
 typedef enum ing_op {
     ING_OP_NONE,
-#define OP(name, text, operands, result, flags) ING_OP_##name,
+#define OP(name, text, operands, result, flags, class) ING_OP_##name,
 #include "ir/op.def"
 #undef OP
     ING_OP_N
@@ -56,13 +56,41 @@ enum {
     ING_OPF_K = 32
 };
 
+typedef enum ing_op_class { /* see op.def */
+                            ING_OPC_NONE,
+                            ING_OPC_INPUT,
+                            ING_OPC_PIECE,
+                            ING_OPC_MEMORY,
+                            ING_OPC_CHEAP, /* from here ... */
+                            ING_OPC_COMPARE,
+                            ING_OPC_DIVIDE,
+                            ING_OPC_ROOT,
+                            ING_OPC_MATH, /* ... to here: arithmetic, of one or two operands of one type */
+                            ING_OPC_CONVERT,
+                            ING_OPC_AGGREGATE,
+                            ING_OPC_SERVICE,
+                            ING_OPC_CONTROL,
+                            ING_OPC_REGION
+} ing_op_class;
+
 typedef struct ing_op_info {
     const char *text;
     const char *operands;
     char result;
     uint8_t flags;
+    uint8_t class; /* ing_op_class */
 } ing_op_info;
 const ing_op_info *ing_op_get(ing_op op);
+static inline ing_op_class ing_op_class_of(uint32_t op) {
+    return (ing_op_class)ing_op_get((ing_op)op)->class;
+}
+static inline bool ing_op_is_arith(uint32_t op) {
+    ing_op_class c = ing_op_class_of(op);
+    return c >= ING_OPC_CHEAP && c <= ING_OPC_MATH;
+}
+static inline bool ing_op_is_pure(uint32_t op) {
+    return ing_op_get((ing_op)op)->flags & ING_OPF_P;
+}
 
 #define ING_IR_ATOMIC_LIST(X) \
     X(ADD, "add")             \

@@ -16,9 +16,9 @@ enum {
 };
 
 static const ing_op_info ops[ING_OP_N] = {
-    [ING_OP_NONE] = {"none", "---", '0', 0},
-#define OP(name, text, operands, result, flags) \
-    [ING_OP_##name] = {text, operands, result, flags},
+    [ING_OP_NONE] = {"none", "---", '0', 0, ING_OPC_NONE},
+#define OP(name, text, operands, result, flags, class) \
+    [ING_OP_##name] = {text, operands, result, flags, ING_OPC_##class},
 #include "ir/op.def"
 #undef OP
 };

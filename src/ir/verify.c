@@ -422,13 +422,17 @@ static ing_status check_inst(verifier *v, uint32_t id) {
     RULE(result != '0' || !yields, "yields no value");
     RULE(result == '0' || yields || i->op == ING_OP_CALL, "yields a value");
     ING_TRY(check_uses(v, i));
-    if (i->op <= ING_OP_TASK_CHUNK) return check_inputs(v, i);
-    if (i->op <= ING_OP_SET_RET) return check_memory(v, i);
-    if (i->op <= ING_OP_CLZ) return check_arith(v, i);
-    if (i->op <= ING_OP_SELECT) return check_convert(v, i);
-    if (i->op <= ING_OP_MEMBER_DYN) return check_aggregate(v, i);
-    if (i->op <= ING_OP_DETAIL) return check_service(v, i);
-    return check_control(v, id);
+    switch (ing_op_class_of(i->op)) {
+    case ING_OPC_INPUT:
+    case ING_OPC_PIECE: return check_inputs(v, i);
+    case ING_OPC_MEMORY: return check_memory(v, i);
+    case ING_OPC_CONVERT: return check_convert(v, i);
+    case ING_OPC_AGGREGATE: return check_aggregate(v, i);
+    case ING_OPC_SERVICE: return check_service(v, i);
+    case ING_OPC_CONTROL:
+    case ING_OPC_REGION: return check_control(v, id);
+    default: return check_arith(v, i);
+    }
 }
 
 static ing_status check_block(verifier *v, uint32_t block) {

@@ -20,32 +20,20 @@ static uint32_t saturate(uint64_t v) {
 }
 
 static uint32_t inst_cost(const ing_ir_inst *i) {
+    switch (ing_op_class_of(i->op)) {
+    case ING_OPC_PIECE: return 0;
+    case ING_OPC_DIVIDE:
+    case ING_OPC_ROOT: return 6;
+    case ING_OPC_MATH: return 25;
+    default: break;
+    }
     switch (i->op) {
     case ING_OP_CONST:
     case ING_OP_ARG:
     case ING_OP_ARRAY:
     case ING_OP_PARAM:
     case ING_OP_ALLOCA:
-    case ING_OP_BUFFER:
-    case ING_OP_TASK_BEGIN:
-    case ING_OP_TASK_END:
-    case ING_OP_TASK_CHUNK: return 0;
-    case ING_OP_DIV:
-    case ING_OP_REM:
-    case ING_OP_FLOORDIV:
-    case ING_OP_MOD:
-    case ING_OP_SQRT:
-    case ING_OP_RSQRT: return 6;
-    case ING_OP_POW:
-    case ING_OP_ATAN2:
-    case ING_OP_SIN:
-    case ING_OP_COS:
-    case ING_OP_TAN:
-    case ING_OP_ASIN:
-    case ING_OP_ACOS:
-    case ING_OP_TANH:
-    case ING_OP_EXP:
-    case ING_OP_LOG: return 25;
+    case ING_OP_BUFFER: return 0;
     case ING_OP_RANDOM: return 40;
     case ING_OP_PRINT: return 1000;
     case ING_OP_CAS: return 10;

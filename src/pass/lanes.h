@@ -53,7 +53,7 @@ static inline bool ing_lanes_varies(const ing_lanes *l, uint32_t id) {
 }
 
 static inline bool ing_lanes_pure(const ing_ir_inst *i) {
-    return ing_op_get((ing_op)i->op)->flags & ING_OPF_P;
+    return ing_op_is_pure(i->op);
 }
 
 /* Rewrites the function. False: no memory. */

@@ -39,20 +39,7 @@ static uint64_t one(ing_dtype t) {
 }
 
 static bool folds(ing_op op, ing_dtype t) { /* F1 */
-    if (!ing_dtype_is_float(t)) return true;
-    switch (op) {
-    case ING_OP_POW:
-    case ING_OP_ATAN2:
-    case ING_OP_SIN:
-    case ING_OP_COS:
-    case ING_OP_TAN:
-    case ING_OP_ASIN:
-    case ING_OP_ACOS:
-    case ING_OP_TANH:
-    case ING_OP_EXP:
-    case ING_OP_LOG: return false;
-    default: return true;
-    }
+    return !ing_dtype_is_float(t) || ing_op_class_of(op) != ING_OPC_MATH;
 }
 
 /* ---- identities -------------------------------------------------------------------------- */
@@ -246,7 +233,7 @@ static uint32_t fold_axis(simplifier *s, const ing_ir_inst *i) {
 static uint32_t fold(simplifier *s, const ing_ir_inst *i) {
     const uint32_t *map = s->copy.map;
     const char *o = ing_op_get(i->op)->operands;
-    if (i->op >= ING_OP_ADD && i->op <= ING_OP_CLZ) {
+    if (ing_op_is_arith(i->op)) {
         if (o[1] == 'v') return fold_binary(s, i->op, map[i->a], map[i->b]);
         return fold_unary(s, i->op, map[i->a]);
     }

@@ -47,10 +47,9 @@ static bool has_effect(const ing_ir_inst *i) {
 static uint32_t remake_cost(const ing_split *s, const ing_ir_inst *i) {
     ing_ir_uses u;
     uint32_t cost = 1;
-    bool plain = i->op < ING_OP_POW || i->op == ING_OP_MIN || i->op == ING_OP_MAX ||
-                 (i->op >= ING_OP_AND && i->op <= ING_OP_TRUNC) ||
-                 (i->op >= ING_OP_POPCNT && i->op <= ING_OP_EXTRACT);
-    if (!(ing_op_get(i->op)->flags & ING_OPF_P) || !plain) return 0;
+    ing_op_class class = ing_op_class_of(i->op);
+    bool slow = class == ING_OPC_ROOT || class == ING_OPC_MATH;
+    if (!ing_op_is_pure(i->op) || slow) return 0;
     ing_ir_inst_uses(s->f, i, &u);
     for (uint32_t k = 0; k < u.n_fixed + u.n_list; k++) {
         uint32_t id = k < u.n_fixed ? u.fixed[k] : u.list[k - u.n_fixed];
@@ -76,7 +75,7 @@ static void open_segment(ing_split *s, bool parallel, bool at_edge) {
 }
 
 static bool is_region(const ing_ir_inst *i) {
-    return i->op >= ING_OP_DO_WHILE && i->op <= ING_OP_SECTION;
+    return ing_op_class_of(i->op) == ING_OPC_REGION;
 }
 
 static void edge(ing_split *s, uint32_t id, bool end) {

@@ -696,7 +696,28 @@ static void test_memory(void) {
     CHECK(s == ING_OK && n > 50);
 }
 
+/* Arithmetic is what has a meaning in eval.c; the sets of dtypes are their column. */
+static void test_classes(void) {
+    for (uint32_t op = 1; op < ING_OP_N; op++) {
+        uint64_t out;
+        bool means = ing_ir_eval((ing_op)op, ING_I32, 0, 0, &out) ||
+                     ing_ir_eval((ing_op)op, ING_F32, 0, 0, &out);
+        CHECK(ing_op_class_of(op) != ING_OPC_NONE);
+        CHECK(ing_op_is_arith(op) == means);
+        CHECK((ing_op_class_of(op) == ING_OPC_COMPARE) ==
+              (means && ing_op_get((ing_op)op)->result == '1'));
+    }
+    CHECK(ing_op_class_of(ING_OP_N + 1) == ING_OPC_NONE);
+    for (uint32_t t = 0; t < 64; t++) {
+        char c = t < ING_DTYPE_N ? ing_dtype_class((ing_dtype)t) : 'V';
+        CHECK(ing_dtype_is_float((ing_dtype)t) == (c == 'F'));
+        CHECK(ing_dtype_is_signed((ing_dtype)t) == (c == 'I'));
+        CHECK(ing_dtype_is_int((ing_dtype)t) == (c == 'I' || c == 'U' || c == 'B'));
+    }
+}
+
 int main(void) {
+    test_classes();
     test_round_trip();
     test_arithmetic_text();
     test_constants();
