@@ -16,6 +16,34 @@ const ing_ir_inst *ing_ir_root(const ing_ir_func *f, uint32_t ref, uint32_t *ele
     return i;
 }
 
+bool ing_ir_has_updates(const ing_ir_func *f) {
+    for (uint32_t id = 1; id < f->insts.len; id++) {
+        const ing_ir_inst *i = ing_ir_at(f, id);
+        bool update = i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
+        if (update && !(i->flags & ING_IR_PRIVATE)) return true;
+    }
+    return false;
+}
+
+/* Loops around the parallel one, and itself; 0: there is none in the block. */
+static uint32_t loops_to_parallel(const ing_ir_func *f, uint32_t block) {
+    for (uint32_t k = 0; k < ing_ir_block_len(f, block); k++) {
+        const ing_ir_inst *i = ing_ir_at(f, ing_ir_block_ids(f, block)[k]);
+        if (i->op != ING_OP_LOOP) continue;
+        if (i->flags & ING_IR_PARALLEL) return 1;
+        uint32_t inner = loops_to_parallel(f, i->c);
+        if (inner) return inner + 1;
+    }
+    return 0;
+}
+
+bool ing_ir_has_serial_loops(const ing_ir_func *f) {
+    uint32_t n = 0;
+    for (uint32_t id = 1; id < f->insts.len; id++)
+        n += ing_ir_at(f, id)->op == ING_OP_LOOP;
+    return n > loops_to_parallel(f, f->body);
+}
+
 /* ---- the walk ----------------------------------------------------------------------------- */
 
 typedef struct place { /* where the walk is */

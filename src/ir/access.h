@@ -80,6 +80,12 @@ static inline bool ing_ir_varies(const ing_ir_scan *s, uint32_t id, uint32_t loo
 }
 bool ing_ir_inside(const ing_ir_scan *s, uint32_t id, uint32_t loop);
 
+/* What a function has at all, at the cost of a look at its instructions: most have no updates and
+ * no loops in loops, and need no scan. */
+bool ing_ir_has_updates(const ing_ir_func *f); /* ATOMIC or CAS that is not PRIVATE */
+/* LOOPs other than the parallel one and those around it */
+bool ing_ir_has_serial_loops(const ing_ir_func *f);
+
 /* The root of an address (A1); `elem`, unless NULL, is the ELEM that it goes through or 0. */
 const ing_ir_inst *ing_ir_root(const ing_ir_func *f, uint32_t ref, uint32_t *elem);
 

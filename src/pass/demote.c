@@ -118,15 +118,9 @@ static void run_serial(ing_ir_func *f) { /* D1 */
         if (is_atomic(&f->insts.at[id])) f->insts.at[id].flags |= ING_IR_PRIVATE;
 }
 
-static bool has_atomics(const ing_ir_func *f) {
-    for (uint32_t id = 1; id < f->insts.len; id++)
-        if (is_atomic(ing_ir_at(f, id))) return true;
-    return false;
-}
-
 static bool run_range(demoter *d) {
     ing_ir_scan *s = &d->scan;
-    if (!has_atomics(d->f)) return true;
+    if (!ing_ir_has_updates(d->f)) return true;
     bool ok = ing_ir_scan_init(s, d->f);
     d->arrays = ing_calloc((size_t)d->m->args.len + 1, sizeof *d->arrays);
     ok = ok && d->arrays;

@@ -252,6 +252,7 @@ static bool run_task(holder *x, uint32_t func) {
     ing_ir_builder b;
     x->f = x->m->funcs.at[func];
     x->held.len = x->next = 0;
+    if (!ing_ir_has_serial_loops(x->f)) return true;
     uint32_t *map = ing_calloc(x->f->insts.len, sizeof *map);
     bool ok = ing_ir_scan_init(&x->scan, x->f) && map;
     for (uint32_t k = 0; ok && k < x->scan.loops.len; k++)

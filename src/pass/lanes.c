@@ -188,6 +188,7 @@ static bool loop_suits(finder *x) {
 static bool run_task(ing_ir_mod *m, uint32_t func) {
     const ing_ir_func *f = m->funcs.at[func];
     finder x = {.l = {.m = m, .func = func, .f = f}};
+    if (!ing_ir_has_serial_loops(f)) return true;
     bool ok = ing_ir_scan_init(&x.l.scan, f);
     x.l.loop = ok ? x.l.scan.parallel : 0;
     if (ok && x.l.scan.has[x.l.loop] & ING_IR_HAS_LOOP && x.l.loop) {

@@ -62,7 +62,9 @@ ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e)
     ing_pass_funcs funcs;
     bool ok = ing_pass_funcs_init(&funcs, m);
     for (uint32_t k = 0; k < m->tasks.len && ok && ing_ir_ok(m); k++) {
-        if (m->tasks.at[k].kind == ING_IR_TASK_RANGE) ok = run_task(m, k, o, &funcs);
+        const ing_ir_task *t = &m->tasks.at[k];
+        if (t->kind == ING_IR_TASK_RANGE && ing_ir_has_updates(m->funcs.at[t->func]))
+            ok = run_task(m, k, o, &funcs);
     }
     ing_pass_funcs_fini(&funcs);
     return ok ? ing_pass_done(m, e) : ing_fail(e, ING_MEMORY, "no memory for a pass");

@@ -37,14 +37,6 @@ static bool qualifies(const ing_targets *x, uint32_t id) { /* T1 */
            scalars_of(x->m, t.a) == (ing_dtype)i->type;
 }
 
-static bool has_atomics(const ing_ir_func *f) {
-    for (uint32_t id = 1; id < f->insts.len; id++) {
-        const ing_ir_inst *i = ing_ir_at(f, id);
-        if (i->op == ING_OP_ATOMIC && !(i->flags & ING_IR_PRIVATE)) return true;
-    }
-    return false;
-}
-
 static bool has_tally(const ing_ir_task *t, uint32_t word) {
     for (uint32_t k = 0; k < t->n_tallies; k++)
         if (t->tallies[k].word == word) return true;
@@ -93,7 +85,7 @@ ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) 
     bool ok = true;
     for (uint32_t k = 0; k < m->tasks.len && ok && ing_ir_ok(m); k++) {
         ing_ir_task *t = &m->tasks.at[k];
-        if (t->kind != ING_IR_TASK_RANGE || !has_atomics(m->funcs.at[t->func]))
+        if (t->kind != ING_IR_TASK_RANGE || !ing_ir_has_updates(m->funcs.at[t->func]))
             continue;
         if (!funcs.named) ok = ing_pass_funcs_init(&funcs, m);
         if (ok) ok = run_task(m, t, o, &funcs);
