@@ -10,6 +10,7 @@ weakly: the memory of fields that nobody has any more is free at once.
 
 import weakref
 
+from ingot._annotations import template
 from ingot._core import (
     Field,
     IngotRuntimeError,
@@ -21,6 +22,9 @@ from ingot._core import (
     i8,
     register_intrinsic,
 )
+from ingot._decorators import func
+from ingot._matrix import Vector
+from ingot._ops import static
 
 _MOST_AXES = 12
 
@@ -626,21 +630,16 @@ def _node_for(field):
     return node
 
 
-def rescale_index(a, b, I):  # noqa: E741, N803: as the reference names it
+@func
+def rescale_index(a: template(), b: template(), I: template()):  # noqa: E741, N803: as the reference names it
     """The index I of the field or node a, scaled to the shape of b. Also in kernels."""
-    assert isinstance(a, (Field, SNode)), "The first argument must be a field or an SNode"
-    assert isinstance(b, (Field, SNode)), "The second argument must be a field or an SNode"
-    from ingot._matrix import Vector
-
-    scaled = []
-    for k, index in enumerate(I):
-        if k < min(len(a.shape), len(b.shape)):
-            if a.shape[k] > b.shape[k]:
-                index = index // (a.shape[k] // b.shape[k])
-            elif a.shape[k] < b.shape[k]:
-                index = index * (b.shape[k] // a.shape[k])
-        scaled.append(index)
-    return Vector(scaled)
+    J = Vector([I[k] for k in static(range(len(I)))])  # noqa: N806
+    for k in static(range(min(len(I), len(a.shape), len(b.shape)))):
+        if static(a.shape[k] > b.shape[k]):
+            J[k] = I[k] // (a.shape[k] // b.shape[k])
+        elif static(a.shape[k] < b.shape[k]):
+            J[k] = I[k] * (b.shape[k] // a.shape[k])
+    return J
 
 
 def get_addr(f, indices):

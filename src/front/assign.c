@@ -175,7 +175,13 @@ static ing_status target_ref(frame *fr, ing_node target, value *out) {
 static ing_status attr_target(frame *fr, ing_node target, value *out) {
     const struct nf_ATTRIBUTE *f = NF(fr->t, target, ATTRIBUTE);
     value base;
-    ING_TRY(ing_front_expr(fr, f->value, &base));
+    bool done = false;
+    if (fr->t->nodes.at[f->value].kind == ING_NODE_SUBSCRIPT)
+        ING_TRY(ing_front_element_member(fr, target, &base, &done));
+    else
+        ING_TRY(ing_front_expr(fr, f->value, &base));
+    *out = base;
+    if (done) return check_place(fr, target, out);
     bool swizzle = ing_front_is_tensor_attr(ing_front_atom_text(fr, f->attr));
     if (swizzle) ING_TRY(ing_front_force(fr, f->value, &base));
     if (base.kind != V_STRUCT && !(swizzle && ing_front_is_tensor(fr, &base)))

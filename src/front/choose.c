@@ -53,7 +53,7 @@ static ing_status keep(frame *fr, ing_node at, value *v) {
     if (tensor || ing_front_is_runtime(v)) return keep_number(fr, at, v);
     if (ing_front_is_tensor(fr, v)) return ING_OK;
     if (v->kind == V_STRUCT) ING_TRY(ing_front_struct_load(fr, at, v, v));
-    if (!v_holds(v) || v->kind == V_VIEW) return ING_OK;
+    if (!v_holds(v) || v->kind == V_VIEW || v->kind == V_BUNDLE) return ING_OK;
     value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
     if (!items) return no_memory(fr);
     for (uint32_t i = 0; i < v_children(v); i++) {
@@ -92,7 +92,7 @@ static ing_status fail_kinds(const choice *c, const value *a, const value *b) {
         "write an `if` around what is done with it, or decide it while "
         "compiling: x if qd.static(c) else y";
     if (a->kind == V_ARRAY || b->kind == V_ARRAY || a->kind == V_VIEW ||
-        b->kind == V_VIEW)
+        b->kind == V_VIEW || a->kind == V_BUNDLE || b->kind == V_BUNDLE)
         remedy = "choose between elements: a[i] if c else b[i]";
     return ing_front_fail_at(c->fr, c->at, ING_TYPE, remedy,
                              "a run-time condition cannot choose between %s and %s",

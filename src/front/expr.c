@@ -165,8 +165,7 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
                              ing_front_describe(fr, v), name);
 }
 
-/* p[i].x, where p is a field of structs: p.x[i], so that the other members are not read. */
-static ing_status member_of_element(frame *fr, ing_node n, value *out, bool *done) {
+ing_status ing_front_element_member(frame *fr, ing_node n, value *out, bool *done) {
     const struct nf_ATTRIBUTE *f = NF(fr->t, n, ATTRIBUTE);
     const struct nf_SUBSCRIPT *of = NF(fr->t, f->value, SUBSCRIPT);
     uint32_t outer = fr->in_index;
@@ -190,7 +189,7 @@ static ing_status expr_attribute(frame *fr, ing_node n, value *out) {
     ing_node of = NF(fr->t, n, ATTRIBUTE)->value;
     bool done = false;
     if (fr->t->nodes.at[of].kind == ING_NODE_SUBSCRIPT) {
-        ING_TRY(member_of_element(fr, n, &v, &done));
+        ING_TRY(ing_front_element_member(fr, n, &v, &done));
         *out = v;
         if (done) return ING_OK;
     } else {

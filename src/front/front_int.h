@@ -636,6 +636,9 @@ ing_status ing_front_bundle_first(frame *fr, ing_node at, const value *v, value 
 /* *done false: no field, or it has no such attribute. */
 ing_status ing_front_field_attr(frame *fr, ing_node n, const value *v, const char *name,
                                 value *out, bool *done);
+/* An attribute of a subscript, p[i].x: where p is a field of structs it is p.x[i], so that the
+ * other members are not read. *done false: out is p[i]. */
+ing_status ing_front_element_member(frame *fr, ing_node n, value *out, bool *done);
 /* The member of that name of a bundle of structs; NULL: none. */
 value *ing_front_bundle_member(const value *v, const char *name);
 ing_status ing_front_bundle_element(frame *fr, ing_node at, value *bundle,

@@ -344,6 +344,17 @@ static void pass_gradient(call *c, uint32_t i) {
     c->refs[i] = v->gref;
 }
 
+/* A field that is made of others, as a thing: what the func reads of it is keyed, no more. */
+static ing_status pass_bundle(call *c, uint32_t i) {
+    value *v = &c->args[i];
+    const ing_gate_param *p = &c->info->params[i];
+    if (p->passing == ING_PASS_ARRAY)
+        ING_TRY(ing_front_check_array(c->fr, c->at[i], p, v));
+    *v = (value){.kind = V_SEEN, .seen = ING_GATE_BUNDLE, .gref = v->gref};
+    c->refs[i] = v->gref;
+    return ING_OK;
+}
+
 /* A struct: by reference as it is, else a copy. Its type goes through the gate's frame. */
 static ing_status pass_struct(call *c, uint32_t i) {
     frame *fr = c->fr;
@@ -360,6 +371,8 @@ static ing_status pass_arg(call *c, uint32_t i) {
     ing_node at = c->at[i];
     const ing_gate_param *p = &c->info->params[i];
     ING_TRY(ing_front_force(fr, at, v));
+    if (v->kind == V_BUNDLE && v->gref && p->passing != ING_PASS_VALUE)
+        return pass_bundle(c, i);
     if (p->passing == ING_PASS_VALUE && p->layout && !(i == 0 && c->self))
         return ing_front_struct_convert(fr, at, v, p->layout, v);
     if (v->kind == V_STRUCT && passing_of(c, i) != ING_PASS_VALUE &&

@@ -441,6 +441,7 @@ const char *ing_front_number_remedy(const value *v) {
     case V_TUPLE:
     case V_LIST: return "pick an item: t[0]";
     case V_DICT: return "pick an item: d[key]";
+    case V_BUNDLE:
     case V_VIEW: return "read an element of it: v[i]";
     case V_SHAPE: return "pick an axis: a.shape[0]";
     case V_STR: return "strings exist only as compile-time values; use a number";
@@ -788,6 +789,14 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
         ing_hasher_u64(h, 4, (uint64_t)v->n << 1 | v->tensor);
         for (uint32_t i = 0; i < v_children(v); i++)
             ING_TRY(ing_front_value_key(fr, at, &v->items[i], h));
+        break;
+    case V_BUNDLE:
+        ing_hasher_u64(h, 4, (uint64_t)v->n << 1 | v->tensor);
+        for (uint32_t i = 0; i < v->n; i++) {
+            if (v->info) ing_hasher_str(h, 8, v->info->names[i]);
+            ING_TRY(ing_front_force(fr, at, &v->items[i]));
+            ING_TRY(ing_front_value_key(fr, at, &v->items[i], h));
+        }
         break;
     case V_STRUCT:
         for (uint32_t i = 0; i < v->n; i++) {

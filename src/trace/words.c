@@ -69,7 +69,22 @@ static void put_enum(const ing_gate_fact *f, ing_bytes *out) {
     if (f->len == ING_ENUM_INT) ing_bytes_printf(out, " (%lld)", (long long)f->i);
 }
 
-/* "a field of f32 8 x 6", and what is special about where it lies. */
+/* Alone in its block, row major, without gaps, from 0 on? */
+static bool is_plain(const ing_place *p) {
+    int64_t stride = (int64_t)ing_place_elem_bytes(p);
+    uint32_t axis = p->ndim;
+    for (uint32_t a = 0; a < p->ndim; a++)
+        if (p->from[a]) return false;
+    for (uint32_t k = p->n_levels; k-- > 0;) {
+        const ing_level *l = &p->level[k];
+        if (l->axis >= axis || l->stride != stride) return false;
+        axis = l->axis;
+        stride *= l->extent;
+    }
+    return p->at == 0;
+}
+
+/* "a field of f32 8 x 6", and where it lies if that is not what one would think. */
 static void put_field(const ing_place *p, ing_bytes *out) {
     ing_bytes_puts(out, "a field of ");
     put_elements(p->elem_rank, p->elem_shape, out);
@@ -77,19 +92,15 @@ static void put_field(const ing_place *p, ing_bytes *out) {
     for (uint32_t a = 0; a < p->ndim; a++)
         ing_bytes_printf(out, a ? " x %lld" : " %lld",
                          (long long)ing_place_extent(p, a));
-    for (uint32_t a = 0, any = 0; a < p->ndim; a++)
-        if (p->from[a])
-            ing_bytes_printf(out, any++ ? ", axis %u from %lld" : " (axis %u from %lld",
-                             a, (long long)p->from[a]);
+    if (is_plain(p)) return;
     for (uint32_t a = 0; a < p->ndim; a++)
-        if (p->from[a]) {
-            ing_bytes_puts(out, ")");
-            break;
-        }
-    ing_bytes_printf(out, ", at %lld in its block, levels", (long long)p->at);
+        if (p->from[a])
+            ing_bytes_printf(out, ", axis %u from %lld", a, (long long)p->from[a]);
+    ing_bytes_printf(out, ", at byte %lld of its block", (long long)p->at);
     for (uint32_t k = 0; k < p->n_levels; k++)
-        ing_bytes_printf(out, " %u:%lld:%lld", p->level[k].axis,
-                         (long long)p->level[k].extent, (long long)p->level[k].stride);
+        ing_bytes_printf(out, "%s %u: %lld by %lld bytes", k ? "," : ", axes",
+                         p->level[k].axis, (long long)p->level[k].extent,
+                         (long long)p->level[k].stride);
 }
 
 void ing_words_fact(const ing_gate_fact *f, ing_bytes *out) {

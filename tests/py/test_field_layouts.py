@@ -221,3 +221,162 @@ def test_methods_of_structs():
         return s[2].area()
 
     assert run() == 27 and s.radius.to_numpy().tolist() == [1, 2, 3, 4]
+
+
+@qd.kernel
+def add_up(x: qd.template(), s: qd.template(), t: qd.template()):
+    qd.loop_config(serialize=True)
+    for i in range(x.shape[0]):
+        s[0] += x[i]
+        x[i] = t[1]
+
+
+@pytest.mark.after_passes
+def test_neighbours_in_a_cell_lie_apart():
+    x, s, t = qd.field(qd.i32), qd.field(qd.i32), qd.field(qd.i32)
+    qd.root.dense(qd.i, 8).place(x, s, t)
+    x.fill(1)
+    t.fill(5)
+    before = qd._core.counters()["launch_overlap"]
+    add_up(x, s, t)
+    assert s[0] == 8 and x.to_numpy().tolist() == [5] * 8 and s.to_numpy()[1:].sum() == 0
+    assert qd._core.counters()["launch_overlap"] == before
+    add_up(x, x, t)
+    model = [5] * 8
+    for i in range(8):
+        model[0] += model[i]
+        model[i] = 5
+    assert x.to_numpy().tolist() == model
+
+
+def test_parts_of_a_vector_field():
+    """A scalar field inside of a field of vectors overlaps it: results are those of the text."""
+    v = qd.Vector.field(2, qd.i32, shape=8)
+    y = v.get_scalar_field(1)
+    v.fill(1)
+
+    @qd.kernel
+    def work():
+        qd.loop_config(serialize=True)
+        for i in range(7):
+            y[i + 1] = v[i].y + 1
+
+    work()
+    assert y.to_numpy().tolist() == list(range(1, 9)) and v.to_numpy()[:, 0].tolist() == [1] * 8
+
+
+def test_algorithms_take_fields():
+    from ingot import algorithms
+
+    x = qd.field(qd.i32, shape=300)
+    numbers = np.random.default_rng(SEED).integers(0, 1000, 300).astype(np.int32)
+    x.from_numpy(numbers)
+    algorithms.parallel_sort(x)
+    assert (x.to_numpy() == np.sort(numbers)).all()
+    algorithms.PrefixSumExecutor(300).run(x)
+    assert (x.to_numpy() == np.cumsum(np.sort(numbers))).all()
+    y, out = qd.field(qd.i32, shape=(300,)), qd.field(qd.i32, shape=1)
+    scratch = qd.field(qd.u32, shape=algorithms.reduce_scratch_slots(300, 2))
+    y.from_numpy(numbers)
+
+    @qd.kernel
+    def total():
+        algorithms.reduce_add(y, out, scratch, 300, qd.i32, 2)
+
+    total()
+    assert out[0] == numbers.sum()
+
+
+def test_dispatch_takes_fields():
+    @qd.perf_dispatch(get_geometry_hash=lambda a: a.shape[0])
+    def work(a):
+        ...
+
+    @work.register
+    @qd.kernel
+    def one(a: qd.template()):
+        for i in a:
+            a[i] += 1
+
+    x = qd.field(qd.i32, shape=5)
+    work(x)
+    assert x[4] == 1
+
+
+@qd.func
+def shape_and_first(f: qd.template()):
+    return f.shape[0] * 1000 + f[0].x
+
+
+@qd.func
+def mass(p: qd.template(), i):
+    return p[i].m
+
+
+def test_bundles_through_funcs():
+    a = qd.Vector.field(2, qd.i32, shape=3, layout=qd.Layout.SOA)
+    b = qd.Vector.field(2, qd.i32, shape=4, layout=qd.Layout.SOA)
+    S = qd.types.struct(m=qd.i32, x=qd.types.vector(2, qd.f32))
+    p, q = S.field(shape=2), S.field(shape=5)
+    a[0], b[0] = [1, 2], [3, 4]
+    p.m[1], q.m[1] = 7, 8
+
+    @qd.kernel
+    def read() -> qd.i32:
+        return shape_and_first(a) + shape_and_first(b) + 100000 * (mass(p, 1) + 10 * mass(q, 1))
+
+    assert read() == 3001 + 4003 + 100000 * 87
+
+
+@pytest.mark.counts("lowerings")
+def test_members_that_nobody_reads_cost_nothing():
+    S = qd.types.struct(m=qd.i32, x=qd.types.vector(2, qd.f32))
+    p = S.field(shape=3, layout=qd.Layout.SOA)
+
+    @qd.kernel
+    def work(s: qd.template()):
+        for i in s:
+            s[i].m += 1
+
+    work(p)
+    T = qd.types.struct(m=qd.i32, x=qd.types.vector(3, qd.f64))
+    q = T.field(shape=3, layout=qd.Layout.SOA)
+    before = qd._core.counters()["lowerings"]
+    work(q)
+    assert q.m[2] == 1 and qd._core.counters()["lowerings"] == before
+
+
+def test_explained_in_words():
+    x = qd.field(qd.f32, shape=(8, 4))
+
+    @qd.kernel
+    def fill(f: qd.template()):
+        for i, j in f:
+            f[i, j] = 1
+
+    fill(x)
+    fill(qd.field(qd.f32, shape=(8, 6)))
+    fill(qd.field(qd.f32, shape=(8, 6), offset=(1, 0)))
+    why = qd.explain(fill)
+    assert "argument f: a field of f32 8 x 4 -> a field of f32 8 x 6" in why
+    assert any("axis 0 from 1" in text for text in why)
+
+
+def test_rescaled_indices():
+    a, b = qd.field(qd.f32), qd.field(qd.f32)
+    qd.root.dense(qd.ij, 4).dense(qd.ij, 4).place(a)
+    qd.root.dense(qd.ij, 4).place(b)
+
+    @qd.kernel
+    def down():
+        for I in qd.grouped(a):
+            b[qd.rescale_index(a, b, I)] += 1.0
+
+    @qd.kernel
+    def up():
+        for I in qd.grouped(b):
+            a[qd.rescale_index(b, a, I)] = 1.0
+
+    down()
+    up()
+    assert (b.to_numpy() == 16).all() and a.to_numpy().sum() == 16 and a[4, 8] == 1
