@@ -658,6 +658,10 @@ static ing_status in_volatile(frame *fr, ing_node n, const intrin *in,
             "%s reads memory that others write; a variable or local "
             "array is seen by one thread only",
             "volatile_load");
+    if (ref.kind == V_BUNDLE || ing_front_field_place(fr, &ref))
+        return ing_front_fail_at(fr, a->node[0], ING_SYNTAX,
+                                 "pass an element of it: f[i]",
+                                 "volatile_load cannot take a Field directly");
     if (!place || !ref.shared)
         return ing_front_fail_at(
             fr, a->node[0], ing_front_is_tensor(fr, &ref) ? ING_TYPE : ING_SYNTAX,

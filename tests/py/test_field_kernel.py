@@ -11,8 +11,11 @@ from conftest import PARANOID, run_program
 
 
 @pytest.fixture(autouse=True)
-def start(target):
-    """On native code and on the interpreter."""
+def start(target, monkeypatch):
+    """On each target; the tests after these find what they would without them."""
+    qd.init()
+    yield
+    monkeypatch.setenv("INGOT_ARCH", "cpu")
     qd.init()
 
 
@@ -90,6 +93,35 @@ def test_vectors_and_matrices():
         want[i, i % 3] *= 2
     assert (v.to_numpy() == want[:, [2, 1, 0]]).all()
     assert m[1, 2].to_list() == [[240, 240], [240, 240]]
+
+
+def test_loops_without_axes():
+    x = qd.field(qd.i32, shape=())
+
+    @qd.kernel
+    def once():
+        for I in qd.grouped(x):
+            x[I] += 1
+
+    once()
+    assert x[None] == 1
+
+
+def test_volatile_load_takes_elements():
+    x = qd.field(qd.i32, shape=3)
+    x[1] = 5
+
+    @qd.kernel
+    def read() -> qd.i32:
+        return qd.volatile_load(x[1])
+
+    @qd.kernel
+    def refused() -> qd.i32:
+        return qd.volatile_load(x)
+
+    assert read() == 5
+    with pytest.raises(Exception, match="Field directly"):
+        refused()
 
 
 def test_atomics():

@@ -18,7 +18,10 @@ NUMPY = {qd.i32: np.int32, qd.f32: np.float32, qd.f64: np.float64, qd.i64: np.in
 
 
 @pytest.fixture(autouse=True)
-def start(target):
+def start(target, monkeypatch):
+    qd.init()
+    yield
+    monkeypatch.setenv("INGOT_ARCH", "cpu")
     qd.init()
 
 
