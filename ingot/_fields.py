@@ -514,10 +514,10 @@ def _load(field, source):
 
 
 def _is_column(field, shape):
-    """Vectors may come as n x 1 matrices, and the other way round."""
+    """Vectors may come as matrices of one column or row, and the other way round."""
     if not field.element_shape or field.m != 1:
         return False
-    return shape in (field.shape + (field.n,), field.shape + (field.n, 1))
+    return shape[:-2] == field.shape and shape[-2:] in ((field.n, 1), (1, field.n)) or shape == field.shape + (field.n,)
 
 
 def to_torch(field, device=None, keep_dims=False, *, copy=True):

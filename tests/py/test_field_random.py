@@ -1,6 +1,10 @@
-"""Random layouts of fields against a NumPy model: host access to each of them."""
+"""Random layouts of fields against a NumPy model: host access to each of them, and kernels."""
 
 import itertools
+import json
+import pathlib
+import subprocess
+import sys
 
 import field_random
 import ingot as qd
@@ -82,3 +86,25 @@ def test_random_layouts(part):
         models[0].values[...] = 1
         for model in models:
             model.check()
+
+
+def run_kernels(first, end):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "field_random_kernels.py", str(first), str(end), "1"],
+        cwd=pathlib.Path(__file__).parent, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.counts("lowerings")
+def test_random_kernels(cache_dir):
+    """Kernels on random layouts; a second process has all of them from the cache."""
+    total = samples(2000)
+    total = total if total == 2000 else 20  # each is half a dozen kernels to compile
+    for first in range(0, total, 100):
+        end = min(first + 100, total)
+        cold = run_kernels(first, end)
+        assert cold["cases"] == end - first and cold["image_compiles"] > 0
+        warm = run_kernels(first, end)
+        assert warm["launches"] == cold["launches"]
+        assert warm["lowerings"] == warm["image_compiles"] == warm["parses"] == 0

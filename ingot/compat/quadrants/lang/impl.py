@@ -11,6 +11,7 @@ __all__ = [
 ]
 
 Kernel = _core.Kernel
+qd_int, qd_float, qd_bool = int, float, bool  # what casts are, in kernels too
 
 
 class Program:
@@ -85,9 +86,17 @@ class PyQuadrants:
     def default_fp(self):
         return ingot.cfg.default_fp
 
+    @default_fp.setter
+    def default_fp(self, dtype):
+        self.set_default_fp(dtype)
+
     @property
     def default_ip(self):
         return ingot.cfg.default_ip
+
+    @default_ip.setter
+    def default_ip(self, dtype):
+        self.set_default_ip(dtype)
 
     def set_default_fp(self, dtype):
         """`default_fp` of `qd.init`."""
