@@ -15,6 +15,7 @@ from ingot._core import (
     TensorType,
     _dense_field,
     _new_field,
+    settings,
 )
 
 
@@ -110,6 +111,8 @@ def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
 
 def _together(kind, shape, order, name, offset, needs_grad, needs_dual):
     """A field of scalars, or of vectors or matrices whose scalars lie together."""
+    if shape is None and order is None and offset is None and settings()["python"]:
+        shape = ()  # no tree places fields of plain Python
     placing = _check_placing(shape, order, offset)
     if not (needs_grad or needs_dual):
         if placing is None:
@@ -392,6 +395,9 @@ def struct_field(members, methods, shape=None, name="<Struct>", offset=None, nee
     if shape is None and offset is not None:
         raise IngotSyntaxError("shape cannot be None when offset is being set")
     placing = _check_placing(shape, None, offset)
+    if placing is not None and settings()["python"]:
+        made = {key: _plain_member(kind, shape) for key, kind in members.items()}
+        return StructField(made, methods, name)
     made = {key: _member(kind, f"{name}.{key}", needs_grad, needs_dual) for key, kind in members.items()}
     whole = StructField(made, methods, name)
     if placing is None:
@@ -407,6 +413,10 @@ def _member(kind, name, needs_grad, needs_dual):
     if isinstance(kind, StructType):
         return struct_field(kind.members, kind.methods, None, name, None, needs_grad, needs_dual)
     return field(kind, None, None, name, None, needs_grad, needs_dual)
+
+
+def _plain_member(kind, shape):
+    return kind.field(shape=shape) if hasattr(kind, "field") else field(kind, shape)
 
 
 # ---- conversions ----

@@ -4,6 +4,7 @@
 #include "py/array.h"
 #include "py/field.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- walking ------------------------------------------------------------------------- */
@@ -153,13 +154,40 @@ static int fill_parts(ing_py_state *st, ing_py_field *f, PyObject *value) {
     return rc;
 }
 
-static int fill_with(ing_py_state *st, ing_py_field *f, PyObject *value) {
+/* fill(1.0) of a field of integers means 1; fill(1.5) is refused by the store. */
+static int store_whole(ing_py_state *st, ing_dtype t, uint8_t *at, PyObject *value) {
+    PyObject *number = Py_NewRef(value);
+    if (!ing_dtype_is_float(t) && PyFloat_Check(value)) {
+        double v = PyFloat_AS_DOUBLE(value);
+        if (v == floor(v) && fabs(v) < 0x1p63) Py_SETREF(number, PyLong_FromDouble(v));
+    }
+    int rc = number ? ing_py_scalar_store(st, t, at, number, "fill") : -1;
+    Py_XDECREF(number);
+    return rc;
+}
+
+static int make_element(ing_py_state *st, const ing_py_field *f, PyObject *value,
+                        uint8_t *to) {
     ing_gate_tensor t = {f->elem_rank, {f->elem_shape[0], f->elem_shape[1]}};
     ing_dtype dtype = (ing_dtype)f->dtype;
-    uint8_t *element = PyMem_Malloc(ing_py_layout_element(f->layout));
+    PyObject *list = NULL;
+    if (!t.rank) return store_whole(st, dtype, to, value);
+    int rc = ing_py_element_list(st, &t, value, "field", &list);
+    for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(list); i++) {
+        PyObject *item = PyList_GetItem(list, i);
+        Py_XINCREF(item);
+        rc = item ? store_whole(st, dtype, to + i * ing_dtype_bytes(dtype), item) : -1;
+        Py_XDECREF(item);
+    }
+    Py_XDECREF(list);
+    return rc;
+}
+
+static int fill_with(ing_py_state *st, ing_py_field *f, PyObject *value) {
+    size_t size = ing_py_layout_element(f->layout);
+    uint8_t *element = PyMem_Calloc(1, size);
     if (!element) return PyErr_NoMemory(), -1;
-    int rc = t.rank ? ing_py_element_store(st, &t, dtype, element, value, "field")
-                    : ing_py_scalar_store(st, dtype, element, value, "fill");
+    int rc = make_element(st, f, value, element);
     if (rc == 0) rc = ing_py_field_ready(st, f); /* the value may have run code */
     if (rc == 0) rc = do_job(f, &(job){.what = FILL, .other = element});
     PyMem_Free(element);

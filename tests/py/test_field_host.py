@@ -63,6 +63,17 @@ def test_copies(dtype, order):
     assert (x.to_numpy() == a[::-1]).all()
 
 
+def test_fill_integers_with_floats():
+    x, v = qd.field(qd.i32, shape=3), qd.Vector.field(2, qd.u8, shape=3)
+    x.fill(2.0)
+    v.fill([3.0, 4])
+    assert (x.to_numpy() == 2).all() and (v.to_numpy() == [3, 4]).all()
+    for value in (1.5, float("nan"), float("inf"), 1e30):
+        with pytest.raises(TypeError, match="integer"):
+            x.fill(value)
+    assert (x.to_numpy() == 2).all()
+
+
 def test_large():
     x = qd.Vector.field(3, qd.f64, shape=(300, 70), order="ji")
     x.fill([1, 2, 3])

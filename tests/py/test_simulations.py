@@ -109,3 +109,37 @@ def test_path_tracer(tmp_path):
     assert np.allclose(light[0, 0], 1.0, atol=1e-5)
     again = tracer.render(tracer.SCENE, 20, 8)
     assert np.isfinite(again).all() and (again >= 0).all() and again.max() <= 9.01
+
+
+def test_life(tmp_path):
+    run("life", tmp_path / "life.png", "--size", 64, "--steps", 10)
+    life = example("life")
+    board = (np.random.default_rng(2).random((40, 40)) < 0.35).astype(np.int8)
+    game = life.Life(40)
+    for generations in range(1, 4):
+        expected = board
+        for _ in range(generations):
+            expected = life.reference(expected)
+        assert (game.run(board, generations) == expected).all()
+        assert game.living[None] == expected.sum()
+
+
+def test_stable_fluids(tmp_path):
+    run("stable_fluids", tmp_path / "smoke.png", "--size", 96, "--steps", 8)
+    fluids = example("stable_fluids")
+    fluid = fluids.Fluid(48)
+    for _ in range(20):
+        fluid.step()
+    smoke, speed = fluid.smoke.to_numpy(), fluid.speed.to_numpy()
+    assert np.isfinite(speed).all() and smoke.min() >= 0 and smoke.max() <= 1
+    assert (speed[..., 0] * smoke).sum() > 0  # it rises
+    assert fluid.disorder() < 0.1 * np.abs(speed).mean()
+
+
+def test_cloth_in_fields(tmp_path):
+    run("cloth_fields", tmp_path / "cloth.png", "--size", 16, "--steps", 20)
+    arrays, fields = example("cloth").Cloth(24), example("cloth_fields").Cloth(24)
+    for _ in range(100):
+        arrays.advance(1)
+        fields.step()
+    assert np.allclose(arrays.x.to_numpy(), fields.mass.x.to_numpy(), atol=1e-4)

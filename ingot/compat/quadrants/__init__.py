@@ -80,8 +80,15 @@ from ingot.compat.quadrants.lang.exception import (  # noqa: E402
 from ingot.compat.quadrants.lang.misc import is_extension_enabled  # noqa: E402
 from ingot.compat.quadrants.types.enums import Layout  # noqa: E402
 from ingot.compat.quadrants import _test_tools, lang  # noqa: E402
-from ingot._fields import (  # noqa: E402
+from ingot.compat.quadrants._field import (  # noqa: E402
+    Field,
+    FieldsBuilder,
+    MatrixField,
+    ScalarField,
+    SNode,
     StructField,
+)
+from ingot._fields import (  # noqa: E402
     field,
     i,
     ij,
@@ -100,7 +107,7 @@ from ingot._fields import (  # noqa: E402
     l,
 )
 from ingot import _fields  # noqa: E402
-from ingot._snode import FieldsBuilder, SNode, axes, get_addr, rescale_index, root  # noqa: E402
+from ingot._snode import axes, get_addr, rescale_index, root  # noqa: E402
 
 from ingot import GraphStatus, checkpoint, graph_do_while, graph_parallel, graph_parallel_context  # noqa: E402
 
