@@ -348,4 +348,6 @@ class PrefixSumExecutor:
             raise RuntimeError("Only qd.i32 type is supported for prefix sum.")
         if input_arr.shape != (self.length,):
             raise RuntimeError(f"this prefix sum is for arrays of {self.length} elements, not {input_arr.shape}")
+        if getattr(input_arr, "offset", (0,)) != (0,):
+            raise RuntimeError(f"indices begin at 0 in a prefix sum, not at {input_arr.offset[0]}")
         _sum_all(input_arr, self._before, self._scratch)

@@ -42,7 +42,9 @@ def axes(*numbers):
 
 def _extents(count, sizes):
     """One extent per axis; a single number stands for all."""
-    sizes = tuple(sizes) if hasattr(sizes, "__len__") else (sizes,) * count
+    sizes = tuple(sizes) if hasattr(sizes, "__len__") else (sizes,)
+    if len(sizes) == 1:
+        sizes *= count
     if len(sizes) != count:
         raise IngotRuntimeError(f"{count} axes need as many extents, got {sizes}")
     for n in sizes:

@@ -7,7 +7,7 @@ f64 whatever its dtype, rounded to the dtype after each operation. Factors are m
 
 from ingot import _core
 from ingot._annotations import template
-from ingot._core import IngotRuntimeError, IngotTypeError, f32, f64, i32, ndarray
+from ingot._core import IngotRuntimeError, IngotTypeError, Ndarray, _dense_field, f32, f64, i32, ndarray
 from ingot._decorators import data_oriented, func, kernel
 from ingot._ops import atomic_add, cast, grouped
 
@@ -388,6 +388,18 @@ def _check_free(b, x):
         raise IngotTypeError(f"Not supported dtype: {b.dtype}")
     if b.shape != x.shape:
         raise IngotRuntimeError(f"Dimension mismatch b.shape{b.shape} != x.shape{x.shape}.")
+    if _first(b) != _first(x):
+        raise IngotRuntimeError(f"the indices of b begin at {_first(b)}, those of x at {_first(x)}")
+
+
+def _first(x):
+    """The index of the first element; fields may have an offset."""
+    return getattr(x, "offset", (0,) * len(x.shape))
+
+
+def _like(b):
+    """Room for as many numbers as b has, under the same indices."""
+    return ndarray(b.dtype, b.shape) if isinstance(b, Ndarray) else _dense_field(b.dtype, b.shape, None, b.offset)
 
 
 def MatrixFreeCG(A, b, x, tol=1e-6, maxiter=5000, quiet=True):
@@ -396,7 +408,7 @@ def MatrixFreeCG(A, b, x, tol=1e-6, maxiter=5000, quiet=True):
     A is a LinearOperator, symmetric and positive definite. Whether the residual fell below tol.
     """
     _check_free(b, x)
-    p, r, q = (ndarray(b.dtype, b.shape) for _ in range(3))
+    p, r, q = (_like(b) for _ in range(3))
     A.matvec(x, q)
     _combine(r, b, -1.0, q, 0.0, q)
     _combine(p, r, 0.0, q, 0.0, q)
@@ -420,7 +432,7 @@ def MatrixFreeCG(A, b, x, tol=1e-6, maxiter=5000, quiet=True):
 def MatrixFreeBICGSTAB(A, b, x, tol=1e-6, maxiter=5000, quiet=True):
     """Solves A x = b for any LinearOperator by stabilised bi-conjugate gradients; see MatrixFreeCG."""
     _check_free(b, x)
-    p, v, r, r0, s, t = (ndarray(b.dtype, b.shape) for _ in range(6))
+    p, v, r, r0, s, t = (_like(b) for _ in range(6))
     A.matvec(x, v)
     _combine(r, b, -1.0, v, 0.0, v)
     _combine(r0, r, 0.0, r, 0.0, r)

@@ -304,6 +304,8 @@ static bool ours(ing_py_state *st, fp_plan *p) {
     else if (t == st->array_type)
         refuse(p, "an Ingot array has no fingerprint of its own",
                "wrap it in Content(a) to hash what it holds");
+    else if (t == st->scalar_field || t == st->matrix_field)
+        p->rule = FP_RULE_REDUCE; /* its memory may have gaps that are not its own */
     else
         return false;
     return true;

@@ -10,6 +10,7 @@ import ingot as qd
 import numpy as np
 import pytest
 from conftest import needs
+from ingot import _core
 
 
 def test_cells_are_structs_of_c():
@@ -441,3 +442,74 @@ def test_kernels_wait_for_places():
     qd.reset()
     nothing()
     assert z.name == ""
+
+
+def lots(k):
+    """Layouts that no earlier k has."""
+    x, y = qd.field(qd.f32), qd.Vector.field(3, qd.i16)
+    node = qd.root.dense(qd.ij, (4, k + 5))
+    node.dense(qd.i, 3).place(x)
+    node.place(y)
+    x.fill(1)
+    y[1, 1] = [1, 2, 3]
+    y.to_numpy(copy=False)
+    x.to_numpy()
+    y.get_scalar_field(1).fill(2)
+    w = qd.Vector.field(3, qd.f32, shape=k + 7, layout=qd.Layout.SOA, needs_grad=True)
+    w.fill([1, 2, 3])
+    w.from_numpy(np.zeros((k + 7, 3)))
+
+
+def test_no_memory_at_any_allocation():
+    lots(0)
+    failed = k = left = 0
+    while not left:
+        k += 1
+        _core.fail_allocation(k)
+        try:
+            lots(k)
+        except MemoryError:
+            failed += 1
+        left = _core.fail_allocation(0)
+    assert failed == k - 1 > 10
+
+
+def test_fingerprints():
+    x = qd.field(qd.f32, shape=(2, 3))
+    same = qd.field(qd.f32, shape=(2, 3))
+    first = qd.fingerprint(x)
+    assert qd.fingerprint(same) == first
+    same[1, 1] = 1
+    others = [same, qd.field(qd.f64, shape=(2, 3)), qd.field(qd.f32, shape=6), qd.field(qd.f32, shape=(2, 3), order="ji"),
+              qd.field(qd.f32, shape=(2, 3), offset=(1, 0)), qd.Vector.field(3, qd.f32, shape=2),
+              qd.Vector.field(3, qd.i32, shape=2, layout=qd.Layout.SOA)]
+    assert len({first, *map(qd.fingerprint, others)}) == len(others) + 1
+    tiles, beside = qd.field(qd.f32), qd.field(qd.f32)
+    qd.root.dense(qd.ij, 2).dense(qd.ij, 2).place(tiles, beside)
+    before = qd.fingerprint(tiles)
+    beside.fill(1)
+    assert qd.fingerprint(tiles) == before
+    tiles[3, 3] = 1
+    assert qd.fingerprint(tiles) != before
+
+
+def test_solvers_and_sums_of_fields():
+    b, x = (qd.field(qd.f64, shape=(4, 4), offset=(2, -1)) for _ in range(2))
+    b.fill(3)
+
+    @qd.kernel
+    def twice(v: qd.template(), out: qd.template()):
+        for i, j in v:
+            out[i, j] = 2 * v[i, j]
+
+    for solve in (qd.linalg.MatrixFreeCG, qd.linalg.MatrixFreeBICGSTAB):
+        x.fill(0)
+        assert solve(qd.linalg.LinearOperator(twice), b, x) and np.allclose(x.to_numpy(), 1.5)
+    with pytest.raises(RuntimeError, match="begin at"):
+        qd.linalg.MatrixFreeCG(qd.linalg.LinearOperator(twice), b, qd.field(qd.f64, shape=(4, 4)))
+    n = qd.field(qd.i32, shape=10)
+    n.fill(1)
+    qd.algorithms.PrefixSumExecutor(10).run(n)
+    assert n.to_numpy().tolist() == list(range(1, 11))
+    with pytest.raises(RuntimeError, match="begin at 0"):
+        qd.algorithms.PrefixSumExecutor(10).run(qd.field(qd.i32, shape=10, offset=3))

@@ -125,7 +125,7 @@ def test_life(tmp_path):
 
 
 def test_stable_fluids(tmp_path):
-    run("stable_fluids", tmp_path / "smoke.png", "--size", 96, "--steps", 8)
+    run("stable_fluids", tmp_path / "smoke.png", "--size", 128, "--steps", 60)
     fluids = example("stable_fluids")
     fluid = fluids.Fluid(48)
     for _ in range(20):
