@@ -5,6 +5,11 @@ import numpy as np
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def fresh():
+    qd.init(arch=qd.cpu)
+
+
 def test_elements():
     x = qd.field(qd.f32, shape=(3, 4))
     assert x.shape == (3, 4) and x.dtype is qd.f32 and x[2, 3] == 0

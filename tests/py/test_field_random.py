@@ -13,6 +13,11 @@ import pytest
 from conftest import samples
 
 
+@pytest.fixture(autouse=True)
+def fresh():
+    qd.init(arch=qd.cpu)
+
+
 def addresses(field):
     """The bytes of every scalar, by a view of each field of C; what lies where, from its levels."""
     fields = [field] if getattr(field, "_parts", None) is None else field._parts

@@ -13,6 +13,11 @@ from conftest import needs
 from ingot import _core
 
 
+@pytest.fixture(autouse=True)
+def fresh():
+    qd.init(arch=qd.cpu)
+
+
 def test_cells_are_structs_of_c():
     x, y, v = qd.field(qd.f32), qd.field(qd.i8), qd.Vector.field(3, qd.f32)
     b = qd.root.dense(qd.ij, (2, 4))
