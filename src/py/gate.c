@@ -300,6 +300,8 @@ static ing_status check_declared(ing_py_gate *g, const thing *t, const ing_gate_
     bool array = f->kind == ING_GATE_ARRAY;
     if (t->field.kind == ING_FIELD_TENSOR) return check_tensor(g, t, f, e);
     if (t->field.kind != ING_FIELD_ARRAY || f->kind == ING_GATE_NONE) return ING_OK;
+    bool field = f->kind == ING_GATE_FIELD || f->kind == ING_GATE_BUNDLE;
+    if (p->fields && field) return ING_OK; /* of any kind, as in a parameter */
     if (array && (!p->dtype || p->dtype == f->dtype) &&
         (p->ndim < 0 || p->ndim == (int32_t)f->ndim) && (!p->needs_grad || f->grad))
         return ING_OK;

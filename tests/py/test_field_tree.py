@@ -1,6 +1,7 @@
 """Trees of fields: nodes, builders, structs, components, gradients, life and death."""
 
 import copy
+import dataclasses
 import gc
 import pickle
 import warnings
@@ -385,7 +386,15 @@ def test_tensors():
 
 def test_rescale_index():
     a, b = qd.field(qd.f32, shape=(8, 4)), qd.field(qd.f32, shape=(4, 8))
-    assert list(qd.rescale_index(a, b, [5, 3])) == [2, 6]
+    assert list(qd.rescale_index(a, b, [5, 3])) == list(qd.rescale_index(a, b, qd.Vector([5, 3]))) == [2, 6]
+
+    @qd.kernel
+    def count():
+        for I in qd.grouped(a):
+            b[qd.rescale_index(a, b, I)] += 1
+
+    count()
+    assert (b.to_numpy() == [[2, 0] * 4] * 4).all()
 
 
 def test_thousands():
@@ -518,3 +527,21 @@ def test_solvers_and_sums_of_fields():
     assert n.to_numpy().tolist() == list(range(1, 11))
     with pytest.raises(RuntimeError, match="begin at 0"):
         qd.algorithms.PrefixSumExecutor(10).run(qd.field(qd.i32, shape=10, offset=3))
+
+
+@dataclasses.dataclass
+class Held:
+    x: qd.Tensor
+    scale: qd.i32
+
+
+@qd.kernel
+def scaled(held: Held):
+    for i in held.x:
+        held.x[i] = i * held.scale
+
+
+def test_tensors_in_dataclasses():
+    for x in (qd.field(qd.i32, shape=4), qd.ndarray(qd.i32, 4), qd.tensor(qd.i32, 4, backend=qd.Backend.FIELD)):
+        scaled(Held(x, 3))
+        assert x.to_numpy().tolist() == [0, 3, 6, 9]
