@@ -192,12 +192,12 @@ static void learn(PyObject *of, const table *t, PyObject *value, ing_py_fetch *f
 static uint32_t read_in_place(const table *t, const ing_py_fetch *f, uint32_t n,
                               PyObject **out) {
     const entry *entries = t->entries;
-    PyObject *const *values = t->values;
-    uint32_t i = 0, size = values ? t->n : 0;
+    PyObject *const *apart = t->values;
+    uint32_t i = 0, size = apart ? t->n : 0;
     for (; i < n; i++) {
         uint32_t at = f[i].at;
         if (f[i].place != ING_MEMBER_TABLE || at >= size) break;
-        PyObject *o = values[at];
+        PyObject *o = apart[at];
         if (!o || entries[at].key != f[i].name) break;
         out[i] = Py_NewRef(o);
     }
