@@ -155,11 +155,11 @@ static int all_own_names(PyObject *names, PyObject *fields) {
 
 /* Numbers and text that a class is derived from are immutable, and a member of an enum has
  * those of its value. */
-static bool extends_atom(const PyTypeObject *type) {
+static bool extends_atom(PyTypeObject *type) {
     return PyType_FastSubclass(type, Py_TPFLAGS_LONG_SUBCLASS) ||
            PyType_FastSubclass(type, Py_TPFLAGS_UNICODE_SUBCLASS) ||
            PyType_FastSubclass(type, Py_TPFLAGS_BYTES_SUBCLASS) ||
-           PyType_IsSubtype((PyTypeObject *)type, &PyFloat_Type);
+           PyType_IsSubtype(type, &PyFloat_Type);
 }
 
 /* Have its instances slots of these names, attributes, and nothing that a list, a dict or C
