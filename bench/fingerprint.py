@@ -1,12 +1,12 @@
 """Fingerprints against the ways in which others make a key out of a Python value: GT4Py's
-strict fingerprinter, pickle + xxh64, joblib.hash, dask's tokenize and dill + xxh64.
+strict fingerprinter, pickle + XXH3-128, joblib.hash, dask's tokenize and dill + XXH3-128.
 
     fingerprint.py [--json FILE] [--repeat N] [--venv DIR | --no-peers]
 
 The peers come from PyPI into a virtual environment of the benchmark's own (--venv, default
 build/bench-fingerprint), where this script runs itself again. Times are the best of N, in
-turns, in one process; the columns are ratios to Ingot's. A peer that cannot be installed or
-that fails on a value says so.
+turns, in one process; the columns are ratios to Ingot's, and a line at the end says whether any
+row is slower than pickle. A peer that cannot be installed or that fails on a value says so.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ import time
 
 import _peers
 
-PEERS = ["gt4py", "joblib", "dask", "dill", "xxhash", "numpy"]
+PEERS = ["gt4py", "joblib", "dask", "dill", "xxhash", "numpy", "pandas", "scipy", "pyarrow"]
 INSIDE = "INGOT_BENCH_FINGERPRINT"
 
 
@@ -106,6 +106,53 @@ def values():
         return rows
     rows["ndarray, 1M int32"] = (numpy.arange(1_000_000, dtype="int32"), 30)
     rows["bytes, 4 MB"] = (bytes(range(256)) * 15_625, 30)
+    rows.update(strided(numpy))
+    rows.update(libraries(numpy))
+    return rows
+
+
+def strided(np):
+    """Views of 4 to 8 MB: what pickle copies first, or not at all."""
+    flat = np.arange(2_000_000, dtype="int32")
+    wide = np.arange(1_000_000, dtype="float64")
+    return {
+        "every second int32": (flat[::2], 30),
+        "backwards": (flat[:1_000_000][::-1], 30),
+        "every second column": (flat.reshape(1000, 2000)[:, ::2], 30),
+        "every third byte": (np.zeros(3_000_000, "int8")[::3], 30),
+        "Fortran order, int32": (np.asfortranarray(flat[:1_000_000].reshape(1000, 1000)), 30),
+        "Fortran order, float64": (np.asfortranarray(wide.reshape(1000, 1000)), 30),
+        "Fortran order, tall": (np.asfortranarray(wide.reshape(100_000, 10)), 30),
+        "three axes turned": (flat[:1_000_000].reshape(100, 100, 100).transpose(2, 0, 1), 30),
+        "long double": (np.arange(500_000, dtype="longdouble"), 30),
+        "records": (np.zeros(300_000, dtype=[("a", "i1"), ("b", "f8")]), 30),
+    }
+
+
+def libraries(np):
+    rows = {}
+    try:
+        import pandas
+
+        rows["frame, 100k x 4"] = (pandas.DataFrame({
+            "a": np.arange(100_000), "b": np.arange(100_000) / 7, "c": np.arange(100_000) % 5 == 0,
+            "t": pandas.date_range("2020", periods=100_000, freq="s")}), 30)
+    except ImportError as e:
+        print(f"not run: pandas ({e})")
+    try:
+        import scipy.sparse
+
+        rows["csr, 1M values"] = (scipy.sparse.random(
+            10_000, 10_000, 0.01, format="csr", random_state=1), 30)
+    except ImportError as e:
+        print(f"not run: scipy ({e})")
+    try:
+        import pyarrow
+
+        rows["Arrow table, 1M x 2"] = (pyarrow.table({
+            "a": np.arange(1_000_000), "b": np.arange(1_000_000) / 3}), 30)
+    except ImportError as e:
+        print(f"not run: pyarrow ({e})")
     return rows
 
 
@@ -125,11 +172,11 @@ def methods():
     try:
         import xxhash
 
-        out["pickle"] = lambda v: xxhash.xxh64(pickle.dumps(v, 5)).hexdigest()
+        out["pickle"] = lambda v: xxhash.xxh3_128_hexdigest(pickle.dumps(v, 5))
         out["raw"] = lambda v: xxhash.xxh3_128_hexdigest(v)
         import dill
 
-        out["dill"] = lambda v: xxhash.xxh64(dill.dumps(v, 5)).hexdigest()
+        out["dill"] = lambda v: xxhash.xxh3_128_hexdigest(dill.dumps(v, 5))
     except ImportError as e:
         print(f"not run: pickle and dill ({e})")
     try:
@@ -153,7 +200,7 @@ def attempt(call, value):
         before = time.perf_counter()
         call(value)
         return time.perf_counter() - before
-    except (RecursionError, TypeError, pickle.PicklingError, ValueError) as e:
+    except Exception as e:  # a peer's refusal, of any class
         return type(e).__name__
 
 
@@ -171,8 +218,8 @@ def measure(value, repeat, calls):
 
 
 def row_of(label, value, repeat, calls):
-    raw = not hasattr(value, "dtype") and not isinstance(value, bytes)
-    used = {n: c for n, c in calls.items() if not (raw and n == "raw")}
+    raw = isinstance(value, bytes) or (hasattr(value, "flags") and value.flags.c_contiguous)
+    used = {n: c for n, c in calls.items() if raw or n != "raw"}
     times = measure(value, repeat, used)
     ours = times["ingot"]
     row = {"value": label, "ingot_ms": ours * 1e3}
@@ -264,6 +311,8 @@ def main():
     columns = [("value", "", ""), ("ingot_ms", "Ingot ms", ".3f")]
     columns += [(n, n, "") for n in calls if n != "ingot"]
     _peers.show("fingerprint: time as a multiple of Ingot's", columns, rows)
+    slower = [r["value"] for r in rows if r.get("pickle_ms") and r["pickle_ms"] < r["ingot_ms"]]
+    print(f"slower than pickle + XXH3-128: {', '.join(slower) or 'none'}")
     if args.memory:
         extra = memory()
         _peers.show("memory per visited object", [("value", "", ""), ("bytes", "bytes", ".1f")], extra)

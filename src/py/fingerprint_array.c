@@ -123,6 +123,51 @@ int ing_fp_dtype(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     return rc;
 }
 
+static bool is_long_double(fp_walk *w, PyObject *dtype) {
+    PyObject *c = ing_fp_attr(w->fp, dtype, w->fp->n.char_);
+    bool yes = c && PyUnicode_Check(c) &&
+               (PyUnicode_CompareWithASCIIString(c, "g") == 0 ||
+                PyUnicode_CompareWithASCIIString(c, "G") == 0);
+    Py_XDECREF(c);
+    return yes;
+}
+
+/* One field of a record that begins at byte `at`: its size, when it is of plain numbers or
+ * text; 0: it is not; -1 raised. */
+static Py_ssize_t plain_field(fp_walk *w, PyObject *entry, Py_ssize_t at) {
+    if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) < 2) return 0;
+    PyObject *field = PyTuple_GET_ITEM(entry, 0);
+    Py_ssize_t offset = PyLong_AsSsize_t(PyTuple_GET_ITEM(entry, 1));
+    PyObject *size = PyObject_GetAttrString(field, "itemsize");
+    PyObject *base = size ? PyObject_GetAttrString(field, "base") : NULL;
+    dtype_info d = {0};
+    bool plain = base && dtype_read(w, base, &d) == 0 && offset == at && d.kind &&
+                 strchr("biufcSUmM", d.kind) && !is_long_double(w, base);
+    Py_ssize_t n = plain ? PyLong_AsSsize_t(size) : 0;
+    Py_XDECREF(d.text);
+    Py_XDECREF(base);
+    Py_XDECREF(size);
+    return PyErr_Occurred() ? -1 : n;
+}
+
+/* Is a record nothing but such fields, side by side? Then its memory is its value. */
+static int is_packed(fp_walk *w, PyObject *dtype, PyObject *names) {
+    PyObject *size = PyObject_GetAttrString(dtype, "itemsize");
+    PyObject *fields = size ? PyObject_GetAttrString(dtype, "fields") : NULL;
+    Py_ssize_t n = fields && PyTuple_Check(names) ? PyTuple_GET_SIZE(names) : 0, at = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *entry = PyObject_GetItem(fields, PyTuple_GET_ITEM(names, i));
+        Py_ssize_t step = entry ? plain_field(w, entry, at) : -1;
+        Py_XDECREF(entry);
+        at = step <= 0 ? -1 : at + step;
+        if (at < 0) break;
+    }
+    bool whole = n && at == (size ? PyLong_AsSsize_t(size) : -2);
+    Py_XDECREF(fields);
+    Py_XDECREF(size);
+    return PyErr_Occurred() ? -1 : whole;
+}
+
 /* The fields of a structured array, one by one: what is between them is no value. */
 static int add_fields(fp_walk *w, PyObject *obj, PyObject *dtype, PyObject *names,
                       PyObject *kids) {
@@ -196,6 +241,26 @@ static int push_memory(fp_walk *w, PyObject *obj, fp_plan *p, PyObject *text,
     return rc;
 }
 
+/* An array of packed records: the dtype, and the memory. */
+static int push_records(fp_walk *w, PyObject *obj, fp_plan *p, PyObject *dtype,
+                        PyObject *text, Py_ssize_t own) {
+    PyObject *memory = PyObject_CallMethod(obj, "view", "O", text);
+    PyObject *kids = memory ? array_kids(w, obj, p) : NULL;
+    if (kids && PyList_Append(kids, dtype) < 0) Py_CLEAR(kids);
+    Py_buffer view;
+    int rc = kids ? PyObject_GetBuffer(memory, &view, PyBUF_FULL_RO) : -1;
+    Py_XDECREF(memory);
+    if (rc < 0) {
+        Py_XDECREF(kids);
+        return -1;
+    }
+    rc = push_kids(w, obj, p, kids, own);
+    if (rc == 0) rc = ing_fp_put_str(w, text);
+    if (rc == 0) rc = put_view(w, &view);
+    PyBuffer_Release(&view);
+    return rc;
+}
+
 int ing_fp_array(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
     PyObject *dtype = PyObject_GetAttr(obj, w->fp->n.dtype_);
     dtype_info d = {0};
@@ -205,7 +270,12 @@ int ing_fp_array(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
     }
     int rc;
     PyObject *names = d.kind ? NULL : PyObject_GetAttr(dtype, w->fp->n.names_);
-    if (names && names != Py_None) {
+    int packed = names && names != Py_None ? is_packed(w, dtype, names) : 0;
+    if (packed < 0) {
+        rc = -1;
+    } else if (packed) {
+        rc = push_records(w, obj, p, dtype, d.text, own);
+    } else if (names && names != Py_None) {
         rc = push_kids(w, obj, p, item_kids(w, obj, p, dtype, names), own);
     } else if (!d.kind || d.kind == 'O' || d.kind == 'T') {
         rc = push_kids(w, obj, p, item_kids(w, obj, p, dtype, NULL), own);
@@ -220,15 +290,6 @@ int ing_fp_array(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
     Py_DECREF(d.text);
     Py_DECREF(dtype);
     return rc;
-}
-
-static bool is_long_double(fp_walk *w, PyObject *dtype) {
-    PyObject *c = ing_fp_attr(w->fp, dtype, w->fp->n.char_);
-    bool yes = c && PyUnicode_Check(c) &&
-               (PyUnicode_CompareWithASCIIString(c, "g") == 0 ||
-                PyUnicode_CompareWithASCIIString(c, "G") == 0);
-    Py_XDECREF(c);
-    return yes;
 }
 
 /* A scalar is its class, its dtype and its bytes. */

@@ -287,7 +287,8 @@ static int append_found(const reach *r, PyObject *dotted, PyObject *found,
                         bool is_cell) {
     if (found == r->fn)
         Py_SETREF(found, ing_fp_as_new(r->w, r->fn, FP_AS_SELF));
-    else if (r->note)
+    else if (r->note &&
+             !PyModule_Check(found)) /* a library's counts with its version */
         found = as_note(r->w, found);
     else if (is_cell || is_local(found))
         found = as_part(r->w, found);

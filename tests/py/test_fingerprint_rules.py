@@ -12,7 +12,7 @@ import weakref
 
 import fingerprint_corpus as corpus
 import pytest
-from conftest import HERE
+from conftest import HERE, ROOT
 from fingerprint_checks import fp, lenient, refused
 from ingot import Fingerprinter, FingerprintError, Pieces, explain, trace
 
@@ -197,6 +197,25 @@ def test_three_hash_seeds():
     assert len(first) > 80
     for seed in (1, 4711):
         assert run_corpus(sys.executable, path, seed) == first
+
+
+def golden():
+    lines = (HERE / "fingerprint_golden.txt").read_text().splitlines()
+    return dict(line.split("\t") for line in lines)
+
+
+def test_stability():
+    """The same digests on every Python and with every NumPy that this runs on. A new format
+    (FP_FORMAT) needs new ones: python fingerprint_corpus.py > fingerprint_golden.txt."""
+    mine = run_corpus(sys.executable, os.pathsep.join(sys.path), 3)
+    assert mine.keys() <= golden().keys()
+    assert {k for k in mine if mine[k] != golden()[k]} <= corpus.EXEMPT
+
+
+def test_the_table_of_what_is_not_stable():
+    text = (ROOT / "docs" / "fingerprint.md").read_text().partition("## Stability")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in text.splitlines() if row.startswith("|")]
+    assert {row[0] for row in rows if row[1] == "no" and row[0] in golden()} == corpus.EXEMPT
 
 
 def other_pythons():
