@@ -166,7 +166,7 @@ WAYS = {
     "enum": dict(top="import enum\nclass E#(enum.Enum):\n    A = «1»\n    B = -1\n    def f(self):\n"
                      "        return self.value + «2»", use="E#.A.f()"),
     "enum with functions": dict(top="import enum, functools\ndef g#():\n    return «1»\nclass E#(enum.Enum):\n"
-                                    "    A = functools.partial(g#)", use="E#.A.value()"),
+                                    "    A = (functools.partial(g#),)", use="E#.A.value[0]()"),
     "base class": dict(files={"m#": "class B:\n    def f(self):\n        return «1»"},
                        top="from .m# import B as B#\nclass C#(B#):\n    def f(self):\n"
                            "        return super().f() + «2»\nc# = C#()", use="c#.f()"),
