@@ -37,7 +37,8 @@ WAYS = {
                         top="from . import m#", use="m#.f()"),
     "import inside": dict(files={"m#": "def f():\n    return «1»\ndef g():\n    return «-2»"},
                           body="import $.m# as i#", use="i#.f()"),
-    "dotted import inside": dict(files={"m#": "def f():\n    return «1»"}, body="import $.m#", use="$.m#.f()"),
+    "dotted import inside": dict(files={"m#": "def f():\n    return «1»"},
+                                 top="def h#():\n    import $.m#\n    return $.m#.f()", use="h#()"),
     "from import inside": dict(files={"m#": "def f():\n    return «1»\ndef g():\n    return «-2»"},
                                body="from .m# import f as i#", use="i#()"),
     "module import inside": dict(files={"m#": "K = «1»"}, body="from . import m#", use="m#.K"),
@@ -257,7 +258,7 @@ WAYS = {
         body="from .m# import f as i#\nk# = i#()\nfrom .n# import f as i#", use="k# + i#()"),
     "two submodules": dict(
         files={"s#/__init__": "", "s#/a": "def f():\n    return «1»", "s#/b": "def f():\n    return «2»"},
-        body="import $.s#.a\nimport $.s#.b", use="$.s#.a.f() + $.s#.b.f()"),
+        top="def h#():\n    import $.s#.a\n    import $.s#.b\n    return $.s#.a.f() + $.s#.b.f()", use="h#()"),
     "no such module": dict(files={"m#": "def f():\n    return «1»"},
                            body="try:\n    import missing#$ as i#\nexcept ImportError:\n    from . import m# as i#",
                            use="i#.f()"),
@@ -358,6 +359,7 @@ class Program:
 
     def _choose(self, have):
         fits = [w for w, parts in WAYS.items() if parts.get("needs", "") in ("", *have)]
+        fits.remove("patched library")  # of which all programs in a process have one
         return [self.random.choice(fits) for _ in range(self.random.randint(2, 5))]
 
     def _build(self, ways):
