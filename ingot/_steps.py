@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ingot._core import IngotRuntimeError, step_key
-from ingot._filecache import UNKEPT, FileCache
+from ingot._filecache import FileCache, text_label
 from ingot._flight import MISS, single_flight, single_flight_async, used_up
 from ingot._numbers import bound
 from ingot.fingerprint import Fingerprinter, FingerprintError, Key
@@ -96,6 +96,12 @@ def _kind(step):
         if inspect.isgeneratorfunction(f):
             return "generator"
     return "plain"
+
+
+def _called(step):
+    """A name for people."""
+    f = step if hasattr(step, "__qualname__") else type(step)
+    return f"{f.__module__}.{f.__qualname__}"
 
 
 def _named(module, qualname):
@@ -413,11 +419,13 @@ class CachedStep:
         if used_up(value):
             return self._warn(f"a {type(value).__name__!r} can be read once")
         try:
+            why = None
             if self._on_disk:
-                if not self.cache._keep(key, value):
-                    self._warn(UNKEPT)
+                why = self.cache._keep(key, value, text_label(_called(self.step)))
             else:
                 self.cache[key] = value
+            if why:
+                self._warn(why)
         except Exception as e:
             self._warn(str(e) or type(e).__name__)
 

@@ -1,11 +1,15 @@
-/* Values to bytes and back, with stacks of our own instead of recursion. Called by the
- * file cache; the format is the list of tags in codec.h, all numbers little-endian. Only
- * exact built-in types are written: of a subclass something would be lost silently. Must
- * never read outside the bytes, take memory that they do not justify, or call a function
- * that they name. */
+/* Values to bytes, with a stack of our own instead of recursion. Called by the file cache;
+ * the format is the list of tags in codec.h, all numbers little-endian; codec_read.c reads
+ * it. Only exact built-in types are written: of a subclass something would be lost silently.
+ * An object that is reached twice is written once. */
 #include "py/codec.h"
 
 #include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "characters are written as they lie");
+
+enum { FLUSH = 1 << 20, LONG = 64 /* shorter text is as good written again */ };
 
 PyObject *ing_codec_call(PyObject *of, const char *name, const char *format, ...) {
     va_list ap;
@@ -19,22 +23,41 @@ PyObject *ing_codec_call(PyObject *of, const char *name, const char *format, ...
     return result;
 }
 
-/* ---- encode: atoms -------------------------------------------------------------------- */
+/* ---- the way out ------------------------------------------------------------------------- */
 
-static void put_tag(ing_bytes *out, ing_codec_tag tag) {
-    ing_bytes_u8(out, (uint8_t)tag);
+static int flush(ing_codec_out *out) {
+    if (out->buf.failed) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (!out->put || !out->buf.len) return 0;
+    int rc = out->put(out->self, out->buf.at, out->buf.len);
+    ing_bytes_clear(&out->buf);
+    return rc;
 }
 
-static void put_run(ing_bytes *out, ing_codec_tag tag, const void *p, size_t n) {
-    put_tag(out, tag);
-    ing_bytes_u64(out, n);
-    ing_bytes_put(out, p, n);
+int ing_codec_run(ing_codec_out *out, const void *p, size_t n) {
+    if (out->put && n >= ING_CODEC_STAGE)
+        return flush(out) < 0 ? -1 : out->put(out->self, p, n);
+    if (out->max && n > out->max) {
+        PyErr_SetString(PyExc_ValueError, "larger than it may be");
+        return -1;
+    }
+    ing_bytes_put(&out->buf, p, n);
+    return 0;
 }
 
-static void put_double(ing_bytes *out, double v) {
+/* ---- atoms ------------------------------------------------------------------------------------ */
+
+void ing_codec_put_tag(ing_codec_out *out, ing_codec_tag tag) {
+    ing_bytes_u8(&out->buf, (uint8_t)(out->keep ? tag | ING_CODEC_KEEP : tag));
+    out->keep = false;
+}
+
+static void put_double(ing_codec_out *out, double v) {
     uint64_t bits;
     memcpy(&bits, &v, sizeof bits);
-    ing_bytes_u64(out, bits);
+    ing_bytes_u64(&out->buf, bits);
 }
 
 /* Bytes of the magnitude, by int's own method: public on every version of Python. */
@@ -51,60 +74,59 @@ static PyObject *magnitude(PyObject *value) {
     return bytes;
 }
 
-static int put_int(PyObject *value, ing_bytes *out) {
+static int put_bytes(PyObject *bytes, ing_codec_out *out) {
+    ing_bytes_u64(&out->buf, (uint64_t)PyBytes_GET_SIZE(bytes));
+    return ing_codec_run(out, PyBytes_AS_STRING(bytes),
+                         (size_t)PyBytes_GET_SIZE(bytes));
+}
+
+static int put_int(PyObject *value, ing_codec_out *out) {
     int overflow;
     long long v = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (v == -1 && PyErr_Occurred()) return -1;
     if (!overflow) {
-        put_tag(out, ING_CODEC_INT);
-        ing_bytes_u64(out, (uint64_t)v);
+        ing_codec_put_tag(out, ING_CODEC_INT);
+        ing_bytes_u64(&out->buf, (uint64_t)v);
         return 0;
     }
     PyObject *bytes = magnitude(value);
     if (!bytes) return -1;
-    put_tag(out, ING_CODEC_BIG);
-    ing_bytes_u8(out, overflow < 0);
-    ing_bytes_u64(out, (uint64_t)PyBytes_GET_SIZE(bytes));
-    ing_bytes_put(out, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    ing_codec_put_tag(out, ING_CODEC_BIG);
+    ing_bytes_u8(&out->buf, overflow < 0);
+    int rc = put_bytes(bytes, out);
     Py_DECREF(bytes);
-    return 0;
+    return rc;
 }
 
-static int put_str(PyObject *value, ing_bytes *out) {
-    Py_ssize_t n;
-    const char *text = PyUnicode_AsUTF8AndSize(value, &n);
-    if (text) {
-        put_run(out, ING_CODEC_STR, text, (size_t)n);
-        return 0;
-    }
-    PyObject *bytes =
-        ing_py_took(PyExc_UnicodeEncodeError) ? ing_py_to_utf8(value) : NULL;
-    if (!bytes) return -1;
-    put_run(out, ING_CODEC_STR, PyBytes_AS_STRING(bytes),
-            (size_t)PyBytes_GET_SIZE(bytes));
-    Py_DECREF(bytes);
-    return 0;
+static int put_str(PyObject *value, ing_codec_out *out) {
+#if PY_VERSION_HEX < 0x030C0000
+    if (PyUnicode_READY(value) < 0) return -1;
+#endif
+    size_t width = PyUnicode_KIND(value), n = (size_t)PyUnicode_GET_LENGTH(value);
+    ing_codec_put_tag(out, ING_CODEC_STR);
+    ing_bytes_u8(&out->buf, PyUnicode_IS_ASCII(value) ? 0 : (uint8_t)width);
+    ing_bytes_u64(&out->buf, n);
+    return ing_codec_run(out, PyUnicode_DATA(value), n * width);
 }
 
 /* 1 = written, 0 = not an atom, -1 = raised. */
-static int put_atom(PyObject *v, ing_bytes *out) {
-    if (v == Py_None) return put_tag(out, ING_CODEC_NONE), 1;
-    if (v == Py_False) return put_tag(out, ING_CODEC_FALSE), 1;
-    if (v == Py_True) return put_tag(out, ING_CODEC_TRUE), 1;
+static int put_atom(PyObject *v, ing_codec_out *out) {
+    if (v == Py_None) return ing_codec_put_tag(out, ING_CODEC_NONE), 1;
+    if (v == Py_False) return ing_codec_put_tag(out, ING_CODEC_FALSE), 1;
+    if (v == Py_True) return ing_codec_put_tag(out, ING_CODEC_TRUE), 1;
     if (PyLong_CheckExact(v)) return put_int(v, out) < 0 ? -1 : 1;
     if (PyUnicode_CheckExact(v)) return put_str(v, out) < 0 ? -1 : 1;
     if (PyFloat_CheckExact(v)) {
-        put_tag(out, ING_CODEC_FLOAT);
+        ing_codec_put_tag(out, ING_CODEC_FLOAT);
         put_double(out, PyFloat_AS_DOUBLE(v));
         return 1;
     }
     if (PyBytes_CheckExact(v)) {
-        put_run(out, ING_CODEC_BYTES, PyBytes_AS_STRING(v),
-                (size_t)PyBytes_GET_SIZE(v));
-        return 1;
+        ing_codec_put_tag(out, ING_CODEC_BYTES);
+        return put_bytes(v, out) < 0 ? -1 : 1;
     }
     if (PyComplex_CheckExact(v)) {
-        put_tag(out, ING_CODEC_COMPLEX);
+        ing_codec_put_tag(out, ING_CODEC_COMPLEX);
         put_double(out, PyComplex_RealAsDouble(v));
         put_double(out, PyComplex_ImagAsDouble(v));
         return 1;
@@ -112,7 +134,7 @@ static int put_atom(PyObject *v, ing_bytes *out) {
     return 0;
 }
 
-/* ---- encode: containers ---------------------------------------------------------------- */
+/* ---- containers -------------------------------------------------------------------------------- */
 
 typedef struct frame {
     PyObject *of;     /* owned */
@@ -120,12 +142,15 @@ typedef struct frame {
     Py_ssize_t at;    /* of PyDict_Next */
     PyObject *key;    /* owned: of a dict, while its value is to come or written */
     PyObject *second; /* owned: that value, to come */
+    bool in_key;      /* it is a key of a dict, or in one */
 } frame;
 
 typedef struct encoder {
-    ing_bytes *out;
-    size_t max;
+    ing_codec_out *out;
     ing_vec(frame) stack;
+    ing_map seen;              /* address -> 1 + its number */
+    ing_vec(PyObject *) alive; /* owned: what is in `seen` */
+    uint32_t counted;
 } encoder;
 
 static void frame_fini(frame *f) {
@@ -174,40 +199,111 @@ static int unknown(const encoder *e, PyObject *value) {
     return -1;
 }
 
+/* Whether what comes next is a key of a dict, or in one. */
+static bool next_in_key(const encoder *e) {
+    if (!e->stack.len) return false;
+    const frame *f = &e->stack.at[e->stack.len - 1];
+    return f->in_key || f->second;
+}
+
 static int open_container(encoder *e, PyObject *v, ing_codec_tag tag, Py_ssize_t n) {
     if (e->stack.len >= ING_CODEC_MAX_DEPTH)
-        return refuse(e, PyExc_ValueError,
-                      "nested more than 1000 deep, or it contains itself");
-    frame f = {.of = Py_NewRef(v), .n = n};
+        return refuse(e, PyExc_ValueError, "nested more than 1000 deep");
+    frame f = {.of = Py_NewRef(v), .n = n, .in_key = next_in_key(e)};
     if (!ing_vec_push(&e->stack, f)) {
         Py_DECREF(v);
         PyErr_NoMemory();
         return -1;
     }
-    put_tag(e->out, tag);
-    ing_bytes_u64(e->out, (uint64_t)n);
+    ing_codec_put_tag(e->out, tag);
+    ing_bytes_u64(&e->out->buf, (uint64_t)n);
     return 0;
 }
 
-static int put_one(encoder *e, PyObject *v) {
-    int rc = put_atom(v, e->out);
-    if (rc == 0) {
-        if (PyTuple_CheckExact(v))
-            rc = open_container(e, v, ING_CODEC_TUPLE, PyTuple_GET_SIZE(v));
-        else if (PyList_CheckExact(v))
-            rc = open_container(e, v, ING_CODEC_LIST, PyList_GET_SIZE(v));
-        else if (PyDict_CheckExact(v))
-            rc = open_container(e, v, ING_CODEC_DICT, PyDict_GET_SIZE(v));
-        else if ((rc = ing_py_encode_numpy(v, e->max, e->out)) == 0)
-            rc = unknown(e, v);
-    }
-    if (rc < 0) return -1;
-    if (e->out->failed) {
+/* ---- what is written once ------------------------------------------------------------------ */
+
+/* What nobody but the container above and our loop holds is not reached a second time. */
+static bool may_come_again(PyObject *v, int numpy) {
+    if (Py_REFCNT(v) <= 2) return false;
+    if (PyUnicode_CheckExact(v)) return PyUnicode_GET_LENGTH(v) >= LONG;
+    if (PyBytes_CheckExact(v)) return PyBytes_GET_SIZE(v) >= LONG;
+    if (PyTuple_CheckExact(v)) return PyTuple_GET_SIZE(v) > 0;
+    return PyList_CheckExact(v) || PyDict_CheckExact(v) || numpy == 1;
+}
+
+static ing_hash128 address(PyObject *v) {
+    uint64_t a = (uint64_t)(uintptr_t)v;
+    return (ing_hash128){a * 0x9E3779B97F4A7C15u, a};
+}
+
+static bool is_open(const encoder *e, PyObject *v) {
+    for (uint32_t i = 0; i < e->stack.len; i++)
+        if (e->stack.at[i].of == v) return true;
+    return false;
+}
+
+/* 1: written as one that was before. A tuple in a key is written again: keys are hashed when
+ * they are read, and the time for that must be bounded by the bytes. */
+static int put_again(encoder *e, PyObject *v) {
+    uint32_t number = ing_map_get(&e->seen, address(v));
+    if (!number) return 0;
+    if (is_open(e, v)) return refuse(e, PyExc_ValueError, "it contains itself");
+    if (PyTuple_CheckExact(v) && next_in_key(e)) return 0;
+    ing_codec_put_tag(e->out, ING_CODEC_SAME);
+    ing_bytes_u64(&e->out->buf, number - 1);
+    return 1;
+}
+
+static int remember(encoder *e, PyObject *v) {
+    if (ing_map_get(&e->seen, address(v))) return 0;
+    if (e->counted >= UINT32_MAX - 1)
+        return refuse(e, PyExc_ValueError, "it has too many parts");
+    if (!ing_vec_push(&e->alive, v)) {
         PyErr_NoMemory();
         return -1;
     }
-    if (e->out->len > e->max)
-        return refuse(e, PyExc_ValueError, "larger than an entry may be");
+    Py_INCREF(v);
+    e->out->keep = true;
+    if (ing_map_put(&e->seen, address(v), ++e->counted)) return 0;
+    PyErr_NoMemory();
+    return -1;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static int put_value(encoder *e, PyObject *v, int numpy) {
+    int rc = numpy ? 0 : put_atom(v, e->out);
+    if (rc) return rc;
+    if (PyTuple_CheckExact(v))
+        return open_container(e, v, ING_CODEC_TUPLE, PyTuple_GET_SIZE(v));
+    if (PyList_CheckExact(v))
+        return open_container(e, v, ING_CODEC_LIST, PyList_GET_SIZE(v));
+    if (PyDict_CheckExact(v))
+        return open_container(e, v, ING_CODEC_DICT, PyDict_GET_SIZE(v));
+    if (numpy) rc = ing_py_encode_numpy(v, numpy == 2, e->out);
+    return rc ? rc : unknown(e, v);
+}
+
+static bool is_plain(PyObject *v) {
+    return v == Py_None || PyBool_Check(v) || PyLong_CheckExact(v) ||
+           PyUnicode_CheckExact(v) || PyFloat_CheckExact(v) || PyBytes_CheckExact(v) ||
+           PyComplex_CheckExact(v) || PyTuple_CheckExact(v) || PyList_CheckExact(v) ||
+           PyDict_CheckExact(v);
+}
+
+static int put_one(encoder *e, PyObject *v) {
+    int numpy = is_plain(v) ? 0 : ing_codec_is_numpy(v), rc = 0;
+    if (numpy < 0) return -1;
+    if (may_come_again(v, numpy)) {
+        rc = put_again(e, v);
+        if (rc == 0 && remember(e, v) < 0) rc = -1;
+    }
+    if (rc == 0) rc = put_value(e, v, numpy);
+    if (rc < 0) return -1;
+    if (e->out->put && e->out->buf.len >= FLUSH) return flush(e->out);
+    if (e->out->buf.failed) return flush(e->out);
+    if (e->out->max && e->out->buf.len > e->out->max)
+        return refuse(e, PyExc_ValueError, "larger than it may be");
     return 0;
 }
 
@@ -227,7 +323,8 @@ static PyObject *next_child(const encoder *e, frame *f) {
             child = Py_NewRef(PyList_GET_ITEM(f->of, f->i));
     } else {
         PyObject *key, *value;
-        if (PyDict_Next(f->of, &f->at, &key, &value)) {
+        if (PyDict_GET_SIZE(f->of) == f->n &&
+            PyDict_Next(f->of, &f->at, &key, &value)) {
             Py_XSETREF(f->key, Py_NewRef(key));
             f->second = Py_NewRef(value);
             child = Py_NewRef(key);
@@ -238,212 +335,36 @@ static PyObject *next_child(const encoder *e, frame *f) {
     return child;
 }
 
-int ing_py_encode(PyObject *value, size_t max, ing_bytes *out) {
-    encoder e = {.out = out, .max = max};
+static int run(encoder *e, PyObject *value) {
     PyObject *v = Py_NewRef(value);
     int rc = 0;
     while (v) {
-        rc = put_one(&e, v);
+        rc = put_one(e, v);
         Py_CLEAR(v);
-        while (rc == 0 && !v && e.stack.len) {
-            frame *f = &e.stack.at[e.stack.len - 1];
-            v = next_child(&e, f);
+        while (rc == 0 && !v && e->stack.len) {
+            frame *f = &e->stack.at[e->stack.len - 1];
+            v = next_child(e, f);
             if (v) break;
             if (PyErr_Occurred()) {
                 rc = -1;
             } else {
                 frame_fini(f);
-                e.stack.len--;
+                e->stack.len--;
             }
         }
     }
+    return rc;
+}
+
+int ing_py_encode(PyObject *value, ing_codec_out *out) {
+    encoder e = {.out = out};
+    ing_map_init(&e.seen);
+    int rc = run(&e, value);
+    if (rc == 0) rc = flush(out);
     while (e.stack.len) frame_fini(&e.stack.at[--e.stack.len]);
+    while (e.alive.len) Py_DECREF(e.alive.at[--e.alive.len]);
     ing_vec_fini(&e.stack);
+    ing_vec_fini(&e.alive);
+    ing_map_fini(&e.seen);
     return rc;
-}
-
-/* ---- decode -------------------------------------------------------------------------------- */
-
-typedef struct open_value {
-    PyObject *of;    /* owned: under construction */
-    PyObject *key;   /* owned: of a dict, waiting for its value */
-    uint64_t left;   /* values to come, for a dict two per item */
-    Py_ssize_t next; /* where the next one goes */
-} open_value;
-
-typedef struct decoder {
-    const uint8_t *p;
-    size_t n;
-    uint64_t promised; /* values still to begin: each takes a byte at least */
-    ing_vec(open_value) stack;
-} decoder;
-
-static PyObject *bad(const char *why) {
-    PyErr_SetString(PyExc_ValueError, why);
-    return NULL;
-}
-
-static const uint8_t *take(decoder *d, uint64_t n) {
-    if (n > d->n) {
-        bad("stored value: it ends too early");
-        return NULL;
-    }
-    const uint8_t *at = d->p;
-    d->p += n;
-    d->n -= (size_t)n;
-    return at;
-}
-
-/* A run of bytes after its length. */
-static const uint8_t *take_run(decoder *d, Py_ssize_t *n) {
-    const uint8_t *size = take(d, 8);
-    if (!size) return NULL;
-    uint64_t v = ing_codec_u64(size);
-    *n = v <= d->n ? (Py_ssize_t)v : 0;
-    return take(d, v);
-}
-
-static double get_double(const uint8_t *p) {
-    uint64_t bits = ing_codec_u64(p);
-    double v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-static PyObject *get_big(decoder *d) {
-    Py_ssize_t n;
-    const uint8_t *sign = take(d, 1);
-    const uint8_t *at = sign ? take_run(d, &n) : NULL;
-    if (!at) return NULL;
-    if (*sign > 1) return bad("stored value: an int with an odd sign");
-    PyObject *v = ing_codec_call((PyObject *)&PyLong_Type, "from_bytes", "(y#s)",
-                                 (const char *)at, n, "little");
-    if (v && *sign) Py_SETREF(v, PyNumber_Negative(v));
-    return v;
-}
-
-static PyObject *get_str(decoder *d) {
-    Py_ssize_t n;
-    const uint8_t *at = take_run(d, &n);
-    return at ? PyUnicode_DecodeUTF8((const char *)at, n, "surrogatepass") : NULL;
-}
-
-static PyObject *get_bytes(decoder *d) {
-    Py_ssize_t n;
-    const uint8_t *at = take_run(d, &n);
-    return at ? PyBytes_FromStringAndSize((const char *)at, n) : NULL;
-}
-
-static PyObject *get_numpy(decoder *d) {
-    size_t used = 0;
-    PyObject *v = ing_py_decode_numpy(d->p, d->n, &used);
-    if (v) take(d, used);
-    return v;
-}
-
-/* An empty container is whole at once; another one is pushed and NULL returned without
- * an exception. */
-static PyObject *open_one(decoder *d, ing_codec_tag tag) {
-    const uint8_t *size = take(d, 8);
-    if (!size) return NULL;
-    uint64_t n = ing_codec_u64(size), values = n;
-    if (n > d->n || d->promised > d->n)
-        return bad("stored value: it promises too much");
-    if (tag == ING_CODEC_DICT) values *= 2;
-    if (values > d->n - d->promised) return bad("stored value: it promises too much");
-    if (d->stack.len >= ING_CODEC_MAX_DEPTH) return bad("stored value: too deep");
-    PyObject *of = tag == ING_CODEC_TUPLE  ? PyTuple_New((Py_ssize_t)n)
-                   : tag == ING_CODEC_LIST ? PyList_New((Py_ssize_t)n)
-                                           : PyDict_New();
-    if (!of || n == 0) return of;
-    if (!ing_vec_push(&d->stack, ((open_value){.of = of, .left = values}))) {
-        Py_DECREF(of);
-        return PyErr_NoMemory();
-    }
-    d->promised += values;
-    return NULL;
-}
-
-static PyObject *get_one(decoder *d) {
-    const uint8_t *tag = take(d, 1), *at;
-    if (!tag) return NULL;
-    if (d->stack.len) d->promised--;
-    switch (*tag) {
-    case ING_CODEC_NONE: Py_RETURN_NONE;
-    case ING_CODEC_FALSE: Py_RETURN_FALSE;
-    case ING_CODEC_TRUE: Py_RETURN_TRUE;
-    case ING_CODEC_INT:
-        at = take(d, 8);
-        return at ? PyLong_FromLongLong((long long)ing_codec_u64(at)) : NULL;
-    case ING_CODEC_BIG: return get_big(d);
-    case ING_CODEC_FLOAT:
-        at = take(d, 8);
-        return at ? PyFloat_FromDouble(get_double(at)) : NULL;
-    case ING_CODEC_COMPLEX:
-        at = take(d, 16);
-        return at ? PyComplex_FromDoubles(get_double(at), get_double(at + 8)) : NULL;
-    case ING_CODEC_STR: return get_str(d);
-    case ING_CODEC_BYTES: return get_bytes(d);
-    case ING_CODEC_TUPLE:
-    case ING_CODEC_LIST:
-    case ING_CODEC_DICT: return open_one(d, (ing_codec_tag)*tag);
-    case ING_CODEC_NUMPY: return get_numpy(d);
-    default: return bad("stored value: an unknown tag");
-    }
-}
-
-/* Steals v. Keys are hashed here: only our own types can be keys, nested at most 1000
- * deep, so that a hash neither runs foreign code nor overflows the stack. */
-static int place(open_value *f, PyObject *v) {
-    f->left--;
-    if (PyTuple_CheckExact(f->of)) {
-        PyTuple_SET_ITEM(f->of, f->next++, v);
-        return 0;
-    }
-    if (PyList_CheckExact(f->of)) {
-        PyList_SET_ITEM(f->of, f->next++, v);
-        return 0;
-    }
-    if (!f->key) {
-        f->key = v;
-        return 0;
-    }
-    int rc = PyDict_SetItem(f->of, f->key, v);
-    Py_CLEAR(f->key);
-    Py_DECREF(v);
-    return rc;
-}
-
-/* Puts v where it belongs and closes what is whole; the outermost value when that is
- * whole, else NULL. */
-static PyObject *deliver(decoder *d, PyObject *v) {
-    while (d->stack.len) {
-        open_value *f = &d->stack.at[d->stack.len - 1];
-        if (place(f, v) < 0) return NULL;
-        if (f->left) return NULL;
-        v = f->of;
-        d->stack.len--;
-    }
-    return v;
-}
-
-PyObject *ing_py_decode(const uint8_t *p, size_t n) {
-    decoder d = {.p = p, .n = n};
-    PyObject *whole = NULL;
-    while (!whole) {
-        PyObject *v = get_one(&d);
-        if (v) whole = deliver(&d, v);
-        if (!whole && PyErr_Occurred()) break;
-    }
-    if (whole && d.n) {
-        Py_CLEAR(whole);
-        bad("stored value: something follows it");
-    }
-    while (d.stack.len) {
-        open_value *f = &d.stack.at[--d.stack.len];
-        Py_CLEAR(f->of);
-        Py_CLEAR(f->key);
-    }
-    ing_vec_fini(&d.stack);
-    return whole;
 }

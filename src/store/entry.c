@@ -29,15 +29,21 @@ static void put_head(uint8_t *p, ing_entry_kind kind, ing_hash128 key, size_t n)
     put64(p + 32, n);
 }
 
+void ing_store_trailer_of(uint8_t out[ING_STORE_TRAILER], ing_entry_kind kind,
+                          ing_hash128 key, const ing_hasher *payload, size_t n) {
+    ing_hasher h = *payload;
+    memset(out, 0, ING_STORE_TRAILER);
+    put_head(out, kind, key, n);
+    ing_hasher_raw(&h, out, SUMMED);
+    put128(out + CHECKSUM, ing_hasher_done(&h));
+}
+
 void ing_store_trailer(uint8_t out[ING_STORE_TRAILER], ing_entry_kind kind,
                        ing_hash128 key, const void *p, size_t n) {
     ing_hasher h;
-    memset(out, 0, ING_STORE_TRAILER);
-    put_head(out, kind, key, n);
     ing_hasher_init(&h);
     ing_hasher_raw(&h, p, n);
-    ing_hasher_raw(&h, out, SUMMED);
-    put128(out + CHECKSUM, ing_hasher_done(&h));
+    ing_store_trailer_of(out, kind, key, &h, n);
 }
 
 bool ing_store_check(const uint8_t *p, size_t size, ing_entry_kind kind,

@@ -1,5 +1,5 @@
-/* Keeps what kernels keep, or the values, within bounds. Called by the writer that went past
- * them, so that a hit never pays. The order is that of last use as far as the mount tells it: the later of
+/* Keeps what kernels keep within bounds; values are kept by values.c. Called by the writer
+ * that went past them, so that a hit never pays. The order is that of last use as far as the mount tells it: the later of
  * st_atime and st_mtime, which on a mount without access times is the time of publishing
  * and under relatime is a day's coarse. We never write a time ourselves (R21).
  *
@@ -109,7 +109,7 @@ static uint64_t with_news(uint64_t left, uint64_t before, uint64_t after) {
 
 static void write_back(int fd, const sweep *w, ing_store_totals left, bool known,
                        ing_store_totals before) {
-    ing_total after = {0}, fresh = {left, w->now};
+    ing_total after = {0}, fresh = {.now = left, .swept = w->now};
     if (!ing_total_take(fd, ING_TOTAL_NUMBERS, 100)) return;
     if (known && ing_total_read(fd, w->kind, &after)) {
         fresh.now.entries = with_news(left.entries, before.entries, after.now.entries);
@@ -130,8 +130,10 @@ static void walk(sweep *w, ing_entry_kind group) {
 
 ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals bounds,
                            ing_store_totals *removed) {
+    static const ing_pulse none;
     sweep w = {.s = s, .now = ing_store_wall_ns()};
     ing_total before = {0};
+    if (kind == ING_ENTRY_VALUE) return ing_value_sweep(s, bounds, none, removed);
     if (removed) *removed = before.now;
     int fd = ing_total_open(s, kind, true);
     if (fd < 0) return ING_DECLINED;
@@ -185,8 +187,14 @@ static void clear_dirs(const ing_store *s, ing_entry_kind kind) {
 
 ing_status ing_store_clear(ing_store *s, ing_entry_kind kind,
                            ing_store_totals *removed) {
+    static const ing_pulse none;
     sweep w = {.s = s};
     if (s->read_only) return ING_DECLINED;
+    if (kind == ING_ENTRY_VALUE) {
+        ING_TRY(ing_value_clear(s, none, removed));
+        clear_dirs(s, kind);
+        return ING_OK;
+    }
     for (ing_entry_kind k = ING_ENTRY_IMAGE; k < ING_ENTRY_KINDS; k++) {
         if (ing_store_group(k) != ing_store_group(kind)) continue;
         ing_store_scan(s, k, clear_one, &w);
@@ -214,6 +222,8 @@ ing_status ing_store_put_within(ing_store *s, ing_entry_kind kind, ing_hash128 k
                                 const void *p, size_t n, ing_store_totals bounds) {
     uint64_t old = 0, size = (uint64_t)n + ING_STORE_TRAILER;
     ing_total now = {0};
+    if (kind == ING_ENTRY_VALUE)
+        return ing_value_put(s, key, p, n, bounds) == ING_OK ? ING_OK : ING_DECLINED;
     if (n > ING_STORE_MAX_ENTRY || (bounds.bytes && size > bounds.bytes)) {
         ing_store_count(s, ING_COUNT_STORE_TOO_LARGE);
         return ING_DECLINED;

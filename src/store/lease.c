@@ -267,7 +267,7 @@ static bool create_claim(ing_lease *l, const place *here, uint64_t ns) {
 static bool claim_name(ing_lease *l, const place *here, uint64_t ns) {
     char temp[ING_STORE_TEMP], hex[33] = {0};
     memcpy(hex, l->name, 32);
-    l->fd = ing_store_open_temp(l->dir, hex, temp);
+    l->fd = ing_store_open_claim(l->dir, hex, temp);
     if (l->fd < 0) return false;
     bool ok = write_claim(l->fd, here, ns) && link_claim(l, temp);
     int why = errno;

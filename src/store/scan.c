@@ -22,7 +22,7 @@ static uint64_t to_ns(struct timespec t) {
     return t.tv_sec < 0 ? 0 : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static bool ends_with(const char *name, const char *tail) {
+bool ing_store_ends_with(const char *name, const char *tail) {
     size_t n = strlen(name), m = strlen(tail);
     return n > m && memcmp(name + n - m, tail, m) == 0;
 }
@@ -35,7 +35,7 @@ static bool classify(const char *name, ing_found *what, ing_hash128 *key) {
     if (!ing_hash_unhex(hex, key)) return false;
     if (name[32] == 0) {
         *what = ING_FOUND_ENTRY;
-    } else if (ends_with(name, ".tmp")) {
+    } else if (ing_store_ends_with(name, ".tmp")) {
         *what = ING_FOUND_TEMP;
     } else if (strcmp(name + 32, ".lease") == 0) {
         *what = ING_FOUND_LEASE;
@@ -169,11 +169,15 @@ static bool remove_entry(ing_store *s, ing_entry_kind kind, ing_hash128 key,
 }
 
 bool ing_store_remove(ing_store *s, ing_entry_kind kind, ing_hash128 key) {
+    static const ing_pulse none;
+    if (kind == ING_ENTRY_VALUE) return ing_value_remove(s, key, NULL, none);
     return remove_entry(s, kind, key, NULL);
 }
 
 ing_store_health ing_store_verify(ing_store *s, ing_entry_kind kind, ing_hash128 key,
                                   bool heal) {
+    static const ing_pulse none;
+    if (kind == ING_ENTRY_VALUE) return ing_value_verify(s, key, heal, none);
     ing_counters n = {{0}};
     ing_store probe = {.dir = s->dir, /* why it was a miss */
                        .counters = &n,

@@ -229,16 +229,25 @@ static uint64_t random_u64(void) {
     return ing_os_now_ns() * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid() << 32;
 }
 
-int ing_store_open_temp(int dir, const char *hex, char name[ING_STORE_TEMP]) {
+static int open_temp(int dir, const char *hex, const char *tail,
+                     char name[ING_STORE_TEMP]) {
     int fd = -1;
     for (int i = 0; i < TEMP_TRIES && fd < 0; i++) {
-        snprintf(name, ING_STORE_TEMP, "%s.%016llx.tmp", hex,
-                 (unsigned long long)random_u64());
+        snprintf(name, ING_STORE_TEMP, "%s.%016llx%s", hex,
+                 (unsigned long long)random_u64(), tail);
         fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                     0600);
         if (fd < 0 && errno != EEXIST) break;
     }
     return fd;
+}
+
+int ing_store_open_temp(int dir, const char *hex, char name[ING_STORE_TEMP]) {
+    return open_temp(dir, hex, ".tmp", name);
+}
+
+int ing_store_open_claim(int dir, const char *hex, char name[ING_STORE_TEMP]) {
+    return open_temp(dir, hex, ING_STORE_CLAIM, name);
 }
 
 /* close is asked too: that is where some file systems report a full disk. */

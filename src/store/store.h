@@ -166,6 +166,69 @@ ing_status ing_store_sweep(ing_store *s, ing_entry_kind kind, ing_store_totals b
 ing_status ing_store_clear(ing_store *s, ing_entry_kind kind,
                            ing_store_totals *removed);
 
+/* ---- values (values.c): of any size, streamed, the bound held at all times ----------------- */
+
+/* Asked now and then by what may take long; false: stop. NULL: nobody asks. */
+typedef struct ing_pulse {
+    bool (*go_on)(void *self);
+    void *self;
+} ing_pulse;
+
+typedef struct ing_value_writer ing_value_writer;
+/* A status of these is ING_OK, ING_VALUE: above the bounds, alone or with what others are
+ * writing; ING_DECLINED: the disk says no; ING_CANCELLED: by the pulse; ING_MEMORY. The first
+ * that is not ING_OK stays. */
+ing_status ing_value_begin(ing_store *s, ing_hash128 key, ing_store_totals bounds,
+                           ing_pulse pulse, ing_value_writer **out);
+/* So many bytes are going to come: room is made for all of them at once. */
+ing_status ing_value_announce(ing_value_writer *w, uint64_t n);
+ing_status ing_value_write(ing_value_writer *w, const void *p, size_t n);
+ing_status ing_value_publish(ing_value_writer *w);
+ing_status ing_value_status(const ing_value_writer *w);
+void ing_value_end(ing_value_writer *w); /* also after publishing; NULL: nothing */
+ing_status ing_value_put(ing_store *s, ing_hash128 key, const void *p, size_t n,
+                         ing_store_totals bounds);
+
+typedef struct ing_value_reader { /* an entry that is open */
+    int fd;
+    uint64_t length; /* of the payload */
+    uint64_t device, inode;
+    uint8_t *whole; /* of a small one */
+} ing_value_reader;
+/* ING_OK: open, and owner and mode are right; `find` has read it and its checksum is, too. */
+ing_status ing_value_open(ing_store *s, ing_hash128 key, ing_value_reader *r);
+ing_status ing_value_find(ing_store *s, ing_hash128 key, ing_pulse pulse,
+                          ing_value_reader *r);
+/* Exactly n bytes of the payload, or false. */
+bool ing_value_read(const ing_value_reader *r, uint64_t at, void *p, size_t n);
+void ing_value_close(ing_value_reader *r);
+
+/* Whether there was one and it is gone; `seen`: only if it still is that one. */
+bool ing_value_remove(ing_store *s, ing_hash128 key, const ing_value_reader *seen,
+                      ing_pulse pulse);
+ing_status ing_value_totals(ing_store *s, ing_pulse pulse, ing_store_totals *out);
+ing_status ing_value_sweep(ing_store *s, ing_store_totals bounds, ing_pulse pulse,
+                           ing_store_totals *removed);
+ing_status ing_value_clear(ing_store *s, ing_pulse pulse, ing_store_totals *removed);
+ing_store_health ing_value_verify(ing_store *s, ing_hash128 key, bool heal,
+                                  ing_pulse pulse);
+
+/* What a payload starts with (valuehead.c): by which codec the rest was written, and what the
+ * value is called. */
+enum { ING_VALUE_LABEL = 4096, ING_VALUE_HEAD = 12 + ING_VALUE_LABEL + 8 };
+typedef struct ing_value_head {
+    uint8_t version, codec, label_kind;
+    const uint8_t *label; /* borrowed */
+    uint32_t label_size;
+    size_t size; /* of the head */
+} ing_value_head;
+/* The label is cut at ING_VALUE_LABEL. */
+size_t ing_value_head_write(uint8_t out[ING_VALUE_HEAD], ing_hash128 key,
+                            const ing_value_head *head);
+/* From the first n bytes of a payload, of which ING_VALUE_HEAD are enough. */
+bool ing_value_head_read(const uint8_t *p, size_t n, ing_hash128 key,
+                         ing_value_head *out);
+
 /* ---- a cache in one file (archive.c) ---------------------------------------------------- */
 
 typedef struct ing_archive_report {

@@ -62,6 +62,10 @@ bool ing_store_trusts(const ing_store *s, int fd, bool directory, size_t *size);
 bool ing_store_check(const uint8_t *p, size_t size, ing_entry_kind kind,
                      ing_hash128 key);
 
+/* The trailer after a payload that went through a hasher. */
+void ing_store_trailer_of(uint8_t out[ING_STORE_TRAILER], ing_entry_kind kind,
+                          ing_hash128 key, const ing_hasher *payload, size_t n);
+
 /* Opens `name` for reading, without following links, and checks it (R20). */
 ing_reach ing_store_open_file(const ing_store *s, int dir, const char *name, int *fd,
                               size_t *size);
@@ -88,8 +92,12 @@ uint64_t ing_store_wall_ns(void); /* as file times are: since 1970 */
 
 /* A new file beside the one that it is going to be, which a sweep removes if nobody else
  * does. */
-enum { ING_STORE_TEMP = 33 + 1 + 16 + 4 };
+enum { ING_STORE_TEMP = 33 + 1 + 16 + 10 };
 int ing_store_open_temp(int dir, const char *hex, char name[ING_STORE_TEMP]);
+/* The same for a lease: no part of an entry, and gone in a moment. */
+#define ING_STORE_CLAIM ".lease.tmp"
+int ing_store_open_claim(int dir, const char *hex, char name[ING_STORE_TEMP]);
+bool ing_store_ends_with(const char *name, const char *tail);
 
 /* Writes the entry into this layer and nothing else: no totals, no remote. */
 ing_status ing_store_publish(ing_store *s, ing_entry_kind kind, ing_hash128 key,
@@ -135,7 +143,8 @@ void ing_packed_tidy(const ing_store *s);
 
 typedef struct ing_total {
     ing_store_totals now;
-    uint64_t swept; /* when a sweep ended last, nanoseconds since 1970 */
+    uint64_t swept;   /* when a sweep ended last, nanoseconds since 1970 */
+    uint64_t pending; /* bytes of temporary files; of values only (values.c) */
 } ing_total;
 
 typedef enum ing_total_lock { ING_TOTAL_NUMBERS, ING_TOTAL_SWEEP } ing_total_lock;

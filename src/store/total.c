@@ -1,13 +1,14 @@
 /* How much a group of kinds takes on disk, kept in one small file so that a put need not
- * walk the directories. Called by put, remove and sweep. The numbers are a help, never the
- * truth: a crash between a rename and its addition makes them drift, every sweep counts
- * anew, and when the file is lost or damaged the next one who asks counts.
+ * walk the directories. Called by put, remove and sweep. Of what kernels keep the numbers are
+ * a help, never the truth: a crash between a rename and its addition makes them drift, every
+ * sweep counts anew, and when the file is lost or damaged the next one who asks counts. Those
+ * of values are exact (values.c).
  *
  * File <dir>/total for what kernels keep, <dir>/d/total for values; 64 bytes, little-endian:
  *   0  8  magic "INGOTTOT"     8  8  kind, the first of its group
  *  16  8  entries             24  8  bytes
  *  32  8  time of the last sweep, nanoseconds since 1970
- *  40  8  zero                48 16  XXH3-128 of [0, 48)
+ *  40  8  bytes of temporary files (values)    48 16  XXH3-128 of [0, 48)
  * Byte 0 is locked to change the numbers, byte 1 by the one process that sweeps. */
 #include "store/store_int.h"
 
@@ -66,6 +67,7 @@ static void fill(uint8_t out[SIZE], ing_entry_kind kind, const ing_total *t) {
     ing_store_put64(out + 16, t->now.entries);
     ing_store_put64(out + 24, t->now.bytes);
     ing_store_put64(out + 32, t->swept);
+    ing_store_put64(out + 40, t->pending);
     ing_hash128 sum = ing_hash(out, SUMMED);
     ing_store_put64(out + SUMMED, sum.lo);
     ing_store_put64(out + SUMMED + 8, sum.hi);
@@ -76,7 +78,8 @@ bool ing_total_read(int fd, ing_entry_kind kind, ing_total *out) {
     if (pread(fd, got, SIZE, 0) != SIZE) return false;
     ing_total t = {.now = {.entries = ing_store_get64(got + 16),
                            .bytes = ing_store_get64(got + 24)},
-                   .swept = ing_store_get64(got + 32)};
+                   .swept = ing_store_get64(got + 32),
+                   .pending = ing_store_get64(got + 40)};
     fill(want, kind, &t);
     if (memcmp(got, want, SIZE) != 0) return false;
     *out = t;
@@ -150,7 +153,9 @@ bool ing_total_end(const ing_store *s, ing_entry_kind kind, int fd, int64_t entr
 
 ing_status ing_store_totals_get(ing_store *s, ing_entry_kind kind,
                                 ing_store_totals *out) {
+    static const ing_pulse none;
     ing_total t = {0};
+    if (kind == ING_ENTRY_VALUE) return ing_value_totals(s, none, out);
     int fd = ing_total_open(s, kind, false);
     bool ok = fd >= 0 && ing_total_read(fd, kind, &t);
     if (fd >= 0) close(fd);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -184,25 +185,33 @@ static void test_hits_do_nothing(void) {
 
 static void test_left_overs(void) {
     fixture f;
-    char young[256], old[256], odd[256], lease[256];
+    char young[256], old[256], odd[256], lease[256], claim[256];
     begin(&f, "left");
     CHECK(put(&f, 1, 10, NO_BOUNDS));
     path_of(young, &f, 1, ".0123456789abcdef.tmp");
     path_of(old, &f, 1, ".fedcba9876543210.tmp");
     path_of(odd, &f, 1, ".notes");
     path_of(lease, &f, 1, ".lease");
+    path_of(claim, &f, 1, ".0123456789abcdef.lease.tmp");
     write_file(young, "x", 1);
     write_file(old, "x", 1);
+    write_file(claim, "x", 1);
     write_file(odd, "x", 1);
     write_file(lease, "x", 1);
     time_t now = time(NULL);
+    int writer = open(young, O_RDONLY | O_CLOEXEC); /* one that lives, however slow */
+    CHECK(writer >= 0 && flock(writer, LOCK_EX) == 0);
     set_times(young, now - 600, now - 600);
     set_times(old, now - 7200, now - 7200);
     set_times(odd, now - 7200, now - 7200);
     set_times(lease, now - 7200, now - 7200);
     CHECK(ing_store_sweep(f.s, ING_ENTRY_VALUE, NO_BOUNDS, NULL) == ING_OK);
     CHECK(exists(young) && !exists(old) && exists(odd) && !exists(lease) && has(&f, 1));
-    CHECK(f.n.at[ING_COUNT_LEASES_HEALED] == 1);
+    CHECK(exists(claim) && f.n.at[ING_COUNT_LEASES_HEALED] == 1);
+    set_times(claim, now - 7200, now - 7200);
+    close(writer); /* killed */
+    CHECK(ing_store_sweep(f.s, ING_ENTRY_VALUE, NO_BOUNDS, NULL) == ING_OK);
+    CHECK(!exists(young) && !exists(claim) && totals_are(&f, 1, 74));
     end(&f);
 }
 

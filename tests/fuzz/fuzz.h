@@ -12,7 +12,7 @@
 
 /* The folder of a harness's seeds has its name (seeds.py). */
 #define FUZZ_ALL(X) \
-    X(entry) X(image) X(index) X(link) X(notes) X(pack) X(record) X(reply)
+    X(entry) X(head) X(image) X(index) X(link) X(notes) X(pack) X(record) X(reply)
 #define FUZZ_DECLARE(name) void fuzz_##name(const uint8_t *p, size_t n);
 FUZZ_ALL(FUZZ_DECLARE)
 

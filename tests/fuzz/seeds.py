@@ -118,6 +118,12 @@ def replies(out):
     put(out / "reply", "short", frame(2, bytes(100))[:40])
 
 
+def heads(out):
+    for n in (0, 5, 4096):
+        fixed = b"INGV\x02V\x01\0" + n.to_bytes(4, "little")
+        put(out / "head", f"label{n}", fixed + b"l" * n + bytes(8))
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     (out / "link").mkdir(parents=True, exist_ok=True)
@@ -134,6 +140,7 @@ def main():
         run(folder, cache, "-m", "ingot", "cache", "seal", "--dir", cache, folder / "sealed")
         put(out / "pack", "sealed", (folder / "sealed" / "ingot.pack").read_bytes())
     replies(out)
+    heads(out)
     return 0
 
 

@@ -285,7 +285,7 @@ def test_what_cannot_be_stored(tmp_path, calls):
     assert len(seen) == 1
     assert CachedStep(set).persistent(tmp_path / "p", codec="pickle")("abc") == set("abc")
     small = CachedStep(bytes).persistent(tmp_path / "s", max_bytes=1000)
-    with pytest.warns(RuntimeWarning, match="says no") as seen:
+    with pytest.warns(RuntimeWarning, match="above the bounds") as seen:
         assert small(5000) == small(6000)[:5000] == bytes(5000)
     assert len(seen) == 1
     picky = CachedStep(square, cache=Picky())
