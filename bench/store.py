@@ -35,11 +35,11 @@ def row(folder, n, repeat):
     cache = FileCacheCore(folder, 0, 0)
     there = keys(1, n)
     for key in there:
-        cache.put(key, value, None)
+        cache.put(key, value, None, 2, b"")
     put = get = float("inf")
     for r in range(repeat):
         new = keys(10**9 + 200 * r, 200)
-        put = min(put, statistics.median(cpu(lambda k=k: cache.put(k, value, None)) for k in new))
+        put = min(put, statistics.median(cpu(lambda k=k: cache.put(k, value, None, 2, b"")) for k in new))
         for key in new:
             cache.remove(key)
         some = [there[i * 7919 % n] for i in range(200)]
@@ -48,7 +48,7 @@ def row(folder, n, repeat):
     more = keys(2 * 10**9, max(n // 10, 200))
     before = time.thread_time_ns()
     for key in more:
-        bound.put(key, value, None)
+        bound.put(key, value, None, 2, b"")
     spent = (time.thread_time_ns() - before) / 1e3
     assert bound.totals()[0] <= n and bound.counters()["store_evicted"] > 0
     return {"entries": n, "put": put, "get": get, "put at the bound": spent / len(more)}

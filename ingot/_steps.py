@@ -229,6 +229,7 @@ class CachedStep:
     _arguments: Any = _private(init=False, repr=False)
     _on_disk: bool = _private(init=False, repr=False)
     _halves: tuple | None = _private(init=False, repr=False)
+    _quick: bool = _private(init=False, repr=False)  # one argument is its own normal form
     _warned: bool = _private(init=False, repr=False, default=False)
 
     def __post_init__(self):
@@ -247,6 +248,11 @@ class CachedStep:
         self._method = _is_method(self.step)
         self._arguments = _arguments(self.step)
         self._halves = None if self._not_named_yet() else self._compute_halves()
+        self._quick = bool(
+            self._halves and self._arguments and self._arguments.simple
+            and len(self._arguments.defaults) == 1
+            and not (self._method or self.input_key or self.fingerprinter)
+        )
 
     # As functools.wraps would make it, without state of its own.
 
@@ -340,6 +346,8 @@ class CachedStep:
 
     def key(self, *args, **kwargs):
         """The key of a call: 32 hex digits."""
+        if self._quick and len(args) == 1 and not kwargs:
+            return step_key(self._halves[0], args[0])
         if self._halves is None:
             self._halves = self._compute_halves()
         one, several, other = self._halves

@@ -231,6 +231,7 @@ static ing_store_fds *new_fds(void) {
     ing_store_fds *f = ing_malloc(sizeof *f);
     if (!f) return NULL;
     f->top = -1;
+    f->stuck = false;
     for (int i = 0; i < ING_ENTRY_KINDS; i++) f->kind[i] = -1;
     return f;
 }

@@ -13,6 +13,7 @@
 typedef struct ing_store_fds {
     int top;
     int kind[ING_ENTRY_KINDS]; /* -1: not opened yet */
+    bool stuck; /* atomic: the lock of values was not to be had the last time */
 } ing_store_fds;
 
 struct ing_store {

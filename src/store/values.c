@@ -13,7 +13,7 @@
  * 4. Readers take no lock and write nothing.
  *
  * A lock that a stopped process holds is waited for, up to PATIENCE; then the value is not
- * stored. On a mount without locks the bound is kept as well as one writer can. */
+ * stored, and the next ones wait for STUCK only, until the lock is had again. On a mount without locks the bound is kept as well as one writer can. */
 #include "store/store_int.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@
 /* WHOLE is the size up to which an entry is written and read in one go: room is then made
  * once, for the exact size. */
 enum { WHOLE = 8 << 20, SMALL = 256 << 10, BLOCK = 1 << 20 };
-static const uint64_t PATIENCE = 10 * 1000000000ull;
+static const uint64_t PATIENCE = 10 * 1000000000ull, STUCK = 100000000;
 static const uint64_t TEMP_AGE = 3600u * 1000000000ull;
 static const uint64_t SWEEP_EVERY = 24u * 3600u * 1000000000ull;
 static const uint64_t PULSE_EVERY =
@@ -68,15 +68,21 @@ typedef struct ledger {
 /* 1: ours, 0: there are no locks here, -1: not in time. */
 static int take_lock(ledger *l) {
     struct flock lock = {.l_type = F_WRLCK, .l_start = ING_TOTAL_NUMBERS, .l_len = 1};
-    uint64_t end = ing_os_now_ns() + PATIENCE;
+    bool *stuck = &l->s->fds->stuck, was = __atomic_load_n(stuck, __ATOMIC_RELAXED);
+    uint64_t end = ing_os_now_ns() + (was ? STUCK : PATIENCE);
     long pause = 20000;
     while (fcntl(l->fd, F_OFD_SETLK, &lock) != 0) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR) return 0;
         l->stopped = !go_on(&l->beat);
-        if (l->stopped || ing_os_now_ns() > end) return -1;
+        if (l->stopped) return -1;
+        if (ing_os_now_ns() > end) {
+            __atomic_store_n(stuck, true, __ATOMIC_RELAXED);
+            return -1;
+        }
         nanosleep(&(struct timespec){.tv_nsec = pause}, NULL);
         if (pause < 2000000) pause *= 2;
     }
+    if (was) __atomic_store_n(stuck, false, __ATOMIC_RELAXED);
     return 1;
 }
 
