@@ -314,7 +314,7 @@ class FileCache(MutableMapping):
         for _, digest, kind, label in self._core.labels(self._load is not None):
             if kind == _IS_KEY:
                 yield decode_value(label)
-            else:
+            elif kind == _IS_TEXT:
                 text = Label(label.decode("utf-8", "replace"))
                 text.digest = digest
                 yield text

@@ -253,11 +253,14 @@ static bool fits_well(const ing_total *t, ing_store_totals bounds,
     return fits(t, nine_tenths(bounds), none) && fits(t, bounds, more);
 }
 
-/* Walks, and removes what is least recently used, until `more` fits. */
+/* Walks, and removes what is least recently used, until `more` fits; nothing where what is
+ * being written leaves no room. */
 static ing_status sweep(ledger *l, ing_store_totals bounds, ing_store_totals more) {
     walk w;
     bool ok = walk_all(&w, l, true);
-    if (ok && !fits(&l->t, bounds, more)) {
+    bool of_use = !bounds.bytes || (more.bytes <= bounds.bytes &&
+                                    l->t.pending <= bounds.bytes - more.bytes);
+    if (ok && of_use && !fits(&l->t, bounds, more)) {
         spoil(l);
         qsort(w.items.at, w.items.len, sizeof *w.items.at, by_use);
         for (uint32_t i = 0; i < w.items.len && !fits_well(&l->t, bounds, more); i++) {
@@ -457,6 +460,7 @@ static room make_room(ing_value_writer *w, ledger *l, uint64_t more) {
 /* Waits for room; true: the lock is held. */
 static bool enter_with_room(ing_value_writer *w, ledger *l, uint64_t more) {
     uint64_t end = ing_os_now_ns() + PATIENCE;
+    beat b = beat_of(w->pulse);
     for (;;) {
         if (!enter(w->s, w->pulse, true, l)) {
             if (l->stopped || l->lost)
@@ -470,7 +474,8 @@ static bool enter_with_room(ing_value_writer *w, ledger *l, uint64_t more) {
         leave(l);
         if (r == NO_ROOM) return false;
         if (ing_os_now_ns() > end) return too_large(w), false;
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        if (!go_on(&b)) return fail(w, ING_CANCELLED), false;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
 }
 

@@ -277,6 +277,20 @@ static void test_pulse(void) {
     ing_store_close(f.s);
 }
 
+/* A lock that was not to be had is waited for but shortly, until it is. */
+static void test_stuck(void) {
+    fixture f;
+    begin(&f, "stuck");
+    CHECK(stream(&f, 1, 100, MB, NO_BOUNDS) == ING_OK && !f.s->fds->stuck);
+    int fd = ing_total_open(f.s, ING_ENTRY_VALUE, false);
+    CHECK(fd >= 0 && ing_total_take(fd, ING_TOTAL_NUMBERS, 0));
+    f.s->fds->stuck = true; /* as after 10 s */
+    CHECK(stream(&f, 2, 100, MB, NO_BOUNDS) == ING_DECLINED && f.s->fds->stuck);
+    ing_total_close(fd);
+    CHECK(stream(&f, 2, 100, MB, NO_BOUNDS) == ING_OK && !f.s->fds->stuck && exact(&f));
+    ing_store_close(f.s);
+}
+
 static void test_replaced_is_not_removed(void) {
     fixture f;
     ing_value_reader r;
@@ -337,6 +351,7 @@ int main(void) {
     test_full_disk();
     test_no_memory();
     test_pulse();
+    test_stuck();
     test_replaced_is_not_removed();
     test_heads();
     nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);

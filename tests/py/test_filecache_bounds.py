@@ -125,31 +125,60 @@ def test_a_thousand_kills(tmp_path):
     assert sizes(path) == (len(cache), cache.nbytes, 0)
 
 
+class SlowWriter:
+    """Has written 10 MiB of a value, and ends when it is told to."""
+
+    def __init__(self, path, **options):
+        self.inside, self.go = threading.Event(), threading.Event()
+        self.cache = FileCache(path, codec="pickle", **options)
+        self.large = np.ones(10 << 20, np.uint8).tobytes()
+        self.thread = threading.Thread(target=self.cache.put, args=("k", [self.large, self]))
+        self.thread.start()
+        self.inside.wait(60)
+
+    def __reduce__(self):
+        self.inside.set()
+        self.go.wait(60)
+        return bytes, ()
+
+    def end(self):
+        self.go.set()
+        self.thread.join()
+
+
 def test_temporary_files_of_the_living_stay(tmp_path):
     """Whoever counts meanwhile counts them, and removes only those of the dead."""
     cache = FileCache(tmp_path / "c", max_bytes=1 << 30)
     cache["first"] = 1
-    inside, go = threading.Event(), threading.Event()
-
-    class Slow:
-        def __reduce__(self):
-            inside.set()
-            go.wait(60)
-            return bytes, ()
-
-    pickled = FileCache(tmp_path / "c", codec="pickle")
-    large = np.ones(10 << 20, np.uint8).tobytes()
-    writer = threading.Thread(target=pickled.put, args=("k", [large, Slow()]))
-    writer.start()
-    inside.wait(60)
+    writer = SlowWriter(tmp_path / "c")
+    large = writer.large
     dead = pathlib.Path(cache.path) / "d" / cache.entries()[0].digest[:2] / ("0" * 32 + "." + "1" * 16 + ".tmp")
     dead.write_bytes(b"x" * 100)
     cache.evict()
     assert not dead.exists() and sizes(cache.path)[2] >= len(large)
     assert (len(cache), cache.nbytes) == sizes(cache.path)[:2]
-    go.set()
-    writer.join()
-    assert pickled["k"] == [large, b""] and sizes(cache.path)[2] == 0
+    writer.end()
+    assert writer.cache["k"] == [large, b""] and sizes(cache.path)[2] == 0
+
+
+def test_room_that_another_writer_has(tmp_path, alarm):
+    """It is waited for, and Ctrl-C ends that; the bound holds all the while."""
+    path, bound = tmp_path / "c", 16 << 20
+    cache = FileCache(path, max_bytes=bound)
+    cache["first"] = 1
+    writer = SlowWriter(path, max_bytes=bound)
+    alarm()
+    with pytest.raises(Stop):
+        cache.put("mine", bytes(9 << 20))
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert cache["first"] == 1  # nothing goes for what cannot be had
+    assert cache.put("small", bytes(1 << 20)) and sum(sizes(path)[1:]) <= bound
+    later = threading.Timer(0.05, writer.go.set)
+    later.start()
+    assert cache.put("mine", bytes(9 << 20)) and sum(sizes(path)[1:]) <= bound
+    later.join()
+    writer.end()
+    assert "mine" in cache and sizes(path) == (len(cache), cache.nbytes, 0)
 
 
 def test_a_value_above_the_bound_costs_nobody_his_entry(tmp_path):
@@ -245,7 +274,8 @@ def alarm():
         raise Stop
 
     old = signal.signal(signal.SIGALRM, handler)
-    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.02)
+    # Again a second later: what Python code raises below the garbage collector is lost.
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.02, 1.0)
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, old)
 
@@ -264,6 +294,7 @@ def test_signals_while_values_are_written_and_read(tmp_path, alarm):
         alarm()
         with pytest.raises(Stop):
             for_ever(call)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         assert (len(cache), cache.nbytes, 0) == sizes(cache.path)
     assert cache.verify().damaged == [] and cache["many"] == many
 
@@ -278,6 +309,7 @@ def test_signals_while_waiting_for_the_lock(tmp_path, alarm):
             alarm()
             with pytest.raises(Stop):
                 call()
+            signal.setitimer(signal.ITIMER_REAL, 0)
         assert len(cache) == 1 and total.exists()
 
 
