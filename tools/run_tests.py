@@ -148,11 +148,11 @@ def build(name, env, jobs):
 
 
 def run_checkers(report, env, jobs):
-    heading("checkers: layers, lost errors, sizes, format, symbols, globals")
+    heading("checkers: layers, lost errors, sizes, rules, format, symbols, globals")
     start = time.monotonic()
     tools = ROOT / "tools"
     results = []
-    checks = [("layers", []), ("swallow", []), ("size", []), ("format", []), ("symbols", [])]
+    checks = [("layers", []), ("swallow", []), ("size", []), ("rules", []), ("format", []), ("symbols", [])]
     if build("check", env, jobs):
         library = ROOT / "build" / "check" / "libingot_engine.a"
         checks.append(("globals", [library, *extension()]))

@@ -3,8 +3,8 @@
  * vectors, matrices or structs are a V_BUNDLE: its items are fields, or bundles of them, as the
  * items of a vector are numbers. Reached from the tables of expr.c, loop.c and value.c.
  *
- *  F1 ELEM counts from 0: here the first index is subtracted, and added to the indices of loops.
- *  F2 a loop runs in the order of memory: over the levels, outermost first. The index of an
+ *  FIELD1 ELEM counts from 0: here the first index is subtracted, and added to the indices of loops.
+ *  FIELD2 a loop runs in the order of memory: over the levels, outermost first. The index of an
  *     axis is put together from those of its levels by adds that say so (ING_IR_AXIS), so that
  *     the address is made from them directly. */
 #include "front/front_int.h"
@@ -21,7 +21,7 @@ const ing_place *ing_front_field_place(const frame *fr, const value *v) {
     return v->kind == V_ARRAY ? ing_ir_type(fr->lo->mod, v->type)->place : NULL;
 }
 
-/* Members are looked at when they are needed: what is not read is not keyed (L1). */
+/* Members are looked at when they are needed: what is not read is not keyed (LOWER1). */
 ing_status ing_front_bundle_first(frame *fr, ing_node at, const value *v, value *out,
                                   bool *ok) {
     *out = *v;

@@ -439,7 +439,7 @@ static void field_axis(frame *fr, run *r, uint32_t target, int64_t extent, uint3
                            .end = ing_ir_const_int(&fr->b, t, extent)};
 }
 
-/* Over the levels of a field (field.c F2); over its axes if there are too many for a loop. */
+/* Over the levels of a field (field.c FIELD2); over its axes if there are too many for a loop. */
 static ing_status run_field(frame *fr, run r, const ing_place *p) {
     r.array = true;
     ing_place flat = *p;

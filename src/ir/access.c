@@ -1,4 +1,4 @@
-/* One walk over a function: roots, accesses, variance (A1, A2 in access.h). Called by the passes;
+/* One walk over a function: roots, accesses, variance (ACCESS1, ACCESS2 in access.h). Called by the passes;
  * changes nothing. Linear in the size of the function, recursion is over blocks (I7). */
 #include "ir/access.h"
 

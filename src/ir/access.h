@@ -3,13 +3,13 @@
  * it, which values change from one iteration of a loop to the next, how often a loop runs, and
  * subscripts as sums of multiples of loop indices. Answers err towards "unknown" and "varies".
  * Rules
- *  A1 an address has one root: an array argument, a local, the launch's own memory, or a
+ *  ACCESS1 an address has one root: an array argument, a local, the launch's own memory, or a
  *     parameter of a func, which may be anything.
- *  A2 a value varies with a loop when it is its index or made of one that does; what is no pure
+ *  ACCESS2 a value varies with a loop when it is its index or made of one that does; what is no pure
  *     function of its operands varies with every loop around it.
- *  A3 a form equals its value modulo 2**bits: arithmetic that may wrap limits it to the width it
+ *  ACCESS3 a form equals its value modulo 2**bits: arithmetic that may wrap limits it to the width it
  *     is done in, a cast to its own. Two forms are compared modulo the lesser of both.
- *  A4 a form tells indices apart when different ones give different values modulo 2**bits: it
+ *  ACCESS4 a form tells indices apart when different ones give different values modulo 2**bits: it
  *     has one of them, an odd number of times, and all its values differ there; or each counts
  *     for more than all smaller ones together, and the sum stays below 2**bits. */
 #ifndef ING_IR_ACCESS_H
@@ -19,7 +19,7 @@
 
 enum { ING_IR_MAX_TERMS = 6 };
 
-typedef struct ing_ir_form { /* constant + the sum of times * of (A3) */
+typedef struct ing_ir_form { /* constant + the sum of times * of (ACCESS3) */
     uint64_t constant;
     uint32_t of[ING_IR_MAX_TERMS]; /* values that are no sums, by rising id */
     uint64_t times[ING_IR_MAX_TERMS];
@@ -32,7 +32,7 @@ typedef struct ing_ir_access { /* of one instruction to one place */
         id; /* LOAD, STORE, ATOMIC, CAS or ADDRESS; a CALL that is given the address */
     uint32_t ref;  /* the address; of a CALL also an array */
     uint32_t elem; /* the ELEM that it goes through, 0 = none */
-    uint16_t root; /* op at its root (A1): ARRAY, ALLOCA, BUFFER, PARTIAL, PARAM */
+    uint16_t root; /* op at its root (ACCESS1): ARRAY, ALLOCA, BUFFER, PARTIAL, PARAM */
     bool sure;     /* made in each iteration of the innermost loop around it */
     uint32_t of;   /* which: operand a of the root; of an ALLOCA or PARTIAL its id */
 } ing_ir_access;
@@ -53,7 +53,7 @@ typedef struct ing_ir_scan {
     /* Per instruction: */
     uint64_t *
         varies; /* a bit for each loop around it (ing_ir_loop_bit), with which its value
-                         varies (A2) */
+                         varies (ACCESS2) */
     uint32_t *home;        /* innermost LOOP or WHILE around it, 0 = none */
     uint32_t *first, *end; /* of a LOOP: what of `accesses` stands in it */
     uint8_t *has;          /* of a LOOP or WHILE: ING_IR_HAS_; at 0, of the function */
@@ -86,7 +86,7 @@ bool ing_ir_has_updates(const ing_ir_func *f); /* ATOMIC or CAS that is not PRIV
 /* LOOPs other than the parallel one and those around it */
 bool ing_ir_has_serial_loops(const ing_ir_func *f);
 
-/* The root of an address (A1); `elem`, unless NULL, is the ELEM that it goes through or 0. */
+/* The root of an address (ACCESS1); `elem`, unless NULL, is the ELEM that it goes through or 0. */
 const ing_ir_inst *ing_ir_root(const ing_ir_func *f, uint32_t ref, uint32_t *elem);
 
 /* How often a loop from `begin` to `end` runs; false: that is not known. */
@@ -105,7 +105,7 @@ bool ing_ir_form_same(const ing_ir_form *a, const ing_ir_form *b);
 /* Are the subscripts the same values, axis by axis? */
 bool ing_ir_same_place(const ing_ir_func *f, uint32_t elem, uint32_t other);
 
-/* Which indices of a loop forms tell apart (A4), gathered over several of them. */
+/* Which indices of a loop forms tell apart (ACCESS4), gathered over several of them. */
 typedef struct ing_ir_told {
     uint32_t loop;   /* the parallel loop */
     uint32_t axes;   /* its AXES; 0: it is over one axis */

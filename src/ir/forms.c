@@ -1,5 +1,5 @@
 /* Integers as sums of multiples of loop indices, the ranges they lie in, and how often loops run
- * (A3, A4 in access.h). Called by the passes. Never claims what wrapping arithmetic could break. */
+ * (ACCESS3, ACCESS4 in access.h). Called by the passes. Never claims what wrapping arithmetic could break. */
 #include "ir/access.h"
 
 enum {
@@ -261,7 +261,7 @@ bool ing_ir_same_place(const ing_ir_func *f, uint32_t elem, uint32_t other) {
     return true;
 }
 
-/* ---- which indices are told apart (A4) ------------------------------------------------------ */
+/* ---- which indices are told apart (ACCESS4) ------------------------------------------------------ */
 
 /* The axis of the loop that a value is the index of; ING_MAX_NDIM: of none. */
 static uint32_t axis_of(const ing_ir_told *t, const ing_ir_func *f, uint32_t id) {

@@ -1,25 +1,25 @@
 /* Atomics that need not be: they become plain updates (ING_IR_PRIVATE), which LLVM can keep in
  * registers and vectorise. Runs after the split, while the loop still counts places.
  * Rules
- *  D1 a serial task runs alone: all its atomics are plain.
- *  D2 in a parallel loop an update is plain when all writes to its array there have subscripts
+ *  DEMOTE1 a serial task runs alone: all its atomics are plain.
+ *  DEMOTE2 in a parallel loop an update is plain when all writes to its array there have subscripts
  *     that are one and the same form on some axes of the array, and these tell the iteration
- *     (A4 in src/ir/access.h). Subscripts lie within the array: out of it, nothing is promised.
- *  D3 other arrays that are updated atomically there are assumed to share no memory with it
+ *     (ACCESS4 in src/ir/access.h). Subscripts lie within the array: out of it, nothing is promised.
+ *  DEMOTE3 other arrays that are updated atomically there are assumed to share no memory with it
  *     (apart.c): they might overlap it at an offset.
- *  D4 no call is given the array, and no func names it. */
+ *  DEMOTE4 no call is given the array, and no func names it. */
 #include "pass/pass_int.h"
 
 typedef struct writes { /* to one array argument, in the parallel loop of one task */
     uint32_t elem;      /* the subscript of the first one, 0 = none */
     uint32_t common;    /* axes on which all have one form: a bit each */
-    uint8_t bits[ING_MAX_NDIM]; /* modulo which they have it (A3) */
+    uint8_t bits[ING_MAX_NDIM]; /* modulo which they have it (ACCESS3) */
     bool atomic;                /* some are */
-    bool spoiled;               /* some are made where nobody knows (D4) */
-    bool judged, granted;       /* D2 and D3 were asked, and what they said */
+    bool spoiled;               /* some are made where nobody knows (DEMOTE4) */
+    bool judged, granted;       /* DEMOTE2 and DEMOTE3 were asked, and what they said */
 } writes;
 
-enum { MAX_ATOMIC = 16 }; /* arrays that a loop updates atomically, for D3 */
+enum { MAX_ATOMIC = 16 }; /* arrays that a loop updates atomically, for DEMOTE3 */
 
 typedef struct demoter {
     ing_ir_mod *m;
@@ -28,7 +28,7 @@ typedef struct demoter {
     const ing_pass_funcs *funcs;
     ing_ir_scan scan;
     writes *arrays;    /* per argument */
-    uint32_t n_atomic; /* of them are updated atomically, for D3 */
+    uint32_t n_atomic; /* of them are updated atomically, for DEMOTE3 */
     bool unknown;      /* so is something that is none of them */
 } demoter;
 
@@ -36,7 +36,7 @@ static bool is_atomic(const ing_ir_inst *i) {
     return i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
 }
 
-/* ---- D2 ------------------------------------------------------------------------------------- */
+/* ---- DEMOTE2 ------------------------------------------------------------------------------------- */
 
 static uint32_t subscript(const demoter *d, uint32_t elem, uint32_t axis) {
     return d->f->extra.at[ing_ir_at(d->f, elem)->b + axis];
@@ -93,7 +93,7 @@ static void note_access(demoter *d, const ing_ir_access *a) {
     }
 }
 
-static bool apart(const demoter *d, uint32_t array) { /* D3 */
+static bool apart(const demoter *d, uint32_t array) { /* DEMOTE3 */
     bool many = d->unknown || d->n_atomic > MAX_ATOMIC;
     if (many || !ing_pass_may_assume(d->m, d->o, d->n_atomic - 1)) return false;
     for (uint32_t k = 0; k < d->m->args.len; k++)
@@ -113,7 +113,7 @@ static bool is_private(const demoter *d, uint32_t array) {
 
 /* ---- the pass --------------------------------------------------------------------------------- */
 
-static void run_serial(ing_ir_func *f) { /* D1 */
+static void run_serial(ing_ir_func *f) { /* DEMOTE1 */
     for (uint32_t id = 1; id < f->insts.len; id++)
         if (is_atomic(&f->insts.at[id])) f->insts.at[id].flags |= ING_IR_PRIVATE;
 }

@@ -8,17 +8,17 @@
  *                                      if a < b { store the members that the loop writes }
  *
  * Runs after shape, before lanes, on the loops of tasks that contain no other. Rules
- *  H1 the element is of an array argument, a scalar or a small tensor; its subscript is the
+ *  HOLD1 the element is of an array argument, a scalar or a small tensor; its subscript is the
  *     same in all iterations, and every access of the loop to that array has that subscript
  *     and makes its address in the loop: loads, stores and plain updates (ING_IR_PRIVATE) of
  *     members known at compile time.
- *  H2 memory that the loop would not write is not written, because another iteration of the
+ *  HOLD2 memory that the loop would not write is not written, because another iteration of the
  *     parallel loop may do so: every member is written in each iteration, or by nothing but
  *     plain updates, which are nobody else's (D1, D2 in demote.c).
- *  H3 memory that the loop would not touch is not touched, because it may not be there: the
+ *  HOLD3 memory that the loop would not touch is not touched, because it may not be there: the
  *     loop runs at least once; and if no access is certain, the subscript is within bounds.
- *  H4 nothing leaves the task from inside of the loop.
- *  H5 every other array that the loop touches is assumed to share no memory with this one
+ *  HOLD4 nothing leaves the task from inside of the loop.
+ *  HOLD5 every other array that the loop touches is assumed to share no memory with this one
  *     (apart.c); if there is none, LLVM sees it all. */
 #include "pass/pass_int.h"
 
@@ -34,7 +34,7 @@ typedef struct place { /* what one loop does to one array argument */
     uint32_t elem;     /* the subscript of the first access; 0 = none that is known */
     uint32_t local;    /* h, of the new function */
     uint16_t used, written, certain; /* members; certain: written in each iteration */
-    bool spoiled;                    /* H1 */
+    bool spoiled;                    /* HOLD1 */
     bool stores;                     /* some write is no plain update */
 } place;
 
@@ -119,7 +119,7 @@ static bool holds(holder *x, const place *p) {
     uint32_t n = members_of(x, p->array), others = x->arrays.len - 1;
     uint32_t all = n ? (1u << n) - 1 : 0;
     if (p->spoiled || !n || !(p->written & all) || !others) return false;
-    if (p->stores && (p->written & all) != (p->certain & all)) return false; /* H2 */
+    if (p->stores && (p->written & all) != (p->certain & all)) return false; /* HOLD2 */
     if (!ing_pass_may_assume(x->m, x->o, others)) return false;
     for (uint32_t k = 0; k < x->arrays.len; k++)
         if (x->arrays.at[k] != p->array)
@@ -165,7 +165,7 @@ static uint32_t array_of(const holder *x, ing_ir_copy *c, const place *p) {
                        0);
 }
 
-/* H3: whether the place may be touched; 0 = surely. */
+/* HOLD3: whether the place may be touched; 0 = surely. */
 static uint32_t guard(const holder *x, ing_ir_copy *c, const place *p) {
     const ing_ir_inst *l = at(x, p->loop), *e = at(x, p->elem);
     uint64_t trips = 0;

@@ -18,7 +18,7 @@ static const ing_ir_inst *at(const finder *x, uint32_t id) {
     return ing_ir_at(x->l.f, id);
 }
 
-/* ---- L1 --------------------------------------------------------------------------------- */
+/* ---- LANES1 --------------------------------------------------------------------------------- */
 
 static bool is_lane_type(ing_type t) {
     return t < ING_DTYPE_N && t != ING_U1;
@@ -66,7 +66,7 @@ static bool branch_suits(finder *x, const ing_ir_inst *i) {
     return ok;
 }
 
-/* ---- L2 ---------------------------------------------------------------------------------- */
+/* ---- LANES2 ---------------------------------------------------------------------------------- */
 
 /* One more in the next column. */
 static bool is_neighbour(const finder *x, uint32_t index) {
@@ -113,7 +113,7 @@ static bool suits(const finder *x, uint32_t ref, bool *gain) {
     return is_neighbour(x, x->l.f->extra.at[i->b + t->layout[t->rank - 1]]);
 }
 
-/* The serial loop: L1 and L2. */
+/* The serial loop: LANES1 and LANES2. */
 static bool inner_suits(finder *x, const ing_ir_inst *k) {
     uint64_t trips;
     bool gain = false,

@@ -23,12 +23,12 @@
  * lane; so does what one stretch loads and another uses. What it computes is computed again.
  *
  * Rules
- *  L1 the loops hold nothing but arithmetic, loads, stores, scalar locals and plain updates of
+ *  LANES1 the loops hold nothing but arithmetic, loads, stores, scalar locals and plain updates of
  *     these; the bounds of the serial loop and the conditions of branches, which hold no more
  *     than that either, are the same for all columns.
- *  L2 it pays: what the serial loop touches is either the same for all columns or a
+ *  LANES2 it pays: what the serial loop touches is either the same for all columns or a
  *     neighbour in the next one, and for some of it the next k is another row.
- *  L3 each column does what it did, in that order (ING_IR_ORDERED), so neither L nor where a
+ *  LANES3 each column does what it did, in that order (ING_IR_ORDERED), so neither L nor where a
  *     piece begins changes a result (R23). */
 #ifndef ING_PASS_LANES_H
 #define ING_PASS_LANES_H

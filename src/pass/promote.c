@@ -1,8 +1,8 @@
 /* Locals that are assigned once become plain values, so that loop bounds and values that
  * cross tasks are seen for what they are. A local qualifies when
- *  P1 its only uses are LOADs and exactly one STORE to it,
- *  P2 the STORE stands in the block of the ALLOCA, hence runs before all that follows,
- *  P3 every LOAD follows the STORE in the text.
+ *  PROMOTE1 its only uses are LOADs and exactly one STORE to it,
+ *  PROMOTE2 the STORE stands in the block of the ALLOCA, hence runs before all that follows,
+ *  PROMOTE3 every LOAD follows the STORE in the text.
  * The rest is LLVM's to promote. */
 #include "pass/pass_int.h"
 
@@ -26,9 +26,9 @@ static void scan_use(promoter *p, const ing_ir_inst *i, uint32_t used, uint32_t 
     local *l = &p->at[used];
     if (!is_alloca(p, used)) return;
     if (i->op == ING_OP_LOAD) {
-        if (!l->value) l->bad = true; /* P3 */
+        if (!l->value) l->bad = true; /* PROMOTE3 */
     } else if (i->op == ING_OP_STORE) {
-        if (l->value || l->home != block + 1) l->bad = true; /* P1, P2 */
+        if (l->value || l->home != block + 1) l->bad = true; /* PROMOTE1, PROMOTE2 */
         l->value = i->b;
     } else {
         l->bad = true;

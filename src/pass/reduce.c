@@ -11,7 +11,7 @@ enum {
     MIN_SHIFT = 4,
 };
 
-static bool qualifies(const ing_targets *x, uint32_t id) { /* R1 */
+static bool qualifies(const ing_targets *x, uint32_t id) { /* REDUCE1 */
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     bool fits = i->c != ING_IR_ATOMIC_XCHG && i->type != ING_U1;
     return fits && x->scan.varies[i->a] == 0;

@@ -20,16 +20,16 @@
  * The order of all additions is thus fixed by the trip count alone: not by threads, grain or
  * ISA level. Lanes are independent, so LLVM vectorises the loop without reordering sums.
  * Rules
- *  R1 an ATOMIC qualifies when it is of a scalar type but u1, not XCHG, its old value is not
+ *  REDUCE1 an ATOMIC qualifies when it is of a scalar type but u1, not XCHG, its old value is not
  *     used, and its address does not depend on the iteration.
- *  R2 nothing else in the loop may touch the array (or launch-buffer slot) it points into:
+ *  REDUCE2 nothing else in the loop may touch the array (or launch-buffer slot) it points into:
  *     no load, store, other atomic, nor a call that is given it. Two updates of one array
  *     must be of one kind (sums and differences are).
- *  R3 partial results of floats are f64, f16 is summed in f32; neutral elements leave any
+ *  REDUCE3 partial results of floats are f64, f16 is summed in f32; neutral elements leave any
  *     target as it is (-0.0 for sums, NaN for minimum and maximum).
- *  R4 a loop that draws random numbers keeps its index, from which their stream is made;
+ *  REDUCE4 a loop that draws random numbers keeps its index, from which their stream is made;
  *     its lane is the index modulo L.
- *  R5 another array that the loop touches is assumed to share no memory with the target
+ *  REDUCE5 another array that the loop touches is assumed to share no memory with the target
  *     (apart.c): through it, an iteration would see the target without its own update. */
 #ifndef ING_PASS_REDUCE_H
 #define ING_PASS_REDUCE_H
@@ -51,7 +51,7 @@ typedef struct ing_reduce {
     ing_ir_task *task;
     ing_ir_func *f;
     uint32_t loop; /* the parallel loop */
-    bool random;   /* R4 */
+    bool random;   /* REDUCE4 */
     uint32_t n;
     ing_reduce_sum sums[ING_IR_MAX_PARTIALS];
 } ing_reduce;

@@ -44,7 +44,7 @@ static uint32_t lane_ref(emitter *x, uint32_t k, uint32_t index) {
     return ing_ir_emit(&x->b, ING_OP_MEMBER_DYN, t, x->refs[k], index, 0);
 }
 
-/* What leaves every value as it is (R3). */
+/* What leaves every value as it is (REDUCE3). */
 static uint32_t neutral(emitter *x, const ing_reduce_sum *s, ing_dtype t) {
     if (!ing_dtype_is_float(t))
         return number(x, t, (int64_t)ing_ir_neutral((ing_ir_atomic)s->kind, t));
@@ -121,7 +121,7 @@ static void put_tree(emitter *x, uint32_t chunk) {
 static void put_blocks(emitter *x, uint32_t id, const ing_ir_inst *i) {
     ing_type t = i->type;
     uint32_t from = x->copy.map[i->a], to = x->copy.map[i->b];
-    if (x->r->random) { /* R4 */
+    if (x->r->random) { /* REDUCE4 */
         uint32_t loop = x->copy.map[id] = open_loop(x, t);
         x->lane = op2(x, ING_OP_AND, t, loop, number(x, t, x->lanes - 1));
         ing_ir_copy_block(&x->copy, i->c);

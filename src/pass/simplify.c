@@ -1,11 +1,11 @@
 /* Folds constants, exact identities and branches on constants, then drops what nothing
  * uses. Every fold computes with ing_ir_eval, so it cannot differ from the interpreter.
  * Rules
- *  F1 only results that are the same on every machine: no libm functions beyond those
+ *  FOLD1 only results that are the same on every machine: no libm functions beyond those
  *     that IEEE rounds exactly; computed in the default floating-point environment.
- *  F2 identities on floats keep signed zeros and NaNs.
- *  F3 a dead LOAD or ALLOCA goes; calls, atomics, checks and endless loops stay.
- *  F4 quotients and remainders of an index that is a sum of digits, each within its place, are
+ *  FOLD2 identities on floats keep signed zeros and NaNs.
+ *  FOLD3 a dead LOAD or ALLOCA goes; calls, atomics, checks and endless loops stay.
+ *  FOLD4 quotients and remainders of an index that is a sum of digits, each within its place, are
  *     digits again; ranges are those of loops with known bounds, in which nothing wrapped. */
 #include "pass/pass_int.h"
 
@@ -38,7 +38,7 @@ static uint64_t one(ing_dtype t) {
     return ing_ir_eval_cast(ING_I32, t, 1);
 }
 
-static bool folds(ing_op op, ing_dtype t) { /* F1 */
+static bool folds(ing_op op, ing_dtype t) { /* FOLD1 */
     return !ing_dtype_is_float(t) || ing_op_class_of(op) != ING_OPC_MATH;
 }
 
@@ -96,7 +96,7 @@ static uint32_t int_same(simplifier *s, ing_op op, ing_dtype t, uint32_t x) {
     }
 }
 
-static uint32_t float_right(ing_op op, ing_dtype t, uint32_t x, uint64_t c) { /* F2 */
+static uint32_t float_right(ing_op op, ing_dtype t, uint32_t x, uint64_t c) { /* FOLD2 */
     uint64_t minus_zero = 0;
     ing_ir_eval(ING_OP_NEG, t, 0, 0, &minus_zero);
     switch (op) {
@@ -110,7 +110,7 @@ static uint32_t float_right(ing_op op, ing_dtype t, uint32_t x, uint64_t c) { /*
 
 /* ---- digits ------------------------------------------------------------------------------- */
 
-/* The sum of those terms of the form that c divides, divided by it, or of the others (F4). */
+/* The sum of those terms of the form that c divides, divided by it, or of the others (FOLD4). */
 static uint32_t put_digits(simplifier *s, ing_dtype t, const ing_ir_form *form,
                            int64_t c, bool quotient) {
     uint64_t rest = ((form->constant % (uint64_t)c) + (uint64_t)c) % (uint64_t)c;
@@ -346,7 +346,7 @@ ing_status ing_pass_simplify(ing_ir_mod *m, const ing_pass_options *o, ing_err *
     fenv_t env;
     bool ok = true;
     (void)o;
-    fegetenv(&env); /* the host may flush denormals or round otherwise (F1) */
+    fegetenv(&env); /* the host may flush denormals or round otherwise (FOLD1) */
     fesetenv(FE_DFL_ENV);
     for (uint32_t k = 0; k < m->funcs.len && ok && ing_ir_ok(m); k++) {
         ok = rebuild(m, k, false) && rebuild(m, k, true);

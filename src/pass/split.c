@@ -43,7 +43,7 @@ static bool has_effect(const ing_ir_inst *i) {
 }
 
 /* How many instructions make the value again from arguments, extents and constants;
- * 0 = it cannot or should not be made again (S1). */
+ * 0 = it cannot or should not be made again (SPLIT1). */
 static uint32_t remake_cost(const ing_split *s, const ing_ir_inst *i) {
     ing_ir_uses u;
     uint32_t cost = 1;
@@ -168,7 +168,7 @@ static void need(ing_split *s, uint32_t id, uint32_t seg) {
     s->ok = s->ok && ing_vec_push(&s->uses, use);
 }
 
-/* One use, by instruction `by`; a use other than a LOAD spoils S5. */
+/* One use, by instruction `by`; a use other than a LOAD spoils SPLIT5. */
 static void use_value(ing_split *s, uint32_t id, uint32_t by, uint32_t seg) {
     ing_split_value *v = &s->val[id];
     if (!v->seg || at(s, id)->op == ING_OP_LOOP) return; /* nested, or an index */
@@ -206,7 +206,7 @@ static uint32_t definer(const ing_split *s, uint32_t id) {
     return s->val[id].cost ? 0 : s->val[id].seg - 1;
 }
 
-/* The serial segment that stores the bounds of loop segment `seg` (S3): it becomes a task
+/* The serial segment that stores the bounds of loop segment `seg` (SPLIT3): it becomes a task
  * anyway, and comes no earlier than what defines the bounds. */
 static uint32_t bound_home(const ing_split *s, uint32_t seg, const ing_ir_inst *loop) {
     uint32_t home = s->segs.at[seg].before;
@@ -268,7 +268,7 @@ static void plan_bound(ing_split *s, uint32_t id, uint32_t home, bool in_buffer,
 
 static void plan_loop(ing_split *s, uint32_t seg, uint32_t id) {
     const ing_ir_inst *i = at(s, id);
-    bool late = s->first_return < seg; /* S4 */
+    bool late = s->first_return < seg; /* SPLIT4 */
     bool a = !plain_bound(s, i->a, &s->segs.at[seg].begin) || late;
     bool b = !plain_bound(s, i->b, &s->segs.at[seg].end) || late;
     uint32_t home = a || b ? bound_home(s, seg, i) : 0;
@@ -291,7 +291,7 @@ static void plan(ing_split *s) {
                 continue;
             }
             v->live |= has_effect(at(s, ids[k]));
-            bool zeroed = v->crosses && g->looped; /* S6 */
+            bool zeroed = v->crosses && g->looped; /* SPLIT6 */
             g->needed |= has_effect(at(s, ids[k])) || v->stored || zeroed;
             if (v->live) use_all(s, ids[k], seg, true);
         }

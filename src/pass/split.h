@@ -4,21 +4,21 @@
  * ones (maybe empty) before, between and after. The regions of a graph kernel (I8) are
  * walked into as if their blocks stood in the outermost one; where a region begins or
  * ends, a new serial segment does. Rules
- *  S1 a value that a segment uses and another one defines is made again there when that is
+ *  SPLIT1 a value that a segment uses and another one defines is made again there when that is
  *     cheap and depends on arguments, extents and constants only; refs, arrays and AXES
  *     are always made again; else it is stored to the launch buffer where it is defined and
  *     loaded by each user.
- *  S2 an ALLOCA that several segments use lives in the launch buffer, which the runtime
+ *  SPLIT2 an ALLOCA that several segments use lives in the launch buffer, which the runtime
  *     zeroes, as ALLOCA does.
- *  S3 bounds of parallel loops that are no constants, extents or integer arguments are
+ *  SPLIT3 bounds of parallel loops that are no constants, extents or integer arguments are
  *     stored as i64 by the nearest serial segment before the loop that has an effect or
  *     defines them, else by the first segment since the innermost region's edge.
- *  S4 a RETURN inside a serial segment sets a flag in the buffer; later serial tasks look
+ *  SPLIT4 a RETURN inside a serial segment sets a flag in the buffer; later serial tasks look
  *     at it first. Bounds of later loops all go through the buffer: a segment that
  *     returned early, or never ran, left them 0 and 0.
- *  S5 a local that a parallel loop only loads is loaded once, before the loop.
- *  S6 a local of S2 that a DO_WHILE makes anew is zeroed where it is made.
- *  S7 a resume skips what stands before its checkpoint: nothing that is stored to the
+ *  SPLIT5 a local that a parallel loop only loads is loaded once, before the loop.
+ *  SPLIT6 a local of SPLIT2 that a DO_WHILE makes anew is zeroed where it is made.
+ *  SPLIT7 a resume skips what stands before its checkpoint: nothing that is stored to the
  *     buffer may be used after a checkpoint that began since. Refused. */
 #ifndef ING_PASS_SPLIT_H
 #define ING_PASS_SPLIT_H
@@ -36,15 +36,15 @@ typedef struct ing_split_value { /* per instruction of the kernel */
     uint32_t bound_slot;
     uint32_t user;    /* segment that was last seen to use it from outside, plus 1 */
     uint32_t entry;   /* its entry among the uses, until they are sorted */
-    uint32_t hoisted; /* ALLOCA: the segment that loads it once (S5), plus 1 */
+    uint32_t hoisted; /* ALLOCA: the segment that loads it once (SPLIT5), plus 1 */
     uint8_t live;     /* its own segment must compute it */
-    uint8_t stored;   /* and store it (S1) */
-    uint8_t crosses;  /* ALLOCA in the buffer (S2) */
+    uint8_t stored;   /* and store it (SPLIT1) */
+    uint8_t crosses;  /* ALLOCA in the buffer (SPLIT2) */
 } ing_split_value;
 
 typedef struct ing_split_use { /* a value from outside the segment */
     uint32_t seg, id, pos;
-    bool hoist; /* ALLOCA of a scalar, only loaded (S5) */
+    bool hoist; /* ALLOCA of a scalar, only loaded (SPLIT5) */
 } ing_split_use;
 
 typedef struct ing_split_load { /* LOAD of an ALLOCA from outside, in a parallel loop */
@@ -82,14 +82,14 @@ typedef struct ing_split {
     ing_vec(uint32_t) ids; /* what stands in its outermost block and in its regions */
     ing_vec(ing_split_edge) edges;
     uint32_t loops, stages; /* around, and so far: while cutting */
-    uint32_t lost;          /* a value that breaks S7 */
+    uint32_t lost;          /* a value that breaks SPLIT7 */
     ing_split_value *val;
     ing_vec(ing_split_seg) segs;
     ing_vec(ing_split_use) uses;
     ing_vec(ing_split_load) loads;
     ing_vec(ing_split_bound) bounds;
     uint32_t first_return; /* segment, ING_SPLIT_NOWHERE = none */
-    uint32_t done_slot;    /* flag of S4 */
+    uint32_t done_slot;    /* flag of SPLIT4 */
     uint64_t buffer;       /* bytes so far */
     bool ok;               /* memory */
 } ing_split;

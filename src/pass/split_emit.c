@@ -9,7 +9,7 @@ typedef struct emitter {
     ing_ir_copy copy;
     uint32_t seg;
     ing_vec(uint32_t) made; /* values from other segments that this task has */
-    uint32_t *local_of;     /* per LOAD that is replaced by S5: its ALLOCA, else 0 */
+    uint32_t *local_of;     /* per LOAD that is replaced by SPLIT5: its ALLOCA, else 0 */
 } emitter;
 
 static ing_split_value *value(emitter *x, uint32_t id) {
@@ -31,7 +31,7 @@ static void put_store(emitter *x, ing_type t, uint32_t slot, uint32_t id) {
 
 /* ---- values from other segments ---------------------------------------------------------- */
 
-/* Depth: at most 16 instructions are made again (S1), and refs nest as types do. */
+/* Depth: at most 16 instructions are made again (SPLIT1), and refs nest as types do. */
 static void make(emitter *x, uint32_t id, bool hoist) {
     const ing_ir_inst *i = ing_ir_at(x->s->f, id);
     const ing_split_value *v = value(x, id);
@@ -74,7 +74,7 @@ static void unmake_all(emitter *x) {
 
 /* ---- serial segments ----------------------------------------------------------------------- */
 
-/* An early RETURN leaves its mark (S4); LOADs of hoisted locals are the value (S5). */
+/* An early RETURN leaves its mark (SPLIT4); LOADs of hoisted locals are the value (SPLIT5). */
 static bool hook(ing_ir_copy *c, uint32_t id) {
     emitter *x = c->self;
     const ing_ir_inst *i = ing_ir_at(c->from, id);
@@ -124,7 +124,7 @@ static uint32_t put_zero(emitter *x, ing_type t) {
 static void emit_own(emitter *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->s->f, id);
     const ing_split_value *v = value(x, id);
-    if (v->crosses && x->s->segs.at[x->seg].looped) { /* S6 */
+    if (v->crosses && x->s->segs.at[x->seg].looped) { /* SPLIT6 */
         ing_type elem = ing_ir_type(x->s->m, i->type)->elem;
         put_store(x, elem, v->slot, put_zero(x, elem));
     }

@@ -10,14 +10,14 @@
  * arguments name its copies, atomic else. Runs after reduce.c, which takes updates of one place.
  *
  * Rules
- *  T1 an update qualifies when it is of an integer type but u1, of a kind that is exact in any
+ *  TALLY1 an update qualifies when it is of an integer type but u1, of a kind that is exact in any
  *     order (not XCHG), its old value is not used, and what it updates lies in an array
  *     argument whose elements are such integers or tensors of them. Floats round: never.
- *  T2 nothing else in the task touches that array: no load, store, update of another kind
+ *  TALLY2 nothing else in the task touches that array: no load, store, update of another kind
  *     (sums and differences are one), nor a call that is given it or a func that names it.
- *  T3 another array of the task is assumed to share no memory with it (apart.c): through it,
+ *  TALLY3 another array of the task is assumed to share no memory with it (apart.c): through it,
  *     an iteration would see the array without its own update.
- *  T4 at most ING_IR_MAX_TALLIES arrays of a task; the others stay atomic. */
+ *  TALLY4 at most ING_IR_MAX_TALLIES arrays of a task; the others stay atomic. */
 #include "pass/targets.h"
 
 /* The integers that the elements of an array consist of, ING_VOID if they do not. */
@@ -28,7 +28,7 @@ static ing_dtype scalars_of(const ing_ir_mod *m, uint32_t arg) {
     return flat && !array->place ? (ing_dtype)elem->dtype : ING_VOID;
 }
 
-static bool qualifies(const ing_targets *x, uint32_t id) { /* T1 */
+static bool qualifies(const ing_targets *x, uint32_t id) { /* TALLY1 */
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     ing_target t = ing_target_of(x, i->a);
     ing_ir_atomic kind = (ing_ir_atomic)ing_pass_sum_kind(i->c);
@@ -61,7 +61,7 @@ static void look(ing_targets *x, ing_ir_task *t, uint32_t id) {
     ing_target of = ing_target_of(x, i->a);
     if (of.op != ING_OP_ARRAY) return;
     bool known = has_tally(t, x->m->args.at[of.a].word);
-    if (!known && t->n_tallies == ING_IR_MAX_TALLIES) return; /* T4 */
+    if (!known && t->n_tallies == ING_IR_MAX_TALLIES) return; /* TALLY4 */
     if (!ing_target_alone(x, id)) return;
     if (!known) add_tally(x->m, t, of.a, i->c);
     i->flags |= ING_IR_TALLY;

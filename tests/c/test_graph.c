@@ -197,7 +197,7 @@ static void test_split(void) {
     ing_bytes_fini(&again);
 }
 
-/* S7: what a resume would not compute again. */
+/* SPLIT7: what a resume would not compute again. */
 static void test_lost(void) {
     ing_bytes t;
     ing_ir_mod *m = NULL;
