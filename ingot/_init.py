@@ -218,6 +218,8 @@ def init(arch=None, default_fp=None, default_ip=None, *, enable_fallback=True,
         options["default_ip"] = default_ip
     known = _known()
     _check_names(options, known)
+    if "target" in options:
+        raise TypeError(f"setting 'target': expected arch=qd.cpu or another target, got {options['target']}")
     chosen = _select(arch, enable_fallback)
     _drop_fields()
     _apply(_collect(options, known), chosen)

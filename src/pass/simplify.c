@@ -96,7 +96,8 @@ static uint32_t int_same(simplifier *s, ing_op op, ing_dtype t, uint32_t x) {
     }
 }
 
-static uint32_t float_right(ing_op op, ing_dtype t, uint32_t x, uint64_t c) { /* FOLD2 */
+static uint32_t float_right(ing_op op, ing_dtype t, uint32_t x,
+                            uint64_t c) { /* FOLD2 */
     uint64_t minus_zero = 0;
     ing_ir_eval(ING_OP_NEG, t, 0, 0, &minus_zero);
     switch (op) {

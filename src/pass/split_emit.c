@@ -9,7 +9,7 @@ typedef struct emitter {
     ing_ir_copy copy;
     uint32_t seg;
     ing_vec(uint32_t) made; /* values from other segments that this task has */
-    uint32_t *local_of;     /* per LOAD that is replaced by SPLIT5: its ALLOCA, else 0 */
+    uint32_t *local_of; /* per LOAD that is replaced by SPLIT5: its ALLOCA, else 0 */
 } emitter;
 
 static ing_split_value *value(emitter *x, uint32_t id) {

@@ -153,9 +153,12 @@ static ing_status take_warnings(ing_py_warnings *from, ing_record *r, ing_err *e
 static ing_status ask_settings(ing_py_kernel *k, const ing_gate *face,
                                ing_settings *answered, ing_err *e) {
     ing_settings_answered(&k->st->settings, answered);
-    for (uint32_t i = 0; i < ING_SETTING_N; i++)
-        if (ing_setting_used((ing_setting)i) == ING_USE_ALWAYS)
+    for (uint32_t i = 0; i < ING_SETTING_N; i++) {
+        /* Nothing but the interpreter can do without passes. */
+        bool idle = i == ING_SET_interp_passes && k->host->target->gen;
+        if (ing_setting_used((ing_setting)i) == ING_USE_ALWAYS && !idle)
             ING_TRY(face->ops->config(face->self, (ing_setting)i, &answered->at[i], e));
+    }
     return ING_OK;
 }
 

@@ -36,7 +36,11 @@ static ing_status dev_write(ing_mem *m, size_t offset, const void *from, size_t 
     return ING_OK;
 }
 
-static const ing_home dev = {"device", dev_alloc, dev_free, dev_read, dev_write};
+static const ing_home dev = {.name = "device",
+                             .alloc = dev_alloc,
+                             .free = dev_free,
+                             .read = dev_read,
+                             .write = dev_write};
 
 static void drop(void *owner) {
     CHECK(owner == &drops);

@@ -415,7 +415,7 @@ body("division as an index", "T", "indices must be integers", """
         a[«i / 2»] = 1
 """, help="//")
 body("string index", "T", "must be an integer", "x = a[«'x'»]")
-body("None index", "T", "must be an integer", "x = a[«None»]")
+body("None index", "I", "dim 1 accessed with indices of dim 0", "x = «a[None]»", help="one index per axis")
 body("negative index", "S", "Negative indices", "x = a[«-1»]", help="a.shape")
 row("slice of a 2d array", "S", "slices of arrays", """
 @qd.kernel
