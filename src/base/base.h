@@ -53,7 +53,9 @@ typedef struct ing_err {
     char *file;    /* malloc'ed or NULL */
 } ing_err;
 
-void ing_err_init(ing_err *e);
+static inline void ing_err_init(ing_err *e) {
+    *e = (ing_err){.status = ING_OK};
+}
 void ing_err_fini(ing_err *e);
 /* Originates an error; returns `s`. The one place where errors begin. `e` may be NULL. */
 ing_status ing_fail(ing_err *e, ing_status s, const char *fmt, ...)

@@ -5,10 +5,6 @@
 
 #include <stdio.h>
 
-void ing_err_init(ing_err *e) {
-    *e = (ing_err){.status = ING_OK};
-}
-
 void ing_err_fini(ing_err *e) {
     ing_free(e->text);
     ing_free(e->file);

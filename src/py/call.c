@@ -396,6 +396,18 @@ static ing_status want_other(ing_py_asker *a, ing_py_variant *v, bool overlaps) 
     return ING_DECLINED;
 }
 
+/* What few launches need before they run: the place to resume from, the comparison of paranoid
+ * mode, copies for the device. */
+static __attribute__((noinline)) ing_status
+begin_stage(const ing_py_asker *a, ing_py_variant *v, PyObject *label,
+            ing_py_stage *stage, uint64_t *words, uint32_t *resume, ing_err *e) {
+    ing_py_kernel *k = a->kernel;
+    if (label) ING_TRY(ing_py_graph_stage(k, v, label, resume, e));
+    if (k->st->settings.at[ING_SET_paranoid])
+        ING_TRY(ing_py_paranoid(k, v, a->args, e));
+    return stage ? ing_py_stage_in(k->st, stage, words, e) : ING_OK;
+}
+
 /* What the kernel wrote goes back, also when it failed: arrays hold partial results. */
 static void end_stage(ing_py_state *st, ing_py_views *views, bool ran,
                       PyObject **result) {
@@ -433,10 +445,8 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     if (s == ING_OK) s = ing_py_guards_hold(k, v, checks, args, held, &n_held, e);
     if (s == ING_OK) s = ing_py_bind_all(k, v, checks, args, held, words, &views, e);
     uint32_t resume = ING_GRAPH_NO_STAGE;
-    if (s == ING_OK && label) s = ing_py_graph_stage(k, v, label, &resume, e);
-    if (s == ING_OK && k->st->settings.at[ING_SET_paranoid])
-        s = ing_py_paranoid(k, v, args, e);
-    if (s == ING_OK && views.stage) s = ing_py_stage_in(k->st, views.stage, words, e);
+    if (s == ING_OK && (label || views.stage || k->st->settings.at[ING_SET_paranoid]))
+        s = begin_stage(a, v, label, views.stage, words, &resume, e);
     bool overlaps = s == ING_OK && ing_launch_overlaps(&v->record, words);
     bool fits = s == ING_OK && overlaps == (v->record.overlap != 0);
     if (fits && overlaps) ing_count(&k->st->counters, ING_COUNT_LAUNCH_OVERLAP);
@@ -471,7 +481,7 @@ static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label
         if (s == ING_OK && ing_cache_holds(&k->cache, v)) k->last = v;
         ing_py_variant_unref(v);
     }
-    if (a.apart) ing_py_variant_unref(a.apart);
+    ing_py_variant_unref(a.apart);
     if (s == ING_OK) return result;
     if (s == ING_DECLINED)
         ing_fail(&e, ING_RUNTIME,

@@ -142,15 +142,19 @@ static unsigned version_of(const PyTypeObject *type) {
 }
 
 /* By value: reading an array may run code, and that may replace the entry. */
-static known known_of(ing_py_state *st, PyTypeObject *type) {
-    known *k = &st->foreign->at[((uintptr_t)type >> 6) % N_KNOWN];
-    unsigned tag = version_of(type);
-    if (k->type == type && tag && k->tag == tag) return *k;
+static __attribute__((noinline)) known learn(ing_py_state *st, PyTypeObject *type,
+                                             known *k) {
     known fresh;
     classify(st, type, &fresh);
     fresh.tag = version_of(type);
     *k = fresh;
     return fresh;
+}
+
+static inline known known_of(ing_py_state *st, PyTypeObject *type) {
+    known *k = &st->foreign->at[((uintptr_t)type >> 6) % N_KNOWN];
+    unsigned tag = version_of(type);
+    return k->type == type && tag && k->tag == tag ? *k : learn(st, type, k);
 }
 
 ing_py_foreign_kind ing_py_foreign_kind_of(ing_py_state *st, PyObject *obj) {
@@ -228,7 +232,7 @@ static ing_status order_axes(ing_py_foreign *a, const int64_t *strides, bool any
     int64_t item = (int64_t)ing_dtype_bytes((ing_dtype)a->spec.dtype);
     bool empty = false;
     for (uint8_t k = 0; k < a->spec.ndim; k++) {
-        if (a->shape[k] < 0 || a->shape[k] > INT32_MAX)
+        if ((uint64_t)a->shape[k] > INT32_MAX) /* or negative */
             return ing_fail(
                 e, ING_ARGUMENT,
                 "axis %d has %lld elements; at most 2147483647 are supported", k,
@@ -236,7 +240,7 @@ static ing_status order_axes(ing_py_foreign *a, const int64_t *strides, bool any
         empty |= a->shape[k] == 0;
         a->spec.layout[k] = k;
     }
-    if ((uintptr_t)a->data % (uintptr_t)item != 0)
+    if (((uintptr_t)a->data & (uintptr_t)(item - 1)) != 0)
         return ing_fail(e, ING_ARGUMENT, "its elements are not aligned to %d bytes",
                         (int)item);
     if (!strides || empty || is_row_major(a, strides, item)) return ING_OK;

@@ -112,14 +112,11 @@ static __attribute__((noinline)) ing_status follow(checking *c, ing_py_fetch *f,
 }
 
 /* One step, or a whole path. */
-static ing_status fetch_one(checking *c, ing_py_fetch *f, PyObject *from,
-                            PyObject **out, ing_err *e) {
+static __attribute__((noinline)) ing_status fetch_step(checking *c, ing_py_fetch *f,
+                                                       PyObject *from, PyObject **out,
+                                                       ing_err *e) {
     ing_py_kernel *k = c->kernel;
     if (f->whole) return ing_py_resolve(k, c->args, f->path, out, e);
-    if (f->step == ING_STEP_ARG && f->at < k->def.n_params) {
-        *out = Py_XNewRef(c->args[f->at]);
-        return ING_OK;
-    }
     if (f->parent && !from) {
         c->moved |= f->module_only;
         return ING_OK;
@@ -127,6 +124,14 @@ static ing_status fetch_one(checking *c, ing_py_fetch *f, PyObject *from,
     ing_path_node node = k->paths.nodes.at[f->path];
     ING_TRY(ing_py_step(k, c->args, from, &node, out, e));
     return f->module_only ? follow(c, f, from, &node, *out) : ING_OK;
+}
+
+static inline ing_status fetch_one(checking *c, ing_py_fetch *f, PyObject *from,
+                                   PyObject **out, ing_err *e) {
+    if (f->step != ING_STEP_ARG || f->whole || f->at >= c->kernel->def.n_params)
+        return fetch_step(c, f, from, out, e);
+    *out = Py_XNewRef(c->args[f->at]);
+    return ING_OK;
 }
 
 /* Follows every place once. While what is watched is unchanged, what stands in it is known,
@@ -217,6 +222,7 @@ static inline bool holds_at_a_glance(ing_py_kernel *k, const ing_py_guard *g,
                                      PyObject *obj, bool known) {
     if (g->plain) return obj && obj == g->expect && (known || !ing_py_is_number(obj));
     if (g->is_object) return obj && same_class(g, obj);
+    if (g->number && obj && Py_TYPE(obj) == g->number) return known;
     if (g->bound && g->expect) {
         const ing_py_def *d = &((const ing_py_func *)g->expect)->def;
         return obj && PyMethod_Check(obj) && PyMethod_GET_FUNCTION(obj) == g->expect &&
@@ -352,10 +358,12 @@ static __attribute__((noinline)) ing_status look_again(checking *c, ing_py_varia
 ing_status ing_py_guards_hold(ing_py_kernel *k, ing_py_variant *v, ing_py_checks *c,
                               PyObject *const *args, PyObject **held, uint32_t *n_held,
                               ing_err *e) {
-    checking now = {k, v, c, args, held, true, false};
     bool clean = c->marked && PyFunction_GET_CODE(k->def.fn) == k->def.code &&
                  ing_py_watch_unchanged(&c->watch);
-    *n_held = clean ? c->n_live : c->fetches.len;
-    for (uint32_t i = 0; i < *n_held; i++) held[i] = NULL;
+    uint32_t n = clean ? c->n_live : c->fetches.len;
+    *n_held = n;
+    if (clean && n + c->n_always == 0) return ING_OK; /* nothing has to be fetched */
+    for (uint32_t i = 0; i < n; i++) held[i] = NULL;
+    checking now = {k, v, c, args, held, true, false};
     return clean ? all_hold(&now, true, e) : look_again(&now, v, e);
 }

@@ -217,7 +217,10 @@ typedef struct ing_py_kernel {
 int ing_py_kernel_add(PyObject *module, ing_py_state *st);
 /* Drops variants, plans and the tree: the next launch starts afresh (R14). */
 void ing_py_kernel_reset(ing_py_kernel *k);
-void ing_py_variant_unref(ing_py_variant *v);
+void ing_py_variant_free(ing_py_variant *v); /* when nobody refers to it any more */
+static inline void ing_py_variant_unref(ing_py_variant *v) {
+    if (v && --v->refs == 0) ing_py_variant_free(v);
+}
 
 /* ---- seeing Python (see.c), the gate (gate.c), replay (replay.c) ------------------------------- */
 

@@ -17,8 +17,7 @@ ing_py_variant *ing_py_variant_new(const ing_py_host *h) {
     return v;
 }
 
-void ing_py_variant_unref(ing_py_variant *v) {
-    if (!v || --v->refs) return;
+void ing_py_variant_free(ing_py_variant *v) {
     ing_launch_tasks_fini(&v->tasks);
     ing_graph_fini(&v->graph);
     ing_free(v->times);
