@@ -32,7 +32,7 @@ class Cloth:
     def __init__(self, size: int, height: float = 0.6) -> None:
         self.size = size
         self.rest = 1.0 / size
-        self.mass = Mass.field(shape=(size, size))
+        self.mass = Mass.field(shape=(size, size))  # type: ignore[attr-defined]
         start = np.zeros((size, size, 3), np.float32)
         side = (np.arange(size) * self.rest - 0.5).astype(np.float32)
         start[..., 0], start[..., 2] = side[:, None] + 0.02, side[None, :] - 0.03
@@ -40,7 +40,7 @@ class Cloth:
         self.mass.x.from_numpy(start)
 
     @qd.kernel
-    def forces(self, gravity: qd.f32):
+    def forces(self, gravity: qd.f32) -> None:
         for i, j in self.mass:
             force = qd.Vector([0.0, -gravity, 0.0])
             for di, dj in qd.static(qd.ndrange((-2, 3), (-2, 3))):
@@ -57,7 +57,7 @@ class Cloth:
             self.mass[i, j].f = force
 
     @qd.kernel
-    def move(self):
+    def move(self) -> None:
         for i, j in self.mass:
             v = (self.mass[i, j].v + cloth.DT * self.mass[i, j].f) * qd.exp(-cloth.DRAG * cloth.DT)
             x = self.mass[i, j].x

@@ -30,7 +30,7 @@ class Life:
         qd.root.dense(qd.ij, size // 8).dense(qd.ij, 8).place(self.alive, self.next)
 
     @qd.func
-    def neighbours(self, i, j):
+    def neighbours(self, i: Any, j: Any) -> Any:
         n = 0
         for di, dj in qd.static(qd.ndrange((-1, 2), (-1, 2))):
             if qd.static(di != 0 or dj != 0):
@@ -38,7 +38,7 @@ class Life:
         return n
 
     @qd.kernel
-    def step(self):
+    def step(self) -> None:
         for i, j in self.alive:
             n = self.neighbours(i, j)
             born = n == 3 or (n == 2 and self.alive[i, j] == 1)

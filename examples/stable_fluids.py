@@ -38,13 +38,13 @@ class Fluid:
         qd.root.dense(qd.ij, size).place(self.carried, self.smoke_carried)
 
     @qd.func
-    def at(self, f: qd.template(), i, j):
+    def at(self, f: qd.Template, i: Any, j: Any) -> Any:
         """The element there, or the nearest one on the edge."""
         last = self.size - 1
         return f[qd.max(0, qd.min(last, i)), qd.max(0, qd.min(last, j))]
 
     @qd.func
-    def between(self, f: qd.template(), x, y):
+    def between(self, f: qd.Template, x: Any, y: Any) -> Any:
         """Bilinear between the four elements around (x, y)."""
         i, j = int(qd.floor(x)), int(qd.floor(y))
         s, t = x - i, y - j
@@ -53,14 +53,14 @@ class Fluid:
         return low * (1 - s) + high * s
 
     @qd.kernel
-    def advect(self):
+    def advect(self) -> None:
         for i, j in self.speed:
             back = qd.Vector([i, j]) - DT * self.size * self.speed[i, j]
             self.carried[i, j] = self.between(self.speed, back[0], back[1])
             self.smoke_carried[i, j] = self.between(self.smoke, back[0], back[1])
 
     @qd.kernel
-    def lift(self):
+    def lift(self) -> None:
         for i, j in self.speed:
             source = qd.Vector([i / self.size - 0.1, j / self.size - 0.5])
             self.smoke[i, j] = self.smoke_carried[i, j] * 0.999
@@ -69,20 +69,20 @@ class Fluid:
             self.speed[i, j] = self.carried[i, j] + qd.Vector([1.0, 0.0]) * DT * self.smoke[i, j]
 
     @qd.kernel
-    def diverge(self):
+    def diverge(self) -> None:
         for i, j in self.divergence:
             across = self.at(self.speed, i + 1, j)[0] - self.at(self.speed, i - 1, j)[0]
             along = self.at(self.speed, i, j + 1)[1] - self.at(self.speed, i, j - 1)[1]
             self.divergence[i, j] = 0.5 * (across + along)
 
     @qd.kernel
-    def relax(self, p: qd.template(), out: qd.template()):
+    def relax(self, p: qd.Template, out: qd.Template) -> None:
         for i, j in p:
             around = self.at(p, i - 1, j) + self.at(p, i + 1, j) + self.at(p, i, j - 1) + self.at(p, i, j + 1)
             out[i, j] = 0.25 * (around - self.divergence[i, j])
 
     @qd.kernel
-    def project(self):
+    def project(self) -> None:
         for i, j in self.speed:
             p = self.pressure
             rise = qd.Vector([self.at(p, i + 1, j) - self.at(p, i - 1, j), self.at(p, i, j + 1) - self.at(p, i, j - 1)])

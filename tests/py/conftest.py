@@ -106,6 +106,15 @@ def target(request, monkeypatch):
     return request.param
 
 
+@pytest.fixture(autouse=True, scope="module")
+def leave_no_target():
+    """A file that ends on another target does not hand it to the next one."""
+    yield
+    qd = sys.modules.get("ingot")
+    if qd is not None and qd.cfg.arch is not qd.cpu:
+        qd.init(arch=qd.cpu)
+
+
 def _run_python(path, args, timeout, code, env):
     done = subprocess.run([sys.executable, "-B", str(path), *args], capture_output=True,
                           text=True, timeout=timeout, env={**os.environ, **env})

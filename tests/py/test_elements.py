@@ -278,6 +278,7 @@ def test_layout_of_matrices():
 
 
 @needs("torch")
+@pytest.mark.host_memory
 def test_layout_seen_by_torch():
     import torch
 

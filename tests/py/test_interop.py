@@ -590,6 +590,7 @@ def test_torch_autograd_function():
 
 
 @needs("torch")
+@pytest.mark.host_memory
 def test_torch_conversions():
     a = qd.ndarray(qd.f32, (2, 3), layout=(1, 0))
     number2d(a)
@@ -620,6 +621,7 @@ def test_torch_conversions():
 
 
 @needs("torch")
+@pytest.mark.host_memory
 def test_torch_view_keeps_the_memory():
     a = qd.ndarray(qd.f32, 1000)
     a.fill(3)
