@@ -415,7 +415,8 @@ void ing_py_gate_describe(void *self, ing_gref of, char *buf, size_t size) {
     snprintf(buf, size, "%.60s%s%s", o ? Py_TYPE(o)->tp_name : "nothing", *s ? " " : "",
              s);
     Py_XDECREF(name);
-    if (rc < 0) (void)ing_py_took_any(); /* else it is raised in place of the message */
+    /* What is grave is raised in place of the message. */
+    if (rc < 0 && !ing_py_took_any()) ing_py_gate_keep(g);
 }
 
 /* A new tuple, list or dict of things. */
@@ -706,15 +707,35 @@ static void gate_where(void *self, ing_gref of, char *buf, size_t size) {
     ing_bytes_fini(&words);
 }
 
+void ing_py_gate_keep(ing_py_gate *g) {
+    PyObject *now[3];
+    PyErr_Fetch(&now[0], &now[1], &now[2]);
+    bool first = !g->raised[0];
+    for (int i = 0; i < 3; i++) {
+        if (first)
+            g->raised[i] = now[i];
+        else
+            Py_XDECREF(now[i]);
+    }
+}
+
+bool ing_py_gate_raised(ing_py_gate *g) {
+    if (!g->raised[0]) return PyErr_Occurred() != NULL;
+    PyErr_Restore(g->raised[0], g->raised[1], g->raised[2]);
+    for (int i = 0; i < 3; i++) g->raised[i] = NULL;
+    return true;
+}
+
 static void gate_near(void *self, ing_gref of, const char *name, char *buf,
                       size_t size) {
     ing_py_gate *g = self;
     PyObject *o = of ? ing_py_thing(g, of)->obj : NULL;
-    *buf = 0; /* what is raised here is raised in place of the message */
+    *buf = 0;
     if (o)
         (void)ing_py_near_attr(o, name, buf, size);
     else if (!of)
         (void)ing_py_near_name(top(g)->def, name, buf, size);
+    ing_py_gate_keep(g);
 }
 
 static ing_status gate_say(void *self, const char *text, size_t n, ing_err *e) {
@@ -802,6 +823,7 @@ ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, bool quiet,
 
 void ing_py_gate_free(ing_py_gate *g) {
     if (!g) return;
+    for (int i = 0; i < 3; i++) Py_XDECREF(g->raised[i]);
     for (uint32_t i = 0; i < g->frames.len; i++) {
         ing_free(g->frames.at[i].params);
         ing_trace_fini(&g->frames.at[i].trace);

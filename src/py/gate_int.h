@@ -50,6 +50,7 @@ struct ing_py_gate {
     ing_py_warnings warnings;
     ing_py_unreplayable only_here;
     ing_answers answers; /* in words, for explain */
+    PyObject *raised[3]; /* what a message ran into: type, value, traceback */
 };
 
 static inline thing *ing_py_thing(ing_py_gate *g, ing_gref r) {
@@ -65,6 +66,9 @@ ing_status ing_py_gate_record_source(ing_py_gate *g, const thing *fn,
                                      ing_hash128 answer, ing_err *e);
 /* Paths stay within what following them again allows. */
 ing_status ing_py_gate_depth(ing_py_gate *g, ing_path p, ing_err *e);
+/* Takes what is raised, until ing_py_gate_raised: Python may run in between (a collection of
+ * garbage), and must not find it. */
+void ing_py_gate_keep(ing_py_gate *g);
 void ing_py_gate_describe(void *self, ing_gref of, char *buf, size_t size);
 ing_status ing_py_gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
                             ing_gref *out, ing_err *e);

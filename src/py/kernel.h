@@ -356,6 +356,8 @@ typedef struct ing_py_gate ing_py_gate;
 ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, bool quiet,
                            ing_py_gate **out, ing_err *e);
 void ing_py_gate_free(ing_py_gate *g);
+/* Is something raised, perhaps what a message ran into? It is set then. */
+bool ing_py_gate_raised(ing_py_gate *g);
 const ing_gate *ing_py_gate_face(const ing_py_gate *g);
 ing_trace *ing_py_gate_trace(ing_py_gate *g); /* of frame 0 */
 ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r);

@@ -170,7 +170,7 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
     ing_count(&k->st->counters, ING_COUNT_LOWERINGS);
     const ing_gate *face = ing_py_gate_face(*gate);
     ing_status s = ing_front_lower(tree, face, r, e);
-    if (PyErr_Occurred()) return ING_PYTHON; /* also what a message ran into */
+    if (ing_py_gate_raised(*gate)) return ING_PYTHON; /* also what a message ran into */
     ING_TRY(s);
     return ask_settings(k, face, answered, e);
 }
