@@ -202,6 +202,26 @@ static int from_loader(ing_py_state *st, PyObject *fn, bool named, PyObject **ou
     return rc;
 }
 
+/* Does the text compile to the function's own code? 1, 0 or -1. */
+static int compiles_to(PyObject *text, PyObject *file, PyObject *fn) {
+    PyObject *codes = ing_py_text_codes(text, file);
+    int rc = codes ? ing_py_codes_hold(codes, fn) : -1;
+    Py_XDECREF(codes);
+    return rc;
+}
+
+/* The same, where the name is that of more than one text: Python 3.13 keeps what follows -c as
+ * "<string>", which is the name of what exec() runs as well. */
+static int from_linecache_surely(PyObject *fn, PyObject *file, PyObject **out) {
+    int rc = from_linecache(file, out);
+    bool shared = PyUnicode_CompareWithASCIIString(file, "<string>") == 0 ||
+                  PyUnicode_CompareWithASCIIString(file, "<stdin>") == 0;
+    if (rc != 1 || !shared) return rc;
+    rc = compiles_to(*out, file, fn);
+    if (rc != 1) Py_CLEAR(*out);
+    return rc;
+}
+
 /* Is the function of a module without a file, or was it typed in? Code that programs make
  * (dataclasses, namedtuple) is from "<string>" too, but its module has one. */
 static int is_typed_in(ing_py_state *st, PyObject *fn, PyObject *file) {
@@ -225,10 +245,8 @@ static int from_console(ing_py_state *st, PyObject *fn, PyObject *file,
     rc = texts && PyList_Check(texts) ? 0 : -1;
     for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(texts); i++) {
         PyObject *text = PyUnicode_AsUTF8String(PyList_GET_ITEM(texts, i));
-        PyObject *codes = text ? ing_py_text_codes(text, file) : NULL;
-        rc = codes ? ing_py_codes_hold(codes, fn) : -1;
+        rc = text ? compiles_to(text, file, fn) : -1;
         if (rc == 1) *out = Py_NewRef(text);
-        Py_XDECREF(codes);
         Py_XDECREF(text);
     }
     Py_XDECREF(mod);
@@ -439,7 +457,7 @@ int ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file, PyObject 
     bool named = PyBytes_AS_STRING(path)[0] != '<';
     if (named) rc = regular_file(st, fn, file, PyBytes_AS_STRING(path), &changed, out);
     Py_DECREF(path);
-    if (rc == 0 && !changed) rc = from_linecache(file, out);
+    if (rc == 0 && !changed) rc = from_linecache_surely(fn, file, out);
     if (rc == 0 && !changed) rc = from_loader(st, fn, named, out);
     if (rc == 0 && !named) rc = from_console(st, fn, file, out);
     if (rc == 0) {
