@@ -344,7 +344,13 @@ def test_what_is_grave_comes_out(case):
         assert call() == value
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.__name__)
+# A mapping whose KeyError comes and goes says each time something else about how a number is
+# passed, not about its value: launches do not ask it again, paranoid mode does.
+ORDINARY = [pytest.param(c, marks=pytest.mark.counts("metadata that changes") if c is field_metadata else [])
+            for c in CASES]
+
+
+@pytest.mark.parametrize("case", ORDINARY, ids=lambda c: c.__name__)
 def test_what_is_ordinary_is_no_wrong_answer(case):
     qd.init(arch=qd.interp)
     switch = Switch()
