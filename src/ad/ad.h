@@ -1,0 +1,42 @@
+/* ad: derivatives of kernels, as kernels. A transformation of the IR as lowered, before any
+ * pass: the kernel of the module is replaced by one that computes gradients (reverse mode) or
+ * duals (forward mode), and from there on it is compiled, cached and run like any other.
+ *
+ * Derivatives live in arrays beside the arrays: argument k of the module has a companion, an
+ * argument of its own, with the same indices and elements (`x.grad`, `x.dual` on the host). */
+#ifndef ING_AD_H
+#define ING_AD_H
+
+#include "base/base.h"
+#include "ir/ir.h"
+
+typedef enum ing_ad_mode { ING_AD_NONE, ING_AD_REVERSE, ING_AD_FORWARD } ing_ad_mode;
+
+/* companion[k]: number + 1 of the argument that holds the gradients (duals) of argument k, 0:
+ * it has none. What cannot be differentiated is refused: ING_COMPILE, with m->bad_loc. */
+ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
+ing_status ing_ad_forward(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
+
+/* ---- the derivative of one operation (partial.c) ---------------------------------------- */
+
+typedef enum ing_ad_factor_kind {
+    ING_AD_ZERO,
+    ING_AD_ONE,
+    ING_AD_MINUS, /* -1 */
+    ING_AD_VALUE
+} ing_ad_factor_kind;
+
+typedef struct ing_ad_factor {
+    ing_ad_factor_kind kind;
+    uint32_t value; /* of ING_AD_VALUE: an instruction, of the operation's float type */
+} ing_ad_factor;
+
+/* The derivative of the arithmetic operation `op` (ing_op_is_arith) by operand 0 or 1, at
+ * operands x and y (0: it has one) with result r: instructions of the builder's function, of a
+ * float type. Emits what it needs there. */
+ing_ad_factor ing_ad_partial(ing_ir_builder *b, uint32_t op, uint32_t operand, uint32_t x,
+                             uint32_t y, uint32_t r);
+/* Which of them it reads: bit 1 = x, 2 = y, 4 = r. */
+uint32_t ing_ad_partial_reads(uint32_t op, uint32_t operand);
+
+#endif
