@@ -19,6 +19,16 @@ ing_status ing_ad_forward(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 
 /* ---- the derivative of one operation (partial.c) ---------------------------------------- */
 
+/* What the transformations have to do with an operation, by its column in op.def. */
+typedef enum ing_ad_class {
+    ING_AD_NOTHING, /* nothing of it has a derivative */
+    ING_AD_ARITH,   /* ing_ad_partial */
+    ING_AD_CARRY,   /* it moves values or steers: known to each transformation */
+    ING_AD_REFUSE,  /* refused of a value that has a derivative */
+    ING_AD_LATE     /* never in a module as lowered */
+} ing_ad_class;
+ing_ad_class ing_ad_class_of(uint32_t op);
+
 typedef enum ing_ad_factor_kind {
     ING_AD_ZERO,
     ING_AD_ONE,
@@ -34,9 +44,9 @@ typedef struct ing_ad_factor {
 /* The derivative of the arithmetic operation `op` (ing_op_is_arith) by operand 0 or 1, at
  * operands x and y (0: it has one) with result r: instructions of the builder's function, of a
  * float type. Emits what it needs there. */
-ing_ad_factor ing_ad_partial(ing_ir_builder *b, uint32_t op, uint32_t operand, uint32_t x,
-                             uint32_t y, uint32_t r);
-/* Which of them it reads: bit 1 = x, 2 = y, 4 = r. */
+ing_ad_factor ing_ad_partial(ing_ir_builder *b, uint32_t op, uint32_t operand,
+                             uint32_t x, uint32_t y, uint32_t r);
+/* Which of them it reads: bit 1 = x, 2 = y, 4 = r. The others may be 0. */
 uint32_t ing_ad_partial_reads(uint32_t op, uint32_t operand);
 
 #endif

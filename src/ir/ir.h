@@ -41,7 +41,7 @@ enum { ING_IR_MAX_TALLIES = 4 };  /* arrays of one task, src/pass/tally.c */
 
 typedef enum ing_op {
     ING_OP_NONE,
-#define OP(name, text, operands, result, flags, class) ING_OP_##name,
+#define OP(name, text, operands, result, flags, class, derivative) ING_OP_##name,
 #include "ir/op.def"
 #undef OP
     ING_OP_N

@@ -17,7 +17,7 @@ enum {
 
 static const ing_op_info ops[ING_OP_N] = {
     [ING_OP_NONE] = {"none", "---", '0', 0, ING_OPC_NONE},
-#define OP(name, text, operands, result, flags, class) \
+#define OP(name, text, operands, result, flags, class, derivative) \
     [ING_OP_##name] = {text, operands, result, flags, ING_OPC_##class},
 #include "ir/op.def"
 #undef OP
