@@ -90,29 +90,6 @@ class GraphStatus:
         return hash((self.yielded, self.checkpoint))
 
 
-class _BoundKernel:
-    """A kernel with checkpoints as a method: `obj.step(...)` and `obj.step.resume(...)`."""
-
-    __slots__ = ("__func__", "__self__")
-
-    def __init__(self, func, self_):
-        self.__func__ = func
-        self.__self__ = self_
-
-    def __call__(self, *args, **kwargs):
-        return self.__func__(self.__self__, *args, **kwargs)
-
-    def resume(self, *args, from_checkpoint, **kwargs):
-        """Launches from that checkpoint on; what stands before it is skipped."""
-        return self.__func__.resume(self.__self__, *args, from_checkpoint=from_checkpoint, **kwargs)
-
-    def __getattr__(self, name):
-        return getattr(self.__func__, name)
-
-    def __repr__(self):
-        return f"<bound {self.__func__!r} of {self.__self__!r}>"
-
-
 def visualize(kernel, path=None):
     """The program of a graph kernel as text, and as a picture if `path` ends in .svg or .png.
 
@@ -129,7 +106,7 @@ _core.register_intrinsic(do_while, "graph.do_while")
 _core.register_intrinsic(parallel_context, "graph.parallel_context")
 _core.register_intrinsic(parallel, "graph.parallel")
 _core.register_intrinsic(checkpoint, "checkpoint")
-_core.register_graph(GraphStatus, _BoundKernel)
+_core.register_graph(GraphStatus)
 
 # The older, flat spellings: the same objects. Kernels that use them warn.
 graph_do_while = do_while

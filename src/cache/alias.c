@@ -151,5 +151,6 @@ ing_hash128 ing_cache_address(const ing_cache_source *s) {
         ing_hasher_str(&h, TAG_PARAM, s->param(s->self, i));
     if (s->pure) ing_hasher_u64(&h, TAG_PURE, 1);
     if (s->graph) ing_hasher_u64(&h, TAG_GRAPH, s->graph);
+    if (s->derivative) ing_hasher_u64(&h, TAG_DERIVATIVE, s->derivative);
     return ing_hasher_done(&h);
 }

@@ -60,7 +60,8 @@ typedef struct ing_cache_source {
     const char *(*param)(const void *self, uint32_t i); /* its name */
     const void *self;
     bool pure; /* its check is part of compiling: what did not pass is not its code */
-    uint32_t graph; /* 0: none, 1: a graph, 2: with checkpoints */
+    uint32_t graph;      /* 0: none, 1: a graph, 2: with checkpoints */
+    uint32_t derivative; /* 0: none, else which one of it */
 } ing_cache_source;
 ing_hash128 ing_cache_address(const ing_cache_source *s);
 

@@ -25,7 +25,8 @@ enum {
     TAG_TRACE,
     TAG_PURE,
     TAG_PARAM,
-    TAG_GRAPH
+    TAG_GRAPH,
+    TAG_DERIVATIVE
 };
 
 /* The entry of an alias; with `index`: that of `address`, as it was written. */

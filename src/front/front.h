@@ -154,7 +154,10 @@ typedef struct ing_front_result {
     ing_vec(const ing_front_tree *) trees;
     ing_vec(char *) messages;        /* of CHECKs with code >= ING_ABI_USER */
     ing_vec(ing_front_stage) stages; /* checkpoints, in the order of the text */
-    bool returns_tuple;              /* several results, or an explicit 1-tuple */
+    /* Parallel to args, where the gate has a `companion`: number + 1 of the argument that is
+     * the companion of the argument, 0 = it has none. Else empty. */
+    ing_vec(uint32_t) companions;
+    bool returns_tuple; /* several results, or an explicit 1-tuple */
 } ing_front_result;
 
 void ing_front_result_init(ing_front_result *r);

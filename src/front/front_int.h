@@ -331,6 +331,8 @@ const char *ing_front_describe(frame *fr,
 uint32_t ing_front_place(const frame *fr, ing_gref ref);
 /* Looks at a V_THING and makes it what it is. */
 ing_status ing_front_force(frame *fr, ing_node at, value *v);
+/* The arrays of derivatives of the arguments so far become arguments (gate.companion). */
+ing_status ing_front_companions(frame *fr);
 /* Kernel parameter i, on first use: a scalar argument, or a thing to look at. */
 ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out);
 ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p,

@@ -14,6 +14,7 @@ void ing_front_result_fini(ing_front_result *r) {
     for (uint32_t i = 0; i < r->messages.len; i++) ing_free(r->messages.at[i]);
     ing_vec_fini(&r->messages);
     ing_vec_fini(&r->stages);
+    ing_vec_fini(&r->companions);
     *r = (ing_front_result){0};
 }
 
@@ -103,8 +104,10 @@ static ing_status lower_kernel(lowering *lo, const ing_front_tree *tree) {
     fr.func = func;
     ing_ir_builder_init(&fr.b, lo->mod, func);
     ing_status s = lower_body(&fr);
+    if (s == ING_OK && lo->gate->companion) s = ing_front_companions(&fr);
     ing_ir_builder_done(&fr.b);
     ing_front_frame_fini(&fr);
+    for (uint32_t i = 0; i < lo->mod->funcs.len; i++) lo->mod->funcs.at[i]->tree = i;
     for (uint32_t k = lo->opened.len; k-- > 0;)
         if (!ing_vec_push(&lo->out->trees, lo->opened.at[k]))
             return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");

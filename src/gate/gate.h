@@ -184,6 +184,9 @@ typedef struct ing_gate_ops {
                        ing_err *e);
     ing_status (*item)(void *self, ing_gref of, const ing_gate_key *k, ing_gref *out,
                        ing_err *e);
+    /* As attr, of a thing that was reached in any frame, for the kernel's: with frame 0 open. */
+    ing_status (*attr_of_root)(void *self, ing_gref of, const char *name, ing_gref *out,
+                               ing_err *e);
     /* Whether there is such an item, or (k NULL) attribute: one question, whatever the answer,
      * unlike a step, which is followed by others only if it leads somewhere. */
     ing_status (*has)(void *self, ing_gref of, const char *attr, const ing_gate_key *k,
@@ -252,6 +255,9 @@ typedef struct ing_gate {
     const ing_gate_ops *ops;
     void *self;
     bool graph, checkpoints; /* options of the kernel: part of its address, not asked */
+    const char
+        *companion; /* likewise: the attribute under which arrays have the arrays of
+                                their derivatives ("grad", "dual"); NULL: of no interest */
 } ing_gate;
 
 /* ---- intrinsics: callables that the language itself knows --------------------------------- */

@@ -39,7 +39,8 @@ static ing_status address_of(void *self, ing_hash128 *out, ing_err *e) {
                           .param = param_name,
                           .self = &k->def,
                           .pure = k->pure,
-                          .graph = k->graph ? 1u + k->checkpoints : 0};
+                          .graph = k->graph ? 1u + k->checkpoints : 0,
+                          .derivative = k->mode};
     ING_TRY(ing_py_def_digest(k->st, &k->def, &s.source, e));
     *out = ing_cache_address(&s);
     return ING_OK;
@@ -81,9 +82,12 @@ static bool binds_fit(const ing_py_kernel *k, const ing_record *r) {
     return true;
 }
 
-/* Results are read as the annotation says (call.c), so a record must say the same. */
-static bool returns_fit(const ing_gate_returns *a, const ing_record *r) {
+/* Results are read as the annotation says (call.c), so a record must say the same. A gradient
+ * returns nothing. */
+static bool returns_fit(const ing_py_kernel *k, const ing_record *r) {
+    const ing_gate_returns *a = &k->def.returns;
     uint64_t n = 0;
+    if (k->mode == ING_AD_REVERSE) return r->n_rets == 0;
     for (uint32_t i = 0; i < a->n; i++)
         n += a->layouts[i] ? a->layouts[i]->n_numbers : ing_gate_count(&a->tensors[i]);
     return n == r->n_rets && r->returns_tuple == (a->n > 1 || a->tuple);
@@ -94,8 +98,7 @@ static ing_status load(const ing_py_asker *a, uint32_t leaf, ing_questions *aske
     ing_py_kernel *k = a->kernel;
     ING_TRY(ing_cache_record(&k->cache, leaf, ing_py_ask_again, (void *)a, asked,
                              &v->record, e));
-    if (!returns_fit(&k->def.returns, &v->record) || !binds_fit(k, &v->record))
-        return ING_DECLINED;
+    if (!returns_fit(k, &v->record) || !binds_fit(k, &v->record)) return ING_DECLINED;
     ING_TRY(ing_cache_code(&k->cache, v->target, &v->record, &k->st->settings, &v->code,
                            e));
     ING_TRY(ing_launch_tasks_init(&v->tasks, &v->code, e));

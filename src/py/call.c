@@ -363,7 +363,7 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     l.max_threads = (uint32_t)k->st->settings.at[ING_SET_cpu_max_num_threads];
     l.host = &k->host->callbacks;
     l.sink = &output;
-    l.key = k->host->next_key++;
+    l.key = k->key = (*k->keys)++;
     l.scratch = NULL;
     ing_graph_run graph = ing_graph_start(&v->graph, words, resume);
     ing_rt_order order = {ing_graph_next, &graph, NULL};
@@ -495,21 +495,21 @@ PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargs
     return ing_py_kernel_launch((ing_py_kernel *)self, args, nargsf, kwnames, NULL);
 }
 
-PyObject *ing_py_kernel_launch(ing_py_kernel *k, PyObject *const *args, size_t nargsf,
-                               PyObject *kwnames, PyObject *label) {
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (k->st->settings.at[ING_SET_python] && k->checkpoints)
-        return PyErr_Format(PyExc_RuntimeError,
-                            "%s: checkpoints need a compiled kernel; qd.interp can be "
-                            "stepped through too",
-                            ing_py_def_name(&k->def));
-    if (k->st->settings.at[ING_SET_python])
-        return ing_py_python_run(k->def.fn, args, n, kwnames);
-    if (!kwnames && n == (Py_ssize_t)k->def.n_params && k->def.n_kwonly == 0 &&
-        n <= ING_PY_MAX_PARAMS)
-        return launch(k, args, label);
+PyObject *ing_py_launch_now(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
+                            PyObject *kwnames, PyObject *label) {
     PyObject *full[ING_PY_MAX_PARAMS], *held = NULL, *result = NULL;
     if (arrange(k, args, n, kwnames, full, &held)) result = launch(k, full, label);
     Py_XDECREF(held);
     return result;
+}
+
+PyObject *ing_py_kernel_launch(ing_py_kernel *k, PyObject *const *args, size_t nargsf,
+                               PyObject *kwnames, PyObject *label) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (k->host->aside || k->mode)
+        return ing_py_launch_aside(k, args, nargsf, kwnames, label);
+    if (!kwnames && n == (Py_ssize_t)k->def.n_params && k->def.n_kwonly == 0 &&
+        n <= ING_PY_MAX_PARAMS)
+        return launch(k, args, label);
+    return ing_py_launch_now(k, args, n, kwnames, label);
 }

@@ -162,6 +162,29 @@ int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *sou
     return 0;
 }
 
+int ing_py_def_copy(ing_py_state *st, ing_py_def *d, ing_py_def *from,
+                    const char *suffix) {
+    memset(d, 0, sizeof *d);
+    if (ing_py_def_text(st, from) < 0) return -1;
+    d->fn = Py_NewRef(from->fn);
+    d->code = Py_NewRef(from->code);
+    d->text = Py_XNewRef(from->text);
+    d->why = Py_XNewRef(from->why);
+    d->held = Py_XNewRef(from->held);
+    d->names = Py_NewRef(from->names);
+    d->free_names = Py_NewRef(from->free_names);
+    d->ours = from->ours;
+    d->first_line = from->first_line;
+    d->n_params = from->n_params;
+    d->n_posonly = from->n_posonly;
+    d->n_kwonly = from->n_kwonly;
+    d->suffix = (uint32_t)strlen(suffix);
+    d->name = PyBytes_FromFormat("%s%s", ing_py_def_name(from), suffix);
+    if (d->name) return 0;
+    ing_py_def_fini(d);
+    return -1;
+}
+
 void ing_py_def_fini(ing_py_def *d) {
     Py_CLEAR(d->fn);
     Py_CLEAR(d->code);
@@ -567,8 +590,9 @@ static int is_any(PyObject *annotation) {
 
 /* Was it defined in the body of a class? Then its first parameter is self or cls. */
 static bool is_method(const ing_py_def *d) {
-    const char *text = ing_py_def_name(d), *dot = strrchr(text, '.');
-    return dot && dot > text && dot[-1] != '>'; /* f.<locals>.g is no method of f */
+    const char *text = ing_py_def_name(d), *dot = text + strlen(text) - d->suffix;
+    while (dot > text && *--dot != '.') {}
+    return dot > text && dot[-1] != '>'; /* f.<locals>.g is no method of f */
 }
 
 static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,

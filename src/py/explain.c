@@ -80,6 +80,7 @@ static int label_of(const ing_py_kernel *k, ing_bytes *out) {
         ing_bytes_put(out, module.at, module.len);
     ing_bytes_puts(out, ".");
     if (rc >= 0) rc = put_attr(k->def.fn, "__qualname__", false, out);
+    if (k->mode) ing_bytes_printf(out, ".%s", ing_py_companion_name(k->mode));
     ing_bytes_fini(&module);
     return rc < 0 ? -1 : 0;
 }
@@ -259,9 +260,9 @@ static int list_notes(const ing_notes *n, PyObject *list) {
 
 /* The kernel, or that of a bound method; NULL = raised. */
 static ing_py_kernel *kernel_of(PyObject *module, PyObject *of) {
-    PyObject *obj = PyMethod_Check(of) ? PyMethod_GET_FUNCTION(of) : of;
-    if (Py_TYPE(obj) == ing_py_state_in(module)->host->kernel_type)
-        return (ing_py_kernel *)obj;
+    const ing_py_state *st = ing_py_state_in(module);
+    PyObject *obj = ing_py_unbind(st, of, NULL);
+    if (Py_TYPE(obj) == st->host->kernel_type) return (ing_py_kernel *)obj;
     PyErr_Format(PyExc_TypeError, "explain: expected a kernel, got %.100s",
                  Py_TYPE(of)->tp_name);
     return NULL;

@@ -255,13 +255,20 @@ static bool is_lazy(PyObject *self, bool dual) {
     return f->layout && f->born <= ing_py_state_of(self)->lazy[dual];
 }
 
-/* Of real fields gradients and duals exist, mostly without memory, when they are asked for. */
+static bool is_placed(PyObject *o) {
+    const ing_py_field *f = as_field(o);
+    if (f->parts) return is_placed(PyTuple_GET_ITEM(f->parts, 0));
+    return f->layout || f->node;
+}
+
+/* Of real fields gradients and duals exist, mostly without memory, when they are asked for.
+ * One that was asked for before lazy_grad is made anew. */
 static PyObject *get_companion(PyObject *self, void *closure) {
     const ing_py_field *f = as_field(self);
     PyObject *found = get_kept(self, closure);
     bool dual = (size_t)closure == offsetof(ing_py_field, dual);
-    if (found != Py_None || f->companion || !ing_dtype_is_float((ing_dtype)f->dtype))
-        return found;
+    if (f->companion || !ing_dtype_is_float((ing_dtype)f->dtype)) return found;
+    if (found != Py_None && (is_placed(found) || !is_lazy(self, dual))) return found;
     Py_DECREF(found);
     PyObject *function = ing_py_import("ingot._fields", "_companion");
     found = function
@@ -270,12 +277,6 @@ static PyObject *get_companion(PyObject *self, void *closure) {
                 : NULL;
     Py_XDECREF(function);
     return found;
-}
-
-static bool is_placed(PyObject *o) {
-    const ing_py_field *f = as_field(o);
-    if (f->parts) return is_placed(PyTuple_GET_ITEM(f->parts, 0));
-    return f->layout || f->node;
 }
 
 static PyObject *has(PyObject *self, void *closure) {
@@ -483,6 +484,8 @@ static const PyGetSetDef dense_getset[] = {
     {"grad", get_companion, set_companion, "The field of gradients, or None.",
      KEPT(grad)},
     {"dual", get_companion, set_companion, "The field of duals, or None.", KEPT(dual)},
+    {"_has_grad", has, NULL, "has_grad(), for lowering.", KEPT(grad)},
+    {"_has_dual", has, NULL, "has_dual(), for lowering.", KEPT(dual)},
     {"snode", get_snode, NULL, "Its place in the tree of fields.", NULL},
     {"_snode", get_snode, NULL, NULL, NULL},
     {"_node", get_kept, set_kept, "What it was placed by.", KEPT(node)},

@@ -392,7 +392,18 @@ int ing_fp_function(fp_walk *w, PyObject *fn, fp_how how, Py_ssize_t own) {
 }
 
 /* A kernel or func is its text and what it captures; never what was compiled from it. */
+/* A derivative is told by its kernel. */
+static int fp_companion(fp_walk *w, const ing_py_kernel *k, PyObject *obj,
+                        Py_ssize_t own) {
+    PyObject *kids = Py_BuildValue("(Os)", k->primal, ing_py_companion_name(k->mode));
+    return kids ? ing_fp_push(w, obj, FP_AS_ITSELF, FP_METHOD_KIND, kids, 2, 0, own)
+                : -1;
+}
+
 int ing_fp_kernel(fp_walk *w, PyObject *obj, Py_ssize_t own) {
+    const ing_py_kernel *k = (const ing_py_kernel *)obj;
+    if (Py_TYPE(obj) == w->st->host->kernel_type && k->primal)
+        return fp_companion(w, k, obj, own);
     ing_py_def *d = ing_py_def_of(w->st, obj);
     PyObject *source = d ? ing_fp_source(w, d->fn, d->text) : NULL;
     if (!source || !PyTuple_Check(source)) {

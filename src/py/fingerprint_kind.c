@@ -3,6 +3,7 @@
  * children the walk visits. Code (functions, classes, modules) is in fingerprint_code.c,
  * arrays are in fingerprint_array.c. */
 #include "py/fingerprint_int.h"
+#include "py/kernel.h"
 
 /* ---- classes of instances ------------------------------------------------------------------ */
 
@@ -695,8 +696,8 @@ static int visit_pieces(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
 /* ---- by plan ------------------------------------------------------------------------------------------------ */
 
 static int visit_method(fp_walk *w, PyObject *obj, Py_ssize_t own) {
-    PyObject *kids =
-        PyTuple_Pack(2, PyMethod_GET_FUNCTION(obj), PyMethod_GET_SELF(obj));
+    PyObject *self, *fn = ing_py_unbind(w->st, obj, &self);
+    PyObject *kids = PyTuple_Pack(2, fn, self);
     if (!kids) return -1;
     return ing_fp_push(w, obj, FP_AS_ITSELF, FP_METHOD_KIND, kids, 2, 0, own);
 }

@@ -301,6 +301,8 @@ static bool ours(ing_py_state *st, fp_plan *p) {
         p->rule = FP_RULE_ING_DTYPE;
     else if (st->host && (t == st->host->kernel_type || t == st->host->func_type))
         p->rule = FP_RULE_KERNEL;
+    else if (st->host && t == st->host->bound_type)
+        p->rule = FP_RULE_METHOD;
     else if (t == st->array_type)
         refuse(p, "an Ingot array has no fingerprint of its own",
                "wrap it in Content(a) to hash what it holds");

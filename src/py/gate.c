@@ -219,6 +219,15 @@ static ing_status gate_attr(void *self, ing_gref of, const char *name, ing_gref 
     return declare(g, t, name, *out, e);
 }
 
+static ing_status gate_attr_of_root(void *self, ing_gref of, const char *name,
+                                    ing_gref *out, ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *ing_py_thing(g, of);
+    t.path = t.root;
+    ING_TRY(ing_py_gate_depth(g, t.path, e));
+    return step_from(g, t, ING_STEP_ATTR, name, 0, out, e);
+}
+
 static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
                             ing_gref *out, ing_err *e) {
     ing_py_gate *g = self;
@@ -690,8 +699,7 @@ static ing_status gate_memo_key(void *self, ing_gref of, ing_hash128 *out, ing_e
         *out = ing_py_fact_digest(&f);
         return ING_OK;
     }
-    PyObject *same = o && PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : o;
-    PyObject *bound = o && PyMethod_Check(o) ? PyMethod_GET_SELF(o) : NULL;
+    PyObject *bound, *same = ing_py_unbind(g->kernel->st, o, &bound);
     uint64_t key[2] = {(uint64_t)(uintptr_t)same, (uint64_t)(uintptr_t)bound};
     *out = ing_hash(key, sizeof key);
     return ING_OK;
@@ -765,6 +773,7 @@ static const ing_gate_ops gate_ops = {
     .name = gate_name,
     .attr = gate_attr,
     .item = gate_item,
+    .attr_of_root = gate_attr_of_root,
     .has = gate_has,
     .derive = gate_derive,
     .look = gate_look,
@@ -806,7 +815,11 @@ ing_status ing_py_gate_new(ing_py_kernel *k, PyObject *const *args, bool quiet,
                            ing_py_gate **out, ing_err *e) {
     ing_py_gate *g = ing_calloc(1, sizeof *g);
     if (!g) return no_memory(e);
-    g->face = (ing_gate){&gate_ops, g, k->graph, k->checkpoints};
+    g->face = (ing_gate){.ops = &gate_ops,
+                         .self = g,
+                         .graph = k->graph,
+                         .checkpoints = k->checkpoints,
+                         .companion = ing_py_companion_name(k->mode)};
     g->kernel = k;
     g->args = args;
     g->quiet = quiet;

@@ -1,6 +1,5 @@
-/* Graph kernels as Python sees them: the status of a launch, resuming, the bound form of a
- * kernel with checkpoints, and the program as a list for qd.graph.visualize. The program
- * itself is src/graph; call.c launches it. */
+/* Graph kernels as Python sees them: the status of a launch, resuming, and the program as a
+ * list for qd.graph.visualize. The program itself is src/graph; call.c launches it. */
 #include "py/kernel.h"
 
 ing_status ing_py_graph_make(ing_py_variant *v, ing_err *e) {
@@ -119,12 +118,6 @@ PyObject *ing_py_kernel_resume(PyObject *self, PyObject *const *args, Py_ssize_t
     return result;
 }
 
-PyObject *ing_py_graph_bound(ing_py_kernel *k, PyObject *obj) {
-    PyObject *cls = k->host->graph_bound;
-    if (!cls) return PyErr_Format(PyExc_RuntimeError, "ingot is not imported");
-    return PyObject_CallFunctionObjArgs(cls, (PyObject *)k, obj, NULL);
-}
-
 /* ---- the program, for people ------------------------------------------------------------------- */
 
 static bool from_argument(const ing_paths *p, ing_path path) {
@@ -217,12 +210,9 @@ PyObject *ing_py_graph_text(PyObject *self, PyObject *unused) {
 
 /* ---- the module's part ---------------------------------------------------------------------------- */
 
-static PyObject *register_graph(PyObject *module, PyObject *args) {
-    PyObject *status, *bound;
-    if (!PyArg_ParseTuple(args, "OO", &status, &bound)) return NULL;
+static PyObject *register_graph(PyObject *module, PyObject *status) {
     ing_py_host *h = ing_py_state_in(module)->host;
     Py_XSETREF(h->graph_status, Py_NewRef(status));
-    Py_XSETREF(h->graph_bound, Py_NewRef(bound));
     Py_RETURN_NONE;
 }
 
@@ -234,9 +224,9 @@ static PyObject *last_launch(PyObject *module, PyObject *unused) {
 }
 
 static const PyMethodDef functions[] = {
-    {"register_graph", register_graph, METH_VARARGS,
-     "register_graph(status, bound)\n\nThe classes that launches of kernels with "
-     "checkpoints make."},
+    {"register_graph", register_graph, METH_O,
+     "register_graph(status)\n\nThe class that launches of kernels with checkpoints "
+     "return."},
     {"last_launch", last_launch, METH_NOARGS,
      "last_launch() -> (tasks, checkpoints, yielded or -1)"},
     {NULL, NULL, 0, NULL},

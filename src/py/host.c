@@ -89,6 +89,7 @@ static int configured(ing_py_state *st) {
     h->epoch++;
     seed(h);
     h->target = ing_target_chosen(&st->settings);
+    h->aside = st->settings.at[ING_SET_python] != 0;
     st->home = h->target->home;
     return 0;
 }
@@ -145,7 +146,7 @@ int ing_py_host_traverse(ing_py_state *st, visitproc visit, void *arg) {
     Py_VISIT(st->host->odd_texts);
     Py_VISIT(st->host->told_types);
     Py_VISIT(st->host->graph_status);
-    Py_VISIT(st->host->graph_bound);
+    Py_VISIT(st->host->bound_type);
     return 0;
 }
 
@@ -159,7 +160,7 @@ void ing_py_host_clear(ing_py_state *st) {
     Py_CLEAR(st->host->told_types);
     Py_CLEAR(st->host->cursor_text);
     Py_CLEAR(st->host->graph_status);
-    Py_CLEAR(st->host->graph_bound);
+    Py_CLEAR(st->host->bound_type);
 }
 
 void ing_py_host_fini(ing_py_state *st) {

@@ -19,6 +19,8 @@ static int kernel_traverse(ing_py_kernel *k, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(k));
     Py_VISIT(k->options);
     Py_VISIT(k->dict);
+    Py_VISIT(k->primal);
+    for (uint32_t i = 0; i < ING_PY_COMPANIONS; i++) Py_VISIT(k->companions[i]);
     for (uint32_t i = 0; i < k->cache.leaves.len; i++) {
         ing_py_variant *v = ing_py_variant_at(k, i);
         if (!v || v->refs != 1) continue; /* a launch is using it */
@@ -32,6 +34,8 @@ static int kernel_clear(ing_py_kernel *k) {
     ing_cache_clear(&k->cache);
     Py_CLEAR(k->options);
     Py_CLEAR(k->dict);
+    Py_CLEAR(k->primal);
+    ing_py_companions_drop(k);
     ing_py_def_fini(&k->def);
     return 0;
 }
@@ -90,26 +94,34 @@ static int is_true(PyObject *options, const char *name, bool *out) {
     return rc;
 }
 
-static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs) {
-    PyObject *fn, *options, *source;
-    if (parse_make("kernel", args, kwargs, &fn, &options, &source) < 0) return NULL;
-    ing_py_state *st = ing_py_state_in(module);
+ing_py_kernel *ing_py_kernel_new(ing_py_state *st) {
     PyTypeObject *type = st->host->kernel_type;
     ing_py_kernel *k = (ing_py_kernel *)type->tp_alloc(type, 0);
-    if (!k) {
-        Py_XDECREF(options);
-        Py_XDECREF(source);
-        return NULL;
-    }
+    if (!k) return NULL;
     ing_paths_init(&k->paths);
     k->vectorcall = st->host->events ? ing_py_kernel_call_told : ing_py_kernel_call;
     k->st = st;
     k->host = st->host;
     k->epoch = st->host->epoch;
+    k->keys = &st->host->next_key;
+    if (ing_py_cache_init(k)) return k;
+    PyErr_NoMemory();
+    Py_DECREF(k);
+    return NULL;
+}
+
+static PyObject *kernel_make(PyObject *module, PyObject *args, PyObject *kwargs) {
+    PyObject *fn, *options, *source;
+    if (parse_make("kernel", args, kwargs, &fn, &options, &source) < 0) return NULL;
+    ing_py_state *st = ing_py_state_in(module);
+    ing_py_kernel *k = ing_py_kernel_new(st);
+    if (!k) {
+        Py_XDECREF(options);
+        Py_XDECREF(source);
+        return NULL;
+    }
     k->options = options;
-    bool made = ing_py_cache_init(k);
-    if (!made) PyErr_NoMemory();
-    bool ok = made && is_set(options, "graph", &k->graph) >= 0 &&
+    bool ok = is_set(options, "graph", &k->graph) >= 0 &&
               is_set(options, "checkpoints", &k->checkpoints) >= 0 &&
               is_true(options, "fastcache", &k->pure) >= 0 &&
               ing_py_def_init(st, &k->def, fn, source) == 0;
@@ -127,9 +139,8 @@ static PyObject *def_attr(ing_py_def *d, const char *name) {
 
 static PyObject *kernel_bind(PyObject *self, PyObject *obj, PyObject *type) {
     (void)type;
-    ing_py_kernel *k = (ing_py_kernel *)self;
     if (!obj || obj == Py_None) return Py_NewRef(self);
-    return k->checkpoints ? ing_py_graph_bound(k, obj) : PyMethod_New(self, obj);
+    return ing_py_bound_new((ing_py_kernel *)self, obj);
 }
 
 static PyObject *bind_method(PyObject *self, PyObject *obj, PyObject *type) {
@@ -201,6 +212,7 @@ static int kernel_set_fastcache(PyObject *self, PyObject *value, void *unused) {
         PyDict_SetItemString(k->options, "fastcache", value ? value : Py_False) < 0)
         return -1;
     k->pure = pure;
+    ing_py_companions_drop(k);
     ing_py_kernel_reset(k);
     return 0;
 }
@@ -241,16 +253,9 @@ static PyObject *kernel_lower(PyObject *self, PyObject *const *args, Py_ssize_t 
     return ing_py_lower_text(k, args);
 }
 
-/* Kernels of the reference have it; until it does its work, it says so. */
-static PyObject *kernel_grad(PyObject *self, PyObject *args, PyObject *kwargs) {
-    (void)args, (void)kwargs;
-    ing_py_kernel *k = (ing_py_kernel *)self;
-    ing_err e;
-    ing_err_init(&e);
-    ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_COMPILE,
-                    "write a kernel that computes the gradient, for now", &e,
-                    "kernels are not differentiated yet");
-    return ing_py_raise(k->st, &e);
+/* `closure` says which one. */
+static PyObject *kernel_companion(PyObject *self, void *closure) {
+    return ing_py_companion((ing_py_kernel *)self, (ing_ad_mode)(size_t)closure);
 }
 
 /* ---- funcs ------------------------------------------------------------------------------------ */
@@ -312,6 +317,13 @@ static const PyGetSetDef kernel_getset[] = {
     {"__wrapped__", kernel_wrapped, NULL, "the Python function", NULL},
     {"__defaults__", get_own, set_own, NULL, "__defaults__"},
     {"__kwdefaults__", get_own, set_own, NULL, "__kwdefaults__"},
+    {"grad", kernel_companion, NULL,
+     "The gradient of this kernel, a kernel with the same parameters.",
+     (void *)ING_AD_REVERSE},
+    {"dual", kernel_companion, NULL,
+     "This kernel with its derivative in forward mode, a kernel with the same "
+     "parameters.",
+     (void *)ING_AD_FORWARD},
     {"_variants", kernel_variants, NULL, "how many variants are in memory", NULL},
     {"_fastcache", kernel_fastcache, kernel_set_fastcache, "marked fastcache=True",
      NULL},
@@ -352,7 +364,12 @@ static PyObject *reduce(PyObject *self, const char *kind, PyObject *options) {
 
 static PyObject *kernel_reduce(PyObject *self, PyObject *protocol) {
     (void)protocol;
-    return reduce(self, "kernel", ((ing_py_kernel *)self)->options);
+    ing_py_kernel *k = (ing_py_kernel *)self;
+    if (!k->primal) return reduce(self, "kernel", k->options);
+    PyObject *get = ing_py_import("builtins", "getattr");
+    return get ? Py_BuildValue("(N(Os))", get, k->primal,
+                               ing_py_companion_name(k->mode))
+               : NULL;
 }
 
 static PyObject *func_reduce(PyObject *self, PyObject *protocol) {
@@ -367,8 +384,6 @@ static const PyMethodDef kernel_methods[] = {
     {"lower", (PyCFunction)(void (*)(void))kernel_lower, METH_FASTCALL,
      "lower(*args) -> (trace, ir)\n\nWhat a compile for these arguments would ask and "
      "make."},
-    {"grad", (PyCFunction)(void (*)(void))kernel_grad, METH_VARARGS | METH_KEYWORDS,
-     "grad(*args)\n\nThe reverse of this kernel: refused, not supported yet."},
     {"resume", (PyCFunction)(void (*)(void))ing_py_kernel_resume,
      METH_FASTCALL | METH_KEYWORDS,
      "resume(*args, from_checkpoint) -> GraphStatus\n\nLaunches a kernel with "
@@ -448,6 +463,6 @@ int ing_py_kernel_add(PyObject *module, ing_py_state *st) {
     st->host->kernel_type = ing_py_add_type(module, &kernel_spec);
     st->host->func_type = ing_py_add_type(module, &func_spec);
     if (!st->host->kernel_type || !st->host->func_type) return -1;
-    if (ing_py_graph_add(module) < 0) return -1;
+    if (ing_py_graph_add(module) < 0 || ing_py_bound_add(module, st) < 0) return -1;
     return PyModule_AddFunctions(module, (PyMethodDef *)functions);
 }

@@ -9,6 +9,7 @@
 
 #include "py/py.h"
 
+#include "ad/ad.h"
 #include "cache/cache.h"
 #include "compile/compile.h"
 #include "front/front.h"
@@ -42,12 +43,14 @@ typedef struct ing_py_host {
     uint64_t next_key;  /* of random numbers: begins with the seed, grows per launch */
     uint64_t store_epoch, helpers_epoch; /* for which they were made */
     ing_py_last_launch last;
-    PyObject *graph_status, *graph_bound; /* classes of ingot.graph, once imported */
-    PyObject *sources;     /* dict: file name -> bytes, each file read once */
-    PyObject *cursor_text; /* bytes: where the last def was found (source.c) */
+    PyObject *graph_status; /* a class of ingot.graph, once imported */
+    bool aside;             /* launches do not go straight ahead (companion.c) */
+    PyObject *sources;      /* dict: file name -> bytes, each file read once */
+    PyObject *cursor_text;  /* bytes: where the last def was found (source.c) */
     uint32_t cursor_line;
     size_t cursor_at;
     PyTypeObject *kernel_type;
+    PyTypeObject *bound_type; /* of obj.kernel */
     PyTypeObject *func_type;
     PyObject *enum_class; /* enum.Enum once enum is imported */
     PyObject *odd_texts;  /* dict: str with lone surrogates -> its bytes (see.c) */
@@ -84,6 +87,7 @@ typedef struct ing_py_def {
     PyObject *why;
     PyObject *held;  /* set until parsed: what to compare with (source.c) */
     bool text_later; /* not taken yet: ing_py_def_text */
+    uint32_t suffix; /* bytes at the end of `name` that are not the function's */
     bool ours;       /* of this package: the revision answers for its text (R10) */
     uint32_t first_line;
     ing_front_tree *tree;  /* NULL until parsed */
@@ -99,6 +103,9 @@ typedef struct ing_py_def {
 } ing_py_def;
 
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source);
+/* The same function and text again, called by its name and the suffix. */
+int ing_py_def_copy(ing_py_state *st, ing_py_def *d, ing_py_def *from,
+                    const char *suffix);
 void ing_py_def_fini(ing_py_def *d);
 int ing_py_def_traverse(ing_py_def *d, visitproc visit, void *arg);
 /* The default of parameter i as it is now: 1 = *out is a new reference, 0 = none, -1. */
@@ -193,6 +200,8 @@ typedef struct ing_py_variant {
     bool only_here; /* never on disk: no other process could ask what it asked */
 } ing_py_variant;
 
+enum { ING_PY_COMPANIONS = 2 }; /* mode - 1 of a companion is its number */
+
 typedef struct ing_py_kernel {
     PyObject_HEAD vectorcallfunc vectorcall;
     ing_py_state *st;
@@ -200,6 +209,14 @@ typedef struct ing_py_kernel {
     ing_py_def def;
     PyObject *options;             /* dict or NULL */
     bool graph, checkpoints, pure; /* pure: fastcache=True */
+    ing_ad_mode mode;              /* NONE, or which derivative of `primal` it is */
+    struct ing_py_kernel *primal;  /* NULL: it is no derivative */
+    struct ing_py_kernel
+        *companions[ING_PY_COMPANIONS]; /* its derivatives, once asked for */
+    uint64_t key,
+        *keys; /* of random numbers: of the last launch, and where the next one is */
+    uint64_t
+        forward_key; /* of a gradient: that of the launch that it is the reverse of */
     PyObject *dict, *weakrefs;
     uint64_t epoch;
     ing_paths paths;
@@ -215,6 +232,23 @@ typedef struct ing_py_kernel {
 } ing_py_kernel;
 
 int ing_py_kernel_add(PyObject *module, ing_py_state *st);
+/* A kernel without def and options. NULL = raised. */
+ing_py_kernel *ing_py_kernel_new(ing_py_state *st);
+
+/* companion.c: the derivatives of a kernel. */
+const char *ing_py_companion_name(ing_ad_mode mode); /* "grad", "dual"; NULL: none */
+/* The derivative of a kernel, made when first asked for; a new reference. */
+PyObject *ing_py_companion(ing_py_kernel *k, ing_ad_mode mode);
+void ing_py_companions_drop(ing_py_kernel *k);
+/* A launch that does not go straight ahead (host.aside). */
+PyObject *ing_py_launch_aside(ing_py_kernel *k, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames, PyObject *label);
+
+/* bound.c: a kernel as a method. */
+PyObject *ing_py_bound_new(ing_py_kernel *k, PyObject *obj);
+/* The function of a method or of a bound kernel, else the object itself; all borrowed. */
+PyObject *ing_py_unbind(const ing_py_state *st, PyObject *obj, PyObject **self);
+int ing_py_bound_add(PyObject *module, ing_py_state *st);
 /* Drops variants, plans and the tree: the next launch starts afresh (R14). */
 void ing_py_kernel_reset(ing_py_kernel *k);
 void ing_py_variant_free(ing_py_variant *v); /* when nobody refers to it any more */
@@ -440,12 +474,14 @@ ing_status ing_py_graph_stage(ing_py_kernel *k, const ing_py_variant *v,
                               PyObject *label, uint32_t *stage, ing_err *e);
 PyObject *ing_py_graph_status(ing_py_kernel *k, const ing_py_variant *v,
                               PyObject *const *args, uint32_t yielded);
-PyObject *ing_py_graph_bound(ing_py_kernel *k, PyObject *obj); /* obj.kernel */
 PyObject *ing_py_graph_text(PyObject *self, PyObject *unused);
 int ing_py_graph_add(PyObject *module);
 
 PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames);
+/* One launch, whoever listens. */
+PyObject *ing_py_launch_now(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
+                            PyObject *kwnames, PyObject *label);
 /* Refuses arguments that the annotations forbid, naming the parameter. */
 ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e);
 

@@ -333,6 +333,10 @@ static ing_status answer_meaning(ing_py_kernel *k, PyObject *obj,
 
 const ing_gate_param *ing_py_param_at(const ing_py_kernel *k, ing_path path) {
     const ing_path_node *n = &k->paths.nodes.at[path];
+    /* The gradient of an array is made of the same elements. */
+    if (path && n->step == ING_STEP_ATTR && n->parent &&
+        strcmp(ing_atoms_text(&k->paths.atoms, n->atom), "grad") == 0)
+        n = &k->paths.nodes.at[path = n->parent];
     bool is_arg = path && n->step == ING_STEP_ARG && n->parent == 0 && n->i >= 0 &&
                   n->i < (int64_t)k->def.n_params;
     return is_arg && k->def.params ? &k->def.params[n->i] : NULL;

@@ -12,7 +12,7 @@
 
 ing_py_def *ing_py_def_of(ing_py_state *st, PyObject *obj) {
     if (!obj) return NULL;
-    if (PyMethod_Check(obj)) obj = PyMethod_GET_FUNCTION(obj);
+    obj = ing_py_unbind(st, obj, NULL);
     if (Py_TYPE(obj) == st->host->func_type) return &((ing_py_func *)obj)->def;
     if (Py_TYPE(obj) == st->host->kernel_type) return &((ing_py_kernel *)obj)->def;
     return NULL;
@@ -221,7 +221,7 @@ static bool see_struct(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
 }
 
 static bool see_callable(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
-    PyObject *fn = PyMethod_Check(obj) ? PyMethod_GET_FUNCTION(obj) : obj;
+    PyObject *fn = ing_py_unbind(st, obj, NULL);
     if (Py_TYPE(fn) == st->host->func_type)
         f->kind = ING_GATE_FUNC;
     else if (Py_TYPE(fn) == st->host->kernel_type)

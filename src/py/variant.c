@@ -116,7 +116,6 @@ static ing_status take_stages(const ing_py_gate *g, const ing_front_result *r,
 
 static ing_status take_trees(const ing_py_gate *g, ing_front_result *r,
                              ing_py_variant *v, ing_err *e) {
-    for (uint32_t i = 0; i < r->mod->funcs.len; i++) r->mod->funcs.at[i]->tree = i;
     for (uint32_t i = 0; i < r->trees.len; i++)
         if (!ing_vec_push(&v->record.trees, ing_py_gate_tree_path(g, r->trees.at[i])))
             return no_memory(e);
@@ -161,6 +160,33 @@ static ing_status ask_settings(ing_py_kernel *k, const ing_gate *face,
     return ING_OK;
 }
 
+/* What a pass or a derivative refuses is told with its place. */
+static void place_error(const ing_front_result *r, uint32_t loc, const char *remedy,
+                        ing_err *e) {
+    uint32_t tree = loc >> ING_FRONT_TREE_SHIFT;
+    ing_node node = loc & ((1u << ING_FRONT_TREE_SHIFT) - 1);
+    if (!loc || tree > r->trees.len || !e->text) return;
+    const ing_front_tree *t = r->trees.at[tree ? r->trees.len - tree : 0];
+    ing_err old = *e;
+    ing_err_init(e);
+    ing_front_diag(t, node, old.status, remedy, e, "%s", old.text);
+    ing_err_fini(&old);
+}
+
+/* The module of a derivative in place of the kernel's, before any pass. Its function is in no
+ * text: it is told by the place in the kernel's. */
+static ing_status derive(const ing_py_kernel *k, ing_front_result *r, ing_err *e) {
+    if (k->mode == ING_AD_NONE) return ING_OK;
+    if (k->graph)
+        return ing_fail(e, ING_COMPILE, "%s: graph kernels are not differentiated",
+                        ing_py_def_name(&k->def));
+    ing_status s = k->mode == ING_AD_REVERSE
+                       ? ing_ad_reverse(r->mod, r->companions.at, e)
+                       : ing_ad_forward(r->mod, r->companions.at, e);
+    if (s != ING_OK) place_error(r, r->mod->bad_loc, NULL, e);
+    return s;
+}
+
 ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
                         ing_py_gate **gate, ing_front_result *r, ing_settings *answered,
                         ing_err *e) {
@@ -172,6 +198,7 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
     ing_status s = ing_front_lower(tree, face, r, e);
     if (ing_py_gate_raised(*gate)) return ING_PYTHON; /* also what a message ran into */
     ING_TRY(s);
+    ING_TRY(derive(k, r, e));
     return ask_settings(k, face, answered, e);
 }
 
@@ -226,19 +253,6 @@ static ing_status describe(compile *c, ing_err *e) {
     return what ? ing_py_pure_only_here(c->k, what) : ING_OK;
 }
 
-/* What a pass refuses is told with its place. */
-static void place_error(const ing_front_result *r, uint32_t loc, ing_err *e) {
-    uint32_t tree = loc >> ING_FRONT_TREE_SHIFT;
-    ing_node node = loc & ((1u << ING_FRONT_TREE_SHIFT) - 1);
-    if (!loc || tree > r->trees.len || !e->text) return;
-    const ing_front_tree *t = r->trees.at[tree ? r->trees.len - tree : 0];
-    ing_err old = *e;
-    ing_err_init(e);
-    ing_front_diag(t, node, old.status, "compute it where it is used", e, "%s",
-                   old.text);
-    ing_err_fini(&old);
-}
-
 /* Passes, then an image per task (src/compile/engine.c); what a launch runs from them. */
 static ing_status build(compile *c, ing_err *e) {
     ing_py_kernel *k = c->k;
@@ -256,7 +270,8 @@ static ing_status build(compile *c, ing_err *e) {
     c->front.mod = NULL; /* taken */
     Py_BEGIN_ALLOW_THREADS s =
         ing_engine_build(k->host->engine, &job, &c->v->record, &c->v->code, e);
-    Py_END_ALLOW_THREADS if (s != ING_OK) place_error(&c->front, loc, e);
+    Py_END_ALLOW_THREADS if (s != ING_OK)
+        place_error(&c->front, loc, "compute it where it is used", e);
     ING_TRY(s);
     ing_py_report_show(&c->report, k->host->events, ing_py_def_name(&k->def));
     ING_TRY(ing_launch_tasks_init(&c->v->tasks, &c->v->code, e));
@@ -277,7 +292,8 @@ static ing_status ask_overlap(compile *c, ing_err *e) {
  * meanwhile, this launch uses what it asked for, and nobody keeps it. */
 static ing_status publish(compile *c, ing_err *e) {
     ing_py_kernel *k = c->k;
-    ing_cache_alias *alias = k->def.ours ? NULL : &k->def.alias;
+    /* What comes along with the alias is of the kernel itself. */
+    ing_cache_alias *alias = k->def.ours || k->mode ? NULL : &k->def.alias;
     ing_hash128 key = {0, 0};
     if (k->epoch != c->epoch || k->host->epoch != c->epoch) return ING_OK;
     if (!c->v->only_here)

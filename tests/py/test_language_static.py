@@ -290,12 +290,3 @@ def test_captured_floats_can_be_refused():
     assert argument(3) == 3.0 and fine(2, 0.5) == pytest.approx(2 * math.pi + 0.75)
     qd.init(arch=arch)
     assert closure() == 0.5
-
-
-def test_gradients_of_kernels_are_refused():
-    @qd.kernel
-    def k(x: qd.types.ndarray()):
-        x[0] = 1
-
-    with pytest.raises(qd.IngotCompilationError, match="not differentiated yet"):
-        k.grad(qd.ndarray(qd.f32, 1))
