@@ -199,10 +199,16 @@ static const ing_op compare_ops[ING_AST_N] = {
     [ING_AST_LtE] = ING_OP_LE, [ING_AST_Gt] = ING_OP_GT,    [ING_AST_GtE] = ING_OP_GE,
 };
 
+/* Of equal numbers and texts Python may have one or several. */
+static bool is_copied(const value *v) {
+    return v->kind == V_INT || v->kind == V_FLOAT || v->kind == V_STR;
+}
+
 /* Two of a kind of which it is not known whether they are one, or equal: what a func was given
  * it knows by its type alone, and what a kernel makes by its content. */
 static bool cannot_tell(const value *l, const value *r, bool identity) {
     if (l->kind != r->kind) return false;
+    if (identity && is_copied(l)) return ing_front_may_be_one(l, r);
     if (l->kind == V_ARRAY) return !l->gref || !r->gref;
     return l->kind == V_DICT || (identity && (l->kind == V_TUPLE || l->kind == V_LIST));
 }
@@ -229,7 +235,9 @@ ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const valu
         return ing_front_tensor_compare(fr, at, op, l, r, out);
     if (!member && cannot_tell(l, r, identity))
         return ing_front_fail_at(
-            fr, at, ING_TYPE, "compare in the kernel, or outside, and pass the result",
+            fr, at, ING_TYPE,
+            is_copied(l) ? "compare numbers and strings with `==`"
+                         : "compare in the kernel, or outside, and pass the result",
             "whether %s and another one are %s cannot be known here",
             ing_front_describe(fr, l), identity ? "the same" : "equal");
     ING_TRY(ing_front_fold_compare(fr, at, op, l, r, &result, &done));

@@ -31,7 +31,7 @@ static ing_status dict_find(frame *fr, ing_node at, const value *pairs, uint32_t
         bool same = false, done = false;
         const value *have = &pairs[2 * *out];
         if (!ing_front_is_static(have) || !ing_front_is_static(key)) continue;
-        ING_TRY(ing_front_fold_compare(fr, at, ING_AST_Eq, have, key, &same, &done));
+        ING_TRY(ing_front_same_item(fr, at, have, key, &same, &done));
         if (done && same) return ING_OK;
     }
     return ING_OK;
@@ -332,8 +332,7 @@ static ing_status list_method(frame *fr, ing_node n, const value *of, method id,
                 fr, n, ING_COMPILE, "compare the items one by one",
                 "this needs compile-time items; one is %s",
                 ing_front_describe(fr, ing_front_is_static(&want) ? &items[i] : &want));
-        ING_TRY(
-            ing_front_fold_compare(fr, n, ING_AST_Eq, &items[i], &want, &same, &done));
+        ING_TRY(ing_front_same_item(fr, n, &items[i], &want, &same, &done));
         if (!done || !same) continue;
         if (hits++ == 0) first = i;
     }

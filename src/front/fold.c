@@ -388,7 +388,7 @@ static ing_status same(frame *fr, ing_node at, const value *l, const value *r,
     if (l->kind != r->kind) return ING_OK;
     switch ((value_kind)l->kind) {
     case V_NONE: *out = true; break;
-    case V_BOOL:
+    case V_BOOL: *out = l->i == r->i && (!identity || l->bound == r->bound); break;
     case V_INT: *out = l->i == r->i && l->wide == r->wide; break;
     case V_INTRINSIC: *out = l->tag == r->tag; break;
     case V_FLOAT: *out = l->f == r->f; break;
@@ -397,6 +397,25 @@ static ing_status same(frame *fr, ing_node at, const value *l, const value *r,
     default: break;
     }
     return ING_OK;
+}
+
+bool ing_front_may_be_one(const value *l, const value *r) {
+    if (l->kind == V_STR) return compare_strings(l, r) == 0;
+    if (l->kind == V_FLOAT) return l->f == r->f || (isnan(l->f) && isnan(r->f));
+    bool python =
+        !l->dtype && !r->dtype && !l->wide; /* which has the small ones once */
+    if (python && l->i >= -5 && l->i <= 256) return false;
+    return l->i == r->i && l->wide == r->wide;
+}
+
+/* `==` as containers ask it of their items: a NaN is there if it is that very object. */
+ing_status ing_front_same_item(frame *fr, ing_node at, const value *l, const value *r,
+                               bool *result, bool *done) {
+    if (l->kind == V_FLOAT && r->kind == V_FLOAT && isnan(l->f) && isnan(r->f))
+        return ing_front_fail_at(
+            fr, at, ING_VALUE, "ask for it with `x != x`",
+            "whether two NaN in containers are one object cannot be known here");
+    return ing_front_fold_compare(fr, at, ING_AST_Eq, l, r, result, done);
 }
 
 /* Equality of sequences, item by item; lists are as deep as the source nests them. Not done
@@ -414,8 +433,7 @@ static ing_status equal_items(frame *fr, ing_node at, const value *l, const valu
         bool same = false, known = false;
         ING_TRY(ing_front_force(fr, at, &a[i]));
         ING_TRY(ing_front_force(fr, at, &b[i]));
-        ING_TRY(
-            ing_front_fold_compare(fr, at, ING_AST_Eq, &a[i], &b[i], &same, &known));
+        ING_TRY(ing_front_same_item(fr, at, &a[i], &b[i], &same, &known));
         if (known && !same) {
             *result = false;
             *done = true;
@@ -441,7 +459,7 @@ static ing_status order_items(frame *fr, ing_node at, ing_front_op op, const val
         bool same = false;
         ING_TRY(ing_front_force(fr, at, &a[i]));
         ING_TRY(ing_front_force(fr, at, &b[i]));
-        ING_TRY(ing_front_fold_compare(fr, at, ING_AST_Eq, &a[i], &b[i], &same, done));
+        ING_TRY(ing_front_same_item(fr, at, &a[i], &b[i], &same, done));
         if (!*done) return ING_OK;
         if (!same)
             return ing_front_fold_compare(fr, at, op, &a[i], &b[i], result, done);
@@ -496,8 +514,7 @@ static ing_status contains(frame *fr, ing_node at, const value *l, const value *
     for (uint32_t i = 0; i < n && !*result; i++) {
         bool done = false;
         ING_TRY(ing_front_force(fr, at, &items[i]));
-        ING_TRY(
-            ing_front_fold_compare(fr, at, ING_AST_Eq, l, &items[i], result, &done));
+        ING_TRY(ing_front_same_item(fr, at, l, &items[i], result, &done));
         if (!done)
             return ing_front_fail_at(
                 fr, at, ING_COMPILE, "compare with `==` and `or`",

@@ -435,6 +435,10 @@ ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op, const v
 ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
                                   const value *l, const value *r, bool *result,
                                   bool *done);
+ing_status ing_front_same_item(frame *fr, ing_node at, const value *l, const value *r,
+                               bool *result, bool *done);
+/* Two numbers of a kind, or texts, that are equal and may be one object or two. */
+bool ing_front_may_be_one(const value *l, const value *r);
 
 ing_status ing_front_unary(frame *fr, ing_node at, ing_front_op op, const value *v,
                            value *out);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { STACK_WORDS = 1024, STACK_BUFFER = 1024, STACK_HELD = 512 };
+enum { STACK_WORDS = 1024, STACK_BUFFER = 1024, STACK_HELD = 512, MAX_TRIES = 16 };
 
 /* ---- arguments --------------------------------------------------------------------------- */
 
@@ -471,8 +471,9 @@ static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label
     ing_err_init(&e);
     ing_status s =
         k->last ? try_variant(&a, k->last, label, &result, &e) : ING_DECLINED;
-    /* A property may answer differently each time it is asked; give up after a few. */
-    for (int tries = 0; s == ING_DECLINED && tries < 4; tries++) {
+    /* A property may answer differently each time it is asked, and other threads change
+     * things while this one compiles; give up after a while. */
+    for (int tries = 0; s == ING_DECLINED && tries < MAX_TRIES; tries++) {
         ing_py_variant *v = NULL;
         s = get_variant(&a, &v, &e);
         if (s != ING_OK) break;

@@ -339,6 +339,14 @@ def test_properties_that_never_end():
     assert s.x[0] == 3
 
 
+def test_a_property_that_settles():
+    """What another thread changes may be another value after each compile, for a while."""
+    count = iter(range(10))
+    s = Reader(lambda s: next(count, 10))
+    read_n(s)
+    assert s.x[0] == 10
+
+
 def test_a_property_that_replaces_itself():
     class Once:
         def __init__(self):

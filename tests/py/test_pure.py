@@ -25,6 +25,10 @@ class Mode(enum.IntEnum):
     FAST = 2
 
 
+class Kind(enum.Enum):
+    SLOW = 5
+
+
 class Holder:
     value = 1
     UPPER = 2
@@ -102,7 +106,7 @@ def test_capitals_and_static_warn(kernel, cache_dir):
 @qd.kernel(fastcache=True)
 def allowed(a: A, t: qd.template()):
     for i in range(1):
-        a[0] = math.pi + Mode.FAST + t + qd.math.pi
+        a[0] = math.pi + Mode.FAST + Kind.SLOW.value + t + qd.math.pi
 
 
 def test_enums_and_modules_pass():
@@ -111,7 +115,7 @@ def test_enums_and_modules_pass():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         allowed(a, 1)
-    assert a[0] == pytest.approx(2 * math.pi + 3, rel=1e-6)
+    assert a[0] == pytest.approx(2 * math.pi + 8, rel=1e-6)
 
 
 def make_both():

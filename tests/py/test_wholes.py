@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import functools
 import math
+import sys
 import typing
 
 import numpy as np
@@ -455,4 +456,67 @@ def own_dicts(a: A):
 @pytest.mark.parametrize("kernel", [arrays_in_a_func, equal_arrays, own_lists, own_dicts], ids=lambda k: k.__name__)
 def test_what_cannot_be_told_is_refused(kernel):
     with pytest.raises(qd.IngotTypeError, match="cannot be known here"):
+        kernel(qd.ndarray(qd.f64, 1))
+
+
+ONE = OTHER = None
+
+
+@qd.kernel
+def one_is_other(a: A):
+    a[0] = 0
+    if qd.static(ONE is OTHER):
+        a[0] = 1
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("pair", [(1000, int("1000")), (0.5, 0.5), (NAN, NAN), ("ab", "".join("ab")),
+                                  (np.int8(3), np.int8(3)), (2**63, 2**63)], ids=str)
+def test_identity_of_equal_numbers_is_refused(pair, monkeypatch):
+    """Python may have one or two of them."""
+    monkeypatch.setattr(sys.modules[__name__], "ONE", pair[0])
+    monkeypatch.setattr(sys.modules[__name__], "OTHER", pair[1])
+    with pytest.raises(qd.IngotTypeError, match="cannot be known here"):
+        one_is_other(qd.ndarray(qd.f64, 1))
+
+
+@pytest.mark.parametrize("pair", [(5, 5), (5, 6), (True, True), (True, np.True_), (np.True_, np.True_), (1, 1.0),
+                                  (1000, 1001), (0.5, NAN), ("a", "b"), (None, 0)], ids=str)
+def test_identity_of_numbers(pair, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "ONE", pair[0])
+    monkeypatch.setattr(sys.modules[__name__], "OTHER", pair[1])
+    a = qd.ndarray(qd.f64, 1)
+    one_is_other(a)
+    assert a[0] == (pair[0] is pair[1])
+
+
+@qd.kernel
+def equal_tuples(a: A):
+    if qd.static((1, NAN) == (1, NAN)):
+        a[0] = 1
+
+
+@qd.kernel
+def ordered_tuples(a: A):
+    if qd.static((NAN, 1) < (NAN, 2)):
+        a[0] = 1
+
+
+@qd.kernel
+def in_a_tuple(a: A):
+    if qd.static(NAN in (1.0, NAN)):
+        a[0] = 1
+
+
+@qd.kernel
+def counted(a: A):
+    a[0] = (1.0, NAN).count(NAN)
+
+
+@pytest.mark.parametrize("kernel", [equal_tuples, ordered_tuples, in_a_tuple, counted], ids=lambda k: k.__name__)
+def test_nan_in_containers_is_refused(kernel):
+    """There it is equal to itself, if it is that very object."""
+    with pytest.raises(qd.IngotValueError, match="NaN in containers"):
         kernel(qd.ndarray(qd.f64, 1))
