@@ -293,7 +293,7 @@ def test_debug_checks_the_view_and_not_the_array(target):
         with pytest.raises(qd.IngotAssertionError) as caught:
             run(a[8:24], index)
         text = str(caught.value)
-        assert "BufferView Out Of Range: kernel[" in text
+        assert "BufferView Out Of Range: kernel[" in text and "tid=?" in text
         assert f"got index {index} (offset=8, size=16)" in text
         assert re.search(r"Callstack:\n\S*run\n  \S*put\n", text) and "v[i] = 1" in text
     assert a[24] == 24 and a[7] == 7
