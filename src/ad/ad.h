@@ -21,7 +21,7 @@ ing_status ing_ad_forward(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 
 /* What the transformations have to do with an operation, by its column in op.def. */
 typedef enum ing_ad_class {
-    ING_AD_NOTHING, /* nothing of it has a derivative */
+    ING_AD_NOTHING, /* nothing of it has a derivative, or it is 0 everywhere */
     ING_AD_ARITH,   /* ing_ad_partial */
     ING_AD_CARRY,   /* it moves values or steers: known to each transformation */
     ING_AD_REFUSE,  /* refused of a value that has a derivative */

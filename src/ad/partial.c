@@ -236,7 +236,7 @@ enum {
 };
 
 static const rule rules[] = {[RULE_none] = {NULL, {0, 0}, ING_AD_NOTHING},
-                             [RULE_flat] = {NULL, {0, 0}, ING_AD_ARITH},
+                             [RULE_flat] = {NULL, {0, 0}, ING_AD_NOTHING},
                              [RULE_carry] = {NULL, {0, 0}, ING_AD_CARRY},
                              [RULE_refuse] = {NULL, {0, 0}, ING_AD_REFUSE},
                              [RULE_late] = {NULL, {0, 0}, ING_AD_LATE},
