@@ -54,6 +54,8 @@ bool ing_fwd_floats(const ing_ir_mod *m, ing_type t);
  * `make`. */
 ing_fwd_version *ing_fwd_callee(ing_fwd *w, const ing_fwd_version *from, uint32_t id,
                                 bool make);
+/* Has an iteration of the kernel's parallel loop the place of this ATOMIC for itself? */
+bool ing_fwd_own(ing_fwd *w, uint32_t loop, uint32_t update);
 /* Finds every version and what in it has a dual. */
 ing_status ing_fwd_flow(ing_fwd *w);
 /* Rebuilds the kernel, and makes the versions that it calls. */

@@ -129,6 +129,12 @@ static bool is_pair(const flow *w, uint32_t id) {
     return i->c != ING_IR_ATOMIC_ADD && i->c != ING_IR_ATOMIC_SUB;
 }
 
+/* Asked only as long as the loop is parallel yet. */
+static bool is_own(flow *w, uint32_t id) {
+    if (!w->parallel) return false;
+    return has(w, w->parallel) || ing_fwd_own(w->w, w->parallel, id);
+}
+
 static void memory(flow *w, uint32_t id) {
     const ing_ir_inst *i = at(w, id);
     const ing_ir_mod *m = w->w->m;
@@ -150,7 +156,7 @@ static void memory(flow *w, uint32_t id) {
         if (has(w, i->b)) mark(w, i->a);
         if (!has(w, i->a) || !ing_fwd_floats(m, i->type)) break;
         set(w, id, true);
-        if (is_pair(w, id)) pair(w);
+        if (is_pair(w, id) && !is_own(w, id)) pair(w);
         break;
     default: set(w, id, has(w, i->a) && ing_fwd_floats(m, i->type)); /* LOAD */
     }

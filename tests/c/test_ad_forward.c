@@ -478,6 +478,19 @@ static void test_atomics(void) {
                "%r");
     check(own);
     CHECK(has_parallel(own));
+    /* each iteration has its place for itself, or not */
+    static const char each[] =
+        HEAD LOOP "%o = atomic f64 %py, %v, mul\n%s = atomic f64 %py, %u, min\n}\n}\n";
+    check(each);
+    CHECK(has_parallel(each));
+    static const char mixed[] =
+        HEAD LOOP "%o = atomic f64 %py, %v, mul\n%q = elem ref<f64> %y, [%n]\n"
+                  "%s = atomic f64 %q, %u, mul\n}\n}\n";
+    check(mixed);
+    CHECK(!has_parallel(mixed));
+    static const char two[] = HEAD LOOP
+        "%o = atomic f64 %py, %f1, max\n%s = atomic f64 %px, %f1, max\n}\n}\n";
+    CHECK(!has_parallel(two));
     /* in a func, of an array */
     static const char far[] = HEAD LOOP
         "%q = elem ref<f64> %y, [%k2]\ncall void @1, [%q, %v]\n}\n}\n"
