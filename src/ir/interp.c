@@ -426,6 +426,11 @@ static void run_store(const ing_step *s, uint8_t *fp) {
     }
 }
 
+/* One comparison where speed counts: op.def keeps them together. (Not below a label: a
+ * declaration there is C23.) */
+_Static_assert(ING_OP_ADD == ING_OP_SET_RET + 1, "after memory");
+_Static_assert(ING_OP_SELECT == ING_OP_MAKE - 1, "before aggregates");
+
 static void run(vm *v, cursor c) {
     for (;;) {
         const ing_step *s = c.s++;
@@ -469,9 +474,6 @@ static void run(vm *v, cursor c) {
             stop(v, (int32_t)s->b, c.f, s->id);
             return;
         default:
-            /* one comparison where speed counts: op.def keeps them together */
-            _Static_assert(ING_OP_ADD == ING_OP_SET_RET + 1, "after memory");
-            _Static_assert(ING_OP_SELECT == ING_OP_MAKE - 1, "before aggregates");
             if (s->op >= ING_OP_ADD && s->op <= ING_OP_SELECT) {
                 run_scalar(s, fp);
             } else {
