@@ -8,6 +8,7 @@ for the function, and a generator expression is one.
 """
 
 import ast
+import copyreg
 import functools
 import importlib
 import importlib.util
@@ -52,7 +53,7 @@ def origin(file):
     parts = path.split(os.sep)
     for at in range(len(parts) - 1, 0, -1):
         if parts[at - 1] in _SITES:
-            return _installed(parts[at].partition(".")[0]) or _own(path)
+            return _installed(os.sep.join(parts[:at]), parts[at].partition(".")[0]) or _own(path)
     for folder in _library():
         if path.startswith(folder) or os.path.realpath(path).startswith(folder):
             return ""
@@ -68,15 +69,31 @@ def _own(path):
     return f"{os.path.basename(path)}=={_core._file_digest(path)[1]}"
 
 
-def _installed(top):
+_FOLDERS = {}  # folder -> {top-level name: "name==version,..."}
+
+
+def _installed(folder, top):
+    """The distributions of that very folder that have a module or package of this name."""
     from importlib import metadata
 
-    try:
-        return f"{top}=={metadata.version(top)}"
-    except metadata.PackageNotFoundError:
-        pass
-    names = sorted(metadata.packages_distributions().get(top, ()))
-    return ",".join([f"{n}=={metadata.version(n)}" for n in names]) or None
+    for dist in metadata.distributions(name=top, path=[folder]):
+        if top in _tops(dist):
+            return f"{top}=={dist.version}"
+    if folder not in _FOLDERS:
+        found = {}
+        for dist in metadata.distributions(path=[folder]):
+            for name in _tops(dist):
+                found.setdefault(name, []).append(f"{dist.metadata['Name']}=={dist.version}")
+        _FOLDERS[folder] = {name: ",".join(sorted(set(found[name]))) for name in found}
+    return _FOLDERS[folder].get(top)
+
+
+def _tops(dist):
+    """The top-level names that a distribution has installed."""
+    listed = (dist.read_text("top_level.txt") or "").split()
+    if listed:
+        return set(listed)
+    return set([str(file).partition("/")[0].partition(".")[0] for file in dist.files or ()])
 
 
 def module_file(module):
@@ -97,65 +114,186 @@ def module_file(module):
 
 # ---- imports inside a function, and what cannot be followed ----------------------------------------
 
-# `sys.modules[name]` is left to whoever writes it: a way to keep something out of the key.
-_IMPORTERS = ("__import__", "import_module", "importlib.import_module")
-_WHOLE = ("globals",)
-_BLIND = ("eval", "exec", "runpy.run_path", "runpy.run_module")
+_IMPORTERS = ("__import__", "builtins.__import__", "importlib.__import__", "importlib.import_module")
+# What runs text, loads files as code, or reads text and comments of functions.
+_BLIND = (
+    "eval", "exec", "builtins.eval", "builtins.exec", "runpy.run_path", "runpy.run_module",
+    "pkgutil.resolve_name", "pydoc.locate", "pydoc.safeimport", "importlib.util.spec_from_file_location",
+    "importlib.util.spec_from_loader", "importlib.util.module_from_spec", "importlib.machinery.SourceFileLoader",
+    "importlib.machinery.SourcelessFileLoader", "inspect.getsource", "inspect.getsourcelines",
+    "inspect.findsource", "inspect.getcomments", "inspect.getdoc", "gc.get_objects", "gc.get_referrers",
+)
+_BLIND_ATTRIBUTES = ("__globals__", "f_globals", "f_locals", "f_back")
+_HIDDEN = frozenset([*_BLIND, *_IMPORTERS, "globals", "builtins.globals"])
+# What `reads` knows by these names.
+_UNTOLD = ("import_module", "importlib.import_module", "__import__", "globals", "sys.modules", "sys.modules.get")
 
 
 def reads(tree):
     """(imports, names, blind) of a syntax tree: [(alias, module, name or None, level)], the
-    global names that `globals()["x"]` reads, and what nobody can follow."""
-    imports, names, blind = [], [], []
-    seen = set()
-    for node in ast.walk(tree):
+    global names that `globals()["x"]` and the like read, and what nobody can follow."""
+    found = _Reads()
+    nodes = list(ast.walk(tree))
+    for node in nodes:
+        found.take_import(node)
+    for node in nodes:
+        if isinstance(node, ast.Subscript):
+            found.take_item(node)
+        elif isinstance(node, ast.Call):
+            found.take_call(node)
+    for node in nodes:
+        if id(node) not in found.done:
+            found.take_name(node)
+    return tuple(found.imports), tuple(found.names), tuple(sorted(set(found.blind)))
+
+
+class _Reads:
+    def __init__(self):
+        self.imports, self.names, self.blind = [], [], []
+        self.aliases = {"import_module": "importlib.import_module"}
+        self.bound = set()  # names that the def sets itself
+        self.done = set()  # ids of nodes that are followed
+        self.itself = set()  # ids of nodes that say `sys.modules[__name__]`
+
+    def dotted(self, node):
+        """The full name of what a chain of names says, by the imports of the def."""
+        name = _dotted(node)
+        first, dot, rest = (name or "").partition(".")
+        return self.aliases.get(first, first) + dot + rest if name else None
+
+    def take_import(self, node):
         if isinstance(node, ast.Import):
             for a in node.names:
+                alias = a.asname or a.name.partition(".")[0]
+                self.imports.append((alias, a.name, None if a.asname else "", 0))
                 if a.asname:
-                    imports.append((a.asname, a.name, None, 0))
-                else:
-                    imports.append((a.name.partition(".")[0], a.name, "", 0))
+                    self.aliases[alias] = a.name
         elif isinstance(node, ast.ImportFrom):
             for a in node.names:
-                imports.append((a.asname or a.name, node.module or "", a.name, node.level))
-        elif isinstance(node, ast.Subscript):
-            key = node.slice
-            constant = isinstance(key, ast.Constant) and isinstance(key.value, str)
-            if constant and _called(node.value) == "globals":
-                names.append(key.value)
-                seen.add(id(node.value))
-            elif _dotted(node.value) == "sys.modules" and constant:
-                imports.append((f"sys.modules[{key.value!r}]", key.value, None, 0))
-        elif isinstance(node, ast.Call) and id(node) not in seen:
-            _read_call(node, imports, blind)
-    return tuple(imports), tuple(names), tuple(sorted(set(blind)))
+                self.imports.append((a.asname or a.name, node.module or "", a.name, node.level))
+                if not node.level:
+                    self.aliases[a.asname or a.name] = f"{node.module}.{a.name}"
+        elif isinstance(node, ast.arg):
+            self.bound.add(node.arg)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            self.bound.add(node.id)
+
+    def take_item(self, node):
+        """`globals()["x"]`, `sys.modules["x"]`."""
+        of, key = node.value, node.slice
+        constant = isinstance(key, ast.Constant) and isinstance(key.value, str)
+        if constant and isinstance(of, ast.Call) and self.dotted(of.func) == "globals":
+            self.names.append(key.value)
+            self.done.update([id(of), id(of.func)])
+        elif isinstance(key, ast.Name) and key.id == "__name__" and self.dotted(of) == "sys.modules":
+            self.itself.add(id(node))
+        elif constant and self.dotted(of) == "sys.modules":
+            self.imports.append((f"sys.modules[{key.value!r}]", key.value, None, 0))
+            self.done.add(id(of))
+
+    def take_call(self, node):
+        name = self.dotted(node.func)
+        if id(node) in self.done or name is None:
+            return
+        text = self._text(node)
+        if name in _IMPORTERS and text and len(node.args) == 1 and not text.startswith("."):
+            self.imports.append((f"{name}({text!r})", text, None, 0))
+            self.done.add(id(node.func))
+        elif name == "sys.modules.get" and text:
+            self.imports.append((f"sys.modules[{text!r}]", text, None, 0))
+            self.done.update([id(node.func), id(node.func.value)])
+
+    @staticmethod
+    def _text(node):
+        first = node.args[0] if node.args else None
+        is_text = isinstance(first, ast.Constant) and isinstance(first.value, str)
+        return first.value if is_text and not node.keywords else None
+
+    def take_name(self, node):
+        """Whatever is left of what cannot be followed."""
+        if isinstance(node, ast.Compare):  # "numpy" in sys.modules
+            self.done.update([id(n) for n in node.comparators])
+        if isinstance(node, ast.Attribute) and id(node.value) in self.itself:
+            self.names.append(node.attr)
+            self.done.add(id(node.value.value))
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+            return
+        name = self.dotted(node)
+        if isinstance(node, ast.Attribute) and node.attr in _BLIND_ATTRIBUTES:
+            self.blind.append(f".{node.attr}")
+        elif isinstance(node, ast.Attribute) and node.attr == "__doc__" and name is None:
+            self.blind.append(".__doc__")
+        elif name in _HIDDEN and not (isinstance(node, ast.Name) and node.id in self.bound):
+            self.blind.append(f"{name}()")
+        elif name == "sys.modules":
+            self.blind.append(name)
 
 
-def _called(node):
-    """The dotted name that a call calls, or None."""
-    if not isinstance(node, ast.Call):
+def hidden(value):
+    """The name of something by which code reaches what nobody can follow, or None."""
+    if value is sys.modules:
+        return "sys.modules"
+    if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
         return None
-    parts, at = [], node.func
-    while isinstance(at, ast.Attribute):
-        parts.append(at.attr)
-        at = at.value
-    if not isinstance(at, ast.Name):
+    module = str(value.__module__)
+    if module.endswith(("_bootstrap_external", "importlib_external", "_bootstrap", "_frozen_importlib")):
+        module = "importlib.machinery" if isinstance(value, type) else "importlib.util"
+    name = f"{module}.{value.__qualname__}"
+    return f"{name}()" if name in _HIDDEN else None
+
+
+_PLAIN = (int, float, complex, bool, str, bytes)
+
+
+def beyond(value, dotted):
+    """What a dotted name leads to, beginning with `value`, beyond the user's own modules:
+    ("value", what counts beside the library's version), ("blind", what cannot be followed), or
+    None: nothing of the kind."""
+    parts = dotted.split(".")[1:]
+    module = None
+    while parts and isinstance(value, types.ModuleType):
+        module = value
+        own = origin(module_file(module)) is None
+        value = getattr(value, parts[0], None) if own else vars(value).get(parts[0])
+        parts = parts[1:]
+    name = hidden(value)
+    if name and dotted not in _UNTOLD:
+        return "blind", name
+    if parts[-1:] == ["__doc__"]:
+        for part in parts[:-1]:
+            value = getattr(value, part, None)
+        return "value", getattr(value, "__doc__", None)
+    if module is None or isinstance(value, types.ModuleType) or not _is_added(value, module):
         return None
-    return ".".join([at.id, *reversed(parts)])
+    return "value", value
 
 
-def _read_call(node, imports, blind):
-    name = _called(node)
-    if name in _BLIND or name in _WHOLE:
-        blind.append(f"{name}()")
-    if name not in _IMPORTERS:
-        return
-    first = node.args[0] if node.args else None
-    if isinstance(first, ast.Constant) and isinstance(first.value, str) and len(node.args) == 1 \
-            and not first.value.startswith("."):
-        imports.append((f"{name}({first.value!r})", first.value, None, 0))
-    else:
-        blind.append(f"{name}()")
+def _is_added(value, module):
+    """Is that the user's own, in a library's module? Or plain data, which anybody can set; of
+    the interpreter's own there is too much."""
+    if type(value) in _PLAIN:
+        return module is not sys
+    if isinstance(value, types.FunctionType):
+        file = value.__code__.co_filename
+        return not file.startswith("<") and origin(file) is None
+    cls = value if isinstance(value, type) else type(value)
+    if _is_own_class(cls):
+        return True
+    return isinstance(value, type) and _is_patched(value)
+
+
+def _is_own_class(cls):
+    home = sys.modules.get(cls.__module__)
+    return home is not None and cls.__module__ != "builtins" and origin(module_file(home)) is None
+
+
+def _is_patched(cls):
+    for base in cls.__mro__:
+        for v in list(vars(base).values()):
+            if isinstance(v, types.FunctionType) and v.__code__.co_filename[:1] != "<" \
+                    and origin(v.__code__.co_filename) is None:
+                return not _is_own_class(base)
+    return False
 
 
 def imported(module, name, level, scope):
@@ -187,20 +325,37 @@ def imported(module, name, level, scope):
         return "absent", f"{full}:{name or ''}"
 
 
+def loaded(module, name, level, scope):
+    """The same for an import whose name nothing reads: a module of the user's own is there for
+    what importing it does, and counts by its text: ("text", bytes)."""
+    kind, value = imported(module, name or None, level, scope)
+    if kind != "own" or not isinstance(value, types.ModuleType):
+        return kind, value
+    source = getattr(getattr(value, "__loader__", None), "get_source", None)
+    text = source(value.__name__) if source else None
+    return "text", (text or "").encode("utf-8", "surrogatepass")
+
+
 def _located(full):
-    """None: the user's own; "absent": there is none; else the origin, found without importing."""
-    top = full.partition(".")[0]
-    if top in sys.modules:
-        return origin(module_file(sys.modules[top]))
-    spec = importlib.util.find_spec(top)
-    if spec is None:
-        return "absent"
-    file = spec.origin
-    if not isinstance(file, str):
-        for folder in list(spec.submodule_search_locations or ()):
-            file = os.path.join(str(folder), "__init__.py")
-            break
-    return origin(file)
+    """None: the user's own; "absent": there is none; else the origin, found without importing.
+    Of a namespace package each part may come from elsewhere, so what is in it is looked at."""
+    parts, name = full.split("."), ""
+    for n, part in enumerate(parts):
+        name = f"{name}.{part}" if name else part
+        if name in sys.modules:
+            loaded_module = sys.modules[name]
+            file, spaces = module_file(loaded_module), not getattr(loaded_module, "__file__", None)
+        else:
+            spec = importlib.util.find_spec(name)
+            if spec is None:
+                return "absent" if n == 0 else None
+            file, folders = spec.origin, list(spec.submodule_search_locations or ())
+            spaces = not isinstance(file, str)
+            if spaces and folders:
+                file = os.path.join(str(folders[0]), "__init__.py")
+        if not spaces or n == len(parts) - 1:
+            return origin(file)
+    return None
 
 
 def code_imports(code):
@@ -317,15 +472,19 @@ def _dotted(node):
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
 
 
-def annotated(value):
-    """What an annotation's value leads to: classes, functions, and plain values of literals,
-    out of whatever typing makes of them."""
-    found, stack, seen = [], [value], set()
+def annotated(value, scope=None):
+    """What an annotation's value leads to: classes, functions, plain values of literals and what
+    `Annotated` carries, out of whatever typing makes of them. Names in strings are looked up in
+    the dict `scope`."""
+    found, stack, seen, kept = [], [value], set(), []
     while stack:
         at = stack.pop()
         if id(at) in seen:
             continue
         seen.add(id(at))
+        kept.append(at)
+        if isinstance(at, str) and scope is not None:
+            stack.extend(reversed(_values_in(at, scope)))
         if isinstance(at, (type, types.FunctionType)) and not isinstance(at, types.GenericAlias):
             found.append(at)
             continue
@@ -335,7 +494,23 @@ def annotated(value):
         if isinstance(at, (list, tuple)):
             stack.extend(reversed(at))
             continue
+        if _is_own_class(type(at)):  # what `Annotated` carries
+            found.append(at)
+            continue
         stack.extend(reversed(_typing_parts(at)))
+    return found
+
+
+def _values_in(text, scope):
+    """What the names in an annotation that is a string lead to, as far as `scope` has them."""
+    found = []
+    for name in names_in(text):
+        first, *rest = name.split(".")
+        value = scope.get(first, scope)
+        for part in rest:
+            value = getattr(value, part, scope)
+        if value is not scope and not isinstance(value, types.ModuleType):
+            found.append(value)
     return found
 
 
@@ -370,6 +545,9 @@ def class_notes(cls):
     for base in own.get("__orig_bases__", ()):
         if not isinstance(base, type):
             out += _note(cls, own, ("base",), base)
+    reducer = copyreg.dispatch_table.get(cls)
+    if reducer is not None:
+        out.append((("copyreg",), reducer))
     return out
 
 

@@ -269,7 +269,11 @@ class CachedStep:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, obj, owner=None):
-        return self if obj is None else types.MethodType(self, obj)
+        if obj is None:
+            return self
+        if not self._method:  # put into a class after that was made
+            self._method, self._quick = True, False
+        return types.MethodType(self, obj)
 
     def __reduce__(self):
         name = getattr(self, "__qualname__", "")

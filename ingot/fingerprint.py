@@ -268,11 +268,16 @@ def _declared_field(field, missing, name=None):
             yield ("field", name, part), value
 
 
-def _only_lambda(tree):
-    """The one lambda in a syntax tree, or None."""
+def _find_lambda(tree, code, line):
+    """The lambda in a syntax tree that the code object is of, or None where several may be; `line` is
+    that of the tree's first line. From Python 3.11 on code knows its columns."""
     import ast
 
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    if len(found) > 1:
+        known = set(getattr(code, "co_positions", tuple)())
+        found = [n for n in found if (n.body.lineno + line - 1, n.body.end_lineno + line - 1,
+                                      n.body.col_offset, n.body.end_col_offset) in known]
     return found[0] if len(found) == 1 else None
 
 

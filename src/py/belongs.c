@@ -113,6 +113,10 @@ static uint32_t little(const uint8_t *p) {
            (uint32_t)p[3] << 24;
 }
 
+static bool is_later(const struct timespec *a, const struct timespec *b) {
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
 /* A .pyc begins with a magic number, flags, and (flags 0) time and size of its source, four
  * bytes each, little endian. */
 int ing_py_source_trust(PyObject *fn, const char *file, const struct stat *now,
@@ -124,8 +128,10 @@ int ing_py_source_trust(PyObject *fn, const char *file, const struct stat *now,
     if (cached_path(fn, &path) < 0) return -1;
     int fd = path ? open(PyBytes_AS_STRING(path), O_RDONLY | O_CLOEXEC) : -1;
     uint8_t head[16];
+    struct stat made;
     bool known = fd >= 0 && read(fd, head, sizeof head) == (ssize_t)sizeof head &&
-                 little(head + 4) == 0;
+                 little(head + 4) == 0 && fstat(fd, &made) == 0 &&
+                 !is_later(&now->st_mtim, &made.st_mtim);
     if (fd >= 0) close(fd);
     Py_XDECREF(path);
     bool same = known && little(head + 8) == (uint32_t)now->st_mtim.tv_sec &&

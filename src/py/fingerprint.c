@@ -82,6 +82,7 @@ int ing_fp_push(fp_walk *w, PyObject *obj, fp_how how, fp_kind kind, PyObject *s
     fp_frame f = {.obj = obj, .src = src, .start = w->len, .kind = (uint8_t)kind};
     f.live = ing_fp_live(w) || kind == FP_FUNC_KIND || kind == FP_KERNEL_KIND ||
              kind == FP_METHOD_KIND;
+    f.code = ing_fp_in_code(w) || kind == FP_FUNC_KIND || kind == FP_KERNEL_KIND;
     int rc = ing_fp_room(w, FP_HEAD);
     if (rc == 0 && w->graph)
         rc = graph_node(w, obj, how, &f.memo);
@@ -310,6 +311,17 @@ static PyObject *set_members(fp_walk *w, PyObject *set) {
     return items;
 }
 
+/* A dict that code works on, which may iterate over it: in order. */
+static int visit_table(fp_walk *w, PyObject *dict, fp_how how, Py_ssize_t own) {
+    PyObject *items = PyDict_Items(dict);
+    uint32_t n = 0;
+    if (!items || count32(PyList_GET_SIZE(items), &n) < 0) {
+        Py_XDECREF(items);
+        return -1;
+    }
+    return ing_fp_push(w, dict, how, FP_TABLE_KIND, items, n, 0, own);
+}
+
 int ing_fp_visit_base(fp_walk *w, PyObject *obj, PyTypeObject *base, fp_how how,
                       Py_ssize_t own) {
     uint32_t n;
@@ -320,6 +332,7 @@ int ing_fp_visit_base(fp_walk *w, PyObject *obj, PyTypeObject *base, fp_how how,
         return ing_fp_push(w, obj, how, tuple ? FP_TUPLE_KIND : FP_LIST_KIND, NULL, n,
                            0, own);
     }
+    if (base == &PyDict_Type && ing_fp_live(w)) return visit_table(w, obj, how, own);
     if (base == &PyDict_Type) {
         if (count32(PyDict_GET_SIZE(obj), &n) < 0 ||
             ing_fp_push(w, obj, how, FP_DICT_KIND, NULL, 0, n, own) < 0)
@@ -401,7 +414,7 @@ static int walk_all(fp_walk *w, PyObject *obj) {
     return 0;
 }
 
-enum { FP_FORMAT = 5 }; /* in every digest: bump it when what is hashed changes */
+enum { FP_FORMAT = 6 }; /* in every digest: bump it when what is hashed changes */
 
 static ing_hash128 final_digest(const fp_walk *w, const uint8_t *p, size_t n) {
     ing_hasher h;
@@ -411,7 +424,8 @@ static ing_hash128 final_digest(const fp_walk *w, const uint8_t *p, size_t n) {
     return ing_hasher_done(&h);
 }
 
-int ing_fp_run(fp_walk *w, PyObject *obj, ing_hash128 *out) {
+static int run_once(fp_walk *w, PyObject *obj) {
+    w->imported = w->cyclic = w->graph = false;
     int rc = walk_all(w, obj);
     if (rc < 0 && w->cyclic && (!PyErr_Occurred() || ing_py_took_any())) {
         walk_reset(w);
@@ -424,6 +438,20 @@ int ing_fp_run(fp_walk *w, PyObject *obj, ing_hash128 *out) {
             w->len = 0;
             rc = ing_fp_put_digest(w, FP_REF, d);
         }
+    }
+    return rc;
+}
+
+/* What was looked at before an import may have changed by it (a registry): the last walk is
+ * one that imported nothing. */
+int ing_fp_run(fp_walk *w, PyObject *obj, ing_hash128 *out) {
+    enum { TURNS = 16 };
+    int rc = run_once(w, obj);
+    for (int i = 0; w->imported && i < TURNS; i++) {
+        if (rc < 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(w->fp->error)) break;
+        PyErr_Clear();
+        walk_reset(w);
+        rc = run_once(w, obj);
     }
     if (ing_fp_lost(w->fp, w->losses) < 0 || rc < 0) return -1;
     *out = final_digest(w, w->out, w->len);

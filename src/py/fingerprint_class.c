@@ -147,6 +147,8 @@ static int append_wrapped(fp_walk *w, PyObject *list, PyObject *dict, PyObject *
         attrs[0] = n->func_of;
     else if (kept)
         attrs[0] = n->func_;
+    else if (ing_fp_is_a(w->fp, Py_TYPE(v), "types", "DynamicClassAttribute"))
+        attrs[0] = n->fget_, attrs[1] = n->fset_, attrs[2] = n->fdel_;
     else if (ing_fp_is_a(w->fp, Py_TYPE(v), "functools", "singledispatchmethod"))
         attrs[0] = n->func_, attrs[1] = n->dispatcher_;
     else
@@ -183,7 +185,6 @@ static bool is_bookkeeping(PyObject *name) {
         "__annotations_cache__",
         "__firstlineno__",
         "__static_attributes__",
-        "__match_args__",
         "__slots__",
         "__orig_bases__",
         "__parameters__",
@@ -288,6 +289,26 @@ static int append_members(fp_walk *w, PyObject *list, PyTypeObject *type,
     return rc;
 }
 
+/* `_order_`, `__doc__`: names that enum and Python use for themselves. */
+static bool is_sunder(PyObject *name) {
+    Py_ssize_t n = PyUnicode_GET_LENGTH(name);
+    return n > 2 && PyUnicode_READ_CHAR(name, 0) == '_' &&
+           PyUnicode_READ_CHAR(name, n - 1) == '_';
+}
+
+/* How a flag takes bits that it has no member for, where that is not as in its base. */
+static int append_boundary(fp_walk *w, PyObject *list, PyTypeObject *type) {
+    PyObject *name = PyUnicode_InternFromString("_boundary_");
+    PyObject *base = (PyObject *)type->tp_base, *mine = NULL, *theirs = NULL;
+    if (name) mine = ing_fp_attr(w->fp, (PyObject *)type, name);
+    if (name && base) theirs = ing_fp_attr(w->fp, base, name);
+    int rc = !name ? -1 : mine && mine != theirs ? append_pair(list, name, mine) : 0;
+    Py_XDECREF(name);
+    Py_XDECREF(mine);
+    Py_XDECREF(theirs);
+    return rc;
+}
+
 /* Of an enum's namespace the user's own functions and what is no member. What makes the
  * members is left out: the members are what it made, and each Python keeps it elsewhere. */
 static int append_behaviour(fp_walk *w, PyObject *list, PyObject *dict, PyObject *name,
@@ -302,8 +323,11 @@ static int append_behaviour(fp_walk *w, PyObject *list, PyObject *dict, PyObject
     PyObject *map = PyDict_GetItemWithError(dict, w->fp->n._member_map_);
     int member = map && PyDict_Check(map) ? PyDict_Contains(map, name) : 1;
     if (member || PyErr_Occurred()) return member < 0 || PyErr_Occurred() ? -1 : 0;
-    if (PyUnicode_READ_CHAR(name, 0) == '_' || PyType_Check(v)) return 0;
-    return append_pair(list, name, v);
+    if (is_sunder(name)) return 0;
+    PyObject *kid = PyType_Check(v) ? ing_fp_as_new(w, v, FP_AS_CLASS) : Py_NewRef(v);
+    int rc = kid ? append_pair(list, name, kid) : -1;
+    Py_XDECREF(kid);
+    return rc;
 }
 
 /* Keys that are no str: no attribute can imitate them. The standard library's metaclasses
@@ -361,6 +385,44 @@ static int append_registered(fp_walk *w, PyObject *list, PyTypeObject *type) {
     return rc;
 }
 
+/* Slots that are no declared fields, in the order of their names. */
+static PyObject *slot_names(fp_walk *w, PyTypeObject *type, PyObject *dict) {
+    fp_plan *p = ing_fp_plan_get(w, type);
+    PyObject *names = p ? PyList_New(0) : NULL, *name, *v;
+    Py_ssize_t pos = 0;
+    int rc = names ? 0 : -1;
+    while (rc == 0 && PyDict_Next(dict, &pos, &name, &v)) {
+        if (!PyUnicode_Check(name) || Py_TYPE(v) != &PyMemberDescr_Type) continue;
+        int field = PySequence_Contains(p->fields, name);
+        rc = field < 0 ? -1 : field ? 0 : PyList_Append(names, name);
+    }
+    if (rc == 0) rc = PyList_Sort(names);
+    PyObject *out = rc == 0 ? PyList_AsTuple(names) : NULL;
+    Py_XDECREF(names);
+    return out;
+}
+
+/* What Python makes of a class's body that its entries do not say: which attributes its
+ * objects can have, and whether they can be hashed where it says so itself. */
+static int append_layout(fp_walk *w, PyObject *list, PyTypeObject *type,
+                         PyObject *dict) {
+    int slots = PyDict_Contains(dict, w->fp->n.__slots__);
+    int equal = slots < 0 ? -1 : PyDict_Contains(dict, w->fp->n.__eq__);
+    PyObject *hash =
+        equal < 0 ? NULL : PyDict_GetItemWithError(dict, w->fp->n.__hash__);
+    if (PyErr_Occurred()) return -1;
+    int rc = 0;
+    if (slots) {
+        PyObject *names = slot_names(w, type, dict);
+        rc = names ? append_pair(list, w->fp->n.__slots__, names) : -1;
+        Py_XDECREF(names);
+    }
+    bool said = hash && !PyFunction_Check(hash) && (hash == Py_None) != (equal == 1);
+    if (rc == 0 && said)
+        rc = append_pair(list, w->fp->n.__hash__, hash == Py_None ? Py_False : Py_True);
+    return rc;
+}
+
 /* name, declared fields, bases; then pairs of name and value. */
 static PyObject *content_kids(fp_walk *w, PyTypeObject *type, bool as_value,
                               uint32_t *ordered) {
@@ -381,6 +443,9 @@ static PyObject *content_kids(fp_walk *w, PyTypeObject *type, bool as_value,
         while (rc == 0 && PyDict_Next(dict, &pos, &name, &value))
             rc = members ? append_behaviour(w, kids, dict, name, value)
                          : append_entry(w, kids, dict, name, value, as_value);
+        if (rc == 0 && as_value)
+            rc = members ? append_boundary(w, kids, type)
+                         : append_layout(w, kids, type, dict);
         Py_XDECREF(dict);
     }
     if (rc == 0 && as_value) rc = append_metaclass(w, kids, type);
@@ -407,6 +472,7 @@ static int push_content(fp_walk *w, PyTypeObject *type, fp_how how, bool as_valu
         return -1;
     ing_fp_top(w)->pairs = 1;
     ing_fp_top(w)->live |= as_value;
+    ing_fp_top(w)->code |= as_value;
     return 0;
 }
 
@@ -484,7 +550,8 @@ int ing_fp_class_value(fp_walk *w, PyTypeObject *type, Py_ssize_t own) {
     if (!p || ing_fp_plan_verify(w, p) < 0) return -1;
     bool named = p->named;
     ing_hash128 name = p->name;
-    if (!named && !w->lenient && !is_enum(w, type))
+    bool held = ing_fp_live(w) && ing_fp_in_code(w);
+    if (!named && !held && !w->lenient && !is_enum(w, type))
         return ing_fp_refuse(w, (PyObject *)type, "the class has no importable name",
                              "define it at the top level of a module, or use "
                              "variant=\"lenient\"");

@@ -34,20 +34,34 @@ static bool is_ufunc(fp_walk *w, PyObject *obj) {
     return p && p->rule == FP_RULE_UFUNC;
 }
 
-/* What a decorator such as lru_cache wraps is part of what it is; so is the class of what
- * code works on. */
+/* The attributes of an object of the user's own class; of others nothing. */
+static PyObject *own_state(fp_walk *w, PyObject *obj) {
+    PyObject *module =
+        ing_fp_attr(w->fp, (PyObject *)Py_TYPE(obj), w->fp->n.__module__);
+    PyObject *origin = module ? ing_fp_origin(w, module) : Py_NewRef(Py_None);
+    bool users = origin == Py_None;
+    Py_XDECREF(module);
+    Py_XDECREF(origin);
+    if (!origin) return NULL;
+    return users ? ing_fp_as_new(w, obj, FP_AS_STATE) : Py_NewRef(Py_None);
+}
+
+/* What a decorator such as lru_cache wraps is part of what it is; so are class and state of
+ * what code works on. */
 static PyObject *wrapped_kids(fp_walk *w, PyObject *obj, PyObject *origin) {
     PyObject *inner =
         origin == Py_None ? ing_fp_attr(w->fp, obj, w->fp->n.__wrapped__) : NULL;
     PyObject *first = !inner                    ? Py_NewRef(origin)
                       : PyFunction_Check(inner) ? ing_fp_as_new(w, inner, FP_AS_CODE)
                                                 : Py_NewRef(inner);
-    PyObject *cls = NULL, *kids = NULL;
+    PyObject *cls = NULL, *state = NULL, *kids = NULL;
     fp_plan *p = ing_fp_plan_get(w, Py_TYPE(obj));
     bool live = ing_fp_live(w) || (p && p->calls);
     if (p && live) cls = ing_fp_as_new(w, (PyObject *)Py_TYPE(obj), FP_AS_CLASS);
+    if (cls) state = own_state(w, obj);
     if (first && p && !live) kids = PyTuple_Pack(1, first);
-    if (first && cls) kids = PyTuple_Pack(2, first, cls);
+    if (first && state) kids = PyTuple_Pack(3, first, cls, state);
+    Py_XDECREF(state);
     Py_XDECREF(inner);
     Py_XDECREF(first);
     Py_XDECREF(cls);
@@ -370,8 +384,10 @@ static int by_rule(fp_walk *w, PyObject *fn, fp_how how, PyObject *module,
         if (!home) return -1;
         if (theirs) return by_name(w, fn, module, qualname, origin, own);
     }
-    /* What code holds under another name (a decorated function) counts by content. */
-    bool held = ing_fp_live(w) && qualname && !contains(w, qualname, "<");
+    /* What code holds under no name (a lambda in a table) or under another one (a
+     * decorated function) counts by content. */
+    bool held = ing_fp_in_code(w) ||
+                (ing_fp_live(w) && qualname && !contains(w, qualname, "<"));
     if (!named && how != FP_AS_CODE && !held && !w->lenient)
         return refuse_function(w, fn, qualname);
     if (!named || how == FP_AS_CODE) module = qualname = NULL;

@@ -82,7 +82,8 @@ PyObject *ing_fp_label(fp_walk *w, uint32_t frame) {
     PyObject *k;
     switch ((fp_kind)f->kind) {
     case FP_TUPLE_KIND:
-        if (above == FP_ODICT_KIND || above == FP_ORDERED_KIND)
+        if (above == FP_ODICT_KIND || above == FP_ORDERED_KIND ||
+            above == FP_TABLE_KIND)
             return PyUnicode_FromString("");
         return PyUnicode_FromFormat("[%zd]", i);
     case FP_LIST_KIND: return PyUnicode_FromFormat("[%zd]", i);
@@ -92,6 +93,7 @@ PyObject *ing_fp_label(fp_walk *w, uint32_t frame) {
     case FP_KEYS_KIND:
     case FP_VALUES_KIND: return PyUnicode_FromString("{...}");
     case FP_ODICT_KIND:
+    case FP_TABLE_KIND:
     case FP_ORDERED_KIND:
         k = kid(w, f, i);
         return k && PyTuple_Check(k) ? in_brackets(PyTuple_GET_ITEM(k, 0))

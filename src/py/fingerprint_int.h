@@ -63,7 +63,8 @@ enum { FP_TEXT_MAX = 64, FP_HEAD = 9, FP_REF_SIZE = 17 };
     X(CLASS, "class") X(CONTENT, "class content") X(FUNC, "function") X(CODE, "code") \
     X(METHOD, "method") X(MODULE, "module") X(NAMED, "named") X(REDUCE, "reduced") \
     X(ARRAY, "array") X(BUFFER, "buffer") X(PIECES, "pieces") \
-    X(ORDERED, "ordered mapping") X(IDENTITY, "identity") X(KERNEL, "kernel")
+    X(ORDERED, "ordered mapping") X(IDENTITY, "identity") X(KERNEL, "kernel") \
+    X(TABLE, "dict in order")
 /* clang-format on */
 typedef enum fp_kind {
 #define X(name, text) FP_##name##_KIND,
@@ -176,7 +177,7 @@ typedef struct fp_plans {
     X(_value_, "_value_") X(char_, "char") X(children_, "children") X(copy_, "copy") \
     X(default_factory_, "default_factory") X(dispatcher_, "dispatcher") X(dtype_, "dtype") X(fdel_, "fdel") \
     X(fget_, "fget") X(fingerprint_, "fingerprint") X(fset_, "fset") X(func_, "func") \
-    X(func_of, "__func__") X(json_schema_extra_, "json_schema_extra") \
+    X(func_of, "__func__") X(__eq__, "__eq__") X(__hash__, "__hash__") X(__slots__, "__slots__") X(json_schema_extra_, "json_schema_extra") \
     X(kind_, "kind") X(mapping_, "mapping") X(maxlen_, "maxlen") \
     X(metadata_, "metadata") X(name_, "name") X( names_, "names") X(nonce_, "nonce") \
     X(obj_, "obj") X(ordered_, "ordered") X(ravel_, "ravel") X(serial_, "serial") \
@@ -231,6 +232,7 @@ typedef struct fp_frame {
     uint8_t stored : 1;  /* children are held by src and by one place in obj */
     uint8_t stacked : 1; /* children are in walk.kids */
     uint8_t live : 1;    /* children are what code works on: see ing_fp_live */
+    uint8_t code : 1;    /* there is a function or class of code here or above */
 } fp_frame;
 
 #define FP_LIVE ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1)) /* no address has it */
@@ -261,6 +263,7 @@ typedef struct fp_walk {
     bool interrupted;       /* a signal handler raised: nothing to do with the value */
     bool lenient, graph, cyclic;
     bool live;           /* the root is code */
+    bool imported;       /* a module of the user's own was imported on the way */
     bool custom;         /* there are overrides or skips */
     bool skip_names;     /* some of the skips are (type, name) */
     uint64_t skip_met;   /* bit i: an instance of skip i's type had attributes */
@@ -359,6 +362,11 @@ static inline fp_frame *ing_fp_top(fp_walk *w) {
 static inline bool ing_fp_live(fp_walk *w) {
     return w->frames.len ? ing_fp_top(w)->live : w->live;
 }
+/* Is it a function or a class that holds the child at hand? Then it need not have a name:
+ * its content is part of theirs. */
+static inline bool ing_fp_in_code(fp_walk *w) {
+    return w->frames.len && ing_fp_top(w)->code;
+}
 static inline uint32_t ing_fp_head32(const fp_walk *w, const fp_frame *f, size_t at) {
     const uint8_t *p = w->out + f->start + at;
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -452,6 +460,7 @@ int ing_fp_named(fp_walk *w, PyObject *obj, PyObject *module, PyObject *qualname
  * gives. None: there is no text; False: the file changed since it was imported; NULL =
  * raised. `text` (bytes) is given when the caller has it. */
 PyObject *ing_fp_source(fp_walk *w, PyObject *fn, PyObject *text);
+PyObject *ing_fp_text_digest(fp_walk *w, PyObject *text); /* of bytes: new reference */
 
 /* ---- fingerprint_reach.c: where code comes from, and what it leads to ---------------------------------------------- */
 
@@ -467,6 +476,8 @@ int ing_fp_reached(fp_walk *w, PyObject *fn, PyObject *source, PyObject *list);
 int ing_fp_cells(fp_walk *w, PyObject *fn, PyObject *list);
 int ing_fp_attributes(fp_walk *w, PyObject *fn, bool dispatch, PyObject *list);
 int ing_fp_not_followed(fp_walk *w, PyObject *list, PyObject *what);
+bool ing_fp_ends(PyObject *name,
+                 const char *tail); /* is there more before that tail? */
 PyObject *ing_fp_defaults(fp_walk *w, PyObject *defaults); /* new reference */
 
 /* ---- fingerprint_cycle.c -------------------------------------------------------------------------------------------- */

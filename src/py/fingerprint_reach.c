@@ -60,6 +60,12 @@ typedef struct reach {
     bool note;         /* the name is read by annotations alone */
 } reach;
 
+bool ing_fp_ends(PyObject *name, const char *tail) {
+    const char *text = PyUnicode_IS_ASCII(name) ? PyUnicode_DATA(name) : "";
+    size_t n = strlen(text), m = strlen(tail);
+    return n > m && strcmp(text + n - m, tail) == 0;
+}
+
 static bool is_named(PyObject *name, const char *text) {
     return PyUnicode_CompareWithASCIIString(name, text) == 0;
 }
@@ -132,9 +138,10 @@ static PyObject *as_part(fp_walk *w, PyObject *v) {
 }
 
 /* A tuple of what an annotation's value leads to: classes and functions. Steals v. */
-static PyObject *as_note(fp_walk *w, PyObject *v) {
+static PyObject *as_note(fp_walk *w, PyObject *v, PyObject *scope) {
     PyObject *module = ing_fp_reach(w->fp);
-    PyObject *parts = module ? PyObject_CallMethod(module, "annotated", "O", v) : NULL;
+    PyObject *parts =
+        module ? PyObject_CallMethod(module, "annotated", "OO", v, scope) : NULL;
     PyObject *out =
         parts && PyList_Check(parts) ? PyTuple_New(PyList_GET_SIZE(parts)) : NULL;
     for (Py_ssize_t i = 0; out && i < PyTuple_GET_SIZE(out); i++) {
@@ -161,16 +168,18 @@ static int append(const reach *r, PyObject *name, PyObject *value) {
     return rc;
 }
 
-/* What an import gives, as _reach.imported says it; under the lenient rules None where it
- * fails. */
-static PyObject *do_import(const reach *r, PyObject *import) {
-    PyObject *module = ing_fp_reach(r->w->fp);
-    PyObject *found = module ? PyObject_CallMethod(module, "imported", "OOOO",
+/* What an import gives, as that function of _reach.py says it; under the lenient rules None
+ * where it fails. */
+static PyObject *do_import(const reach *r, PyObject *import, const char *function) {
+    PyObject *module = ing_fp_reach(r->w->fp), *all = PyImport_GetModuleDict();
+    Py_ssize_t before = all ? PyDict_Size(all) : 0;
+    PyObject *found = module ? PyObject_CallMethod(module, function, "OOOO",
                                                    PyTuple_GET_ITEM(import, 1),
                                                    PyTuple_GET_ITEM(import, 2),
                                                    PyTuple_GET_ITEM(import, 3),
                                                    PyFunction_GET_GLOBALS(r->fn))
                              : NULL;
+    if (all && PyDict_Size(all) != before) r->w->imported = true;
     if (found || !r->w->lenient || !PyErr_ExceptionMatches(PyExc_Exception))
         return found;
     ing_fp_forgive(r->w->fp);
@@ -190,9 +199,11 @@ static int append_imported(const reach *r, PyObject *dotted, PyObject *parts,
     if (is_named(PyTuple_GET_ITEM(found, 0), "own")) {
         value = follow(r->w, PyTuple_GET_ITEM(found, 1), parts);
         if (value && r->note)
-            value = as_note(r->w, value);
+            value = as_note(r->w, value, PyFunction_GET_GLOBALS(r->fn));
         else
             value = as_part(r->w, value ? value : Py_NewRef(r->w->fp->unset));
+    } else if (is_named(PyTuple_GET_ITEM(found, 0), "text")) {
+        value = ing_fp_text_digest(r->w, PyTuple_GET_ITEM(found, 1));
     } else {
         value = Py_NewRef(found);
     }
@@ -210,7 +221,7 @@ static int append_imports(const reach *r, PyObject *dotted, PyObject *parts) {
              rc >= 0 && r->imports && i < PyTuple_GET_SIZE(r->imports); i++) {
             PyObject *x = PyTuple_GET_ITEM(r->imports, i);
             if (PyUnicode_Compare(PyTuple_GET_ITEM(x, 0), root) != 0) continue;
-            PyObject *found = do_import(r, x);
+            PyObject *found = do_import(r, x, "imported");
             rc = !found ? -1
                  : turn ? append_imported(r, dotted, parts, Py_NewRef(found))
                         : 0;
@@ -289,7 +300,7 @@ static int append_found(const reach *r, PyObject *dotted, PyObject *found,
         Py_SETREF(found, ing_fp_as_new(r->w, r->fn, FP_AS_SELF));
     else if (r->note &&
              !PyModule_Check(found)) /* a library's counts with its version */
-        found = as_note(r->w, found);
+        found = as_note(r->w, found, PyFunction_GET_GLOBALS(r->fn));
     else if (is_cell || is_local(found))
         found = as_part(r->w, found);
     return PyErr_Occurred() ? (Py_XDECREF(found), -1) : append(r, dotted, found);
@@ -303,6 +314,43 @@ static int append_subclasses(const reach *r, PyObject *dotted, PyObject *cls) {
         rc = append(r, dotted,
                     ing_fp_as_new(r->w, PyList_GET_ITEM(all, i), FP_AS_CLASS));
     Py_XDECREF(all);
+    return rc;
+}
+
+static int append_blind(const reach *r, PyObject *blind) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(blind); i++) {
+        PyObject *what = PyTuple_GET_ITEM(blind, i);
+        if (!r->w->lenient) {
+            PyErr_Format(PyExc_ValueError, "it uses %U", what);
+            return -1;
+        }
+        if (ing_fp_not_followed(r->w, r->list, what) < 0) return -1;
+    }
+    return 0;
+}
+
+/* What a name leads to where `follow` ends: of the user's own, put into a library's module;
+ * a docstring; or something that nobody can follow (`eval` under whatever name). */
+static int append_beyond(const reach *r, PyObject *dotted, PyObject *root,
+                         PyObject *found) {
+    bool code = found && (PyModule_Check(found) || PyCFunction_Check(found) ||
+                          PyFunction_Check(found) || PyDict_CheckExact(found));
+    if (!code && !ing_fp_ends(dotted, ".__doc__")) return 0;
+    PyObject *module = ing_fp_reach(r->w->fp);
+    PyObject *more =
+        module ? PyObject_CallMethod(module, "beyond", "OO", root, dotted) : NULL;
+    if (!more || more == Py_None) {
+        Py_XDECREF(more);
+        return more ? 0 : -1;
+    }
+    PyObject *value = Py_NewRef(PyTuple_GET_ITEM(more, 1));
+    bool blind = is_named(PyTuple_GET_ITEM(more, 0), "blind");
+    Py_DECREF(more);
+    if (!blind) return append(r, dotted, as_part(r->w, value));
+    PyObject *all = PyTuple_Pack(1, value);
+    int rc = all ? append_blind(r, all) : -1;
+    Py_XDECREF(all);
+    Py_DECREF(value);
     return rc;
 }
 
@@ -327,7 +375,12 @@ static int append_parts(const reach *r, PyObject *dotted, PyObject *parts) {
                            : append_undefined(r, dotted, root);
     }
     found = is_cell ? Py_NewRef(value) : follow(r->w, value, parts);
+    int beyond = r->note ? 0 : append_beyond(r, dotted, value, found);
     Py_DECREF(value);
+    if (beyond < 0) {
+        Py_XDECREF(found);
+        return -1;
+    }
     if (!found) return r->note ? 0 : append(r, dotted, Py_NewRef(r->w->fp->unset));
     if (PyType_Check(found) &&
         is_named(PyList_GET_ITEM(parts, PyList_GET_SIZE(parts) - 1),
@@ -363,28 +416,33 @@ int ing_fp_not_followed(fp_walk *w, PyObject *list, PyObject *what) {
     return rc;
 }
 
-static int append_blind(const reach *r, PyObject *blind) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(blind); i++) {
-        PyObject *what = PyTuple_GET_ITEM(blind, i);
-        if (!r->w->lenient) {
-            PyErr_Format(PyExc_ValueError, "it uses %U", what);
-            return -1;
-        }
-        if (ing_fp_not_followed(r->w, r->list, what) < 0) return -1;
+/* Does one of the dotted names begin with this one? */
+static bool is_read(PyObject *names, PyObject *alias) {
+    Py_ssize_t n = PyUnicode_GET_LENGTH(alias);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        if (PyUnicode_Tailmatch(name, alias, 0, PY_SSIZE_T_MAX, -1) == 1 &&
+            (PyUnicode_GET_LENGTH(name) == n || PyUnicode_READ_CHAR(name, n) == '.'))
+            return true;
     }
-    return 0;
+    return false;
 }
 
-/* The modules that are imported under no name of their own: __import__("m"). */
-static int append_unbound(const reach *r) {
+/* The modules that are imported under no name of their own, __import__("m"), and those whose
+ * name nothing reads: they are imported for what that does, and count by their text. */
+static int append_unbound(const reach *r, PyObject *names) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(r->imports); i++) {
         PyObject *import = PyTuple_GET_ITEM(r->imports, i);
         PyObject *alias = PyTuple_GET_ITEM(import, 0);
-        int rc = PyUnicode_IsIdentifier(alias) ? 0 : 1;
+        bool named = PyUnicode_IsIdentifier(alias);
+        int rc = named && is_read(names, alias) ? 0 : 1;
         PyObject *parts = rc == 1 ? PyList_New(1) : NULL;
         if (parts) PyList_SET_ITEM(parts, 0, Py_NewRef(alias));
         if (rc == 1)
-            rc = parts ? append_imported(r, alias, parts, do_import(r, import)) : -1;
+            rc = parts ? append_imported(
+                             r, alias, parts,
+                             do_import(r, import, named ? "loaded" : "imported"))
+                       : -1;
         Py_XDECREF(parts);
         if (rc < 0) return -1;
     }
@@ -406,7 +464,7 @@ int ing_fp_reached(fp_walk *w, PyObject *fn, PyObject *source, PyObject *list) {
     reach r = {w, fn, list, PyTuple_GET_ITEM(source, 3), false};
     int rc = append_blind(&r, PyTuple_GET_ITEM(source, 4));
     if (rc == 0) rc = append_all(&r, PyTuple_GET_ITEM(source, 1));
-    if (rc == 0) rc = append_unbound(&r);
+    if (rc == 0) rc = append_unbound(&r, PyTuple_GET_ITEM(source, 1));
     if (rc == 0) rc = append_class_cell(&r);
     r.note = true;
     if (rc == 0) rc = append_all(&r, PyTuple_GET_ITEM(source, 2));
@@ -439,13 +497,24 @@ static bool is_dispatch_part(PyObject *name) {
     return false;
 }
 
+/* A name that the function was given later (functools.wraps does it). */
+static int append_name(const reach *r) {
+    PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(r->fn);
+    PyObject *name = ((PyFunctionObject *)r->fn)->func_name;
+    if (PyUnicode_Compare(name, code->co_name) == 0) return 0;
+    PyObject *key = PyUnicode_FromString(".__name__");
+    int rc = key ? append(r, key, Py_NewRef(name)) : -1;
+    Py_XDECREF(key);
+    return rc;
+}
+
 /* Attributes of the function, under names that begin with a dot: no other name does. */
 int ing_fp_attributes(fp_walk *w, PyObject *fn, bool dispatch, PyObject *list) {
     reach r = {w, fn, list, NULL, false};
     PyObject *dict = ((PyFunctionObject *)fn)->func_dict;
     PyObject *copy = dict ? PyDict_Copy(dict) : NULL, *name, *v;
     Py_ssize_t pos = 0;
-    int rc = dict && !copy ? -1 : 0;
+    int rc = dict && !copy ? -1 : append_name(&r);
     while (rc == 0 && copy && PyDict_Next(copy, &pos, &name, &v)) {
         if (!PyUnicode_Check(name) || (dispatch && is_dispatch_part(name))) continue;
         PyObject *key = PyUnicode_FromFormat(".%U", name);

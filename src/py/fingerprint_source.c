@@ -72,21 +72,38 @@ static PyObject *dotted_name(PyObject *node) {
     return out;
 }
 
-/* Ways to reach things that ingot/_reach.py looks into. */
+/* Names and attributes that ingot/_reach.py looks into. */
 static bool is_special(PyObject *name) {
     static const char *const all[] = {
-        "globals",     "eval",           "exec",
-        "__import__",  "import_module",  "importlib.import_module",
-        "sys.modules", "runpy.run_path", "runpy.run_module"};
+        "globals",    "eval",          "exec",        "__import__", "modules",
+        "f_globals",  "import_module", "__globals__", "f_locals",   "run_path",
+        "run_module", "f_back",        "__doc__"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (PyUnicode_CompareWithASCIIString(name, all[i]) == 0) return true;
     return false;
 }
 
+static int look_special(reader *r, PyObject *node, bool attr) {
+    PyObject *name = PyObject_GetAttrString(node, attr ? "attr" : "id");
+    if (name && is_special(name)) r->imports = true;
+    Py_XDECREF(name);
+    return name ? 0 : -1;
+}
+
+/* A docstring that is set is not read. */
+static bool sets_doc(PyObject *node, PyObject *name) {
+    PyObject *ctx =
+        ing_fp_ends(name, ".__doc__") ? PyObject_GetAttrString(node, "ctx") : NULL;
+    bool yes = ctx && is_class(ctx, "Store");
+    Py_XDECREF(ctx);
+    return yes;
+}
+
 static int collect(reader *r, const work *w) {
     PyObject *name = dotted_name(w->obj);
-    int rc = name ? PySet_Add(w->note ? r->notes : r->dotted, name) : 0;
-    if (name && is_special(name)) r->imports = true;
+    int rc = name && !sets_doc(w->obj, name)
+                 ? PySet_Add(w->note ? r->notes : r->dotted, name)
+                 : 0;
     Py_XDECREF(name);
     return PyErr_Occurred() ? -1 : rc;
 }
@@ -198,6 +215,7 @@ static int read_field(reader *r, PyObject *node, PyObject *field, const work *w,
 static int read_node(reader *r, const work *w) {
     PyObject *node = w->obj;
     bool name = is_class(node, "Name"), attr = is_class(node, "Attribute");
+    if ((name || attr) && look_special(r, node, attr) < 0) return -1;
     if ((name || attr) && !w->inner && collect(r, w) < 0) return -1;
     if (is_class(node, "Import") || is_class(node, "ImportFrom")) r->imports = true;
     PyObject *fields = PyObject_GetAttr(node, r->fields);
@@ -270,7 +288,7 @@ static PyObject *digest_bytes(const reader *r) {
 static PyObject *parse(const char *text, size_t n, bool *shifted) {
     *shifted = n && (text[0] == ' ' || text[0] == '\t');
     if (memchr(text, 0, n)) return NULL;
-    PyObject *source = PyBytes_FromFormat("%s%s\n", *shifted ? "if 1:\n" : "", "");
+    PyObject *source = PyBytes_FromString(*shifted ? "if 1:\n" : "");
     PyObject *body = source ? PyBytes_FromStringAndSize(text, (Py_ssize_t)n) : NULL;
     if (!body) {
         Py_XDECREF(source);
@@ -303,11 +321,13 @@ static PyObject *first_statement(PyObject *node) {
     return first;
 }
 
-/* The lambda in the text, if there is but one: they have no names. */
-static PyObject *find_lambda(fp_walk *w, PyObject *tree) {
+/* The lambda in the text, as far as it can be told: they have no names. */
+static PyObject *find_lambda(fp_walk *w, PyObject *tree, bool shifted, PyObject *code) {
     PyObject *helpers = ing_fp_helpers(w);
+    int line = ((PyCodeObject *)code)->co_firstlineno - (shifted ? 1 : 0);
     PyObject *node =
-        helpers ? PyObject_CallMethod(helpers, "_only_lambda", "O", tree) : NULL;
+        helpers ? PyObject_CallMethod(helpers, "_find_lambda", "OOi", tree, code, line)
+                : NULL;
     if (node == Py_None) Py_CLEAR(node);
     ing_fp_forgive(w->fp);
     return node;
@@ -343,13 +363,6 @@ static int add_aliases(PyObject *imports, PyObject *known) {
     return rc;
 }
 
-static bool asks_subclasses(PyObject *name) {
-    static const char tail[] = ".__subclasses__";
-    const char *text = PyUnicode_IS_ASCII(name) ? PyUnicode_DATA(name) : "";
-    size_t n = strlen(text), m = sizeof tail - 1;
-    return n > m && strcmp(text + n - m, tail) == 0;
-}
-
 /* Names that are read from outside: those that the code object knows as such, those that
  * are imported, and those read through globals(). Appends to `blind` what asks an unknown
  * class for its subclasses. */
@@ -364,10 +377,11 @@ static PyObject *outside_names(reader *r, PyObject *code, PyObject *special,
         PyObject *parts = PyUnicode_Split(name, dot, 1);
         int has = parts ? PySet_Contains(known, PyList_GET_ITEM(parts, 0)) : -1;
         Py_XDECREF(parts);
-        rc = has < 0                 ? -1
-             : has                   ? PyList_Append(out, name)
-             : asks_subclasses(name) ? PyList_Append(blind, name)
-                                     : 0;
+        rc = has < 0 ? -1
+             : has   ? PyList_Append(out, name)
+             : ing_fp_ends(name, ".__subclasses__") || ing_fp_ends(name, ".__doc__")
+                 ? PyList_Append(blind, name)
+                 : 0;
     }
     Py_ssize_t n = rc == 0 ? PyList_GET_SIZE(out) : 0;
     if (rc == 0) rc = PyList_SetSlice(out, n, n, PyTuple_GET_ITEM(special, 1));
@@ -400,6 +414,22 @@ static PyObject *read_def(fp_walk *w, PyObject *def, PyObject *code) {
     Py_XDECREF(special);
     Py_XDECREF(names);
     Py_XDECREF(notes);
+    reader_fini(&r);
+    return out;
+}
+
+/* The digest of a whole text as far as its meaning goes: 16 bytes. */
+PyObject *ing_fp_text_digest(fp_walk *w, PyObject *text) {
+    bool shifted;
+    reader r;
+    PyObject *tree =
+        parse(PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text), &shifted);
+    PyObject *out = NULL;
+    if (reader_init(&r, w) == 0 && tree && read_tree(&r, tree) == 0)
+        out = digest_bytes(&r);
+    else if (!tree && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "source text with a null byte");
+    Py_XDECREF(tree);
     reader_fini(&r);
     return out;
 }
@@ -458,7 +488,7 @@ static PyObject *make_source(fp_walk *w, PyObject *fn, PyObject *given) {
              : NULL;
     ing_fp_forgive(w->fp); /* text that does not parse is no text of this function */
     PyObject *def = !tree                ? NULL
-                    : is_lambda(w, code) ? find_lambda(w, tree)
+                    : is_lambda(w, code) ? find_lambda(w, tree, shifted, code)
                                          : find_def(w, tree, shifted, code);
     PyObject *out = def ? read_def(w, def, code) : Py_NewRef(Py_None);
     Py_XDECREF(def);

@@ -8,6 +8,9 @@ number is odd. `$` in names is the program's own name, `#` the number of the pie
 
 import random
 import re
+import sys
+
+from hard_programs import MORE
 
 # Ways to reach a number: parts of main.py and other files.
 #   top    before the step            after   behind it           body   lines in it
@@ -301,6 +304,15 @@ WAYS = {
                                     "    def cost(self):\n        return «1»", param="j#: type[J#]", arg="J#",
                                 use="j#.make().cost()"),
 }
+COMMON = tuple(WAYS)
+WAYS.update(MORE)
+
+
+def fits(way, have):
+    """Can this Python, with these libraries, run it?"""
+    return way.get("needs", "") in ("", *have) and sys.version_info >= way.get("since", (3, 10))
+
+
 # Names of modules of the standard library that nothing here uses.
 LIBRARY = ["profile", "sched", "colorsys", "wave", "cmd", "tabnanny", "pyclbr", "cProfile", "timeit", "sndhdr",
            "chunk", "mailcap", "xdrlib", "nntplib", "telnetlib", "mailbox", "plistlib", "netrc", "rlcompleter",
@@ -358,9 +370,9 @@ class Program:
         self.values = {site: self.random.randrange(1, 10**6) for site in self.sites}
 
     def _choose(self, have):
-        fits = [w for w, parts in WAYS.items() if parts.get("needs", "") in ("", *have)]
-        fits.remove("patched library")  # of which all programs in a process have one
-        return [self.random.choice(fits) for _ in range(self.random.randint(2, 5))]
+        good = [w for w, parts in WAYS.items() if fits(parts, have) and not parts.get("refused")]
+        good.remove("patched library")  # of which all programs in a process have one
+        return [self.random.choice(good) for _ in range(self.random.randint(2, 5))]
 
     def _build(self, ways):
         parts = {key: [] for key in ("top", "body", "after", "params", "args", "deco")}

@@ -18,12 +18,22 @@ import ingot
 from ingot import CachedStep, FileCache, Fingerprinter, StepSequence
 from ingot.fingerprint import FingerprintError, Identity, Pieces
 
-_calls = []
+class Notes:
+    """What steps write down: it says that it has no state, so it is no part of a step that names it."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __reduce__(self):
+        return Notes, ()
+
+
+_notes = Notes()
+_calls = _notes.calls
 
 
 def note(x):
-    """Through sys.modules: a list that a step names would be part of the step's value."""
-    sys.modules[__name__]._calls.append(x)
+    _notes.calls.append(x)
 
 
 @pytest.fixture(autouse=True)
