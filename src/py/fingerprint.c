@@ -448,8 +448,7 @@ int ing_fp_run(fp_walk *w, PyObject *obj, ing_hash128 *out) {
     enum { TURNS = 16 };
     int rc = run_once(w, obj);
     for (int i = 0; w->imported && i < TURNS; i++) {
-        if (rc < 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(w->fp->error)) break;
-        PyErr_Clear();
+        if (rc < 0 && PyErr_Occurred() && !ing_py_took(w->fp->error)) break;
         walk_reset(w);
         rc = run_once(w, obj);
     }

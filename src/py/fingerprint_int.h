@@ -207,6 +207,8 @@ typedef struct ing_py_fp {
     PyObject *object_reduce_ex, *object_reduce, *object_getstate;
     PyObject *lost;  /* owned: the last error that was no answer (ing_fp_forgive) */
     uint64_t losses; /* how many there were */
+    uint8_t *slab;   /* see fingerprint_memory.c; NULL: in use, or none yet */
+    size_t slab_size;
 } ing_py_fp;
 
 /* ---- one call ---------------------------------------------------------------------------------- */

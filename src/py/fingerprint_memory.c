@@ -7,22 +7,19 @@
  *
  * A slab is a stretch of rows along one axis with all axes inside it. It is read in the
  * order of the source's strides, smallest innermost, and written in the order of C. So that
- * a whole line of the cache is used when it is read, a slab holds RUN items of the axis
- * whose stride is smallest wherever they fit into SLAB_MAX. */
+ * whole lines of the cache are used when they are read, a slab holds ING_FP_TURN_RUN items
+ * of the axis whose stride is smallest, or as many as fit into SLAB_MAX. */
 #include "py/fingerprint_int.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "py/fingerprint_turn.h"
 
 enum {
     STRETCH = 16 << 20,  /* bytes between two looks at signals: 2 ms, 100 from a disk */
     GIL_BYTES = 1 << 20, /* 25 us and more: worth letting other threads run */
     SLAB = 128 << 10,    /* fits the second-level cache with what it is read from */
     SLAB_MAX = 8 << 20,
-    RUN = 16,
+    LINE = 16,           /* items that are worth a line of the cache */
+    SLAB_KEPT = 1 << 20, /* a new one costs 16 us of page faults */
     PAD_ITEM = 16, /* an x87 long double: 10 bytes of value, then whatever was there */
-    PAD_VALUE = 10,
 };
 
 int ing_fp_signals(fp_walk *w) {
@@ -53,10 +50,7 @@ int ing_fp_hash_memory(fp_walk *w, const void *p, size_t n, bool release,
 
 /* ---- strided memory ----------------------------------------------------------------------- */
 
-typedef struct axis {
-    size_t n;
-    Py_ssize_t from, to; /* strides of the source and of the slab, in bytes */
-} axis;
+typedef ing_fp_axis axis; /* from the source to the slab */
 
 typedef struct shape {
     axis at[PyBUF_MAX_NDIM + 1];
@@ -90,110 +84,28 @@ static void read_shape(const Py_buffer *v, bool pad, shape *s) {
     if (!s->n) s->at[s->n++] = (axis){1, (Py_ssize_t)bytes, (Py_ssize_t)bytes};
 }
 
-#define COPY_RUN(size)                                              \
-    for (size_t i = 0; i < a->n; i++, to += a->to, from += a->from) \
-        memcpy(to, from, size);
-
 static void copy_run(const shape *s, const axis *a, uint8_t *to, const uint8_t *from) {
-    if (s->pad) {
-        for (size_t i = 0; i < a->n; i++, to += a->to, from += a->from) {
-            memcpy(to, from, PAD_VALUE);
-            memset(to + PAD_VALUE, 0, PAD_ITEM - PAD_VALUE);
-        }
-        return;
-    }
-    if (a->from == (Py_ssize_t)s->item && a->to == a->from) {
+    bool together = a->to == (Py_ssize_t)s->item;
+    if (s->pad && together)
+        ing_fp_gather_padded(to, from, a->from, a->n);
+    else if (together && a->from == a->to)
         memcpy(to, from, a->n * s->item);
-        return;
-    }
-    switch (s->item) {
-    case 1: COPY_RUN(1) break;
-    case 2: COPY_RUN(2) break;
-    case 4: COPY_RUN(4) break;
-    case 8: COPY_RUN(8) break;
-    case 16: COPY_RUN(16) break;
-    default: COPY_RUN(s->item)
-    }
+    else if (together)
+        ing_fp_gather(s->item, to, from, a->from, a->n);
+    else
+        for (size_t i = 0; i < a->n; i++, to += a->to, from += a->from) {
+            if (s->pad)
+                ing_fp_gather_padded(to, from, a->from, 1);
+            else
+                memcpy(to, from, s->item);
+        }
 }
-
-/* ---- two axes at once ------------------------------------------------------------------------
- * Where the source is contiguous along one axis and the slab along another, items change
- * places in blocks of 16 by 16 bytes. 1,000 x 1,000 items of four bytes in Fortran's order:
- * 0.12 ms against 0.45 one by one (AMD EPYC, gcc 12). */
-
-#if defined(__SSE2__)
-static inline __m128i load(const uint8_t *p) {
-    return _mm_loadu_si128((const __m128i *)p);
-}
-
-static inline void store(uint8_t *p, __m128i v) {
-    _mm_storeu_si128((__m128i *)p, v);
-}
-
-/* Row j of the source becomes column j. */
-static inline void turn4(uint8_t *to, Py_ssize_t ts, const uint8_t *from,
-                         Py_ssize_t fs) {
-    __m128i a = load(from), b = load(from + fs);
-    __m128i c = load(from + 2 * fs), d = load(from + 3 * fs);
-    __m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
-    store(to, _mm_unpacklo_epi64(ab, cd));
-    store(to + ts, _mm_unpackhi_epi64(ab, cd));
-    ab = _mm_unpackhi_epi32(a, b);
-    cd = _mm_unpackhi_epi32(c, d);
-    store(to + 2 * ts, _mm_unpacklo_epi64(ab, cd));
-    store(to + 3 * ts, _mm_unpackhi_epi64(ab, cd));
-}
-
-static inline void turn8(uint8_t *to, Py_ssize_t ts, const uint8_t *from,
-                         Py_ssize_t fs) {
-    __m128i a = load(from), b = load(from + fs);
-    store(to, _mm_unpacklo_epi64(a, b));
-    store(to + ts, _mm_unpackhi_epi64(a, b));
-}
-
-/* a: the axis along which the source is contiguous; b: the one along which the slab is. */
-static void turn(size_t item, const axis *a, const axis *b, uint8_t *to,
-                 const uint8_t *from) {
-    size_t side = 16 / item, na = a->n / side * side, nb = b->n / side * side;
-    for (size_t i0 = 0; i0 < na; i0 += RUN)
-        for (size_t j = 0; j < nb; j += side)
-            for (size_t i = i0; i < na && i < i0 + RUN; i += side) {
-                uint8_t *t = to + (Py_ssize_t)i * a->to + (Py_ssize_t)(j * item);
-                const uint8_t *f =
-                    from + (Py_ssize_t)j * b->from + (Py_ssize_t)(i * item);
-                if (item == 4)
-                    turn4(t, a->to, f, b->from);
-                else
-                    turn8(t, a->to, f, b->from);
-            }
-    for (size_t j = 0; j < b->n; j++) /* what is left at the edges */
-        for (size_t i = j < nb ? na : 0; i < a->n; i++)
-            memcpy(to + (Py_ssize_t)i * a->to + (Py_ssize_t)(j * item),
-                   from + (Py_ssize_t)j * b->from + (Py_ssize_t)(i * item), item);
-}
-
-static bool can_turn(const shape *s, const axis *a, const axis *b) {
-    Py_ssize_t item = (Py_ssize_t)s->item;
-    return !s->pad && (item == 4 || item == 8) && a->from == item && b->to == item &&
-           a->n >= 4 && b->n >= 4;
-}
-#else
-static void turn(size_t item, const axis *a, const axis *b, uint8_t *to,
-                 const uint8_t *from) {
-    (void)item, (void)a, (void)b, (void)to, (void)from;
-}
-
-static bool can_turn(const shape *s, const axis *a, const axis *b) {
-    (void)s, (void)a, (void)b;
-    return false;
-}
-#endif
 
 /* Puts the axis along which the slab is contiguous next to the innermost one: true when
  * the two can be turned at once. */
 static bool pair_axes(const shape *s, axis *a, int n) {
     for (int i = n - 2; i >= 0; i--) {
-        if (!can_turn(s, &a[n - 1], &a[i])) continue;
+        if (s->pad || !ing_fp_can_turn(s->item, &a[n - 1], &a[i])) continue;
         axis x = a[i];
         for (; i < n - 2; i++) a[i] = a[i + 1];
         a[n - 2] = x;
@@ -218,7 +130,7 @@ static void copy_slab(const shape *s, int k, size_t rows, uint8_t *to,
     bool both = pair_axes(s, a, n);
     for (;;) {
         if (both)
-            turn(s->item, &a[n - 1], &a[n - 2], to, from);
+            ing_fp_turn(s->item, &a[n - 1], &a[n - 2], to, from);
         else
             copy_run(s, &a[n - 1], to, from);
         int i = n - (both ? 3 : 2);
@@ -239,11 +151,15 @@ static int choose_slab(const shape *s, size_t *rows) {
     size_t want = SLAB;
     for (int i = 1; i < s->n; i++)
         if (labs(s->at[i].from) <= labs(s->at[fast].from)) fast = i;
-    size_t row = (size_t)s->at[fast].to;
-    if (row <= SLAB_MAX / RUN && row * RUN > want) want = row * RUN;
+    size_t row = (size_t)s->at[fast].to, run = ING_FP_TURN_RUN;
+    while (run > LINE && row > SLAB_KEPT / run) run /= 2;
+    while (run > 1 && row > SLAB_MAX / run) run /= 2;
+    if (run > s->at[fast].n) run = s->at[fast].n;
+    if (row <= SLAB_MAX / run && row * run > want) want = row * run;
     while (k < s->n - 1 && (size_t)s->at[k].to > want) k++;
     *rows = want / (size_t)s->at[k].to;
     if (!*rows) *rows = 1;
+    if (*rows > LINE) *rows -= *rows % LINE; /* whole blocks */
     if (*rows > s->at[k].n) *rows = s->at[k].n;
     return k;
 }
@@ -282,6 +198,25 @@ static void hash_some(const shape *s, int k, size_t most, uint8_t *buf, cursor *
     }
 }
 
+/* One slab is kept for the next array. */
+static uint8_t *take_slab(ing_py_fp *fp, size_t *size) {
+    uint8_t *kept = fp->slab;
+    if (!kept || fp->slab_size < *size) return ing_malloc(*size);
+    *size = fp->slab_size;
+    fp->slab = NULL;
+    return kept;
+}
+
+static void leave_slab(ing_py_fp *fp, uint8_t *slab, size_t size) {
+    if (size > SLAB_KEPT || (fp->slab && fp->slab_size >= size)) {
+        ing_free(slab);
+        return;
+    }
+    ing_free(fp->slab);
+    fp->slab = slab;
+    fp->slab_size = size;
+}
+
 int ing_fp_hash_view(fp_walk *w, const Py_buffer *v, bool pad, ing_hash128 *out) {
     ing_hasher h;
     ing_hasher_init(&h);
@@ -293,7 +228,8 @@ int ing_fp_hash_view(fp_walk *w, const Py_buffer *v, bool pad, ing_hash128 *out)
     size_t rows;
     read_shape(v, pad, &s);
     int k = choose_slab(&s, &rows);
-    uint8_t *buf = ing_malloc(rows * (size_t)s.at[k].to);
+    size_t size = rows * (size_t)s.at[k].to;
+    uint8_t *buf = take_slab(w->fp, &size);
     if (!buf) return ing_fp_no_memory();
     cursor c = {.from = v->buf};
     int rc = 0;
@@ -303,7 +239,7 @@ int ing_fp_hash_view(fp_walk *w, const Py_buffer *v, bool pad, ing_hash128 *out)
         if (save) PyEval_RestoreThread(save);
         rc = ing_fp_signals(w);
     }
-    ing_free(buf);
+    leave_slab(w->fp, buf, size);
     *out = ing_hasher_done(&h);
     return rc;
 }

@@ -308,6 +308,7 @@ void ing_py_fingerprint_clear(ing_py_state *st) {
     FP_NAME_LIST(X)
 #undef X
     ing_fp_plans_fini(&fp->plans);
+    ing_free(fp->slab);
 }
 
 void ing_py_fingerprint_fini(ing_py_state *st) {

@@ -156,3 +156,26 @@ def test_cycles_are_interrupted():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "f8", "c16", "longdouble", "V3"])
+@needs("numpy")
+def test_turned_blocks_and_their_edges(dtype):
+    """Sides around those of the blocks in which axes are turned, and of runs at a stride."""
+    import numpy as np
+
+    size = np.dtype(dtype).itemsize
+    for rows, columns in [(7, 9), (8, 8), (9, 17), (16, 24), (23, 65), (64, 100), (129, 31), (3, 1000), (1000, 5)]:
+        flat = np.arange(rows * columns, dtype="i4") % 251
+        plain = np.zeros((rows, columns), dtype)
+        if dtype == "V3":
+            plain = np.frombuffer(np.random.default_rng(1).bytes(rows * columns * size), "V3").reshape(rows, columns)
+        else:
+            plain[...] = flat.reshape(rows, columns)
+        for view in (np.asfortranarray(plain), plain.T, plain[::-1], plain[:, ::-1], plain[:, ::2], plain[::2, 1::3],
+                     plain[::-1, ::-1].T, np.asfortranarray(plain)[1:, 1:], plain.T[::2]):
+            assert fp(view) == fp(np.ascontiguousarray(view)), (rows, columns, view.strides)
+    cube = (np.arange(20 * 18 * 33) % 251).astype("i4" if dtype in ("V3", "longdouble") else dtype).reshape(20, 18, 33)
+    for axes in [(0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]:
+        view = cube.transpose(axes)
+        assert fp(view) == fp(np.ascontiguousarray(view)) and fp(view[:, 1::2]) == fp(view[:, 1::2].copy())
