@@ -1,7 +1,148 @@
-/* Reverse mode. Not there yet: it refuses. */
-#include "ad/ad.h"
+/* Reverse mode: the conductor (ad_int.h has the steps and rules). Called with the module as
+ * lowered; leaves the backward kernel in its place, and funcs that only it calls. */
+#include "ad/ad_int.h"
+
+#include <string.h>
+
+ing_status ing_ad_no_memory(ing_err *e) {
+    return ing_fail(e, ING_MEMORY, "no memory for a gradient");
+}
+
+ing_status ing_ad_refuse(ing_ir_mod *m, uint32_t loc, ing_err *e, const char *why) {
+    m->bad_loc = loc;
+    return ing_fail(e, ING_COMPILE, "cannot be differentiated: %s", why);
+}
+
+/* ---- backward funcs ------------------------------------------------------------------------------- */
+
+/* Its own parameters, then their adjoints (refs; companions of arrays), the adjoint of its
+ * result, the top of the stacks. */
+static bool declare(ing_ad *ad, ing_ad_fn *n) {
+    const ing_ir_func *f = n->f;
+    ing_type *types = ing_calloc((size_t)2 * f->n_params + 2, sizeof *types);
+    if (!types) return false;
+    uint32_t count = f->n_params;
+    if (count) memcpy(types, f->params, count * sizeof *types);
+    for (uint32_t k = 0; k < f->n_params; k++) {
+        ing_type t = f->params[k];
+        if (n->params[k].companion)
+            types[count++] = n->params[k].companion;
+        else if (n->params[k].active)
+            types[count++] = ing_ad_is_ref(ad->m, t) ? t : ing_ir_type_ref(ad->m, t);
+    }
+    if (f->ret && ing_ad_is_real(ad->m, f->ret)) types[count++] = f->ret;
+    types[count++] = ING_I64;
+    n->made = ing_ir_add_func(ad->m, ING_IR_FUNC, NULL, types, count, ING_VOID);
+    ing_free(types);
+    if (!n->made) return false;
+    ad->m->funcs.at[n->made]->name = f->name;
+    ad->m->funcs.at[n->made]->tree = f->tree;
+    return true;
+}
+
+static uint32_t param(ing_ad_code *c, uint32_t k) {
+    ing_type t = c->b.func->params[k];
+    return ing_ir_emit(&c->b, ING_OP_PARAM, t, k, 0, 0);
+}
+
+/* Every instruction that stands for parameter k has its adjoint there. */
+static void set_adjoint(ing_ad_code *c, uint32_t k, uint32_t adjoint) {
+    for (uint32_t id = 1; id < c->f->insts.len; id++) {
+        const ing_ir_inst *i = ing_ir_at(c->f, id);
+        if (i->op != ING_OP_PARAM || i->a != k) continue;
+        c->adj[id] = c->shadow[id] = adjoint;
+        c->n->mark[id] |= ING_AD_APART;
+    }
+}
+
+static void open_func(ing_ad_code *c) {
+    uint32_t at = c->f->n_params;
+    for (uint32_t k = 0; k < c->f->n_params; k++) {
+        const ing_ad_param *p = &c->n->params[k];
+        ing_type t = c->f->params[k];
+        uint32_t id = c->n->param_at[k];
+        if (p->companion || p->active)
+            set_adjoint(c, k, param(c, at++));
+        else if (id && ing_ad_is_ref(c->m, t) && ing_ad_active(c->n, id))
+            set_adjoint(c, k, ing_ad_local(c, ing_ir_type(c->m, t)->elem));
+    }
+    if (c->f->ret && ing_ad_is_real(c->m, c->f->ret)) {
+        uint32_t given = param(c, at++);
+        c->result = ing_ad_local(c, c->f->ret);
+        ing_ad_store(c, c->result, given);
+    }
+    c->top = ing_ad_local(c, ING_I64);
+    ing_ad_store(c, c->top, param(c, at));
+}
+
+static void write_body(ing_ad_code *c) {
+    if (c->n->func)
+        open_func(c);
+    else
+        c->top = ing_ad_local(c, ING_I64);
+    ing_ad_open_region(c, c->f->body);
+    ing_ad_put_forward(c, c->f->body, true);
+    ing_ad_put_backward(c, c->f->body);
+    if (c->n->func) ing_ir_emit(&c->b, ING_OP_RETURN, 0, 0, 0, 0);
+}
+
+static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
+    size_t len = n->f->insts.len;
+    ing_ir_func old;
+    ing_ad_code c = {.ad = ad, .n = n, .m = ad->m, .f = n->f};
+    uint32_t *words = ing_calloc(6 * len, sizeof *words);
+    if (!words) return ing_ad_no_memory(e);
+    c.copy = (ing_ir_copy){.b = &c.b, .map = words};
+    c.adj = words + len;
+    c.shadow = words + 2 * len;
+    c.slot = words + 3 * len;
+    c.base = words + 4 * len;
+    c.count = words + 5 * len;
+    if (n->func) {
+        ing_ir_builder_init(&c.b, ad->m, n->made);
+    } else {
+        ing_ir_rebuild_begin(&c.b, ad->m, 0, &old);
+        n->f = c.f = &old;
+    }
+    c.copy.from = c.f;
+    write_body(&c);
+    if (n->func)
+        ing_ir_builder_done(&c.b);
+    else
+        ing_ir_rebuild_end(&c.b, &old);
+    ing_free(words);
+    ing_vec_fini(&c.snaps);
+    if (ad->bad) return ing_ad_refuse(ad->m, ad->bad_loc, e, ad->bad);
+    return ing_ir_ok(ad->m) ? ING_OK : ing_ad_no_memory(e);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------- */
+
+static ing_status run(ing_ad *ad, ing_err *e) {
+    ING_TRY(ing_ad_find_active(ad, e));
+    for (uint32_t k = 0; k < ad->n_funcs; k++) /* callees first */
+        for (uint32_t j = 0; j < ad->fns.len; j++)
+            if (ad->fns.at[j]->func == ad->order[k])
+                ING_TRY(ing_ad_find_need(ad, ad->fns.at[j], e));
+    ING_TRY(ing_ad_find_quiet(ad, e));
+    for (uint32_t j = 1; j < ad->fns.len; j++)
+        if (!declare(ad, ad->fns.at[j])) return ing_ad_no_memory(e);
+    for (uint32_t j = 0; j < ad->fns.len; j++) ING_TRY(write_fn(ad, ad->fns.at[j], e));
+    return ING_OK;
+}
 
 ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
-    (void)m, (void)companion;
-    return ing_fail(e, ING_COMPILE, "kernels are not differentiated yet");
+    ING_TRY(ing_ad_exits(m, e));
+    ing_ad ad = {.m = m, .companion = companion, .n_funcs = m->funcs.len};
+    ING_TRY(ing_ir_call_order(m, &ad.order, e));
+    ad.touches = ing_calloc(ad.n_funcs, 2);
+    ad.quiet = ing_calloc(ad.n_funcs, sizeof *ad.quiet);
+    ad.acts = ad.touches ? ad.touches + ad.n_funcs : NULL;
+    ing_status s = ad.touches && ad.quiet ? run(&ad, e) : ing_ad_no_memory(e);
+    for (uint32_t k = 0; k < ad.fns.len; k++) ing_vec_fini(&ad.fns.at[k]->states);
+    ing_vec_fini(&ad.fns);
+    ing_free(ad.order);
+    ing_free(ad.touches);
+    ing_free(ad.quiet);
+    return s;
 }

@@ -44,7 +44,8 @@ typedef enum ing_abi_error {
     ING_ABI_LOOP,   /* a loop that cannot run: what (below), and a number */
     ING_ABI_FIELD, /* an index beyond a field: axis, index, end, first index, and the code
                       of the message that names it */
-    ING_ABI_USER, /* codes from here on index the kernel's message table */
+    ING_ABI_SCRATCH, /* a loop's stack of a gradient needs more room than there is */
+    ING_ABI_USER,    /* codes from here on index the kernel's message table */
 } ing_abi_error;
 
 /* Operations whose overflow is reported. */
@@ -100,6 +101,10 @@ typedef struct ing_ctx {
     /* Memory of this slot, as much as the launch says, undefined at first; NULL: none. */
     uint8_t *scratch;
     uint64_t slot; /* number of the slot, below those of the launch */
+    uint64_t scratch_bytes;
+    /* ING_ABI_ROOM: scratch for that many bytes, what it holds is kept; `grow` 0: it was sized
+     * before, and is not made larger than that. Non-zero: there is none. */
+    int32_t (*room)(struct ing_ctx *, uint64_t bytes, int32_t grow);
 } ing_ctx;
 
 typedef int32_t (*ing_task_fn)(ing_ctx *, int64_t begin, int64_t end, int64_t chunk);
@@ -107,6 +112,7 @@ typedef int32_t (*ing_task_fn)(ing_ctx *, int64_t begin, int64_t end, int64_t ch
 #define ING_ABI_FUEL  100000      /* back edges between polls: 0.1 to 1 ms of work */
 #define ING_ABI_ENTRY "ing_task"  /* the symbol every task image defines */
 #define ING_ABI_POLL  "ing_poll"  /* int32_t (ing_ctx *) */
+#define ING_ABI_ROOM  "ing_room"  /* int32_t (ing_ctx *, uint64_t, int32_t) */
 #define ING_ABI_PRINT "ing_print" /* void (ing_ctx *, const ing_printed *) */
 
 #endif

@@ -22,13 +22,16 @@ static void put_service(ing_bytes *out, const char *type, const char *name,
                          type, args, type);
 }
 
-static void put_services(ing_bytes *out, bool poll, bool print) {
+static void put_services(ing_bytes *out, bool poll, bool print, bool room) {
     if (poll)
         put_service(out, "i32", ING_ABI_POLL, "ptr %ctx", "ptr %ctx",
                     offsetof(ing_ctx, poll));
     if (print)
         put_service(out, "void", ING_ABI_PRINT, "ptr %ctx, ptr %printed",
                     "ptr %ctx, ptr %printed", offsetof(ing_ctx, print));
+    if (room)
+        put_service(out, "i32", ING_ABI_ROOM, "ptr %ctx, i64 %bytes, i32 %grow",
+                    "ptr %ctx, i64 %bytes, i32 %grow", offsetof(ing_ctx, room));
 }
 
 const ing_gen_target ing_gen_cpu = {

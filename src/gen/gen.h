@@ -11,7 +11,7 @@ typedef struct ing_gen_target {
     const char *level;           /* of instructions, when the options name none */
     /* Text of the functions ING_ABI_POLL and ING_ABI_PRINT, those that code calls: defined
      * here, or declared where a library or the driver has them. */
-    void (*put_services)(ing_bytes *out, bool poll, bool print);
+    void (*put_services)(ing_bytes *out, bool poll, bool print, bool room);
 } ing_gen_target;
 
 extern const ing_gen_target ing_gen_cpu; /* cpu.c */

@@ -48,6 +48,7 @@ typedef enum ing_gen_root {
     ING_GEN_ARRAY,
     ING_GEN_TALLY, /* a thread's copy of an array, where iterations may meet */
     ING_GEN_BUFFER,
+    ING_GEN_SCRATCH, /* iterations meet there */
     ING_GEN_CONTEXT, /* argument words and pointers: never change while a task runs */
 } ing_gen_root;
 
@@ -92,9 +93,9 @@ typedef struct ing_gen {
     uint64_t vector_calls[(2 * ING_OP_N + 63) / 64]; /* by 2 * op, plus 1 for f32 */
     ing_bytes kept; /* functions that stay until the vectoriser ran (VEC4), as a list */
     uint32_t n_kept;
-    bool stop_fn;           /* the error function is wanted */
-    bool poll_fn, print_fn; /* those services are */
-    bool uses_random;       /* a function that the task reaches draws numbers */
+    bool stop_fn;                    /* the error function is wanted */
+    bool poll_fn, print_fn, room_fn; /* those services are */
+    bool uses_random; /* a function that the task reaches draws numbers */
     ing_err *e;
     ing_status status; /* sticky */
 

@@ -331,7 +331,7 @@ static void put_module(ing_gen *g) {
     ing_gen_divmod_functions(g);
     put_kept(g);
     put_stop_function(g);
-    t->put_services(g->out, g->poll_fn, g->print_fn);
+    t->put_services(g->out, g->poll_fn, g->print_fn, g->room_fn);
     put_declarations(g);
     put_tail(g);
 }

@@ -30,6 +30,26 @@ static void put_stop(ing_gen *g, txt code) {
                 code.s);
 }
 
+static void put_room(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
+    g->stop_fn = g->room_fn = true;
+    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
+                        offsetof(ing_ctx, scratch_bytes));
+    txt have = ing_gen_def(g, "load i64, ptr %s, align 8%s", p.s,
+                           ing_gen_access(g, ING_GEN_SCRATCH));
+    txt less = ing_gen_def(g, "icmp ult i64 %s, %s", have.s, g->vals[i->a].s);
+    ing_gen_put(g, "  br i1 %s, label %%less%u, label %%room%u, !prof !%d\nless%u:\n",
+                less.s, id, id, ING_GEN_MD_UNLIKELY, id);
+    txt r =
+        ing_gen_def(g, "call i32 @" ING_ABI_ROOM "(ptr %%ctx, i64 %s, i32 %u) nounwind",
+                    g->vals[i->a].s, i->b);
+    txt no = ing_gen_def(g, "icmp ne i32 %s, 0", r.s);
+    ing_gen_put(g, "  br i1 %s, label %%full%u, label %%room%u, !prof !%d\nfull%u:\n",
+                no.s, id, id, ING_GEN_MD_UNLIKELY, id);
+    put_stop(g, ing_gen_def(g, "call i32 @ing_stop(ptr %%ctx, i32 %d, i32 %u, i32 %u)",
+                            ING_ABI_SCRATCH, g->fi, i->loc));
+    ing_gen_put(g, "room%u:\n", id);
+}
+
 static void put_check(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     g->stop_fn = true;
     txt bad = ing_gen_def(g, "xor i1 %s, true", g->vals[i->a].s);
@@ -274,6 +294,7 @@ static void put_inst(ing_gen *g, uint32_t id) {
         return;
     case ING_OP_CALL: put_call(g, id, i); return;
     case ING_OP_CHECK: put_check(g, id, i); return;
+    case ING_OP_ROOM: put_room(g, id, i); return;
     case ING_OP_BREAK: put_jump(g, "end"); break;
     case ING_OP_CONTINUE: put_jump(g, "cont"); break;
     case ING_OP_RETURN:

@@ -30,6 +30,7 @@ const char *ing_gen_access(const ing_gen *g, ing_gen_root root) {
     case ING_GEN_ARRAY: return g->parallel ? ARRAY GROUP : ARRAY;
     case ING_GEN_TALLY: return ARRAY;
     case ING_GEN_BUFFER: return g->parallel ? LAUNCH GROUP : LAUNCH;
+    case ING_GEN_SCRATCH: return LAUNCH;
     case ING_GEN_CONTEXT: return g->parallel ? NOWRITE GROUP : NOWRITE;
     case ING_GEN_LANES: return g->parallel ? GROUP : "";
     default:
@@ -140,6 +141,15 @@ static txt partial(ing_gen *g, const ing_ir_inst *i) {
                        g->vals[i->a].s);
 }
 
+static txt scratch(ing_gen *g, const ing_ir_inst *i) {
+    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
+                        offsetof(ing_ctx, scratch));
+    txt b = ing_gen_def(g, "load ptr, ptr %s, align 8%s", p.s,
+                        ing_gen_access(g, ING_GEN_SCRATCH));
+    return ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %s", b.s,
+                       g->vals[i->a].s);
+}
+
 static txt member(ing_gen *g, const ing_ir_inst *i) {
     ing_type agg = ing_ir_type(g->m, ing_gen_type_of(g, i->a))->elem;
     txt ty = ing_gen_type_mem(g, agg);
@@ -198,6 +208,10 @@ static bool address_op(ing_gen *g, uint32_t id) {
     case ING_OP_PARTIAL:
         g->vals[id] = partial(g, i);
         g->roots[id] = ING_GEN_BUFFER;
+        return true;
+    case ING_OP_SCRATCH:
+        g->vals[id] = scratch(g, i);
+        g->roots[id] = ING_GEN_SCRATCH;
         return true;
     case ING_OP_MEMBER:
     case ING_OP_MEMBER_DYN:

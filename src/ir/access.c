@@ -57,7 +57,8 @@ static void note_access(ing_ir_scan *s, uint32_t id, uint32_t ref, const place *
     bool left = s->has[p->loop] & ING_IR_HAS_EXIT;
     ing_ir_access a = {.id = id, .ref = ref, .sure = p->direct && !left};
     const ing_ir_inst *root = ing_ir_root(s->f, ref, &a.elem);
-    bool own = root->op == ING_OP_ALLOCA || root->op == ING_OP_PARTIAL;
+    bool own = root->op == ING_OP_ALLOCA || root->op == ING_OP_PARTIAL ||
+               root->op == ING_OP_SCRATCH;
     a.root = root->op;
     a.of = own ? (uint32_t)(root - s->f->insts.at) : root->a;
     s->failed |= !ing_vec_push(&s->accesses, a);
@@ -67,7 +68,8 @@ static bool is_address(const ing_ir_func *f, uint32_t id) {
     const ing_ir_inst *root = ing_ir_root(f, id, NULL);
     return root != ing_ir_at(f, id) || root->op == ING_OP_ARRAY ||
            root->op == ING_OP_ALLOCA || root->op == ING_OP_BUFFER ||
-           root->op == ING_OP_PARTIAL || root->op == ING_OP_PARAM;
+           root->op == ING_OP_PARTIAL || root->op == ING_OP_SCRATCH ||
+           root->op == ING_OP_PARAM;
 }
 
 static void note_call(ing_ir_scan *s, uint32_t id, const place *p) {
@@ -97,6 +99,7 @@ static void note_effect(ing_ir_scan *s, uint32_t id, const place *p) {
         break;
     case ING_OP_RANDOM: *has |= ING_IR_HAS_RANDOM; break;
     case ING_OP_CHECK:
+    case ING_OP_ROOM:
     case ING_OP_RETURN: *has |= ING_IR_HAS_STOP; break;
     case ING_OP_BREAK:
     case ING_OP_CONTINUE: *has |= ING_IR_HAS_EXIT; break;

@@ -359,6 +359,7 @@ static void run_data(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
     case ING_OP_PARTIAL:
         WORD(s->d) = (uintptr_t)v->ctx->partials + 8 * WORD(s->a);
         break;
+    case ING_OP_SCRATCH: WORD(s->d) = (uintptr_t)(v->ctx->scratch + WORD(s->a)); break;
     case ING_OP_SET_RET: v->ctx->rets[s->a] = WORD(s->b); break;
     case ING_OP_ATOMIC:
         WORD(s->d) = atomic(s->c, s->dtype, (uint8_t *)(uintptr_t)WORD(s->a),
@@ -469,6 +470,11 @@ static void run(vm *v, cursor c) {
             c.s = s;
             if (!leave(v, &c)) return;
             break;
+        case ING_OP_ROOM:
+            if (WORD(s->a) <= v->ctx->scratch_bytes) break;
+            if (v->ctx->room && !v->ctx->room(v->ctx, WORD(s->a), (int32_t)s->b)) break;
+            stop(v, ING_ABI_SCRATCH, c.f, s->id);
+            return;
         case ING_OP_CHECK:
             if (WORD(s->a)) break;
             stop(v, (int32_t)s->b, c.f, s->id);

@@ -159,6 +159,7 @@ enum {
     ING_IR_AXIS =
         128, /* ADD: of a MUL by a constant n and an index below n, which a loop over
                           the levels of a field took apart */
+    ING_IR_CONSTANT = 256, /* LOAD: of no derivative (qd.stop_grad) */
 };
 
 typedef struct ing_ir_inst {

@@ -233,7 +233,8 @@ static void put_inst(printer *p, uint32_t id) {
     }
     /* the location stands before the blocks, on the line of its instruction */
     bool fault = i->op == ING_OP_PRINT && i->a < ING_ABI_USER;
-    bool loc = (p->flags & ING_IR_PRINT_LOCS) || i->op == ING_OP_CHECK || fault;
+    bool loc = (p->flags & ING_IR_PRINT_LOCS) || i->op == ING_OP_CHECK ||
+               i->op == ING_OP_ROOM || fault;
     if (loc && i->loc) ing_bytes_printf(p->out, " !%u", i->loc);
     put_blocks(p, i);
     ing_bytes_puts(p->out, "\n");

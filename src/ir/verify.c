@@ -183,6 +183,10 @@ static ing_status check_memory(verifier *v, const ing_ir_inst *i) {
              "yields a ref to a scalar");
         RULE(type_of(v, i->a) == ING_I64, "the index is i64");
         break;
+    case ING_OP_SCRATCH:
+        RULE(r->kind == ING_TYPE_REF, "yields a ref");
+        RULE(type_of(v, i->a) == ING_I64, "the offset is i64");
+        break;
     case ING_OP_LOAD:
         RULE(info_of(v, i->a)->kind == ING_TYPE_REF, "needs a ref");
         RULE(info_of(v, i->a)->elem == i->type, "the ref is of another type");
@@ -293,6 +297,10 @@ static ing_status check_call(verifier *v, const ing_ir_inst *i) {
 static ing_status check_service(verifier *v, const ing_ir_inst *i) {
     if (i->op == ING_OP_RANDOM) {
         RULE(ing_ir_is_scalar(i->type), "yields a scalar");
+        return ING_OK;
+    }
+    if (i->op == ING_OP_ROOM) {
+        RULE(type_of(v, i->a) == ING_I64 && i->b <= 1, "takes a size and 0 or 1");
         return ING_OK;
     }
     RULE(i->op != ING_OP_PRINT || (i->a && i->a <= INT32_MAX), "the code is 1 or more");

@@ -9,7 +9,7 @@ static void look(ing_pass_funcs *s, const ing_ir_func *f) {
         if (i->op == ING_OP_ARRAY) s->named[i->a] = 1;
         s->atomic |= i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
         s->random |= i->op == ING_OP_RANDOM;
-        s->stops |= i->op == ING_OP_CHECK;
+        s->stops |= i->op == ING_OP_CHECK || i->op == ING_OP_ROOM;
     }
 }
 

@@ -108,6 +108,7 @@ static void help(ing_rt *rt, job *j, uint32_t number) {
     if (j->tallies) ing_rt_tally_open(&s, j->task);
     ing_rt_job_work(j, &s);
     if (j->tallies) ing_rt_tally_close(&s, j->task);
+    ing_rt_seat_fini(&s);
     fp_set(mine);
     leave_job(rt, j);
 }

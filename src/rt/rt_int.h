@@ -149,6 +149,11 @@ typedef struct run {
 
 /* One thread of a launch. `ctx` is what native code sees; ctx.owner points back here.
  * The error slot is private, so two errors never mix; the first to report is copied. */
+/* Scratch of a seat, when code asks for it: the first piece, and where an endless loop is taken
+ * for one. */
+#define SCRATCH_MIN 4096u
+#define SCRATCH_MAX (UINT64_C(1) << 40)
+
 typedef struct seat {
     ing_ctx ctx;
     ing_error_slot error;
@@ -156,11 +161,15 @@ typedef struct seat {
     const ing_rt_task *task; /* that it calls, for its prints */
     int64_t fuel;            /* the last refill */
     uint64_t poll_ns;        /* clock at the last poll, 0 = none yet */
+    uint8_t *grown;          /* scratch that outgrew the launch's, NULL: none */
     uint32_t number;         /* the launcher is 0, a worker has its own */
     bool launcher;
 } seat;
 
 void ing_rt_seat_init(seat *s, run *r, uint32_t number, bool launcher);
+static inline void ing_rt_seat_fini(seat *s) {
+    if (__builtin_expect(s->grown != NULL, 0)) ing_free(s->grown);
+}
 /* Calls the task over [begin, end) counted from the loop's `base`; false = stop. */
 bool ing_rt_seat_call(seat *s, const ing_rt_task *t, int64_t begin, int64_t end,
                       int64_t base);

@@ -87,6 +87,23 @@ static int32_t poll_seat(ing_ctx *ctx) {
     return stopped(s->run);
 }
 
+/* More scratch for this seat: at least twice as much as it had, so that a stack that grows one
+ * entry at a time is copied few times. */
+static int32_t room(ing_ctx *ctx, uint64_t bytes, int32_t grow) {
+    seat *s = ctx->owner;
+    uint64_t have = ctx->scratch_bytes;
+    if (!grow && ctx->scratch) return 1;
+    if (bytes > SCRATCH_MAX) return 1;
+    uint64_t want = bytes > 2 * have ? bytes : 2 * have;
+    uint8_t *p = ing_malloc(want > SCRATCH_MIN ? want : SCRATCH_MIN);
+    if (!p) return 1;
+    if (have) memcpy(p, ctx->scratch, have);
+    ing_free(s->grown);
+    ctx->scratch = s->grown = p;
+    ctx->scratch_bytes = want > SCRATCH_MIN ? want : SCRATCH_MIN;
+    return 0;
+}
+
 /* Details are set with the code, so they need no clearing. */
 static void clear_error(ing_error_slot *e) {
     e->code = ING_ABI_OK;
@@ -115,6 +132,9 @@ void ing_rt_seat_init(seat *s, run *r, uint32_t number, bool launcher) {
     c->tallies = 0;
     c->scratch = l->scratch; /* slot 0's; a worker goes on to its own */
     c->slot = number;
+    c->scratch_bytes = l->scratch ? l->scratch_bytes : 0;
+    c->room = room;
+    s->grown = NULL;
     clear_error(&s->error);
     s->run = r;
     s->fuel = FUEL_START;
@@ -486,6 +506,7 @@ int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *l) {
     for (uint32_t i = 0; !l->order && i < l->n_tasks && !stopped(&r); i++) {
         run_task(&r, &s, &l->tasks[i]);
     }
+    ing_rt_seat_fini(&s);
     if (r.fp_task != r.fp_host) fp_set(r.fp_host);
     if (r.released) {
         ing_rt_host_enter(&r);

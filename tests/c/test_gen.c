@@ -382,9 +382,10 @@ static void test_no_memory(void) {
 }
 
 /* A target that has the services elsewhere: code only calls them. */
-static void declare_services(ing_bytes *out, bool poll, bool print) {
+static void declare_services(ing_bytes *out, bool poll, bool print, bool room) {
     if (poll) ing_bytes_puts(out, "\ndeclare i32 @" ING_ABI_POLL "(ptr)\n");
     if (print) ing_bytes_puts(out, "\ndeclare void @" ING_ABI_PRINT "(ptr, ptr)\n");
+    if (room) ing_bytes_puts(out, "\ndeclare i32 @" ING_ABI_ROOM "(ptr, i64, i32)\n");
 }
 
 static void test_other_target(void) {

@@ -1,0 +1,185 @@
+/* Between the files of src/ad only. Reverse mode in steps:
+ *
+ *   exits.c     loops and funcs are left at their end only; updates of locals are spelled out
+ *   active.c    which values have derivatives, which the backward code must know
+ *   reverse.c   the conductor; sweep.c the forward code, adjoint.c the backward code of values,
+ *               backward.c of loops, branches and calls
+ *
+ * The backward kernel runs the kernel again, without its effects, and then backwards. Rules
+ *  AD1 a region is the body of a loop or of a function. Its backward code follows its forward
+ *     code in the same block, so that values of the region itself are at hand; values of
+ *     branches in it are kept in locals of the region.
+ *  AD2 a loop is run twice: first from begin to end, keeping on a stack what each iteration
+ *     found in the locals that it reads and the loop writes; then from the last iteration to
+ *     the first, each made again from what was kept, forwards, then backwards. So a stack has
+ *     one entry for each iteration of one loop, and loops inside of it use the room above.
+ *  AD3 arrays are read again, never kept: what a launch reads it must not overwrite later.
+ *  AD4 a func has a backward version for each set of parameters with derivatives; it runs the
+ *     func again by itself. Forward code calls it without its effects.
+ *  AD5 the adjoint of a value is a sum that is complete when the backward code reaches the
+ *     value's definition; of a local a second local, of an array its companion. */
+#ifndef ING_AD_INT_H
+#define ING_AD_INT_H
+
+#include "ad/ad.h"
+
+ing_status ing_ad_refuse(ing_ir_mod *m, uint32_t loc, ing_err *e, const char *why);
+ing_status ing_ad_no_memory(ing_err *e);
+
+/* exits.c: every function of the module in the form that the others want:
+ *  EXITS1 no CONTINUE; a BREAK only as the end of a WHILE: its block ends with a LOAD of a
+ *     local and an IF on that with nothing but the BREAK in it; loops with other ways out are
+ *     such WHILEs.
+ *  EXITS2 a RETURN only as the last instruction of a func; none in the kernel.
+ *  EXITS3 ATOMIC of a local, other than one of the kernel in a parallel loop, is LOAD,
+ *     arithmetic, STORE. */
+ing_status ing_ad_exits(ing_ir_mod *m, ing_err *e);
+
+/* Does it hold floats? */
+bool ing_ad_is_real(const ing_ir_mod *m, ing_type t);
+
+/* ---- what is known of a function (active.c, need.c) ---------------------------------------- */
+
+enum { /* per instruction */
+       ING_AD_VARIED =
+           1, /* depends on an array with a companion; ALLOCA: what it holds does */
+       ING_AD_USEFUL = 2, /* such an array depends on it */
+       ING_AD_LIVE = 4,   /* there is backward code for it, or in its blocks */
+       ING_AD_AGAIN =
+           8, /* made where its region is run before backward code (NEED1); of a
+                             loop: it is run there; of a local: what it holds at first */
+       ING_AD_FIRST = 16, /* made where its region is only run forwards (NEED2) */
+       ING_AD_KEPT = 32,  /* backward code of its own block reads it */
+       ING_AD_APART = 64, /* backward code of another block adds to its adjoint */
+       ING_AD_SNAP = 128, /* CALL: what its refs point to is kept before it */
+};
+
+/* A parameter of a func, as a call gives it. */
+typedef struct ing_ad_param {
+    bool active;        /* a value or ref with an adjoint */
+    bool shared;        /* of a ref: other threads may add to the adjoint */
+    ing_type companion; /* of an array: the type of its companion, 0 = it has none */
+} ing_ad_param;
+
+/* A local that a loop reads and that was made outside of it: what backward code needs of it. */
+typedef struct ing_ad_state {
+    uint32_t loop;   /* LOOP or WHILE */
+    uint32_t local;  /* ALLOCA or PARAM */
+    bool carried;    /* the loop writes it: kept for each iteration, else once */
+    uint32_t offset; /* of a carried one: bytes in an entry of the loop's stack */
+    uint32_t slot;   /* of the others: the emitted local that keeps it */
+} ing_ad_state;
+
+typedef struct ing_ad_fn { /* one function in one context */
+    uint32_t func;         /* its number; 0 is the kernel */
+    const ing_ir_func *f;
+    ing_ad_param *params;
+    uint32_t *param_at; /* the PARAM instruction of each, 0 = unused */
+    uint8_t *mark;
+    uint32_t *parent; /* IF, LOOP or WHILE around it, 0 = none */
+    uint32_t *region; /* LOOP or WHILE around it, 0 = none */
+    uint32_t *block;  /* that it stands in; 0 = in none */
+    uint32_t *callee; /* of a LIVE CALL: the context of its func, plus 1 */
+    ing_vec(ing_ad_state) states;
+    uint32_t made; /* number of the backward func */
+} ing_ad_fn;
+
+typedef struct ing_ad {
+    ing_ir_mod *m;
+    const uint32_t *companion;
+    uint32_t n_funcs; /* before any was added */
+    uint32_t *order;  /* callees before callers */
+    uint8_t *touches; /* per func: it reaches arrays with companions by itself */
+    uint8_t *acts;    /* per func: it writes arrays or prints */
+    uint32_t
+        *quiet; /* per func: the version without effects; UINT32_MAX: there is none */
+    ing_vec(ing_ad_fn *) fns; /* [0] is the kernel */
+    uint32_t bad_loc;
+    const char *bad; /* why it is refused */
+} ing_ad;
+
+static inline bool ing_ad_active(const ing_ad_fn *n, uint32_t id) {
+    return (n->mark[id] & (ING_AD_VARIED | ING_AD_USEFUL)) ==
+           (ING_AD_VARIED | ING_AD_USEFUL);
+}
+/* What an address points into: an ALLOCA, PARAM (the func's one instruction for it) or ARRAY. */
+uint32_t ing_ad_root(const ing_ad_fn *n, uint32_t ref);
+/* The type of the companion of an array (ARRAY or PARAM), 0 = none. */
+ing_type ing_ad_companion(const ing_ad *ad, const ing_ad_fn *n, uint32_t array);
+/* Has what the address points into an adjoint? */
+bool ing_ad_has_shadow(const ing_ad *ad, const ing_ad_fn *n, uint32_t ref);
+bool ing_ad_is_ref(const ing_ir_mod *m, ing_type t);
+bool ing_ad_is_array(const ing_ir_mod *m, ing_type t);
+/* Made again wherever it is read: inputs, addresses. */
+bool ing_ad_is_remade(const ing_ir_inst *i);
+/* The exit of a WHILE: the LOAD of its flag; the IF is what follows. */
+uint32_t ing_ad_exit(const ing_ir_func *f, const ing_ir_inst *loop);
+
+/* Finds the contexts of all functions, from the kernel on. */
+ing_status ing_ad_find_active(ing_ad *ad, ing_err *e);
+/* What backward code needs, in one context; those of its callees are done. */
+ing_status ing_ad_find_need(ing_ad *ad, ing_ad_fn *n, ing_err *e);
+
+/* ---- writing a backward function ----------------------------------------------------------- */
+
+typedef struct ing_ad_snap { /* what a ref of a CALL pointed to before it */
+    uint32_t call, param, slot;
+} ing_ad_snap;
+
+typedef struct ing_ad_code {
+    ing_ad *ad;
+    ing_ad_fn *n;
+    ing_ir_mod *m;
+    const ing_ir_func *f; /* the function that is differentiated */
+    ing_ir_builder b;
+    ing_ir_copy copy; /* its map: the value of each instruction, as made last */
+    /* Per instruction of f: */
+    uint32_t
+        *adj; /* adjoint: a value, or a local if ing_ad_has_slot; 0 = zero so far */
+    uint32_t
+        *shadow;    /* ALLOCA and PARAM: the local that is its adjoint; array PARAM: its
+                         companion */
+    uint32_t *slot; /* the local that keeps it for backward code (AD1) */
+    uint32_t *base; /* LOOP, WHILE: the i64 local with the place of its stack */
+    uint32_t *count; /* WHILE: the i64 local with its iterations */
+    ing_vec(ing_ad_snap) snaps;
+    uint32_t top;    /* i64 local: the end of all stacks */
+    uint32_t result; /* of a func: the local with the adjoint of its result, 0 = none */
+    uint32_t parallel; /* the parallel loop whose backward code is written, 0 = none */
+    bool failed;
+} ing_ad_code;
+
+/* sweep.c: forward code. */
+/* The locals that a region needs for its backward code; before its forward code. */
+void ing_ad_open_region(ing_ad_code *c, uint32_t block);
+/* `record`: backward code follows. Without the exit of a WHILE if `record`. */
+void ing_ad_put_forward(ing_ad_code *c, uint32_t block, bool record);
+uint32_t ing_ad_local(ing_ad_code *c, ing_type elem);
+uint32_t ing_ad_load(ing_ad_code *c, uint32_t ref);
+void ing_ad_store(ing_ad_code *c, uint32_t ref, uint32_t value);
+/* Iterations of a LOOP, an i64. */
+uint32_t ing_ad_trips(ing_ad_code *c, const ing_ir_inst *loop);
+/* Bytes of an entry of the loop's stack; 0 = it has none. */
+uint32_t ing_ad_stride(const ing_ad_code *c, uint32_t loop);
+/* The place of a carried local in entry `number` (i64) of the stack at `base`. */
+uint32_t ing_ad_entry(ing_ad_code *c, const ing_ad_state *s, uint32_t base,
+                      uint32_t number);
+uint32_t *ing_ad_snap_slot(ing_ad_code *c, uint32_t call, uint32_t param);
+/* Makes the versions of funcs without effects. */
+ing_status ing_ad_find_quiet(ing_ad *ad, ing_err *e);
+
+/* adjoint.c: backward code of values. */
+bool ing_ad_has_slot(const ing_ad_code *c, uint32_t id);
+/* Adds to the adjoint of a value: a scalar, or what a ref points to. */
+void ing_ad_add(ing_ad_code *c, uint32_t id, uint32_t value);
+void ing_ad_add_from(ing_ad_code *c, uint32_t id, uint32_t ref);
+void ing_ad_add_leaves(ing_ad_code *c, uint32_t to, uint32_t from, bool shared);
+/* The adjoint of what an address points into; 0 = it has none. */
+uint32_t ing_ad_shadow(ing_ad_code *c, uint32_t ref);
+bool ing_ad_is_shared(const ing_ad_code *c, uint32_t id);
+void ing_ad_put_adjoint(ing_ad_code *c, uint32_t id);
+
+/* backward.c: backward code of blocks, loops, branches, calls. */
+void ing_ad_put_backward(ing_ad_code *c, uint32_t block);
+
+#endif

@@ -1,0 +1,227 @@
+/* Backward code of blocks, loops, branches and calls: from the last instruction to the first.
+ * Called by reverse.c for the body of a function, after its forward code. */
+#include "ad/ad_int.h"
+
+static uint32_t emit(ing_ad_code *c, ing_op op, ing_type t, uint32_t x, uint32_t y) {
+    return ing_ir_emit(&c->b, op, t, x, y, 0);
+}
+
+static uint32_t number(ing_ad_code *c, int64_t v) {
+    return ing_ir_const_int(&c->b, ING_I64, v);
+}
+
+/* ---- loops -------------------------------------------------------------------------------------- */
+
+/* Locals that the loop reads and does not write, as it found them. */
+static void restore_state(ing_ad_code *c, uint32_t loop) {
+    for (uint32_t k = 0; k < c->n->states.len; k++) {
+        const ing_ad_state *s = &c->n->states.at[k];
+        if (s->loop == loop && !s->carried)
+            ing_ad_store(c, c->copy.map[s->local], ing_ad_load(c, s->slot));
+    }
+}
+
+static void restore_entry(ing_ad_code *c, uint32_t loop, uint32_t base,
+                          uint32_t entry) {
+    for (uint32_t k = 0; k < c->n->states.len; k++) {
+        const ing_ad_state *s = &c->n->states.at[k];
+        if (s->loop == loop && s->carried)
+            ing_ad_store(c, c->copy.map[s->local],
+                         ing_ad_load(c, ing_ad_entry(c, s, base, entry)));
+    }
+}
+
+/* One iteration: forwards again, then backwards. */
+static void put_region(ing_ad_code *c, uint32_t block) {
+    ing_ad_open_region(c, block);
+    ing_ad_put_forward(c, block, true);
+    ing_ad_put_backward(c, block);
+}
+
+/* The iterations of a loop from the last to the first; `n` of them. */
+static void put_iterations(ing_ad_code *c, uint32_t id, uint32_t n) {
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    bool counted = i->op == ING_OP_LOOP;
+    ing_ir_builder *b = &c->b;
+    uint32_t base = c->base[id] ? ing_ad_load(c, c->base[id]) : 0;
+    uint32_t zero = number(c, 0);
+    uint32_t begin = counted ? c->copy.map[i->a] : 0;
+    uint32_t loop = ing_ir_loop_reserve(b, ING_I64);
+    ing_ir_block_begin(b);
+    uint32_t last = emit(c, ING_OP_SUB, ING_I64, n, number(c, 1));
+    uint32_t entry = emit(c, ING_OP_SUB, ING_I64, last, loop);
+    if (counted) {
+        uint32_t at =
+            i->type == ING_I64 ? entry : emit(c, ING_OP_CAST, i->type, entry, 0);
+        c->copy.map[id] = emit(c, ING_OP_ADD, i->type, begin, at);
+    }
+    if (base) restore_entry(c, id, base, entry);
+    put_region(c, counted ? i->c : i->a);
+    bool outermost = c->n->func == 0 && c->n->region[id] == 0 && c->n->parent[id] == 0;
+    ing_ir_loop_finish(b, loop, zero, n, ing_ir_block_end(b),
+                       outermost ? ING_IR_SERIAL : 0);
+    if (base) ing_ad_store(c, c->top, base);
+}
+
+/* Iterations of a parallel loop need no order; each has stacks of its own. */
+static void put_parallel(ing_ad_code *c, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    ing_ir_builder *b = &c->b;
+    uint32_t loop = ing_ir_loop_reserve(b, i->type), top = c->top;
+    c->copy.map[id] = loop;
+    ing_ir_block_begin(b);
+    c->parallel = id;
+    c->top = ing_ad_local(c, ING_I64);
+    ing_ad_store(c, c->top, ing_ad_load(c, top));
+    put_region(c, i->c);
+    c->top = top;
+    c->parallel = 0;
+    ing_ir_loop_finish(b, loop, c->copy.map[i->a], c->copy.map[i->b],
+                       ing_ir_block_end(b), i->flags);
+}
+
+static void back_loop(ing_ad_code *c, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    restore_state(c, id);
+    if (i->op == ING_OP_WHILE)
+        put_iterations(c, id, ing_ad_load(c, c->count[id]));
+    else if (i->flags & ING_IR_PARALLEL)
+        put_parallel(c, id);
+    else
+        put_iterations(c, id, ing_ad_trips(c, i));
+}
+
+/* ---- branches --------------------------------------------------------------------------------------- */
+
+static uint32_t put_branch(ing_ad_code *c, uint32_t block) {
+    ing_ir_block_begin(&c->b);
+    for (uint32_t k = 0; k < ing_ir_block_len(c->f, block); k++) {
+        uint32_t id = ing_ir_block_ids(c->f, block)[k];
+        const ing_ir_inst *i = ing_ir_at(c->f, id);
+        if (!(c->n->mark[id] & ING_AD_KEPT)) continue;
+        if (ing_ad_is_remade(i))
+            ing_ir_copy_inst(&c->copy, id);
+        else
+            c->copy.map[id] = ing_ad_load(c, c->slot[id]);
+    }
+    ing_ad_put_backward(c, block);
+    return ing_ir_block_end(&c->b);
+}
+
+static void back_if(ing_ad_code *c, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    uint32_t cond = c->copy.map[i->a];
+    uint32_t then = put_branch(c, i->b), other = i->c ? put_branch(c, i->c) : 0;
+    ing_ir_emit(&c->b, ING_OP_IF, 0, cond, then, other);
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------- */
+
+typedef struct call {
+    const ing_ad_fn *to;
+    uint32_t *args,
+        *given; /* given: the local that gathers an argument's adjoint, 0 = none */
+    uint32_t n;
+} call;
+
+/* The func's own parameters. */
+static void put_values(ing_ad_code *c, uint32_t id, call *x) {
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    for (uint32_t k = 0; k < i->c; k++) {
+        uint32_t arg = c->f->extra.at[i->b + k], at = x->to->param_at[k];
+        ing_type t = ing_ir_at(c->f, arg)->type;
+        bool needed = at && x->to->mark[at] & ING_AD_AGAIN;
+        const ing_ir_inst *of = ing_ir_at(c->f, arg);
+        uint32_t v;
+        if (ing_ad_is_array(c->m, t)) /* ARRAY or PARAM */
+            v = emit(c, (ing_op)of->op, of->type, of->a, 0);
+        else if (ing_ad_is_ref(c->m, t))
+            v = needed ? *ing_ad_snap_slot(c, id, k)
+                       : ing_ad_local(c, ing_ir_type(c->m, t)->elem);
+        else
+            v = needed ? c->copy.map[arg] : ing_ad_load(c, ing_ad_local(c, t));
+        x->args[x->n++] = v;
+    }
+}
+
+/* Then their adjoints, the result's, and the top of the stacks. */
+static void put_adjoints(ing_ad_code *c, uint32_t id, call *x) {
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    for (uint32_t k = 0; k < i->c; k++) {
+        uint32_t arg = c->f->extra.at[i->b + k];
+        const ing_ad_param *p = &x->to->params[k];
+        ing_type t = ing_ir_at(c->f, arg)->type;
+        if (p->companion) {
+            const ing_ir_inst *of = ing_ir_at(c->f, arg);
+            x->args[x->n++] = of->op == ING_OP_PARAM
+                                  ? c->shadow[c->n->param_at[of->a]]
+                                  : emit(c, ING_OP_ARRAY, p->companion,
+                                         c->ad->companion[of->a] - 1, 0);
+        } else if (p->active && ing_ad_is_ref(c->m, t)) {
+            x->args[x->n++] = ing_ad_shadow(c, arg);
+        } else if (p->active) {
+            x->args[x->n++] = x->given[k] = ing_ad_local(c, t);
+        }
+    }
+    if (i->type && ing_ad_is_real(c->m, i->type)) {
+        bool has = c->adj[id] != 0, slot = ing_ad_has_slot(c, id);
+        uint32_t from = has ? c->adj[id] : ing_ad_local(c, i->type);
+        x->args[x->n++] = has && !slot ? from : ing_ad_load(c, from);
+    }
+    x->args[x->n++] = ing_ad_load(c, c->top);
+}
+
+static void back_call(ing_ad_code *c, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    call x = {.to = c->ad->fns.at[c->n->callee[id] - 1]};
+    x.args = ing_calloc((size_t)3 * i->c + 2, sizeof *x.args);
+    if (!x.args) {
+        c->m->arena.failed = true;
+        return;
+    }
+    x.given = x.args + (size_t)2 * i->c + 2;
+    put_values(c, id, &x);
+    put_adjoints(c, id, &x);
+    ing_ir_call(&c->b, x.to->made, x.args, x.n);
+    for (uint32_t k = 0; k < i->c; k++)
+        if (x.given[k]) ing_ad_add_from(c, c->f->extra.at[i->b + k], x.given[k]);
+    ing_free(x.args);
+}
+
+/* ---- blocks -------------------------------------------------------------------------------------------- */
+
+/* Adjoints that need a local have it from here on, zero. */
+static void open_adjoints(ing_ad_code *c, uint32_t block) {
+    for (uint32_t k = 0; k < ing_ir_block_len(c->f, block); k++) {
+        uint32_t id = ing_ir_block_ids(c->f, block)[k];
+        const ing_ir_inst *i = ing_ir_at(c->f, id);
+        if (i->op == ING_OP_PARAM) continue; /* the caller's */
+        c->adj[id] = 0;
+        if (!i->type || !ing_ad_active(c->n, id)) continue;
+        if (i->op == ING_OP_ALLOCA)
+            c->shadow[id] = ing_ad_local(c, ing_ir_type(c->m, i->type)->elem);
+        else if (ing_ad_is_ref(c->m, i->type) || ing_ad_is_array(c->m, i->type))
+            continue;
+        else if (ing_ad_has_slot(c, id))
+            c->adj[id] = ing_ad_local(c, i->type);
+    }
+}
+
+void ing_ad_put_backward(ing_ad_code *c, uint32_t block) {
+    open_adjoints(c, block);
+    for (uint32_t k = ing_ir_block_len(c->f, block); k-- > 0 && ing_ir_ok(c->m);) {
+        uint32_t id = ing_ir_block_ids(c->f, block)[k];
+        const ing_ir_inst *i = ing_ir_at(c->f, id);
+        c->b.loc = i->loc;
+        if (i->op == ING_OP_RETURN && i->a && c->result)
+            ing_ad_add_from(c, i->a, c->result);
+        if (!(c->n->mark[id] & ING_AD_LIVE)) continue;
+        switch (i->op) {
+        case ING_OP_IF: back_if(c, id); break;
+        case ING_OP_LOOP:
+        case ING_OP_WHILE: back_loop(c, id); break;
+        case ING_OP_CALL: back_call(c, id); break;
+        default: ing_ad_put_adjoint(c, id); break;
+        }
+    }
+}
