@@ -180,9 +180,13 @@ static ing_status derive(const ing_py_kernel *k, ing_front_result *r, ing_err *e
     if (k->graph)
         return ing_fail(e, ING_COMPILE, "%s: graph kernels are not differentiated",
                         ing_py_def_name(&k->def));
+    ing_pass_options o = {0};
+    ING_TRY(ing_pass_run_one(r->mod, "promote", &o, e)); /* fewer locals to keep */
+    ING_TRY(ing_pass_run_one(r->mod, "simplify", &o, e));
     ing_status s = k->mode == ING_AD_REVERSE
                        ? ing_ad_reverse(r->mod, r->companions.at, e)
                        : ing_ad_forward(r->mod, r->companions.at, e);
+    if (s == ING_OK) s = ing_ir_verify(r->mod, e);
     if (s != ING_OK) place_error(r, r->mod->bad_loc, NULL, e);
     return s;
 }
