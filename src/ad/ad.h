@@ -10,11 +10,19 @@
 #include "base/base.h"
 #include "ir/ir.h"
 
-typedef enum ing_ad_mode { ING_AD_NONE, ING_AD_REVERSE, ING_AD_FORWARD } ing_ad_mode;
+typedef enum ing_ad_mode {
+    ING_AD_NONE,
+    ING_AD_REVERSE,
+    ING_AD_FORWARD,
+    ING_AD_SIZE /* how much room the stacks of the reverse kernel need */
+} ing_ad_mode;
 
 /* companion[k]: number + 1 of the argument that holds the gradients (duals) of argument k, 0:
  * it has none. What cannot be differentiated is refused: ING_COMPILE, with m->bad_loc. */
 ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
+/* The kernel that returns, as an i64, how many bytes of scratch each slot of the reverse kernel
+ * needs. Of modules with m->sized after ing_ad_reverse. */
+ing_status ing_ad_size(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 ing_status ing_ad_forward(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 
 /* ---- the derivative of one operation (partial.c) ---------------------------------------- */

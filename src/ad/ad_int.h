@@ -2,6 +2,7 @@
  *
  *   exits.c     loops and funcs are left at their end only; updates of locals are spelled out
  *   active.c    which values have derivatives, which the backward code must know
+ *   size.c      the room of the stacks
  *   reverse.c   the conductor; sweep.c the forward code, adjoint.c the backward code of values,
  *               backward.c of loops, branches and calls
  *
@@ -82,6 +83,8 @@ typedef struct ing_ad_fn { /* one function in one context */
     uint32_t *callee; /* of a LIVE CALL: the context of its func, plus 1 */
     ing_vec(ing_ad_state) states;
     uint32_t made; /* number of the backward func */
+    bool
+        stacks; /* its backward code, or that of a callee, keeps something on a stack */
 } ing_ad_fn;
 
 typedef struct ing_ad {
@@ -94,6 +97,7 @@ typedef struct ing_ad {
     uint32_t
         *quiet; /* per func: the version without effects; UINT32_MAX: there is none */
     ing_vec(ing_ad_fn *) fns; /* [0] is the kernel */
+    bool sized; /* the room of the stacks is known before the launch (SIZE1) */
     uint32_t bad_loc;
     const char *bad; /* why it is refused */
 } ing_ad;
@@ -178,6 +182,11 @@ void ing_ad_add_leaves(ing_ad_code *c, uint32_t to, uint32_t from, bool shared);
 uint32_t ing_ad_shadow(ing_ad_code *c, uint32_t ref);
 bool ing_ad_is_shared(const ing_ad_code *c, uint32_t id);
 void ing_ad_put_adjoint(ing_ad_code *c, uint32_t id);
+
+/* size.c: how much room the stacks need. */
+bool ing_ad_has_stacks(const ing_ad *ad, const ing_ad_fn *n);
+ing_status ing_ad_can_size(ing_ad *ad, bool *yes, ing_err *e);
+ing_status ing_ad_write_size(ing_ad_code *c, ing_err *e); /* the kernel that tells it */
 
 /* backward.c: backward code of blocks, loops, branches, calls. */
 void ing_ad_put_backward(ing_ad_code *c, uint32_t block);

@@ -75,7 +75,8 @@ static void open_func(ing_ad_code *c) {
     ing_ad_store(c, c->top, param(c, at));
 }
 
-static void write_body(ing_ad_code *c) {
+static ing_status write_body(ing_ad_code *c, bool size, ing_err *e) {
+    if (size) return ing_ad_write_size(c, e);
     if (c->n->func)
         open_func(c);
     else
@@ -84,9 +85,10 @@ static void write_body(ing_ad_code *c) {
     ing_ad_put_forward(c, c->f->body, true);
     ing_ad_put_backward(c, c->f->body);
     if (c->n->func) ing_ir_emit(&c->b, ING_OP_RETURN, 0, 0, 0, 0);
+    return ING_OK;
 }
 
-static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
+static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
     size_t len = n->f->insts.len;
     ing_ir_func old;
     ing_ad_code c = {.ad = ad, .n = n, .m = ad->m, .f = n->f};
@@ -105,7 +107,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
         n->f = c.f = &old;
     }
     c.copy.from = c.f;
-    write_body(&c);
+    ing_status s = write_body(&c, size, e);
     if (n->func)
         ing_ir_builder_done(&c.b);
     else
@@ -113,36 +115,78 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
     ing_free(words);
     ing_vec_fini(&c.snaps);
     if (ad->bad) return ing_ad_refuse(ad->m, ad->bad_loc, e, ad->bad);
+    ING_TRY(s);
     return ing_ir_ok(ad->m) ? ING_OK : ing_ad_no_memory(e);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------- */
 
-static ing_status run(ing_ad *ad, ing_err *e) {
+static ing_status analyse(ing_ad *ad, ing_err *e) {
     ING_TRY(ing_ad_find_active(ad, e));
     for (uint32_t k = 0; k < ad->n_funcs; k++) /* callees first */
-        for (uint32_t j = 0; j < ad->fns.len; j++)
-            if (ad->fns.at[j]->func == ad->order[k])
-                ING_TRY(ing_ad_find_need(ad, ad->fns.at[j], e));
-    ING_TRY(ing_ad_find_quiet(ad, e));
-    for (uint32_t j = 1; j < ad->fns.len; j++)
-        if (!declare(ad, ad->fns.at[j])) return ing_ad_no_memory(e);
-    for (uint32_t j = 0; j < ad->fns.len; j++) ING_TRY(write_fn(ad, ad->fns.at[j], e));
+        for (uint32_t j = 0; j < ad->fns.len; j++) {
+            ing_ad_fn *n = ad->fns.at[j];
+            if (n->func != ad->order[k]) continue;
+            ING_TRY(ing_ad_find_need(ad, n, e));
+            n->stacks = ing_ad_has_stacks(ad, n);
+        }
+    if (ad->fns.at[0]->stacks) ING_TRY(ing_ad_can_size(ad, &ad->sized, e));
     return ING_OK;
 }
 
-ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
+static ing_status write_all(ing_ad *ad, ing_err *e) {
+    ING_TRY(ing_ad_find_quiet(ad, e));
+    for (uint32_t j = 1; j < ad->fns.len; j++)
+        if (!declare(ad, ad->fns.at[j])) return ing_ad_no_memory(e);
+    for (uint32_t j = 0; j < ad->fns.len; j++)
+        ING_TRY(write_fn(ad, ad->fns.at[j], false, e));
+    ad->m->sized = ad->sized;
+    return ING_OK;
+}
+
+static ing_status write_size(ing_ad *ad, ing_err *e) {
+    if (!ad->sized) return ing_fail(e, ING_INTERNAL, "stacks without a size");
+    ad->m->rets.len = 0;
+    if (!ing_vec_push(&ad->m->rets, (ing_type)ING_I64)) return ing_ad_no_memory(e);
+    return write_fn(ad, ad->fns.at[0], true, e);
+}
+
+/* Funcs that nobody calls any more lose their bodies: they would count as what the kernel does. */
+static ing_status empty_unused(ing_ir_mod *m, ing_err *e) {
+    uint32_t *used = NULL, n = 0;
+    ING_TRY(ing_ir_func_reaches(m, 0, &used, &n, e));
+    for (uint32_t k = 1; k < m->funcs.len; k++) {
+        bool found = false;
+        for (uint32_t j = 0; j < n; j++) found |= used[j] == k;
+        if (found) continue;
+        m->funcs.at[k]->insts.len = m->funcs.at[k]->extra.len = 1;
+        m->funcs.at[k]->body = 0;
+    }
+    ing_free(used);
+    return ING_OK;
+}
+
+static ing_status run(ing_ir_mod *m, const uint32_t *companion, bool size, ing_err *e) {
     ING_TRY(ing_ad_exits(m, e));
     ing_ad ad = {.m = m, .companion = companion, .n_funcs = m->funcs.len};
     ING_TRY(ing_ir_call_order(m, &ad.order, e));
     ad.touches = ing_calloc(ad.n_funcs, 2);
     ad.quiet = ing_calloc(ad.n_funcs, sizeof *ad.quiet);
     ad.acts = ad.touches ? ad.touches + ad.n_funcs : NULL;
-    ing_status s = ad.touches && ad.quiet ? run(&ad, e) : ing_ad_no_memory(e);
+    ing_status s = ad.touches && ad.quiet ? analyse(&ad, e) : ing_ad_no_memory(e);
+    if (s == ING_OK) s = size ? write_size(&ad, e) : write_all(&ad, e);
     for (uint32_t k = 0; k < ad.fns.len; k++) ing_vec_fini(&ad.fns.at[k]->states);
     ing_vec_fini(&ad.fns);
     ing_free(ad.order);
     ing_free(ad.touches);
     ing_free(ad.quiet);
-    return s;
+    return s == ING_OK ? empty_unused(m, e) : s;
+}
+
+ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
+    return run(m, companion, false, e);
+}
+
+ing_status ing_ad_size(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
+    return run(m, companion, true, e);
 }

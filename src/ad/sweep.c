@@ -151,7 +151,7 @@ static uint32_t open_stack(ing_ad_code *c, uint32_t id, uint32_t entries) {
     uint32_t stride = number(c, ing_ad_stride(c, id));
     uint32_t end = arith(c, ING_OP_ADD, base, arith(c, ING_OP_MUL, entries, stride));
     ing_ad_store(c, c->base[id], base);
-    ing_ir_emit(&c->b, ING_OP_ROOM, 0, end, 0, 0);
+    ing_ir_emit(&c->b, ING_OP_ROOM, 0, end, !c->ad->sized, 0);
     ing_ad_store(c, c->top, end);
     return base;
 }

@@ -336,7 +336,8 @@ static inline uint64_t ing_events_now(const ing_events *t) {
     X(LEASE_WAITS, "lease_waits")     /* waited for another's work */                 \
     X(LEASES_HEALED, "leases_healed") /* left by the dead, taken away */              \
     X(LAUNCHES, "launches")                                                           \
-    X(LAUNCH_INLINE, "launch_inline")   /* ran whole on the calling thread */         \
+    X(LAUNCH_INLINE, "launch_inline") /* ran whole on the calling thread */           \
+    X(LAUNCH_SIZED, "launch_sized")   /* the room of a gradient's stacks was found */ \
     X(LAUNCH_OVERLAP, "launch_overlap") /* arrays shared memory: by code for that */  \
     X(COPIES_IN, "copies_in")           /* arrays that a target could not address */  \
     X(COPIES_OUT, "copies_out")         /* and those of them that were written */

@@ -26,6 +26,25 @@ void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written) {
         if (ing_ir_type(m, m->args.at[k].type)->kind == ING_TYPE_ARRAY) written[k] = 1;
 }
 
+void ing_ir_read_args(const ing_ir_mod *m, uint8_t *reads) {
+    for (uint32_t k = 0; k < m->args.len; k++) reads[k] = ING_IR_READS_NOTHING;
+    for (uint32_t k = 0; k < m->funcs.len; k++) {
+        const ing_ir_func *f = m->funcs.at[k];
+        for (uint32_t id = 1; id < f->insts.len; id++) {
+            const ing_ir_inst *i = ing_ir_at(f, id);
+            bool input = i->op == ING_OP_ARG || i->op == ING_OP_ARRAY;
+            if (input && !reads[i->a]) reads[i->a] = ING_IR_READS_WORDS;
+            bool call = i->op == ING_OP_CALL; /* a func may read any element */
+            for (uint32_t j = 0; (call && j < i->c) || (!j && i->op == ING_OP_ELEM);
+                 j++) {
+                uint32_t of = call ? f->extra.at[i->b + j] : i->a;
+                if (ing_ir_at(f, of)->op == ING_OP_ARRAY)
+                    reads[ing_ir_at(f, of)->a] = ING_IR_READS_ELEMENTS;
+            }
+        }
+    }
+}
+
 static bool block_draws(const ing_ir_func *f, uint32_t block, const uint8_t *draws) {
     const uint32_t *ids = ing_ir_block_ids(f, block);
     for (uint32_t k = 0; k < ing_ir_block_len(f, block); k++)

@@ -294,6 +294,8 @@ typedef struct ing_ir_mod {
     ing_map type_map;             /* structural digest -> id + 1 */
     bool bad_type;    /* what failed was a type that cannot exist, not memory */
     uint32_t bad_loc; /* where a pass found what it refuses, 0 = unknown */
+    bool
+        sized; /* scratch is sized before a launch (ROOM with b = 0); see src/ad/size.c */
     ing_vec(ing_ir_func *) funcs; /* [0] is the kernel before the split */
     ing_vec(ing_ir_arg) args;     /* scalars and arrays, in order of first use */
     uint32_t n_words;             /* args in all */
@@ -467,6 +469,13 @@ ing_status ing_ir_content(const ing_ir_mod *m, ing_hash128 *out, ing_err *e);
 
 /* written[k] = 1 for every argument k that the module may write; one byte per argument. */
 void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written);
+typedef enum ing_ir_reads {
+    ING_IR_READS_NOTHING,
+    ING_IR_READS_WORDS,
+    ING_IR_READS_ELEMENTS
+} ing_ir_reads;
+/* reads[k]: what the module reads of argument k. */
+void ing_ir_read_args(const ing_ir_mod *m, uint8_t *reads);
 /* draws[k] = 1 for every function k that may draw random numbers, itself or in a call. */
 ing_status ing_ir_draws(const ing_ir_mod *m, uint8_t *draws, ing_err *e);
 /* The same of one instruction, with its blocks. */

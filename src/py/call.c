@@ -330,6 +330,9 @@ static PyObject *result_of(ing_py_kernel *k, const ing_py_variant *v,
 
 static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot) {
+    if (slot->code == ING_ABI_SCRATCH && k->primal &&
+        k->primal->companions[ING_AD_SIZE - 1])
+        ing_py_sizes_drop(k->primal->companions[ING_AD_SIZE - 1]);
     /* Ctrl-C: the signal handler has set its exception already. */
     if (PyErr_Occurred()) return NULL;
     ing_err e;
@@ -338,8 +341,18 @@ static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
     return ing_py_raise(k->st, &e);
 }
 
+static __attribute__((noinline)) bool scratch_for(const ing_py_kernel *k,
+                                                  ing_rt_launch *l, uint64_t bytes) {
+    size_t all = 0;
+    bool fits = ing_mul_size(bytes, ing_rt_slots(k->host->rt), &all);
+    l->scratch = fits ? ing_malloc(all) : NULL;
+    l->scratch_bytes = bytes;
+    return l->scratch != NULL;
+}
+
+/* `scratch`: bytes of each slot, 0 = the kernel needs none, or asks for them. */
 static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
-                     uint64_t *words, uint32_t resume) {
+                     uint64_t *words, uint32_t resume, uint64_t scratch) {
     uint64_t rets[ING_RECORD_MAX_RETS];
     for (uint32_t i = 0; i < v->record.n_rets; i++) rets[i] = 0;
     uint64_t on_stack[STACK_BUFFER / 8];
@@ -365,6 +378,10 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     l.sink = &output;
     l.key = k->key = (*k->keys)++;
     l.scratch = NULL;
+    if (__builtin_expect(scratch != 0, 0) && !scratch_for(k, &l, scratch)) {
+        if (bytes > STACK_BUFFER) ing_free(buffer);
+        return PyErr_NoMemory();
+    }
     ing_graph_run graph = ing_graph_start(&v->graph, words, resume);
     ing_rt_order order = {ing_graph_next, &graph, NULL};
     bool timed = v->graph.n && !v->times_taken;
@@ -381,7 +398,9 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     ing_count(&k->st->counters, ING_COUNT_LAUNCHES);
     if (l.ran_inline) ing_count(&k->st->counters, ING_COUNT_LAUNCH_INLINE);
     if (bytes > STACK_BUFFER) ing_free(buffer);
+    if (__builtin_expect(l.scratch != NULL, 0)) ing_free(l.scratch);
     if (failed) return launch_failed(k, v, args, &l.error);
+    if (__builtin_expect(k->mode == ING_AD_SIZE, 0)) k->size = rets[0];
     if (k->checkpoints) return ing_py_graph_status(k, v, args, graph.yielded);
     return result_of(k, v, rets);
 }
@@ -419,6 +438,31 @@ static void end_stage(ing_py_state *st, ing_py_views *views, bool ran,
                 "the results of a launch could not be copied from the device");
 }
 
+/* A launch that finds the room of stacks: not made where the answer is known. */
+static __attribute__((noinline)) PyObject *run_size(ing_py_kernel *k, ing_py_variant *v,
+                                                    const ing_py_checks *c,
+                                                    PyObject *const *args,
+                                                    PyObject *const *held,
+                                                    uint64_t *words) {
+    ing_py_size now;
+    if (ing_py_size_known(k, v, c, args, held, words, &now)) Py_RETURN_NONE;
+    PyObject *r = run(k, v, args, words, ING_GRAPH_NO_STAGE, 0);
+    if (r)
+        ing_py_size_note(k, &now, k->size);
+    else
+        ing_free(now.key);
+    return r;
+}
+
+/* Whole cache lines, and some even where no stack needs any: code compares with it. */
+static __attribute__((noinline)) ing_status find_scratch(ing_py_kernel *k,
+                                                         PyObject *const *args,
+                                                         uint64_t *bytes, ing_err *e) {
+    ING_TRY(ing_py_size_find(k, args, bytes, e));
+    *bytes = (*bytes / 64 + 1) * 64;
+    return ING_OK;
+}
+
 /* One try with one variant. ING_DECLINED: it does not fit (any more). */
 static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *label,
                               PyObject **result, ing_err *e) {
@@ -441,7 +485,10 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     checks->refs++;
     k->st->launching++;
     ing_status s = ING_OK;
+    uint64_t scratch = 0;
     if (!words || !held) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
+    if (s == ING_OK && __builtin_expect(v->record.sized, 0))
+        s = find_scratch(k, args, &scratch, e);
     if (s == ING_OK) s = ing_py_guards_hold(k, v, checks, args, held, &n_held, e);
     if (s == ING_OK) s = ing_py_bind_all(k, v, checks, args, held, words, &views, e);
     uint32_t resume = ING_GRAPH_NO_STAGE;
@@ -450,7 +497,10 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     bool overlaps = s == ING_OK && ing_launch_overlaps(&v->record, words);
     bool fits = s == ING_OK && overlaps == (v->record.overlap != 0);
     if (fits && overlaps) ing_count(&k->st->counters, ING_COUNT_LAUNCH_OVERLAP);
-    if (fits) *result = run(k, v, args, words, resume);
+    if (fits)
+        *result = __builtin_expect(k->mode == ING_AD_SIZE, 0)
+                      ? run_size(k, v, checks, args, held, words)
+                      : run(k, v, args, words, resume, scratch);
     if (views.stage) end_stage(k->st, &views, fits, result);
     if (s == ING_OK && !fits) s = want_other(a, v, overlaps);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
@@ -489,6 +539,10 @@ static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label
                  "%s: what the kernel reads changes each time it is read",
                  ing_py_def_name(&k->def));
     return ing_py_raise(k->st, &e);
+}
+
+PyObject *ing_py_launch_args(ing_py_kernel *k, PyObject *const *args) {
+    return launch(k, args, NULL);
 }
 
 PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,

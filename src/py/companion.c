@@ -5,7 +5,8 @@
 #include "py/kernel.h"
 
 const char *ing_py_companion_name(ing_ad_mode mode) {
-    return mode == ING_AD_REVERSE ? "grad" : mode == ING_AD_FORWARD ? "dual" : NULL;
+    static const char *const names[] = {NULL, "grad", "dual", "grad"};
+    return names[mode];
 }
 
 void ing_py_companions_drop(ing_py_kernel *k) {
@@ -22,9 +23,8 @@ static ing_py_kernel *companion_new(ing_py_kernel *k, ing_ad_mode mode) {
     c->checkpoints = k->checkpoints;
     c->pure = k->pure;
     if (mode == ING_AD_REVERSE) c->keys = &c->forward_key;
-    if (ing_py_def_copy(k->st, &c->def, &k->def,
-                        mode == ING_AD_REVERSE ? ".grad" : ".dual") == 0)
-        return c;
+    static const char *const names[] = {"", ".grad", ".dual", ".grad.room"};
+    if (ing_py_def_copy(k->st, &c->def, &k->def, names[mode]) == 0) return c;
     Py_DECREF(c);
     return NULL;
 }

@@ -167,6 +167,25 @@ static ing_status endless(const at *a, ing_err *e) {
     return at_node(a, ING_VALUE, remedy, e, text);
 }
 
+/* A loop ran more often than was found before the launch, or memory ran out. */
+static ing_status no_room(const at *a, ing_err *e) {
+    char text[400];
+    if (!a->variant->record.sized)
+        return at_node(a, ING_MEMORY, "differentiate fewer iterations at a time", e,
+                       "no memory for what the backward pass of this loop keeps");
+    snprintf(
+        text, sizeof text,
+        "(kernel=%.100s, task %u) the backward pass of this loop needs more room than "
+        "was found before the launch: what bounds the loop was changed behind Ingot's "
+        "back, or this is a bug of Ingot. Gradients hold partial sums",
+        ing_py_def_name(&a->kernel->def), a->slot->task);
+    return at_node(
+        a, ING_ASSERT,
+        "clear the gradients and launch it again: room is found anew; write such "
+        "arrays by kernels or methods of the array",
+        e, text);
+}
+
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e) {
@@ -191,6 +210,7 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
     case ING_ABI_FIELD: return beyond_field(&a, e);
     case ING_ABI_VIEW: return beyond_view(&a, e);
     case ING_ABI_LOOP: return endless(&a, e);
+    case ING_ABI_SCRATCH: return no_room(&a, e);
     default: break;
     }
     uint32_t message = (uint32_t)slot->code - ING_ABI_USER;

@@ -36,6 +36,7 @@ static int kernel_clear(ing_py_kernel *k) {
     Py_CLEAR(k->dict);
     Py_CLEAR(k->primal);
     ing_py_companions_drop(k);
+    ing_py_sizes_drop(k);
     ing_py_def_fini(&k->def);
     return 0;
 }

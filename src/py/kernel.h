@@ -200,7 +200,16 @@ typedef struct ing_py_variant {
     bool only_here; /* never on disk: no other process could ask what it asked */
 } ing_py_variant;
 
-enum { ING_PY_COMPANIONS = 2 }; /* mode - 1 of a companion is its number */
+enum { ING_PY_COMPANIONS = 3 }; /* mode - 1 of a companion is its number */
+
+/* What a kernel of mode ING_AD_SIZE found, and for what (sizing.c). */
+enum { ING_PY_SIZES = 4 };
+typedef struct ing_py_size {
+    const struct ing_py_variant *variant; /* never followed */
+    uint64_t *key; /* words of arguments, generations of arrays; NULL: none */
+    uint32_t n;
+    uint64_t bytes;
+} ing_py_size;
 
 typedef struct ing_py_kernel {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -215,6 +224,8 @@ typedef struct ing_py_kernel {
         *companions[ING_PY_COMPANIONS]; /* its derivatives, once asked for */
     uint64_t key,
         *keys; /* of random numbers: of the last launch, and where the next one is */
+    ing_py_size sizes[ING_PY_SIZES]; /* of mode ING_AD_SIZE, the last one first */
+    uint64_t size;                   /* of its last launch */
     uint64_t
         forward_key; /* of a gradient: that of the launch that it is the reverse of */
     PyObject *dict, *weakrefs;
@@ -243,6 +254,20 @@ void ing_py_companions_drop(ing_py_kernel *k);
 /* A launch that does not go straight ahead (host.aside). */
 PyObject *ing_py_launch_aside(ing_py_kernel *k, PyObject *const *args, size_t nargsf,
                               PyObject *kwnames, PyObject *label);
+
+/* sizing.c: the room of a gradient's stacks, remembered as long as what decided it is the same. */
+/* The scratch of each slot that a launch of the gradient `k` needs. */
+ing_status ing_py_size_find(ing_py_kernel *k, PyObject *const *args, uint64_t *bytes,
+                            ing_err *e);
+/* Around a launch of mode ING_AD_SIZE: true = the answer is known, k->size; else *key, to be
+ * given to ing_py_size_note with the answer. */
+bool ing_py_size_known(ing_py_kernel *k, const ing_py_variant *v,
+                       const struct ing_py_checks *c, PyObject *const *args,
+                       PyObject *const *held, const uint64_t *words, ing_py_size *now);
+void ing_py_size_note(ing_py_kernel *k, ing_py_size *now, uint64_t bytes);
+void ing_py_sizes_drop(ing_py_kernel *k);
+/* call.c: a launch with all arguments in place. */
+PyObject *ing_py_launch_args(ing_py_kernel *k, PyObject *const *args);
 
 /* bound.c: a kernel as a method. */
 PyObject *ing_py_bound_new(ing_py_kernel *k, PyObject *obj);

@@ -66,15 +66,18 @@ static ing_status bind_array(ing_py_kernel *k, ing_py_gate *g, ing_gref ref,
 
 static ing_status make_binds(ing_py_kernel *k, ing_py_gate *g,
                              const ing_front_result *r, ing_py_variant *v, ing_err *e) {
-    uint8_t *written = ing_calloc(r->args.len + 1, 1);
+    uint8_t *written = ing_calloc(r->args.len + 1, 2);
     if (!written) return no_memory(e);
+    uint8_t *reads = written + r->args.len + 1;
     ing_ir_written_args(r->mod, written);
+    ing_ir_read_args(r->mod, reads);
     ing_status s = ING_OK;
     for (uint32_t i = 0; s == ING_OK && i < r->args.len; i++) {
         const ing_front_arg *a = &r->args.at[i];
         if (a->lane) continue; /* bound with the first element of its vector */
         ing_record_bind b = {.word = r->mod->args.at[i].word,
                              .written = written[i],
+                             .reads = reads[i],
                              .path = ing_py_gate_path(g, a->ref),
                              .dtype = (uint8_t)a->dtype};
         ing_path_node n = k->paths.nodes.at[b.path];
@@ -183,9 +186,10 @@ static ing_status derive(const ing_py_kernel *k, ing_front_result *r, ing_err *e
     ing_pass_options o = {0};
     ING_TRY(ing_pass_run_one(r->mod, "promote", &o, e)); /* fewer locals to keep */
     ING_TRY(ing_pass_run_one(r->mod, "simplify", &o, e));
-    ing_status s = k->mode == ING_AD_REVERSE
-                       ? ing_ad_reverse(r->mod, r->companions.at, e)
-                       : ing_ad_forward(r->mod, r->companions.at, e);
+    ing_status s =
+        k->mode == ING_AD_REVERSE ? ing_ad_reverse(r->mod, r->companions.at, e)
+        : k->mode == ING_AD_SIZE  ? ing_ad_size(r->mod, r->companions.at, e)
+                                  : ing_ad_forward(r->mod, r->companions.at, e);
     if (s == ING_OK) s = ing_ir_verify(r->mod, e);
     if (s != ING_OK) place_error(r, r->mod->bad_loc, NULL, e);
     return s;
@@ -249,6 +253,7 @@ static ing_status describe(compile *c, ing_err *e) {
     v->record.trace = *ing_py_gate_trace(c->gate);
     ing_trace_init(ing_py_gate_trace(c->gate));
     v->record.overlap = c->apart != NULL;
+    v->record.sized = c->front.mod->sized;
     v->record.flush_denormals = c->answered.at[ING_SET_fast_math] != 0;
     ING_TRY(ing_py_guards_make(c->k, v, c->args, e));
     ING_TRY(ing_ir_content(c->front.mod, &v->record.lowered, e));
