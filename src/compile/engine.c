@@ -479,26 +479,12 @@ static ing_record_array array_of(const ing_ir_mod *m, uint32_t arg) {
     return a;
 }
 
-/* 0: one of them is no field, or both have but one element. */
-static uint64_t period_of(const ing_ir_mod *m, const ing_ir_apart *p) {
-    const ing_place *a = ing_ir_type(m, m->args.at[p->a].type)->place;
-    const ing_place *b = ing_ir_type(m, m->args.at[p->b].type)->place;
-    if (!a || !b) return 0;
-    uint64_t x = ing_place_period(a), y = ing_place_period(b);
-    while (y) {
-        uint64_t r = x % y;
-        x = y;
-        y = r;
-    }
-    return x;
-}
-
 static bool take_apart(ing_record *r, const ing_ir_mod *m) {
     bool ok = ing_vec_reserve(&r->apart, m->apart.len);
     for (uint32_t i = 0; ok && i < m->apart.len; i++) {
         const ing_ir_apart *p = &m->apart.at[i];
         r->apart.at[r->apart.len++] =
-            (ing_record_apart){array_of(m, p->a), array_of(m, p->b), period_of(m, p)};
+            (ing_record_apart){array_of(m, p->a), array_of(m, p->b)};
     }
     return ok;
 }

@@ -56,17 +56,38 @@ uint64_t ing_place_span(const ing_place *p) {
     return n;
 }
 
-uint64_t ing_place_period(const ing_place *p) {
-    uint64_t all = 0;
-    for (uint32_t k = 0; k < p->n_levels; k++) {
-        uint64_t x = p->level[k].extent > 1 ? (uint64_t)p->level[k].stride : 0;
-        while (x) {
-            uint64_t r = all % x;
-            all = x;
-            x = r;
-        }
+/* Bytes that a walk over the levels from the k-th on covers. */
+static int64_t span_from(const ing_place *p, uint32_t k) {
+    int64_t n = (int64_t)ing_place_elem_bytes(p);
+    for (; k < p->n_levels; k++) n += (p->level[k].extent - 1) * p->level[k].stride;
+    return n;
+}
+
+/* Both walk the first k levels together: does each step of those lead past everything that
+ * both have further in, and is that apart? */
+static bool apart_below(const ing_place *a, const ing_place *b, uint32_t k) {
+    int64_t a_end = a->at + span_from(a, k), b_end = b->at + span_from(b, k);
+    int64_t low = a->at < b->at ? a->at : b->at;
+    int64_t cell = (a_end > b_end ? a_end : b_end) - low;
+    if (a->at < b_end && b->at < a_end) return false;
+    while (k-- > 0) {
+        if (a->level[k].stride < cell) return false;
+        cell += (a->level[k].extent - 1) * a->level[k].stride;
     }
-    return all;
+    return true;
+}
+
+/* Places of one node of a tree have the levels above it in common. */
+bool ing_place_apart(const ing_place *a, const ing_place *b) {
+    uint32_t k = 0;
+    while (k < a->n_levels && k < b->n_levels &&
+           a->level[k].extent == b->level[k].extent &&
+           a->level[k].stride == b->level[k].stride)
+        k++;
+    do {
+        if (apart_below(a, b, k)) return true;
+    } while (k-- > 0);
+    return false;
 }
 
 static void drop_level(ing_place *p, uint32_t k) {

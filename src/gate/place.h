@@ -41,8 +41,8 @@ bool ing_place_ok(const ing_place *p);
 int64_t ing_place_extent(const ing_place *p, uint32_t axis);
 /* Bytes from its first element to the end of its last. */
 uint64_t ing_place_span(const ing_place *p);
-/* Every element begins at a multiple of this many bytes from the first; 0: there is but one. */
-uint64_t ing_place_period(const ing_place *p);
+/* Do two places of one block share no byte? False: they may. */
+bool ing_place_apart(const ing_place *a, const ing_place *b);
 /* The same elements by as few levels as can be: those of extent 1 are left out, neighbours of
  * one axis that follow each other without a gap are one. */
 void ing_place_simplify(ing_place *p);

@@ -15,6 +15,46 @@ uint32_t ing_ir_add_arg(ing_ir_mod *m, ing_type t) {
     return m->args.len - 1;
 }
 
+uint32_t ing_ir_add_arg_with(ing_ir_mod *m, ing_type t, uint32_t with) {
+    if (with >= m->args.len) return ing_ir_add_arg(m, t);
+    ing_ir_arg a = {.type = t, .word = m->args.at[with].word};
+    if (!ing_vec_push(&m->args, a)) m->arena.failed = true;
+    return m->args.len ? m->args.len - 1 : 0;
+}
+
+/* Words rise from argument to argument but where one is shared. */
+uint32_t ing_ir_arg_first(const ing_ir_mod *m, uint32_t k) {
+    uint32_t low = 0, word = m->args.at[k].word;
+    if (!ing_ir_type(m, m->args.at[k].type)->place) return k;
+    while (m->args.at[low].word != word) low++;
+    return low;
+}
+
+/* The field that argument k names, by the first of its names. */
+static uint32_t same_field(const ing_ir_mod *m, const uint32_t *block, uint32_t k) {
+    for (uint32_t j = block[k]; j < k; j++)
+        if (block[j] == block[k] && m->args.at[j].type == m->args.at[k].type) return j;
+    return k;
+}
+
+void ing_ir_share_words(ing_ir_mod *m, const uint32_t *block) {
+    uint32_t *name = ing_calloc((size_t)m->args.len + 1, sizeof *name);
+    if (!name) m->arena.failed = true;
+    m->n_words = 0;
+    for (uint32_t k = 0; name && k < m->args.len; k++) {
+        ing_ir_arg *a = &m->args.at[k];
+        name[k] = same_field(m, block, k);
+        a->word = block[k] < k ? m->args.at[block[k]].word : m->n_words;
+        if (block[k] == k) m->n_words += ing_ir_type_words(m, a->type);
+    }
+    for (uint32_t f = 0; name && f < m->funcs.len; f++)
+        for (uint32_t i = 1; i < m->funcs.at[f]->insts.len; i++) {
+            ing_ir_inst *s = &m->funcs.at[f]->insts.at[i];
+            if (s->op == ING_OP_ARRAY && s->a < m->args.len) s->a = name[s->a];
+        }
+    ing_free(name);
+}
+
 uint32_t ing_ir_add_func(ing_ir_mod *m, ing_ir_func_kind kind, const char *name,
                          const ing_type *params, uint32_t n_params, ing_type ret) {
     ing_ir_func *f = ING_NEW(&m->arena, ing_ir_func);

@@ -324,6 +324,19 @@ uint64_t ing_ir_neutral(ing_ir_atomic kind, ing_dtype t) {
     }
 }
 
+bool ing_ir_tally_of(const ing_ir_mod *m, ing_type array, ing_ir_tally *out) {
+    const ing_type_info *a = ing_ir_type(m, array), *elem = ing_ir_type(m, a->elem);
+    bool flat = elem->kind == ING_TYPE_SCALAR || elem->kind == ING_TYPE_TENSOR;
+    if (a->kind != ING_TYPE_ARRAY || !flat || !elem->dtype) return false;
+    uint64_t bytes = a->place ? ing_place_span(a->place) : elem->size;
+    uint64_t width = bytes / ing_dtype_bytes((ing_dtype)elem->dtype);
+    *out = (ing_ir_tally){.width = (uint32_t)width,
+                          .at = a->place ? (uint64_t)a->place->at : 0,
+                          .ndim = a->place ? 0 : a->rank,
+                          .dtype = elem->dtype};
+    return width <= UINT32_MAX;
+}
+
 bool ing_ir_tally_ok(ing_ir_atomic kind, ing_dtype t) {
     bool known = kind < ING_IR_ATOMIC_XCHG && kind != ING_IR_ATOMIC_SUB;
     return known && ing_dtype_is_int(t) && t != ING_U1;

@@ -231,7 +231,9 @@ static bool copy_bodies(extractor *x) {
 static bool extract(extractor *x, uint32_t k) {
     if (!map_types(x->from, x->to, x->types)) return false;
     for (uint32_t j = 0; j < x->from->args.len; j++) {
-        ing_ir_add_arg(x->to, x->types[x->from->args.at[j].type]);
+        uint32_t with = ing_ir_arg_first(x->from, j);
+        ing_ir_add_arg_with(x->to, x->types[x->from->args.at[j].type],
+                            with < j ? with : UINT32_MAX);
     }
     for (uint32_t j = 0; j < x->from->rets.len; j++) {
         if (!ing_vec_push(&x->to->rets, x->from->rets.at[j])) return false;

@@ -191,7 +191,7 @@ typedef struct ing_ir_func {
 
 /* A kernel argument as code sees it: words in ing_ctx.args (src/gen/abi.h). A scalar
  * takes one word; an array takes 1 (data) + ndim (extents) + grad (1 if it has one); a field
- * one, the address of its block: all else is in its type. */
+ * one, the address of its block: all else is in its type. Fields of one block share it. */
 typedef struct ing_ir_arg {
     ing_type type; /* scalar or array */
     uint32_t word; /* first word */
@@ -220,12 +220,13 @@ typedef struct ing_ir_bound { /* of a range task */
 /* An array that the loop of a range task updates at places which the data choose, in one way
  * that is exact in any order: threads may keep copies of it and put them together at the end
  * (src/pass/tally.c). */
-#define ING_IR_TALLY_MEMBERS(ONE, FIXED, UP_TO, LIST)  \
-    ONE(uint32_t, word)  /* of the array's argument */ \
-    ONE(uint32_t, width) /* scalars per element */     \
-    ONE(uint8_t, ndim)                                 \
-    ONE(uint8_t, dtype) /* an integer, not u1 */       \
-    ONE(uint8_t, kind)  /* ing_ir_atomic: ADD, MUL, MIN, MAX, AND, OR or XOR */
+#define ING_IR_TALLY_MEMBERS(ONE, FIXED, UP_TO, LIST)                                \
+    ONE(uint32_t, word)  /* of the array's argument */                               \
+    ONE(uint32_t, width) /* scalars per element; of a field, in all that it spans */ \
+    ONE(uint64_t, at)    /* of a field: from the address in its word */              \
+    ONE(uint8_t, ndim)   /* 0 of a field */                                          \
+    ONE(uint8_t, dtype)  /* an integer, not u1 */                                    \
+    ONE(uint8_t, kind)   /* ing_ir_atomic: ADD, MUL, MIN, MAX, AND, OR or XOR */
 typedef struct ing_ir_tally {
     ING_MEMBERS(ING_IR_TALLY_MEMBERS)
 } ing_ir_tally;
@@ -329,6 +330,15 @@ uint32_t ing_ir_type_align(const ing_ir_mod *m, ing_type t);
 
 /* Adds a kernel argument and gives it its words; returns its number. */
 uint32_t ing_ir_add_arg(ing_ir_mod *m, ing_type t);
+/* The same for a field that lies in the block of field `with`, an argument before it, and has
+ * the word of that one; `with` not below the number of arguments: as ing_ir_add_arg. */
+uint32_t ing_ir_add_arg_with(ing_ir_mod *m, ing_type t, uint32_t with);
+/* The first argument that has the word of argument k. */
+uint32_t ing_ir_arg_first(const ing_ir_mod *m, uint32_t k);
+/* block[k]: the first field among the arguments that lies in the block of argument k; its own
+ * number for all others. Gives fields of one block one word, and makes names for one field one
+ * argument: the others stay in the table, unread. Before the split. */
+void ing_ir_share_words(ing_ir_mod *m, const uint32_t *block);
 uint32_t ing_ir_add_func(ing_ir_mod *m, ing_ir_func_kind kind, const char *name,
                          const ing_type *params, uint32_t n_params, ing_type ret);
 
@@ -446,6 +456,9 @@ uint64_t ing_ir_axes_index(const uint64_t *bounds, uint32_t n, uint64_t number,
                            uint32_t axis);
 /* The integer with which an update of this kind changes nothing. */
 uint64_t ing_ir_neutral(ing_ir_atomic kind, ing_dtype t);
+/* The tally of an array or field of that type, but for its word and kind; false: there is none,
+ * its scalars are no such integers, or it is too large. */
+bool ing_ir_tally_of(const ing_ir_mod *m, ing_type array, ing_ir_tally *out);
 /* Is a tally of such integers, updated in that way, exact in any order? */
 bool ing_ir_tally_ok(ing_ir_atomic kind, ing_dtype t);
 

@@ -481,7 +481,7 @@ static ing_status parse_bound(parser *p, const char *word, ing_ir_bound *b) {
     return parse_u32(p, ING_TOK_NUMBER, arg ? "a word" : "an offset", &b->offset);
 }
 
-/* "tally word ndim dtype width kind" */
+/* "tally word ndim dtype width kind", and "at n" of a field */
 static ing_status parse_tally(parser *p, ing_ir_task *t) {
     ing_ir_tally y = {0};
     uint32_t ndim = 0, kind = 0;
@@ -498,6 +498,12 @@ static ing_status parse_tally(parser *p, ing_ir_task *t) {
     y.ndim = (uint8_t)ndim;
     y.dtype = (uint8_t)dtype;
     y.kind = (uint8_t)kind;
+    if (ing_ir_tok_is(&p->x.tok, "at")) {
+        int64_t at = 0;
+        LEX(p);
+        ING_TRY(parse_i64(p, &at));
+        y.at = (uint64_t)at;
+    }
     t->tallies[t->n_tallies++] = y;
     return ING_OK;
 }
@@ -562,7 +568,22 @@ static ing_status parse_apart(parser *p) {
     return ing_vec_push(&p->m->apart, pair) ? ING_OK : no_memory(p);
 }
 
-/* "arg n type" and "ret n type". */
+/* "with k": the block of field k, an argument before this one. */
+static ing_status parse_with(parser *p, ing_type t, uint32_t *with) {
+    *with = UINT32_MAX;
+    if (!ing_ir_tok_is(&p->x.tok, "with")) return ING_OK;
+    LEX(p);
+    ing_ir_tok at = p->x.tok;
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "an argument", with));
+    const ing_ir_mod *m = p->m;
+    bool fields = *with < m->args.len && ing_ir_type(m, t)->place &&
+                  ing_ir_type(m, m->args.at[*with].type)->place;
+    if (fields && ing_ir_arg_first(m, *with) == *with) return ING_OK;
+    p->x.tok = at;
+    return ing_ir_lex_fail(&p->x, "that is not the first field of a block");
+}
+
+/* "arg n type", "arg n field with k" and "ret n type". */
 static ing_status parse_slot(parser *p, bool is_arg) {
     uint32_t number, next = is_arg ? p->m->args.len : p->m->rets.len;
     ing_type t;
@@ -575,7 +596,9 @@ static ing_status parse_slot(parser *p, bool is_arg) {
     }
     ING_TRY(parse_type(p, 0, &t));
     if (is_arg) {
-        ing_ir_add_arg(p->m, t);
+        uint32_t with;
+        ING_TRY(parse_with(p, t, &with));
+        ing_ir_add_arg_with(p->m, t, with);
         return ing_ir_ok(p->m) ? ING_OK : no_memory(p);
     }
     return ing_vec_push(&p->m->rets, t) ? ING_OK : no_memory(p);

@@ -301,6 +301,7 @@ static void put_tally(ing_bytes *out, const ing_ir_tally *t) {
     ing_bytes_printf(out, " tally %u %u %s %u %s", t->word, t->ndim,
                      ing_dtype_name((ing_dtype)t->dtype), t->width,
                      ing_ir_atomic_text((ing_ir_atomic)t->kind));
+    if (t->at) ing_bytes_printf(out, " at %llu", (unsigned long long)t->at);
 }
 
 static void put_task_line(ing_bytes *out, const ing_ir_task *t) {
@@ -328,6 +329,8 @@ void ing_ir_print(const ing_ir_mod *m, uint32_t flags, ing_bytes *out) {
     for (uint32_t k = 0; k < m->args.len; k++) {
         ing_bytes_printf(out, "arg %u ", k);
         ing_ir_print_type(m, m->args.at[k].type, flags, out);
+        uint32_t with = ing_ir_arg_first(m, k);
+        if (with != k) ing_bytes_printf(out, " with %u", with);
         ing_bytes_puts(out, "\n");
     }
     for (uint32_t k = 0; k < m->rets.len; k++) {

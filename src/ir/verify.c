@@ -518,15 +518,16 @@ static ing_status check_tallies(verifier *v, const ing_ir_task *t) {
     const ing_ir_mod *m = v->m;
     for (uint32_t k = 0; k < t->n_tallies; k++) {
         const ing_ir_tally *y = &t->tallies[k];
-        uint32_t a = 0;
-        while (a < m->args.len && m->args.at[a].word != y->word) a++;
-        RULE(a < m->args.len, "a tally is of no argument");
-        const ing_type_info *i = ing_ir_type(m, m->args.at[a].type);
-        RULE(i->kind == ING_TYPE_ARRAY && !i->place && i->rank == y->ndim,
-             "a tally is of another array");
-        RULE(ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype) &&
-                 (uint64_t)y->width * ing_dtype_bytes((ing_dtype)y->dtype) ==
-                     ing_ir_type_size(m, i->elem),
+        bool found = false;
+        for (uint32_t a = 0; a < m->args.len && !found; a++) {
+            ing_ir_tally want = {0};
+            found = m->args.at[a].word == y->word &&
+                    ing_ir_tally_of(m, m->args.at[a].type, &want) &&
+                    want.ndim == y->ndim && want.width == y->width &&
+                    want.dtype == y->dtype && want.at == y->at;
+        }
+        RULE(found, "a tally is of no argument");
+        RULE(ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype),
              "a tally is of other elements");
     }
     return ING_OK;
@@ -559,6 +560,10 @@ static ing_status check_args(const ing_ir_mod *m, ing_err *e) {
         bool array = i->kind == ING_TYPE_ARRAY;
         if (!array && !ing_ir_is_scalar(m->args.at[k].type)) {
             return ing_fail(e, ING_INTERNAL, "bad IR: argument %u has no type", k);
+        }
+        if (i->place && m->args.at[k].word < word) { /* of a block that came before */
+            uint32_t first = ing_ir_arg_first(m, k);
+            if (ing_ir_type(m, m->args.at[first].type)->place) continue;
         }
         if (m->args.at[k].word != word) {
             return ing_fail(e, ING_INTERNAL, "bad IR: argument %u lies elsewhere", k);

@@ -13,23 +13,12 @@ static inline uint64_t ing_launch_bytes(const ing_record_array *a,
     return n;
 }
 
-/* Fields that lie in one another, as those of one cell do: every element of one is as far from
- * the other's first one as the period allows, between two of them. */
-static inline bool ing_launch_interleave(const ing_record_apart *p, uint64_t from,
-                                         uint64_t to) {
-    if (!p->period || p->period > INT64_MAX) return false;
-    int64_t period = (int64_t)p->period, d = (int64_t)(to - from) % period;
-    if (d < 0) d += period;
-    return d >= (int64_t)p->a.size && d + (int64_t)p->b.size <= period;
-}
-
 /* Do arrays that the code takes to lie apart share memory in this launch (R22)? */
 static inline bool ing_launch_overlaps(const ing_record *r, const uint64_t *words) {
     for (uint32_t i = 0; i < r->apart.len; i++) {
         const ing_record_array *a = &r->apart.at[i].a, *b = &r->apart.at[i].b;
         uint64_t p = words[a->word] + a->at, q = words[b->word] + b->at;
-        if (p < q + ing_launch_bytes(b, words) && q < p + ing_launch_bytes(a, words) &&
-            !ing_launch_interleave(&r->apart.at[i], p, q))
+        if (p < q + ing_launch_bytes(b, words) && q < p + ing_launch_bytes(a, words))
             return true;
     }
     return false;

@@ -17,24 +17,19 @@
  *     (sums and differences are one), nor a call that is given it or a func that names it.
  *  TALLY3 another array of the task is assumed to share no memory with it (apart.c): through it,
  *     an iteration would see the array without its own update.
- *  TALLY4 at most ING_IR_MAX_TALLIES arrays of a task; the others stay atomic. */
+ *  TALLY4 at most ING_IR_MAX_TALLIES arrays of a task; the others stay atomic.
+ *  TALLY5 the copy of a field is one of all that it spans, and takes the place of its block: no
+ *     other field of that block is touched. What lies between its elements stays neutral. */
 #include "pass/targets.h"
-
-/* The integers that the elements of an array consist of, ING_VOID if they do not. */
-static ing_dtype scalars_of(const ing_ir_mod *m, uint32_t arg) {
-    const ing_type_info *array = ing_ir_type(m, m->args.at[arg].type);
-    const ing_type_info *elem = ing_ir_type(m, array->elem);
-    bool flat = elem->kind == ING_TYPE_SCALAR || elem->kind == ING_TYPE_TENSOR;
-    return flat && !array->place ? (ing_dtype)elem->dtype : ING_VOID;
-}
 
 static bool qualifies(const ing_targets *x, uint32_t id) { /* TALLY1 */
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     ing_target t = ing_target_of(x, i->a);
     ing_ir_atomic kind = (ing_ir_atomic)ing_pass_sum_kind(i->c);
+    ing_ir_tally y;
     if (t.op != ING_OP_ARRAY || i->flags & ING_IR_PRIVATE) return false;
     return ing_ir_tally_ok(kind, (ing_dtype)i->type) &&
-           scalars_of(x->m, t.a) == (ing_dtype)i->type;
+           ing_ir_tally_of(x->m, x->m->args.at[t.a].type, &y) && y.dtype == i->type;
 }
 
 static bool has_tally(const ing_ir_task *t, uint32_t word) {
@@ -44,14 +39,22 @@ static bool has_tally(const ing_ir_task *t, uint32_t word) {
 }
 
 static void add_tally(ing_ir_mod *m, ing_ir_task *t, uint32_t arg, uint32_t kind) {
-    const ing_type_info *array = ing_ir_type(m, m->args.at[arg].type);
-    ing_dtype dtype = scalars_of(m, arg);
-    t->tallies[t->n_tallies++] = (ing_ir_tally){
-        .word = m->args.at[arg].word,
-        .width = ing_ir_type_size(m, array->elem) / ing_dtype_bytes(dtype),
-        .ndim = array->rank,
-        .dtype = (uint8_t)dtype,
-        .kind = ing_pass_sum_kind(kind)};
+    ing_ir_tally y = {0};
+    (void)ing_ir_tally_of(m, m->args.at[arg].type, &y); /* TALLY1 */
+    y.word = m->args.at[arg].word;
+    y.kind = ing_pass_sum_kind(kind);
+    t->tallies[t->n_tallies++] = y;
+}
+
+/* TALLY5: the loop touches no other field of the same block. */
+static bool has_its_word(const ing_targets *x, uint32_t arg) {
+    for (uint32_t k = 0; k < x->fates.len; k++) {
+        ing_target t = x->fates.at[k].of;
+        if (t.op == ING_OP_ARRAY && t.a != arg &&
+            x->m->args.at[t.a].word == x->m->args.at[arg].word)
+            return false;
+    }
+    return true;
 }
 
 /* Marks the update if it may be, with its array. */
@@ -62,7 +65,7 @@ static void look(ing_targets *x, ing_ir_task *t, uint32_t id) {
     if (of.op != ING_OP_ARRAY) return;
     bool known = has_tally(t, x->m->args.at[of.a].word);
     if (!known && t->n_tallies == ING_IR_MAX_TALLIES) return; /* TALLY4 */
-    if (!ing_target_alone(x, id)) return;
+    if (!has_its_word(x, of.a) || !ing_target_alone(x, id)) return;
     if (!known) add_tally(x->m, t, of.a, i->c);
     i->flags |= ING_IR_TALLY;
 }

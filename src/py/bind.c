@@ -140,7 +140,7 @@ __attribute__((noinline)) static ing_status bind_other(ing_py_kernel *k,
                                                        ing_py_views *views,
                                                        ing_err *e) {
     if (!obj) return ING_DECLINED; /* nothing is captured there */
-    if (b->field) return ing_py_bind_field(k, b, obj, words);
+    if (b->field) return ing_py_bind_field_failed(k, b, obj);
     if (!ing_py_is_array(k->st, obj)) return bind_foreign(k, b, obj, words, views, e);
     return bind_elsewhere(k, b, (ing_py_array *)obj, words, views, e);
 }
@@ -149,10 +149,12 @@ __attribute__((noinline)) static ing_status bind_other(ing_py_kernel *k,
 static ING_PY_HOT ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b,
                                         PyObject *obj, uint64_t *words,
                                         ing_py_views *views, ing_err *e) {
-    if (!obj || !ing_py_is_array(k->st, obj) || ((ing_py_array *)obj)->spec != b->spec)
-        return bind_other(k, b, obj, words, views, e);
-    bind_ndarray(k->st, b, obj, words);
-    return ING_OK;
+    if (obj && ing_py_is_array(k->st, obj) && ((ing_py_array *)obj)->spec == b->spec) {
+        bind_ndarray(k->st, b, obj, words);
+        return ING_OK;
+    }
+    if (obj && b->field && ing_py_bind_field(k->st, b, obj, words)) return ING_OK;
+    return bind_other(k, b, obj, words, views, e);
 }
 
 /* ---- scalars ------------------------------------------------------------------------------ */

@@ -315,6 +315,7 @@ static const char *ask_name(uint8_t ask) {
     case ING_ASK_CONFIG: return "setting";
     case ING_ASK_MEANING: return "annotation";
     case ING_ASK_WHOLE: return "whole";
+    case ING_ASK_BLOCKS: return "blocks";
     }
     return "?";
 }

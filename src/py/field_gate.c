@@ -85,17 +85,99 @@ ing_status ing_py_see_field(ing_py_state *st, PyObject *obj, ing_gate_fact *out,
     return ING_OK;
 }
 
-ing_status ing_py_bind_field(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
-                             uint64_t *words) {
-    if (!ing_py_is_field(k->st, obj)) return ING_DECLINED;
-    ing_py_field *f = (ing_py_field *)obj;
-    if (f->layout != b->field) return ING_DECLINED;
-    const ing_mem *mem = f->block->mem;
-    if (!mem) {
-        ing_py_field_gone(k->st, f);
-        return ING_PYTHON;
+/* ---- blocks -------------------------------------------------------------------------- */
+
+enum { MAX_BESIDE = 500 }; /* fields that are asked about: steps of one path */
+
+ing_hash128 ing_py_blocks_of(const ing_py_state *st, PyObject *const *objects,
+                             uint32_t n, uint32_t *block) {
+    const ing_py_block *of[MAX_BESIDE];
+    for (uint32_t k = 0; k < n; k++) {
+        PyObject *o = objects[k];
+        of[k] = o && ing_py_is_field(st, o) ? ((ing_py_field *)o)->block : NULL;
+        block[k] = k;
+        for (uint32_t j = 0; of[k] && j < k; j++) {
+            if (of[j] != of[k]) continue;
+            block[k] = j;
+            break;
+        }
     }
-    words[b->word] = mem->address;
-    if (b->written) ing_py_field_touch(k->st, f);
+    return ing_hash(block, n * sizeof *block);
+}
+
+ing_status ing_py_answer_blocks(ing_py_kernel *k, PyObject *const *args, ing_path path,
+                                ing_hash128 *out, ing_err *e) {
+    PyObject *objects[MAX_BESIDE];
+    uint32_t block[MAX_BESIDE], n = 0, first = MAX_BESIDE;
+    ing_status s = ING_OK;
+    *out = (ing_hash128){0, 0};
+    for (ing_path at = path; at && s == ING_OK; at = k->paths.nodes.at[at].parent) {
+        ing_path_node node = k->paths.nodes.at[at];
+        if (node.step != ING_STEP_BESIDE || first == 0)
+            break; /* an index may say anything */
+        s = ing_py_resolve(k, args, (ing_path)node.i, &objects[first - 1], e);
+        if (s == ING_OK) first--;
+    }
+    n = MAX_BESIDE - first;
+    if (s == ING_OK) *out = ing_py_blocks_of(k->st, &objects[first], n, block);
+    for (uint32_t i = first; i < MAX_BESIDE; i++) Py_XDECREF(objects[i]);
+    return s;
+}
+
+/* Tells the gate; in words: "blocks 1, 1, 3". */
+static ing_status asked(ing_py_gate *g, ing_path path, ing_hash128 answer,
+                        const uint32_t *block, uint32_t n, ing_err *e) {
+    ing_bytes words;
+    ing_bytes_init(&words);
+    for (uint32_t k = 0; k < n; k++)
+        ing_bytes_printf(&words, k ? ", %u" : "blocks %u", block[k] + 1);
+    ing_status s = ing_py_gate_asked(g, path, ING_ASK_BLOCKS, answer, &words, e);
+    ing_bytes_fini(&words);
+    return s;
+}
+
+/* The fields among the arguments: how many, and the number of each. */
+static uint32_t fields_of(const ing_ir_mod *m, uint32_t *arg) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < m->args.len; k++) {
+        if (!ing_ir_type(m, m->args.at[k].type)->place) continue;
+        if (n < MAX_BESIDE) arg[n] = k;
+        n++;
+    }
+    return n;
+}
+
+ing_status ing_py_share_blocks(ing_py_kernel *k, ing_py_gate *g, ing_front_result *r,
+                               ing_err *e) {
+    PyObject *objects[MAX_BESIDE];
+    uint32_t arg[MAX_BESIDE], block[MAX_BESIDE], n = fields_of(r->mod, arg);
+    ing_path path = 0;
+    if (n < 2 || n > MAX_BESIDE) return ING_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        ing_gref ref = r->args.at[arg[i]].ref;
+        objects[i] = ing_py_gate_object(g, ref);
+        path = ing_path_add(&k->paths, path, ING_STEP_BESIDE, NULL,
+                            (int64_t)ing_py_gate_path(g, ref));
+        if (!path) return ing_fail(e, ING_MEMORY, "no memory while compiling a kernel");
+    }
+    ing_hash128 answer = ing_py_blocks_of(k->st, objects, n, block);
+    ING_TRY(asked(g, path, answer, block, n, e));
+    uint32_t *all = ing_calloc((size_t)r->mod->args.len + 1, sizeof *all);
+    if (!all) return ing_fail(e, ING_MEMORY, "no memory while compiling a kernel");
+    for (uint32_t i = 0; i < r->mod->args.len; i++) all[i] = i;
+    for (uint32_t i = 0; i < n; i++) all[arg[i]] = arg[block[i]];
+    ing_ir_share_words(r->mod, all);
+    ing_free(all);
     return ING_OK;
+}
+
+/* ---- launches ------------------------------------------------------------------------ */
+
+ing_status ing_py_bind_field_failed(ing_py_kernel *k, const ing_py_bind *b,
+                                    PyObject *obj) {
+    if (!ing_py_is_field(k->st, obj)) return ING_DECLINED;
+    const ing_py_field *f = (ing_py_field *)obj;
+    if (f->layout != b->field || f->block->mem) return ING_DECLINED;
+    ing_py_field_gone(k->st, f);
+    return ING_PYTHON;
 }

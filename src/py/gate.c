@@ -873,6 +873,12 @@ ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r) {
     return r < g->things.len ? g->things.at[r].root : 0;
 }
 
+ing_status ing_py_gate_asked(ing_py_gate *g, ing_path path, ing_ask ask,
+                             ing_hash128 answer, const ing_bytes *words, ing_err *e) {
+    ing_answers_add(&g->answers, answer, 0, words);
+    return ing_py_gate_record(g, path, ask, answer, e);
+}
+
 PyObject *ing_py_gate_object(const ing_py_gate *g, ing_gref r) {
     return r < g->things.len ? g->things.at[r].obj : NULL;
 }

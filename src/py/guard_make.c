@@ -228,11 +228,11 @@ static bool is_fixed(const ing_py_kernel *k, const ing_question *q) {
            k->paths.nodes.at[n.parent].step == ING_STEP_KERNEL;
 }
 
-/* An array whose spec the binding itself compares. */
+/* An array whose spec the binding itself compares, and the blocks that fields share. */
 static bool is_bound(const ing_py_kernel *k, const ing_py_variant *v,
                      const ing_question *q) {
     ing_path_node n = k->paths.nodes.at[q->path];
-    if (q->ask != ING_ASK_LOOK) return false;
+    if (q->ask != ING_ASK_LOOK) return q->ask == ING_ASK_BLOCKS;
     for (uint32_t i = 0; i < v->record.binds.len; i++) {
         const ing_record_bind *b = &v->record.binds.at[i];
         if (b->kind == ING_BIND_CAPTURED && b->path == q->path) return true;
@@ -533,6 +533,26 @@ static bool bind_of(ing_py_state *st, const ing_home *home, const ing_record_bin
     return !array || out->spec || out->field;
 }
 
+/* Which fields share a block is compared where they are bound. */
+static ing_status note_blocks(const ing_py_variant *v, ing_py_checks *c, ing_err *e) {
+    uint8_t *bound = ing_calloc((size_t)v->record.n_words + 1, 1);
+    ing_py_bind *first = NULL;
+    if (!bound) return no_memory(e);
+    for (uint32_t i = 0; i < c->binds.len; i++) {
+        ing_py_bind *b = &c->binds.at[i];
+        if (!b->field) continue;
+        if (first) {
+            b->beside = bound[b->word] ? ING_BESIDE_SAME : ING_BESIDE_NEXT;
+            first->beside = ING_BESIDE_FIRST;
+        } else {
+            first = b;
+        }
+        bound[b->word] = 1;
+    }
+    ing_free(bound);
+    return ING_OK;
+}
+
 static ing_status make_all(making *m, ing_err *e) {
     ing_py_variant *v = m->variant;
     ing_py_checks *c = m->checks;
@@ -547,6 +567,7 @@ static ing_status make_all(making *m, ing_err *e) {
         }
         if (!ing_vec_push(&c->binds, b)) return no_memory(e);
     }
+    ING_TRY(note_blocks(v, c, e));
     for (uint32_t i = 0; i < v->record.trace.list.len; i++) {
         ing_question q = v->record.trace.list.at[i];
         bool relation;

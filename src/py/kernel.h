@@ -184,7 +184,16 @@ typedef struct ing_py_bind { /* of the record, with what this process knows of i
     const ing_py_spec *spec;           /* `array`, interned */
     const struct ing_py_layout *field; /* `place`, interned: bound as arrays are */
     uint32_t fetch;                    /* CAPTURED, NUMBER: of `path`, from 1 */
+    uint8_t beside;                    /* a field: ing_py_beside */
 } ing_py_bind;
+
+/* What binding compares of the blocks that the fields of a launch lie in (ING_ASK_BLOCKS). */
+typedef enum ing_py_beside {
+    ING_BESIDE_NONE,  /* nothing: there is but one field */
+    ING_BESIDE_FIRST, /* it is the first field */
+    ING_BESIDE_NEXT,  /* it lies in no block that was bound before */
+    ING_BESIDE_SAME,  /* it lies in the block that its word was bound to before */
+} ing_py_beside;
 
 typedef struct ing_py_variant {
     uint32_t refs;
@@ -420,6 +429,9 @@ bool ing_py_gate_raised(ing_py_gate *g);
 const ing_gate *ing_py_gate_face(const ing_py_gate *g);
 ing_trace *ing_py_gate_trace(ing_py_gate *g); /* of frame 0 */
 ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r);
+/* A question that is asked when all is lowered, with its answer, also in words. */
+ing_status ing_py_gate_asked(ing_py_gate *g, ing_path path, ing_ask ask,
+                             ing_hash128 answer, const ing_bytes *words, ing_err *e);
 PyObject *ing_py_gate_object(const ing_py_gate *g, ing_gref r); /* borrowed */
 ing_path ing_py_gate_tree_path(const ing_py_gate *g, const ing_front_tree *t);
 /* Warnings as the record has them, but for `tree`, which is the path of the definition. */

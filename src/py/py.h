@@ -127,6 +127,7 @@ typedef struct ing_py_state {
     ing_map spec_map;
     ing_vec(ing_py_spec *) specs;
     uint64_t generations; /* the last one given out */
+    uint64_t bindings;    /* of launches with several fields, so far */
     const ing_home *home; /* of new arrays */
 
     /* field.c, field_layout.c */

@@ -2,7 +2,7 @@
  * at its end. Used by the decision tree and by guards; the gate takes the same steps
  * while compiling. Attribute access is Python's own, so properties run; so do __bool__,
  * __len__ and __iter__ of what is tested or looped over, and calls (staticcall.c). */
-#include "py/kernel.h"
+#include "py/field.h"
 #include "trace/notes.h"
 
 #include <string.h>
@@ -395,6 +395,11 @@ ing_status ing_py_answer(ing_py_kernel *k, PyObject *const *args, ing_path path,
     }
     PyObject *obj = NULL;
     place at;
+    if (ask == ING_ASK_BLOCKS) {
+        ing_status s = ing_py_declined(ing_py_answer_blocks(k, args, path, out, e));
+        if (s == ING_DECLINED) *out = (ing_hash128){0, 0};
+        return s == ING_DECLINED ? ING_OK : s;
+    }
     ing_status s = ing_py_declined(
         resolve(k, args, ask == ING_ASK_MEANING ? node.parent : path, 0, &obj, &at, e));
     if (s == ING_DECLINED || (s == ING_OK && at.gone)) {

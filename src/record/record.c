@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VERSION = 12, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 13, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 ing_text ing_text_copy(const char *s) {
     size_t n = s ? strlen(s) + 1 : 0;
@@ -220,17 +220,29 @@ static bool bound_ok(const ing_record *r, const ing_ir_bound *b) {
     return b->at == ING_IR_BOUND_CONST;
 }
 
+static bool of_array(const ing_record_bind *b, const ing_ir_tally *y) {
+    const ing_spec *s = &b->array;
+    uint64_t width = 1;
+    for (uint32_t k = 0; k < s->elem_rank; k++) width *= s->elem_shape[k];
+    return s->dtype == y->dtype && s->ndim == y->ndim && width == y->width && !y->at;
+}
+
+static bool of_field(const ing_record_bind *b, const ing_ir_tally *y) {
+    ing_place p;
+    if (!ing_place_get(b->place.at, b->place.len, &p)) return false;
+    return p.dtype == y->dtype && y->ndim == 0 && (uint64_t)p.at == y->at &&
+           ing_place_span(&p) ==
+               (uint64_t)y->width * ing_dtype_bytes((ing_dtype)p.dtype);
+}
+
 /* Is it of an array as the record binds it? Its size is what the runtime writes. */
 static bool tally_ok(const ing_record *r, const ing_ir_tally *y) {
-    for (uint32_t i = 0; i < r->binds.len; i++) {
-        const ing_spec *s = &r->binds.at[i].array;
-        if (r->binds.at[i].word != y->word) continue;
-        uint64_t width = 1;
-        for (uint32_t k = 0; k < s->elem_rank; k++) width *= s->elem_shape[k];
-        return s->dtype == y->dtype && s->ndim == y->ndim && width == y->width &&
-               ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype);
+    bool found = false;
+    for (uint32_t i = 0; i < r->binds.len && !found; i++) {
+        const ing_record_bind *b = &r->binds.at[i];
+        if (b->word == y->word) found = b->place.len ? of_field(b, y) : of_array(b, y);
     }
-    return false;
+    return found && ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype);
 }
 
 static bool task_ok(const ing_record *r, const ing_record_task *t) {

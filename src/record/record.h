@@ -74,12 +74,9 @@ typedef struct ing_record_array { /* an array in the words of a launch */
     ING_MEMBERS(ING_RECORD_ARRAY_MEMBERS)
 } ing_record_array;
 
-/* period: of two fields: bytes of which every distance between two elements of one is a
- * multiple; 0: none. */
 #define ING_RECORD_APART_MEMBERS(ONE, FIXED, UP_TO, LIST) \
     ONE(ing_record_array, a)                              \
-    ONE(ing_record_array, b)                              \
-    ONE(uint64_t, period)
+    ONE(ing_record_array, b)
 typedef struct ing_record_apart { /* arrays that must share no memory (R22) */
     ING_MEMBERS(ING_RECORD_APART_MEMBERS)
 } ing_record_apart;

@@ -134,7 +134,7 @@ void ing_rt_tally_open(seat *s, const ing_rt_task *t) {
     uint8_t *at = (uint8_t *)block + padded(8ull * t->n_words);
     for (uint32_t k = 0; k < t->info.n_tallies; k++) {
         const ing_ir_tally *y = &t->info.tallies[k];
-        words[y->word] = (uint64_t)(uintptr_t)at;
+        words[y->word] = (uint64_t)(uintptr_t)at - y->at; /* code adds it */
         fill(y, at, count_of(y, args));
         at += padded(bytes_of(y, args));
     }
@@ -147,8 +147,8 @@ void ing_rt_tally_close(seat *s, const ing_rt_task *t) {
     if (!s->ctx.tallies) return;
     for (uint32_t k = 0; k < t->info.n_tallies; k++) {
         const ing_ir_tally *y = &t->info.tallies[k];
-        combine(y, (void *)(uintptr_t)args[y->word],
-                (const void *)(uintptr_t)words[y->word], count_of(y, args));
+        combine(y, (void *)(uintptr_t)(args[y->word] + y->at),
+                (const void *)(uintptr_t)(words[y->word] + y->at), count_of(y, args));
     }
     s->ctx.args = args;
     s->ctx.tallies = 0;

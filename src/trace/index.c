@@ -173,7 +173,7 @@ ing_status ing_trace_read(ing_reader *r, const ing_path_map *map, ing_trace *t) 
     for (uint32_t i = 0; i < n; i++, p += QUESTION_BYTES) {
         ing_path path = mapped(map, le32(p));
         uint32_t ask = le32(p + 4);
-        if (!path || ask < ING_ASK_LOOK || ask > ING_ASK_WHOLE) return ING_DECLINED;
+        if (!path || ask < ING_ASK_LOOK || ask > ING_ASK_BLOCKS) return ING_DECLINED;
         ing_question q = {path, (uint8_t)ask, {le64(p + 8), le64(p + 16)}};
         t->list.at[t->list.len++] = q;
     }
@@ -241,7 +241,7 @@ static ing_status read_nodes(ing_reader *r, const ing_path_map *map,
     for (uint32_t i = 0; i < n; i++, p += NODE_BYTES) {
         uint32_t path = le32(p);
         ing_tree_node node = {path ? mapped(map, path) : 0, le32(p + 4), le32(p + 8)};
-        if ((path && !node.path) || node.ask > ING_ASK_WHOLE ||
+        if ((path && !node.path) || node.ask > ING_ASK_BLOCKS ||
             (!path && node.variant >= n_variants))
             return ING_DECLINED;
         out[i] = node;

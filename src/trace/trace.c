@@ -44,6 +44,7 @@ static const char *ask_name(ing_ask a) {
     case ING_ASK_CONFIG: return "config";
     case ING_ASK_MEANING: return "meaning";
     case ING_ASK_WHOLE: return "whole";
+    case ING_ASK_BLOCKS: return "blocks";
     }
     return "?";
 }

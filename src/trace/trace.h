@@ -37,7 +37,8 @@ typedef enum ing_step {
     ING_STEP_LEN,        /* what Python's len, bool and tuple say of a thing */
     ING_STEP_TRUTH,
     ING_STEP_ITEMS,
-    ING_STEP_SAME, /* whether it is the very thing at path number i; 0: None */
+    ING_STEP_SAME,   /* whether it is the very thing at path number i; 0: None */
+    ING_STEP_BESIDE, /* the field at path number i, after those of the steps before */
     ING_STEP_N,
 } ing_step;
 
@@ -48,6 +49,7 @@ typedef enum ing_ask {
     ING_ASK_CONFIG,
     ING_ASK_MEANING, /* of an annotation: passing, dtype, ndim */
     ING_ASK_WHOLE, /* all of a value that is immutable all the way down; or that it is not */
+    ING_ASK_BLOCKS, /* which of the fields that its steps name lie in one block of memory */
 } ing_ask;
 
 /* Asked as settings are, and numbered after them, but of the launch: whether arrays that code
@@ -68,7 +70,8 @@ static inline bool ing_step_is_derived(uint8_t step) {
 
 /* Does the step name another path, in its i? */
 static inline bool ing_step_names_path(const ing_path_node *n) {
-    return n->step == ING_STEP_CALL_PATH || (n->step == ING_STEP_SAME && n->i);
+    return n->step == ING_STEP_CALL_PATH || n->step == ING_STEP_BESIDE ||
+           (n->step == ING_STEP_SAME && n->i);
 }
 
 typedef struct ing_question {

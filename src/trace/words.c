@@ -281,6 +281,10 @@ static void put_step(const ing_paths *p, const ing_path_node *n, ing_bytes *out)
     case ING_STEP_TRUTH:
     case ING_STEP_ITEMS: ing_bytes_puts(out, ")"); break;
     case ING_STEP_SAME: ing_bytes_puts(out, i ? " is another" : " is None"); break;
+    case ING_STEP_BESIDE: /* its own path holds no such step */
+        ing_bytes_puts(out, n->parent ? ", " : "blocks of ");
+        ing_words_path(p, (ing_path)i, out);
+        break;
     default: break;
     }
 }

@@ -18,7 +18,7 @@ static void test_place(void) {
                    .level = {{0, 4, 24}, {0, 2, 12}, {1, 3, 4}}};
     CHECK(ing_place_ok(&p));
     CHECK(ing_place_extent(&p, 0) == 8 && ing_place_extent(&p, 1) == 3);
-    CHECK(ing_place_span(&p) == 96 && ing_place_period(&p) == 4);
+    CHECK(ing_place_span(&p) == 96);
     ing_place q = p;
     ing_place_simplify(&q);
     CHECK(q.n_levels == 2 && q.level[0].extent == 8 && q.level[0].stride == 12);
@@ -31,7 +31,7 @@ static void test_place(void) {
         .dtype = ING_F64, .ndim = 2, .n_levels = 2, .level = {{1, 1, 8}, {0, 1, 8}}};
     ing_place_simplify(&one);
     CHECK(one.n_levels == 0 && ing_place_extent(&one, 1) == 1);
-    CHECK(ing_place_period(&one) == 0 && ing_place_span(&one) == 8);
+    CHECK(ing_place_span(&one) == 8);
 }
 
 static void test_place_numbers(void) {
@@ -94,6 +94,8 @@ static void test_text(void) {
         "arg 0 field<f32, 2, at 4, from 1 -2, level 1 8 64, level 0 4 16>\n"
         "arg 1 field<tensor<f64, 2 2>, 0, at 0>\n"
         "arg 2 i32\n"
+        "arg 3 field<i32, 1, at 8, level 0 4 16> with 0\n"
+        "arg 4 i64\n"
         "task @0 {\n"
         "  %1 = array field<f32, 2, at 4, from 1 -2, level 1 8 64, level 0 4 16> 0\n"
         "  %2 = dim i64 %1, 1\n"
@@ -109,7 +111,8 @@ static void test_text(void) {
     CHECK(ing_ir_parse(text, strlen(text), &m, &e) == ING_OK);
     if (!m) return;
     CHECK(ing_ir_verify(m, &e) == ING_OK);
-    CHECK(m->n_words == 3 && m->args.at[2].word == 2);
+    CHECK(m->n_words == 4 && m->args.at[2].word == 2 && m->args.at[4].word == 3);
+    CHECK(m->args.at[3].word == 0 && ing_ir_arg_first(m, 3) == 0);
     const ing_type_info *t = ing_ir_type(m, m->args.at[0].type);
     CHECK(t->layout[0] == 1 && t->layout[1] == 0 && t->place->from[1] == -2);
     ing_ir_print(m, 0, &out);
@@ -124,6 +127,11 @@ static void test_text(void) {
         "arg 0 field<f32, 1, stride 4>\n",
         "arg 0 field<struct<f32, f32>, 1, at 0, level 0 4 8>\n",
         "arg 0 field<f32, 1, at 99999999999999999999, level 0 4 4>\n",
+        "arg 0 f32\narg 1 field<f32, 0, at 0> with 0\n",
+        "arg 0 field<f32, 0, at 0>\narg 1 f32 with 0\n",
+        "arg 0 field<f32, 0, at 0> with 0\n",
+        "arg 0 field<f32, 0, at 0>\narg 1 field<f32, 0, at 4> with 0\n"
+        "arg 2 field<f32, 0, at 8> with 1\n",
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         ing_ir_mod *none = NULL;
@@ -295,8 +303,68 @@ static void test_layouts(bool native) {
     }
 }
 
+/* ---- two places of one block --------------------------------------------------------------- */
+
+/* Cells of `inner` with each other's, made as a tree makes them: two members below some
+ * common levels, each with levels of its own. */
+static void random_pair(ing_place *a, ing_place *b) {
+    ing_place *both[2] = {a, b};
+    uint32_t common = below(3);
+    int64_t cell = 0;
+    for (int i = 0; i < 2; i++) {
+        *both[i] = (ing_place){.dtype = ING_I32, .ndim = 2, .at = cell};
+        both[i]->n_levels = (uint8_t)(common + below(3));
+        int64_t size = 4;
+        for (uint32_t k = both[i]->n_levels; k-- > common;) {
+            both[i]->level[k] = (ing_level){below(2), 1 + below(4), size};
+            size = size * both[i]->level[k].extent + 4 * below(2);
+        }
+        cell += size;
+    }
+    for (uint32_t k = common; k-- > 0;) {
+        ing_level l = {below(2), 1 + below(4), cell};
+        a->level[k] = b->level[k] = l;
+        cell = cell * l.extent + 4 * below(2);
+    }
+}
+
+static void mark(const ing_place *p, uint32_t k, int64_t at, uint8_t *block) {
+    if (k == p->n_levels) {
+        block[at / 4]++;
+        return;
+    }
+    for (int64_t i = 0; i < p->level[k].extent; i++)
+        mark(p, k + 1, at + i * p->level[k].stride, block);
+}
+
+/* Members of a tree are told apart, also when their levels are simplified; whatever is said to
+ * lie apart does. */
+static void test_apart(void) {
+    static uint8_t block[1 << 16];
+    uint32_t shared = 0;
+    for (uint32_t round = 0; round < 2000; round++) {
+        ing_place a, b;
+        random_pair(&a, &b);
+        CHECK(ing_place_apart(&a, &b) && ing_place_apart(&b, &a));
+        CHECK(!ing_place_apart(&a, &a));
+        ing_place_simplify(&a);
+        ing_place_simplify(&b);
+        CHECK(ing_place_apart(&a, &b));
+        b.at += 4 * (int64_t)below(8); /* now they may lie in one another */
+        memset(block, 0, sizeof block);
+        mark(&a, 0, a.at, block);
+        mark(&b, 0, b.at, block);
+        bool overlap = false;
+        for (size_t k = 0; k < sizeof block; k++) overlap |= block[k] > 1;
+        shared += overlap;
+        CHECK(!overlap || !ing_place_apart(&a, &b));
+    }
+    CHECK(shared > 100);
+}
+
 int main(void) {
     test_place();
+    test_apart();
     test_place_refused();
     test_place_numbers();
     test_text();
