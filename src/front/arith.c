@@ -104,6 +104,7 @@ ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value
     ING_TRY(common_type(fr, at, op, &a, &b, &t));
     uint32_t x = ing_front_emit_cast(fr, a.inst, v_type(&a), t);
     uint32_t y = ing_front_emit_cast(fr, b.inst, v_type(&b), t);
+    if (op == ING_AST_Pow) ING_TRY(ing_front_check_power(fr, at, t, y));
     uint32_t inst = ing_ir_emit(&fr->b, binaries[op].op, t, x, y, 0);
     bool wraps = op == ING_AST_Add || op == ING_AST_Sub || op == ING_AST_Mult;
     if (fr->in_index && wraps && inst && ing_dtype_is_signed(t) &&

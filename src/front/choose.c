@@ -211,6 +211,12 @@ ing_status ing_front_expr_ifexp(frame *fr, ing_node n, value *out) {
         return ing_front_expr(fr, truth ? f->body : f->orelse, out);
     }
     choice c = {.fr = fr, .at = n};
+    if (ing_front_is_tensor(fr, &test))
+        return ing_front_fail_at(
+            fr, f->test, ING_SYNTAX, "qd.select(condition, a, b), or .any() or .all()",
+            "the condition of `a if c else b` is %s, and each of its elements would "
+            "choose. Please use \"qd.select\" instead.",
+            ing_front_describe(fr, &test));
     ING_TRY(ing_front_condition(fr, f->test, &test, "if", &c.cond));
     if (is_plain(fr, f->body) && is_plain(fr, f->orelse)) {
         ING_TRY(ing_front_expr_forced(fr, f->body, &a));

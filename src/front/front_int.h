@@ -719,6 +719,8 @@ ing_status ing_front_check_extent(frame *fr, ing_node at, uint32_t array, uint32
 /* Debug mode: reports that r = a op b wrapped. */
 ing_status ing_front_check_overflow(frame *fr, ing_node at, ing_op op, ing_dtype t,
                                     uint32_t a, uint32_t b, uint32_t r);
+/* Debug mode: an integer's exponent is not negative. */
+ing_status ing_front_check_power(frame *fr, ing_node at, ing_dtype t, uint32_t y);
 
 /* ---- statements ---------------------------------------------------------------------------------------- */
 

@@ -550,6 +550,7 @@ static ing_status spec_lower(call *c, spec *sp, const leaves *l) {
     sp->func = ing_ir_add_func(lo->mod, ING_IR_FUNC, t->name ? t->name : "func",
                                l->types.at, l->types.len, ING_VOID);
     sp->n_args = l->types.len;
+    sp->closed = c->fn->closed;
     if (!ing_vec_push(&lo->out->trees, t)) return no_memory(caller);
     ING_TRY(ing_front_frame_init(&fr, lo, caller, t));
     fr.func = sp->func;

@@ -355,7 +355,7 @@ static ing_status in_static(frame *fr, ing_node n, const intrin *in, const call_
                 fr, a->node[i], ING_COMPILE,
                 "it must not depend on run-time values: make the parameter "
                 "qd.template(), or leave out qd.static",
-                "qd.static needs a compile-time constant; this is %s",
+                "the arguments of qd.static must be compile-time constants; this is %s",
                 ing_front_describe(fr, &a->at[i]));
     }
     *out = a->n == 1 ? a->at[0] : ing_front_seq(V_TUPLE, a->at, a->n);
@@ -553,9 +553,9 @@ static ing_status check_axes(frame *fr, ing_node at, value *axes, uint32_t n) {
 static ing_status in_ndrange(frame *fr, ing_node n, const intrin *in,
                              const call_args *a, value *out) {
     (void)in;
-    if (a->n == 0 || a->n > ING_MAX_NDIM)
+    if (a->n > ING_MAX_NDIM)
         return ing_front_fail_at(fr, n, ING_SYNTAX, "give it one extent for each axis",
-                                 "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
+                                 "qd.ndrange takes up to %d arguments", ING_MAX_NDIM);
     value *items = ING_NEW_ARRAY(&fr->lo->arena, a->n + 1, value);
     if (!items)
         return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");

@@ -270,7 +270,7 @@ static ing_status read_edge(frame *fr, ing_node at, const value *given, edge *ou
         ING_TRY(ing_front_thing_attr(fr, at, v.gref, "value", &v));
         ING_TRY(ing_front_force(fr, at, &v));
     }
-    if (v.kind == V_ARRAY)
+    if (v.kind == V_ARRAY && v.n)
         return ing_front_fail_at(fr, at, ING_TYPE,
                                  "loop over its indices: range(a.shape[0]), or "
                                  "`for i in a`",
@@ -397,37 +397,6 @@ static ing_status ndrange_edges(frame *fr, ing_node at, value *v, edge *begin,
     return ING_OK;
 }
 
-/* items: the arguments, then the order of the axes as a tuple (or None). */
-static ing_status ndrange_for(frame *fr, ing_node n, const value *it, bool grouped) {
-    const struct nf_FOR *f = NF(fr->t, n, FOR);
-    run r = {.node = n, .body = f->body, .grouped = grouped, .n = it->n - 1};
-    if (r.n == 0 || r.n > ING_MAX_NDIM)
-        return ing_front_fail_at(fr, f->iter, ING_SYNTAX,
-                                 "give it one extent for each axis",
-                                 "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
-    const value *axes = &it->items[r.n];
-    for (uint32_t p = 0; p < r.n; p++) {
-        uint32_t target = axes->kind == V_TUPLE ? (uint32_t)axes->items[p].i : p;
-        r.at[p].target = target;
-    }
-    axis made[ING_MAX_NDIM] = {0}; /* arguments are read in source order */
-    for (uint32_t i = 0; i < r.n; i++) {
-        ing_node at = arg_node(fr, f->iter, i, r.n);
-        edge begin, end;
-        ING_TRY(ndrange_edges(fr, at, &it->items[i], &begin, &end));
-        if (r.n > 1)
-            ING_TRY(axis_among(fr, at, &begin, &end, &made[i]));
-        else
-            axis_alone(fr, &begin, &end, &made[i]);
-    }
-    for (uint32_t p = 0; p < r.n; p++) {
-        uint32_t target = r.at[p].target;
-        r.at[p] = made[target];
-        r.at[p].target = target;
-    }
-    return run_loop(fr, &r);
-}
-
 /* One of n; its bounds are i64 if there are several. */
 static void field_axis(frame *fr, run *r, uint32_t target, int64_t extent, uint32_t n) {
     ing_dtype t = n > 1 ? ING_I64 : ING_I32;
@@ -453,6 +422,38 @@ static ing_status run_field(frame *fr, run r, const ing_place *p) {
     for (uint32_t k = 0; k < flat.n_levels; k++)
         field_axis(fr, &r, k, flat.level[k].extent, flat.n_levels);
     if (r.n == 0) field_axis(fr, &r, 0, 1, 1); /* one element */
+    return run_loop(fr, &r);
+}
+
+/* items: the arguments, then the order of the axes as a tuple (or None). */
+static ing_status ndrange_for(frame *fr, ing_node n, const value *it, bool grouped) {
+    const struct nf_FOR *f = NF(fr->t, n, FOR);
+    run r = {.node = n, .body = f->body, .grouped = grouped, .n = it->n - 1};
+    if (r.n == 0) return run_field(fr, r, &(ing_place){0}); /* once, without indices */
+    if (r.n > ING_MAX_NDIM)
+        return ing_front_fail_at(fr, f->iter, ING_SYNTAX,
+                                 "give it one extent for each axis",
+                                 "qd.ndrange takes up to %d arguments", ING_MAX_NDIM);
+    const value *axes = &it->items[r.n];
+    for (uint32_t p = 0; p < r.n; p++) {
+        uint32_t target = axes->kind == V_TUPLE ? (uint32_t)axes->items[p].i : p;
+        r.at[p].target = target;
+    }
+    axis made[ING_MAX_NDIM] = {0}; /* arguments are read in source order */
+    for (uint32_t i = 0; i < r.n; i++) {
+        ing_node at = arg_node(fr, f->iter, i, r.n);
+        edge begin, end;
+        ING_TRY(ndrange_edges(fr, at, &it->items[i], &begin, &end));
+        if (r.n > 1)
+            ING_TRY(axis_among(fr, at, &begin, &end, &made[i]));
+        else
+            axis_alone(fr, &begin, &end, &made[i]);
+    }
+    for (uint32_t p = 0; p < r.n; p++) {
+        uint32_t target = r.at[p].target;
+        r.at[p] = made[target];
+        r.at[p].target = target;
+    }
     return run_loop(fr, &r);
 }
 
@@ -514,9 +515,9 @@ static ing_status ndrange_items(frame *fr, ing_node at, const value *it, value *
                                 uint32_t *count) {
     uint32_t n = it->n - 1;
     __int128 begin[ING_MAX_NDIM], extent[ING_MAX_NDIM], total = 1;
-    if (n == 0 || n > ING_MAX_NDIM)
+    if (n > ING_MAX_NDIM)
         return ing_front_fail_at(fr, at, ING_SYNTAX, "give it one extent for each axis",
-                                 "qd.ndrange takes 1 to %d arguments", ING_MAX_NDIM);
+                                 "qd.ndrange takes up to %d arguments", ING_MAX_NDIM);
     for (uint32_t i = 0; i < n; i++) {
         value *v = &it->items[i], *part = v;
         uint32_t m = 1;
@@ -549,16 +550,33 @@ static ing_status ndrange_items(frame *fr, ing_node at, const value *it, value *
     *count = (uint32_t)total;
     *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)*count + 1, value);
     for (uint32_t k = 0; *items && k < *count; k++) {
-        value *row = ING_NEW_ARRAY(&fr->lo->arena, n, value);
+        value *row = ING_NEW_ARRAY(&fr->lo->arena, n + 1, value);
         uint32_t rest = k;
         for (uint32_t p = n; row && p-- > 0;) {
             uint32_t a = axes->kind == V_TUPLE ? (uint32_t)axes->items[p].i : p;
             row[a] = ing_front_int_from(begin[a] + rest % extent[a]);
             rest /= (uint32_t)extent[a];
         }
-        (*items)[k] = row && n > 1 ? ing_front_seq(V_TUPLE, row, n)
-                      : row        ? row[0]
-                                   : ing_front_none();
+        (*items)[k] = row && n != 1 ? ing_front_seq(V_TUPLE, row, n)
+                      : row         ? row[0]
+                                    : ing_front_none();
+    }
+    return ING_OK;
+}
+
+/* qd.grouped: tuples of indices, or indices, become vectors. */
+static ing_status vectors_of(frame *fr, ing_node at, value *items, uint32_t n) {
+    for (uint32_t k = 0; items && k < n; k++) {
+        value *row = &items[k], *parts = ING_NEW(&fr->lo->arena, value);
+        uint32_t count = 1;
+        bool ok = false;
+        ING_TRY(ing_front_force(fr, at, row));
+        if (row->kind != V_TUPLE)
+            ING_TRY(ing_front_items(fr, at, row, &parts, &count, &ok));
+        if (row->kind != V_TUPLE && !ok && parts) *parts = *row;
+        if (row->kind != V_TUPLE)
+            *row = ing_front_seq(V_TUPLE, parts, parts ? count : 0);
+        row->tensor = true;
     }
     return ING_OK;
 }
@@ -570,18 +588,12 @@ static ing_status static_items(frame *fr, ing_node at, const value *it, value **
     if (it->kind == V_ITER && it->tag == ING_IN_GROUPED) inner = &it->items[0];
     if (inner->kind == V_ITER && inner->tag == ING_IN_NDRANGE) {
         ING_TRY(ndrange_items(fr, at, inner, items, n));
-        for (uint32_t k = 0; inner != it && *items && k < *n; k++) { /* vectors */
-            value *row = &(*items)[k];
-            if (row->kind != V_TUPLE) {
-                value *one = ING_NEW(&fr->lo->arena, value);
-                if (one) *one = *row;
-                *row = ing_front_seq(V_TUPLE, one, one ? 1 : 0);
-            }
-            row->tensor = true;
-        }
-        return ING_OK;
+        return inner == it ? ING_OK : vectors_of(fr, at, *items, *n);
     }
-    ING_TRY(ing_front_sequence(fr, at, it, items, n, &ok));
+    value whole = *inner;
+    whole.from_static = true; /* as what it is in */
+    ING_TRY(ing_front_sequence(fr, at, &whole, items, n, &ok));
+    if (ok && inner != it) return vectors_of(fr, at, *items, *n);
     if (ok) return ING_OK;
     return ing_front_fail_at(
         fr, at, ING_COMPILE,

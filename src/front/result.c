@@ -322,6 +322,11 @@ static ing_status emit_return(frame *fr, ing_node n, const value *v) {
 ing_status ing_front_func_return(frame *fr, ing_node n, const value *given) {
     value v = *given;
     spec *sp = fr->sp;
+    if (sp->closed && !fr->returns.given && v.kind != V_NONE)
+        return ing_front_fail_at(fr, n, ING_COMPILE,
+                                 "write `-> qd.f32` after the parameters",
+                                 "Function %s: a return value must be annotated",
+                                 fr->t->name ? fr->t->name : "");
     if (fr->returns.given && fr->returns.n && v.kind != V_NONE)
         ING_TRY(annotated_result(fr, n, given, &v));
     else

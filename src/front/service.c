@@ -129,16 +129,32 @@ static ing_status assert_failed(frame *fr, ing_node n, ing_node msg) {
     return ING_OK;
 }
 
+/* Does an expression call something? Nodes are in tree order: its own follow it, as long as
+ * they stand before its end. */
+static bool has_call(const ing_front_tree *t, ing_node n) {
+    const ing_front_node *of = &t->nodes.at[n];
+    for (ing_node i = n; i < t->nodes.len; i++) {
+        const ing_front_node *x = &t->nodes.at[i];
+        if (x->line > of->end_line ||
+            (x->line == of->end_line && x->col >= of->end_col))
+            return false;
+        if (x->kind == ING_NODE_CALL) return true;
+    }
+    return false;
+}
+
+/* Outside of debug mode nothing is checked, but what the condition calls is called. */
 ing_status ing_front_stmt_assert(frame *fr, ing_node n, flow *out) {
     (void)out;
     const struct nf_ASSERT *f = NF(fr->t, n, ASSERT);
     int64_t debug = 0;
     ING_TRY(ing_front_config_get(fr, n, ING_SET_debug, &debug));
-    if (!debug) return ING_OK;
+    if (!debug && !has_call(fr->t, f->test)) return ING_OK;
     value v;
     uint32_t cond = 0;
     ING_TRY(ing_front_expr_forced(fr, f->test, &v));
     ING_TRY(ing_front_condition(fr, f->test, &v, "assert", &cond));
+    if (!debug) return ING_OK;
     fr->b.loc = n;
     if (!f->msg) {
         ing_ir_emit(&fr->b, ING_OP_CHECK, 0, cond, ING_ABI_ASSERT, 0);
@@ -230,6 +246,25 @@ static uint32_t shift_overflowed(frame *fr, ing_dtype t, uint32_t a, uint32_t b,
     ing_ir_builder *x = &fr->b;
     uint32_t back = ing_ir_emit(x, ING_OP_SAR, t, r, b, 0);
     return ing_ir_emit(x, ING_OP_NE, ING_U1, back, a, 0);
+}
+
+/* An integer has no power that is less than one. */
+ing_status ing_front_check_power(frame *fr, ing_node at, ing_dtype t, uint32_t y) {
+    int64_t debug = 0;
+    if (!ing_dtype_is_int(t) || !ing_dtype_is_signed(t)) return ING_OK;
+    ING_TRY(ing_front_config_get(fr, at, ING_SET_debug, &debug));
+    if (!debug) return ING_OK;
+    static const char text[] = "Negative exponent in pow(int, int) is not allowed.";
+    ing_front_pieces p = {0};
+    uint32_t code = 0, none, n = 0;
+    ing_status s = ing_front_format_text(fr, &p, text, sizeof text - 1);
+    if (s == ING_OK) s = ing_front_message(fr, &p, true, &code, &none, 0, &n);
+    ing_vec_fini(&p);
+    fr->b.loc = at;
+    uint32_t zero = ing_ir_const_int(&fr->b, t, 0);
+    uint32_t fine = ing_ir_emit(&fr->b, ING_OP_GE, ING_U1, y, zero, 0);
+    ing_ir_emit(&fr->b, ING_OP_CHECK, 0, fine, code, 0);
+    return s;
 }
 
 ing_status ing_front_check_overflow(frame *fr, ing_node at, ing_op op, ing_dtype t,

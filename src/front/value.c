@@ -550,6 +550,11 @@ ing_status ing_front_load(frame *fr, ing_node at, const value *given, value *out
                                : v.alt;
         return ING_OK;
     }
+    if (v.kind == V_ARRAY && v.n == 0 && !ing_front_field_place(fr, &v)) {
+        value one; /* NumPy's number in an array without axes */
+        ING_TRY(ing_front_array_element(fr, at, &v, NULL, 0, at, &one));
+        return ing_front_load(fr, at, &one, out);
+    }
     if (v.kind != V_BOOL && v.kind != V_INT && v.kind != V_FLOAT)
         return fail_number(fr, at, &v);
     ing_dtype t = ING_VOID;

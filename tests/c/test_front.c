@@ -362,7 +362,8 @@ static const struct {
      "    out[0] = x << 1\n             ^~~~~~\nhelp: cast the float: qd.cast(x, "
      "qd.i32)"},
     {"def k(n):\n    y = qd.static(n)\n", ING_COMPILE,
-     "test.py:2:19: qd.static needs a compile-time constant; this is a run-time i32\n"
+     "test.py:2:19: the arguments of qd.static must be compile-time constants; this is "
+     "a run-time i32\n"
      "    y = qd.static(n)\n                  ^\nhelp: it must not depend on run-time "
      "values: make "
      "the parameter qd.template(), or leave out qd.static"},

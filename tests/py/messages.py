@@ -531,8 +531,8 @@ body("ndrange of three bounds", "S", "ndrange", """
     for i, j in qd.ndrange(«(0, 3, 1)», 3):
         a[i] = 1
 """)
-body("ndrange of nothing", "S", "ndrange", """
-    for i in «qd.ndrange()»:
+body("ndrange of nothing", "S", "0 axes", """
+    for «i» in qd.ndrange():
         a[i] = 1
 """)
 body("subscript as loop variable", "S", "must be a name", """
