@@ -97,6 +97,7 @@ typedef struct ing_ad {
     uint32_t
         *quiet; /* per func: the version without effects; UINT32_MAX: there is none */
     ing_vec(ing_ad_fn *) fns; /* [0] is the kernel */
+    uint32_t draws;           /* funcs that draw random numbers */
     bool sized; /* the room of the stacks is known before the launch (SIZE1) */
     uint32_t bad_loc;
     const char *bad; /* why it is refused */
@@ -123,6 +124,8 @@ uint32_t ing_ad_exit(const ing_ir_func *f, const ing_ir_inst *loop);
 ing_status ing_ad_find_active(ing_ad *ad, ing_err *e);
 /* What backward code needs, in one context; those of its callees are done. */
 ing_status ing_ad_find_need(ing_ad *ad, ing_ad_fn *n, ing_err *e);
+/* rule.c: refuses what breaks AD3 for all to see. */
+ing_status ing_ad_check_rule(ing_ad *ad, const ing_ad_fn *n, ing_err *e);
 
 /* ---- writing a backward function ----------------------------------------------------------- */
 

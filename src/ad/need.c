@@ -48,14 +48,29 @@ static void mark(needs *x, uint32_t id, uint8_t bits) {
     x->changed = true;
 }
 
-static void keep(needs *x, uint32_t id) {
-    mark(x, id, ING_AD_KEPT | ING_AD_AGAIN);
-}
-
 static void refuse(needs *x, uint32_t id, const char *why) {
     if (x->ad->bad) return;
     x->ad->bad = why;
     x->ad->bad_loc = ing_ir_at(x->n->f, id)->loc;
+}
+
+/* The index of a loop is at hand wherever the loop is run; using it runs nothing. */
+static bool is_index(const needs *x, uint32_t id) {
+    return ing_ir_at(x->n->f, id)->op == ING_OP_LOOP;
+}
+
+/* What an update found in memory is not there any more. */
+static void check_value(needs *x, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(x->n->f, id);
+    bool update = i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
+    if (update && ing_ir_at(x->n->f, ing_ad_root(x->n, i->a))->op != ING_OP_PARAM)
+        refuse(x, id, "the value that an atomic update found there");
+}
+
+static void keep(needs *x, uint32_t id) {
+    if (!id || is_index(x, id)) return;
+    check_value(x, id);
+    mark(x, id, ING_AD_KEPT | ING_AD_AGAIN);
 }
 
 static bool is_local(const needs *x, uint32_t root) {
@@ -174,18 +189,29 @@ static void content_first(needs *x, uint32_t local, uint32_t region) {
 
 /* ---- rules ---------------------------------------------------------------------------------------------- */
 
-static void check_operand(needs *x, uint32_t of) {
-    const ing_ir_inst *o = ing_ir_at(x->n->f, of);
-    bool update = o->op == ING_OP_ATOMIC || o->op == ING_OP_CAS;
-    if (update && ing_ir_at(x->n->f, ing_ad_root(x->n, o->a))->op != ING_OP_PARAM)
-        refuse(x, of, "the value that an atomic update found there");
-    if (o->op == ING_OP_RANDOM) refuse(x, of, "a random number");
+/* The numbers of an iteration are drawn again, all of them, in the same order. That is only so
+ * where they stand in the body of the kernel's one loop that draws, which is run once. */
+static void need_random(needs *x, uint32_t id) {
+    const ing_ad_fn *n = x->n;
+    uint32_t loop = n->region[id];
+    bool simple = n->func == 0 && loop &&
+                  ing_ir_at(n->f, loop)->flags & ING_IR_PARALLEL && x->ad->draws == 0;
+    for (uint32_t k = 1; simple && k < n->f->insts.len; k++) {
+        if (!n->block[k] || ing_ir_at(n->f, k)->op != ING_OP_RANDOM) continue;
+        simple = n->region[k] == loop;
+        mark(x, k, ING_AD_AGAIN);
+    }
+    if (!simple || n->mark[loop] & ING_AD_AGAIN)
+        refuse(x, id,
+               "a random number that is drawn in an inner loop or func, or in one of "
+               "several loops");
 }
 
 /* An operand from outside of the loop is there in whatever way the loop is run. */
 static void operand_first(needs *x, uint32_t id, uint32_t of) {
     const ing_ad_fn *n = x->n;
-    if (n->region[of] == n->region[id] || of == n->region[id]) {
+    if (is_index(x, of)) return;
+    if (n->region[of] == n->region[id]) {
         mark(x, of, ING_AD_FIRST);
         return;
     }
@@ -195,10 +221,10 @@ static void operand_first(needs *x, uint32_t id, uint32_t of) {
 }
 
 static void operand_again(needs *x, uint32_t id, uint32_t of) {
-    if (x->n->region[of] == x->n->region[id] || of == x->n->region[id])
-        mark(x, of, ING_AD_AGAIN);
-    else
+    if (x->n->region[of] != x->n->region[id])
         keep(x, of);
+    else if (!is_index(x, of))
+        mark(x, of, ING_AD_AGAIN);
 }
 
 static void operands(needs *x, uint32_t id, bool again) {
@@ -207,7 +233,7 @@ static void operands(needs *x, uint32_t id, bool again) {
     ing_ir_inst_uses(x->n->f, i, &u);
     for (uint32_t k = 0; k < u.n_fixed + u.n_list; k++) {
         uint32_t of = k < u.n_fixed ? u.fixed[k] : u.list[k - u.n_fixed];
-        check_operand(x, of);
+        check_value(x, of);
         if (again)
             operand_again(x, id, of);
         else
@@ -254,6 +280,8 @@ static void exit_of(needs *x, uint32_t id) {
 
 static void apply(needs *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->n->f, id);
+    if (i->op == ING_OP_RANDOM && x->n->mark[id] & (ING_AD_AGAIN | ING_AD_FIRST))
+        need_random(x, id);
     for (uint32_t k = 0; k < 2; k++) {
         uint8_t bit = k ? ING_AD_FIRST : ING_AD_AGAIN;
         if (!(x->n->mark[id] & bit)) continue;

@@ -128,6 +128,7 @@ static ing_status analyse(ing_ad *ad, ing_err *e) {
             ing_ad_fn *n = ad->fns.at[j];
             if (n->func != ad->order[k]) continue;
             ING_TRY(ing_ad_find_need(ad, n, e));
+            ING_TRY(ing_ad_check_rule(ad, n, e));
             n->stacks = ing_ad_has_stacks(ad, n);
         }
     if (ad->fns.at[0]->stacks) ING_TRY(ing_ad_can_size(ad, &ad->sized, e));
