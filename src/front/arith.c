@@ -85,9 +85,12 @@ static ing_status common_type(frame *fr, ing_node at, ing_front_op op, const val
     return ING_OK;
 }
 
-ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value *l,
-                            const value *r, value *out) {
+ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value *left,
+                            const value *right, value *out) {
     bool done = false;
+    value held[2] = {*left, *right}, *l = &held[0], *r = &held[1];
+    ING_TRY(ing_front_sequence_vector(fr, at, l));
+    ING_TRY(ing_front_sequence_vector(fr, at, r));
     if (ing_front_is_tensor(fr, l) || ing_front_is_tensor(fr, r))
         return ing_front_tensor_binary(fr, at, op, l, r, out);
     ING_TRY(ing_front_fold_binary(fr, at, op, l, r, out, &done));

@@ -53,7 +53,8 @@ static ing_status keep(frame *fr, ing_node at, value *v) {
     if (tensor || ing_front_is_runtime(v)) return keep_number(fr, at, v);
     if (ing_front_is_tensor(fr, v)) return ING_OK;
     if (v->kind == V_STRUCT) ING_TRY(ing_front_struct_load(fr, at, v, v));
-    if (!v_holds(v) || v->kind == V_VIEW || v->kind == V_BUNDLE) return ING_OK;
+    if (!v_holds(v) || v->kind == V_VIEW || v->kind == V_BUNDLE || v->kind == V_ITER)
+        return ING_OK;
     value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
     if (!items) return no_memory(fr);
     for (uint32_t i = 0; i < v_children(v); i++) {

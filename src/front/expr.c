@@ -1,7 +1,7 @@
 /* Expressions: the table from node kinds to functions, and those that are neither
  * operators (arith.c) nor calls (call.c): constants, names, attributes, subscripts,
  * tuples. What has no row in the table is refused with a remedy. */
-#include "front/front_int.h"
+#include "front/tensor.h"
 
 #include "gen/abi.h"
 
@@ -407,6 +407,50 @@ static ing_status own_dict_item(frame *fr, ing_node at, const value *base,
     return found ? ING_OK : fail_key(fr, at, base, index);
 }
 
+/* Vectors and tuples among indices stand for their parts: how many there are, or (`to` given)
+ * which. The depth of the text bounds the recursion. */
+static ing_status index_parts(frame *fr, ing_node slice, value *items, uint32_t n,
+                              value *to, uint32_t *count) {
+    for (uint32_t i = 0; i < n; i++) {
+        value *parts = NULL;
+        uint32_t m = 0;
+        bool ok = false;
+        tensor_shape s;
+        ING_TRY(ing_front_force(fr, slice, &items[i]));
+        bool vector = ing_front_tensor_shape(fr, &items[i], &s) && s.rank == 1;
+        if (vector || (ing_front_is_box(&items[i]) && items[i].kind != V_DICT))
+            ING_TRY(ing_front_items(fr, slice, &items[i], &parts, &m, &ok));
+        if (ok)
+            ING_TRY(index_parts(fr, slice, parts, m, to, count));
+        else if (to)
+            to[(*count)++] = items[i];
+        else
+            (*count)++;
+    }
+    return ING_OK;
+}
+
+/* The indices of an array: `a[None]` has none. */
+static ing_status index_items(frame *fr, ing_node slice, value *index, value **out,
+                              uint32_t *n) {
+    bool ok = true, plain = true;
+    value *items = index;
+    uint32_t count = 0, given = index->kind != V_NONE;
+    if (given && !ing_front_is_scalar(index)) {
+        ING_TRY(ing_front_items(fr, slice, index, &items, &given, &ok));
+        if (!ok) items = index, given = 1;
+    }
+    *out = items;
+    *n = given;
+    ING_TRY(index_parts(fr, slice, items, given, NULL, &count));
+    for (uint32_t i = 0; i < given; i++) plain &= ing_front_is_scalar(&items[i]);
+    if (plain) return ING_OK;
+    *out = ING_NEW_ARRAY(&fr->lo->arena, (size_t)count + 1, value);
+    if (!*out) return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling");
+    *n = 0;
+    return index_parts(fr, slice, items, given, *out, n);
+}
+
 ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
                                      ing_node slice, value *out) {
     value index;
@@ -423,16 +467,9 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
         !ing_front_field_place(fr, base))
         return ing_front_array_slice(fr, at, base, &index, out);
     if (base->kind == V_ARRAY || base->kind == V_BUNDLE) {
-        value *items = &index, of = *base;
-        uint32_t n = 1;
-        bool ok = true;
-        if (index.kind == V_NONE) /* a[None] is a[()] */
-            n = 0;
-        else if (!ing_front_is_scalar(&index)) {
-            ING_TRY(ing_front_items(fr, slice, &index, &items, &n, &ok));
-            if (!ok) items = &index, n = 1;
-        }
-        for (uint32_t i = 0; i < n; i++) ING_TRY(ing_front_force(fr, slice, &items[i]));
+        value *items, of = *base;
+        uint32_t n;
+        ING_TRY(index_items(fr, slice, &index, &items, &n));
         return ing_front_bundle_element(fr, at, &of, items, n, slice, out);
     }
     if (ing_front_is_tensor(fr, base))

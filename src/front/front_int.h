@@ -155,12 +155,13 @@ typedef struct value {
 /* How many items a container holds: those of a dict are keys and values. */
 static inline uint32_t v_children(const value *v) {
     bool list = v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_VIEW ||
-                v->kind == V_STRUCT || v->kind == V_BUNDLE;
+                v->kind == V_STRUCT || v->kind == V_BUNDLE || v->kind == V_ITER;
     return list ? v->n : v->kind == V_DICT ? 2 * v->n : 0;
 }
 static inline bool v_holds(const value *v) {
     return v->kind == V_TUPLE || v->kind == V_LIST || v->kind == V_DICT ||
-           v->kind == V_VIEW || v->kind == V_STRUCT || v->kind == V_BUNDLE;
+           v->kind == V_VIEW || v->kind == V_STRUCT || v->kind == V_BUNDLE ||
+           v->kind == V_ITER;
 }
 
 /* ---- the compile and its frames ------------------------------------------------------------ */
@@ -354,6 +355,8 @@ ing_status ing_front_condition(frame *fr, ing_node at, const value *v, const cha
 ing_status ing_front_truth(frame *fr, ing_node at, const value *v, bool *out);
 uint32_t ing_front_str_len(const char *s, uint32_t n);
 /* in characters, as Python's */ /* static */
+/* In arithmetic a NumPy array from outside with one axis is the vector of its elements. */
+ing_status ing_front_sequence_vector(frame *fr, ing_node at, value *v);
 /* The items of something that can be unpacked; *ok false: it cannot. */
 ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items,
                            uint32_t *n, bool *ok);

@@ -415,7 +415,7 @@ static ing_status pass_arg(call *c, uint32_t i) {
     if (v_holds(v))
         return pass_items(c, at, v, list && p->passing == ING_PASS_TEMPLATE);
     if (is_outside(v)) c->refs[i] = v->gref;
-    if (v->kind == V_VOID || v->kind == V_ITER || v->kind == V_SLICE)
+    if (v->kind == V_VOID || v->kind == V_SLICE)
         return ing_front_fail_at(fr, at, ING_TYPE, ing_front_number_remedy(v),
                                  "%s cannot be passed to a func",
                                  ing_front_describe(fr, v));

@@ -177,7 +177,8 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
         ING_TRY(ing_front_struct_from(fr, n, v, v, &ok));
     }
     if (v->kind == V_STRUCT) ING_TRY(ing_front_struct_load(fr, n, v, v));
-    if (v_holds(v)) {
+    bool iter = v->kind == V_ITER; /* its shape is known while compiling */
+    if (v_holds(v) && (!iter || fr->one_return)) {
         value *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)v_children(v) + 1, value);
         if (!items) return no_memory(fr);
         for (uint32_t i = 0; i < v_children(v); i++) {

@@ -51,9 +51,8 @@ bool ing_front_is_static(const value *v) {
     /* enumerate and zip are known by their lengths: items may come at run time. */
     if (v->kind == V_ITER && (v->tag == ING_IN_PY_ENUMERATE || v->tag == ING_IN_PY_ZIP))
         return true;
-    uint32_t n = v->kind == V_ITER ? v->n : v_children(v);
-    if (v_holds(v) || v->kind == V_ITER) {
-        for (uint32_t i = 0; i < n; i++)
+    if (v_holds(v)) {
+        for (uint32_t i = 0; i < v_children(v); i++)
             if (!ing_front_is_static(&v->items[i])) return false;
         return true;
     }
@@ -430,7 +429,8 @@ ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out) {
     if (p->passing != ING_PASS_ARRAY && p->passing != ING_PASS_VIEW) return ING_OK;
     ING_TRY(ing_front_force(fr, at, out));
     if (p->passing == ING_PASS_VIEW) return ing_front_check_view(fr, at, p, out);
-    out->clamp = p->clamp && out->kind == V_ARRAY;
+    out->arg = out->kind == V_ARRAY;
+    out->clamp = p->clamp && out->arg;
     return ing_front_check_array(fr, at, p, out);
 }
 
@@ -736,6 +736,33 @@ static ing_status rows_items(frame *fr, ing_node at, const value *v, value **ite
     return ING_OK;
 }
 
+/* An array that was found outside, with one axis of numbers: neither argument nor field. */
+static bool is_sequence(const frame *fr, const value *v) {
+    return v->kind == V_ARRAY && v->gref && !v->arg && v->n == 1 &&
+           !ing_front_field_place(fr, v) &&
+           ing_ir_type(fr->lo->mod, v->type)->elem < ING_DTYPE_N;
+}
+
+/* The elements of such an array. How many there are is asked now
+ * and at each launch; what they are is read while the kernel runs. */
+static ing_status array_items(frame *fr, ing_node at, const value *v, value **items,
+                              uint32_t *n, bool *ok) {
+    value count;
+    ING_TRY(ing_front_derive(fr, at, v->gref, ING_DERIVE_LEN, 0, &count));
+    *ok = count.kind == V_INT && count.i >= 0;
+    if (*ok && count.i > MAX_ITEMS)
+        return ing_front_fail_at(fr, at, ING_VALUE, "loop over its indices",
+                                 "%s of more than %d items cannot be unpacked",
+                                 ing_front_describe(fr, v), MAX_ITEMS);
+    *n = *ok ? (uint32_t)count.i : 0;
+    *items = ING_NEW_ARRAY(&fr->lo->arena, (size_t)*n + 1, value);
+    for (uint32_t i = 0; *items && i < *n; i++) {
+        value k = ing_front_int(i);
+        ING_TRY(ing_front_array_element(fr, at, v, &k, 1, at, &(*items)[i]));
+    }
+    return ING_OK;
+}
+
 ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items,
                            uint32_t *n, bool *ok) {
     *ok = true;
@@ -771,6 +798,8 @@ ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items
     } else if (v->kind == V_ITER &&
                (v->tag == ING_IN_PY_ENUMERATE || v->tag == ING_IN_PY_ZIP)) {
         return rows_items(fr, at, v, items, n, ok);
+    } else if (is_sequence(fr, v)) {
+        ING_TRY(array_items(fr, at, v, items, n, ok));
     } else {
         *ok = false;
     }
@@ -778,6 +807,20 @@ ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items
         *n = 0;
         return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
     }
+    return ING_OK;
+}
+
+enum { MAX_VECTOR = 64 }; /* vectors are unrolled */
+
+ing_status ing_front_sequence_vector(frame *fr, ing_node at, value *v) {
+    value *items;
+    uint32_t n = 0;
+    bool ok = false;
+    if (!is_sequence(fr, v)) return ING_OK;
+    ING_TRY(ing_front_items(fr, at, v, &items, &n, &ok));
+    if (!ok || !n || n > MAX_VECTOR) return ING_OK;
+    *v = ing_front_seq(V_TUPLE, items, n);
+    v->tensor = true;
     return ING_OK;
 }
 
@@ -860,7 +903,9 @@ ing_status ing_front_value_key(frame *fr, ing_node at, const value *v, ing_hashe
     case V_LIST:
     case V_DICT:
     case V_VIEW:
+    case V_ITER:
         ing_hasher_u64(h, 4, (uint64_t)v->n << 1 | v->tensor);
+        if (v->kind == V_ITER) ing_hasher_u64(h, 9, v->tag);
         for (uint32_t i = 0; i < v_children(v); i++)
             ING_TRY(ing_front_value_key(fr, at, &v->items[i], h));
         break;

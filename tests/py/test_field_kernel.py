@@ -494,3 +494,44 @@ def test_warm_in_the_next_process(tmp_path, cache_dir):
     path.write_text(PROGRAM)
     assert run_program(path, "3").split() == ["1", "1", "2"]
     assert run_program(path, "4").split() == ["0", "0", "0"]
+
+
+def test_vectors_among_indices():
+    """As in the reference, a vector stands for as many indices as it has parts."""
+    f = qd.Matrix.field(2, 2, qd.f32, shape=(2, 3, 3, 2))
+    shift = qd.Vector([1, -1, 40])
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(), n: qd.i32):
+        for b in range(2):
+            for I in qd.static(qd.grouped(qd.ndrange(3, 3))):
+                f[b, I, 1].fill(2.0)
+                f[b, I, 0][0, 1] += b
+            for J in qd.grouped(qd.ndrange(3, 3)):
+                a[b, J, n] += J[0] * 10 + J[1]
+                a[b, J + 0, 0] = a[b, J[0], J[1], n] + 1
+            v = qd.Vector([b, 1])
+            w = qd.Vector([2, n])
+            a[v, w] = 77
+            t = (b, 2)
+            a[t, v] += 100
+            pos = (b, 1, 2) + shift
+            a[b, pos[0], 0, 0] = pos[2]
+
+    a = np.zeros((2, 3, 3, 2), np.int32)
+    k(a, 1)
+    plain = [[0, 1, 2], [10, 11, 77], [120, 21, 22]]
+    assert a[0, :, :, 1].tolist() == plain
+    assert (a[0, 1, 0, 0], a[1, 2, 0, 0], a[1, 2, 1, 1]) == (42, 42, 121)
+    assert a[1, 1, :, 0].tolist() == [11, 12, 13]
+    assert f.to_numpy()[1, 2, 2].tolist() == [[[0, 1], [0, 0]], [[2, 2], [2, 2]]]
+
+
+def test_vectors_among_too_many_indices():
+    @qd.kernel
+    def k(a: qd.types.ndarray(qd.f32, 3)):
+        v = qd.Vector([0, 1])
+        a[0, v, 2] = 1
+
+    with pytest.raises(IndexError, match="dim 3 accessed with indices of dim 4"):
+        k(np.zeros((2, 2, 2), np.float32))

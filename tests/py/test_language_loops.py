@@ -327,3 +327,61 @@ def test_iterating_python_sequences_needs_static():
 
     with pytest.raises(qd.IngotSyntaxError, match="qd.static"):
         k()
+
+
+def test_iterators_travel_through_funcs():
+    @qd.func
+    def stencil():
+        return qd.ndrange(3, 3)
+
+    @qd.func
+    def both(n):
+        return range(1, n), qd.ndrange(n, 2)
+
+    @qd.func
+    def total(r: qd.template()):
+        s = 0
+        for i in r:
+            s += i
+        return s
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(), n: qd.i32):
+        for _ in range(1):
+            for I in qd.static(qd.grouped(stencil())):
+                a[I] += I[0] * 10 + I[1]
+            for i, j in stencil():
+                a[i, j] += 100
+            m = n
+            once, pairs = both(m)
+            later = range(m)
+            m = 3
+            for i in once:
+                a[2, 0] += 1000 * i
+            for i, j in pairs:
+                a[2, 1] += 1000
+            for i in later:
+                a[2, 2] += 1000
+            a[0, 0] += total(range(n)) + total(range(n, 4)) * 1000
+
+    a = np.zeros((3, 3), np.int32)
+    k(a, 2)
+    assert a.tolist() == [[5101, 101, 102], [110, 111, 112], [1120, 4121, 2122]]
+
+
+def test_a_choice_of_iterators_is_refused():
+    @qd.func
+    def pick(n):
+        if n > 2:
+            return range(n)
+        return range(2)
+
+    @qd.kernel
+    def k(n: qd.i32) -> qd.i32:
+        s = 0
+        for i in pick(n):
+            s += i
+        return s
+
+    with pytest.raises(qd.IngotTypeError, match="an iterator cannot be returned"):
+        k(3)

@@ -290,3 +290,54 @@ def test_captured_floats_can_be_refused():
     assert argument(3) == 3.0 and fine(2, 0.5) == pytest.approx(2 * math.pi + 0.75)
     qd.init(arch=arch)
     assert closure() == 0.5
+
+
+def test_numpy_arrays_are_sequences():
+    """Found outside, of one axis: unpacked anywhere, constants in qd.static, never stale."""
+    size = np.array([2, 3, 4], np.int32)
+    table = np.arange(6, dtype=np.int32).reshape(2, 3)
+
+    @qd.kernel
+    def k(a: qd.types.ndarray()):
+        for i in qd.static(range(size[1])):
+            a[i] += 1
+        for row in qd.static(range(len(table))):
+            a[5] += table[row, 1]
+        if qd.static(table[1][2] == 5):
+            a[5] += 100
+        for i in qd.static(size):
+            a[6] += i
+        x, y, z = size
+        a[7] = x * 100 + y * 10 + z
+        for i, j, l in qd.ndrange(*size):
+            a[8] += 1
+        a[9] = qd.Vector(size).sum()
+        for I in qd.grouped(qd.ndrange(*(size - 1))):
+            a[10] += 1
+        half = size // 2 + qd.Vector([0, 10, 20])
+        a[11] = half[0] + half[1] + half[2]
+
+    def run():
+        a = np.zeros(12, np.int32)
+        k(a)
+        return a.tolist()
+
+    assert run() == [1, 1, 1, 0, 0, 105, 9, 234, 24, 9, 6, 34]
+    size[1] = 5
+    assert run() == [1, 1, 1, 1, 1, 105, 11, 254, 40, 11, 12, 35]
+    size = np.array([1, 2, 7], np.int32)
+    table[1, 2] = 6
+    assert run() == [1, 1, 0, 0, 0, 5, 10, 127, 14, 10, 0, 34]
+    size = np.array([1, 2], np.int32)
+    with pytest.raises(qd.IngotError, match="3 targets, 2 values"):
+        run()
+
+
+def test_array_arguments_are_no_constants():
+    @qd.kernel
+    def k(a: qd.types.ndarray()):
+        for i in qd.static(range(a[0])):
+            a[i] += 1
+
+    with pytest.raises(qd.IngotError, match="compile-time"):
+        k(np.zeros(3, np.int32))
