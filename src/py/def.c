@@ -305,6 +305,23 @@ ing_status ing_py_def_check(const ing_py_def *d, ing_err *e) {
                     ing_py_def_name(d));
 }
 
+/* Names are read from the dictionary itself, as Python reads them where nobody else answers
+ * for it. */
+static ing_status check_globals(const ing_py_state *st, const ing_py_def *d,
+                                ing_err *e) {
+    PyObject *globals = PyFunction_GET_GLOBALS(d->fn);
+    PyTypeObject *type = Py_TYPE(globals);
+    bool plain = PyDict_CheckExact(globals) ||
+                 (!ing_py_class_has(st, type, ING_PY_NAME___missing__) &&
+                  ing_py_class_has(st, type, ING_PY_NAME___getitem__) ==
+                      ing_py_class_has(st, &PyDict_Type, ING_PY_NAME___getitem__));
+    if (plain) return ing_py_def_check(d, e);
+    return ing_fail(e, ING_TYPE,
+                    "the globals of %s are a %s, which says by itself what is in it"
+                    "\nhelp: run its text with a plain dict as globals",
+                    ing_py_def_name(d), type->tp_name);
+}
+
 /* The key of its alias (R9), where it has one. */
 static ing_status find_alias(ing_py_state *st, ing_py_def *d) {
     ing_hash128 code;
@@ -321,7 +338,7 @@ static ing_status find_alias(ing_py_state *st, ing_py_def *d) {
 
 ing_status ing_py_def_tree(ing_py_state *st, ing_py_def *d, const ing_front_tree **out,
                            ing_err *e) {
-    ING_TRY(ing_py_def_check(d, e));
+    ING_TRY(check_globals(st, d, e));
     if (!d->tree) {
         if (is_lambda(d)) return lambda_error(d, e);
         if (ing_py_def_text(st, d) < 0) return ING_PYTHON;
@@ -403,7 +420,7 @@ static int own_digest(const ing_py_def *d, ing_hash128 *out) {
 ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
                              ing_err *e) {
     const ing_front_tree *t;
-    ING_TRY(ing_py_def_check(d, e));
+    ING_TRY(check_globals(st, d, e));
     if (!d->alias.known && d->ours) {
         int known = own_digest(d, &d->alias.tree);
         if (known < 0) return ING_PYTHON;

@@ -389,10 +389,14 @@ static ing_status expect(making *m, ing_py_guard *g, PyObject *obj, bool number,
 
 static bool is_object_answer(const ing_question *q) {
     ing_gate_fact f = {.kind = ING_GATE_OBJECT, .s = ""};
-    return q->ask == ING_ASK_LOOK && ing_hash_eq(q->answer, ing_py_fact_digest(&f));
+    bool yes = ing_hash_eq(q->answer, ing_py_fact_digest(&f));
+    f.bound = true;
+    yes |= ing_hash_eq(q->answer, ing_py_fact_digest(&f));
+    return q->ask == ING_ASK_LOOK && yes;
 }
 
-/* What can change in place is looked at each time, wherever its name is. */
+/* What can change in place is looked at each time, wherever its name is; so is an object,
+ * whose class can get other methods, or be assigned. */
 static bool changes_in_place(const ing_question *q, PyObject *obj) {
     if (!obj) return false;
     return PyList_Check(obj) || PyDict_Check(obj) ||
@@ -417,7 +421,8 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     g.is_object = is_object_answer(q);
     if (s == ING_OK && obj && ing_hash_eq(answer, q->answer))
         s = expect(m, &g, obj, number, e);
-    g.always |= !c->fetches.at[g.fetch - 1].module_only || changes_in_place(q, obj);
+    g.always |= !c->fetches.at[g.fetch - 1].module_only || changes_in_place(q, obj) ||
+                g.is_object;
     if (g.always) c->fetches.at[g.fetch - 1].live = true;
     g.plain = !g.number && !g.code && !g.is_object && !g.field && !g.bound &&
               g.ask != ING_ASK_SOURCE;

@@ -59,9 +59,11 @@ typedef struct ing_py_spec {
 #define ING_PY_NAME_LIST(X)       \
     X(__annotations__)            \
     X(__contains__)               \
+    X(__missing__)                \
     X(__dataclass_fields__)       \
     X(__dataclass_params__)       \
     X(__file__)                   \
+    X(__getitem__)                \
     X(__name__)                   \
     X(__reversed__)               \
     X(_data_oriented)             \

@@ -339,6 +339,20 @@ def test_properties_that_never_end():
     assert s.x[0] == 3
 
 
+@pytest.mark.parametrize("reads", range(8))
+def test_a_property_that_changes_its_mind(reads):
+    """Between any two of the times that a compile and its launch read it: the next launch has the
+    value of now, not that of then."""
+    count = iter([3] * reads)
+    s = Reader(lambda s: next(count, 4))
+    read_n(s)
+    for _ in range(2):
+        for _ in count:
+            pass
+        read_n(s)
+        assert s.x[0] == 4
+
+
 def test_a_property_that_settles():
     """What another thread changes may be another value after each compile, for a while."""
     count = iter(range(10))

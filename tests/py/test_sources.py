@@ -503,3 +503,32 @@ def test_errors_show_the_line_of_an_old_text(module):
         launch(m.k)
     text = str(caught.value)
     assert text.startswith(f"{path}:4:12: Name \"wrong\" is not defined\n    a[0] = wrong\n")
+
+
+class Answers(dict):
+    def __missing__(self, name):
+        return 42
+
+
+class Changes(dict):
+    def __getitem__(self, name):
+        return 42 if name == "N" else dict.__getitem__(self, name)
+
+
+@pytest.mark.parametrize("kind", [Answers, Changes, dict, type("Plain", (dict,), {})],
+                         ids=lambda c: c.__name__)
+def test_globals_that_answer_by_themselves(kind):
+    text = "def k(a: A):\n    a[0] = N\n"
+    scope = kind({"qd": qd, "A": qd.types.ndarray(), "N": 3, "__name__": "somewhere"})
+    exec(compile(text, "<globals>", "exec"), scope)
+    k = qd.kernel(scope["k"], source=text)
+    a = qd.ndarray(qd.f64, 1)
+    if kind in (Answers, Changes):
+        with pytest.raises(qd.IngotTypeError, match="says by itself what is in it"):
+            k(a)
+        return
+    k(a)
+    assert a[0] == 3
+    scope["N"] = 4
+    k(a)
+    assert a[0] == 4

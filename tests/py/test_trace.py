@@ -455,3 +455,20 @@ def test_settings_that_passes_and_launches_read_are_asked_of_every_kernel():
     asked = {name for name in _core.settings() if f"config({name})" in trace}
     always = {"debug", "fast_math", "target"}  # without passes only the interpreter can do
     assert asked == (always | {"interp_passes"} if qd.cfg.arch is qd.interp else always)
+
+
+def test_annotations_are_read_once():
+    @qd.func
+    def half(x: qd.f64) -> qd.f64:
+        return x / 2
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(), x: qd.f64) -> qd.f64:
+        a[0] = half(x)
+        return x
+
+    a = qd.ndarray(qd.f64, 1)
+    for _ in range(2):
+        assert k(a, 1.5) == 1.5 and a[0] == 0.75
+        for fn in (k.__wrapped__, half.__wrapped__):
+            fn.__annotations__ = dict.fromkeys(fn.__annotations__, qd.i32)

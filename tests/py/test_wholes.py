@@ -272,6 +272,34 @@ def test_what_says_by_itself_what_is_in_it(holder, monkeypatch):
         has(qd.ndarray(qd.f64, 1))
 
 
+class Iterated:
+    def __iter__(self):
+        return iter([1])
+
+
+@pytest.mark.parametrize("change", ["class", "method"])
+def test_contains_of_an_object_that_comes_later(change, monkeypatch):
+    """The object stays where it is, in a module that does not change."""
+    Plain = type("Plain", (Iterated,), {})
+    holder = Plain()
+    monkeypatch.setitem(globals(), "HOLDER", holder)
+    a = qd.ndarray(qd.f64, 1)
+    for _ in range(2):
+        has(a)
+        assert a[0] == 0
+    if change == "class":
+        holder.__class__ = type("Own", (Iterated,), {"__contains__": lambda self, item: True})
+    else:
+        Plain.__contains__ = lambda self, item: True
+    for _ in range(2):
+        with pytest.raises(qd.IngotTypeError, match="says by itself"):
+            has(a)
+    holder.__class__ = Iterated
+    for _ in range(2):
+        has(a)
+        assert a[0] == 0
+
+
 def test_contains_of_a_class_that_comes_later(monkeypatch):
     class Late(list):
         pass
