@@ -595,7 +595,7 @@ static void cancels(ing_rt *rt, ing_rt_task t, uint32_t max_threads) {
     ing_rt_launch l;
     CHECK(launch_with(rt, &s, tasks, 2, max_threads, &host, &l) == ING_ABI_CANCELLED);
     CHECK(l.error.code == ING_ABI_CANCELLED);
-    CHECK(s.signals == 2 && s.bad == 0 && s.held == 1);
+    CHECK(s.signals >= 2 && s.bad == 0 && s.held == 1); /* until all have stopped */
     CHECK(s.releases == 1 + s.signals && s.acquires == 1 + s.signals);
     if (t.fn == endless) CHECK(s.iters == 0);
     shared after = {0};
