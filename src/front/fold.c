@@ -293,6 +293,11 @@ ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op,
         *done = true;
         return ING_OK;
     }
+    if (op == ING_AST_Invert && v.kind == V_SEEN && v.closed)
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "qd.static(operator.invert(x)) asks Python",
+            "`~` of a member of a Flag is its own: which bits there are is its class's "
+            "to say");
     ING_TRY(ing_front_enum_value(fr, at, &v));
     if (!is_number(&v) || (v.dtype && !fr->in_static)) return ING_OK;
     *done = true;

@@ -125,7 +125,7 @@ typedef struct value {
     bool wide;      /* V_INT: (uint64_t)i */
     bool bound;     /* V_FUNC; V_SEEN: as ing_gate_fact has it; V_BOOL: NumPy's */
     bool top_only;  /* V_FUNC: may be called at the top level of a kernel only */
-    bool closed;    /* V_FUNC: is never opened */
+    bool closed;    /* V_FUNC: is never opened; V_SEEN: a member of a Flag */
     bool shared; /* V_REF: other threads may update it: array elements, and locals from
                        outside of the parallel loop */
     bool

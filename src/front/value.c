@@ -233,6 +233,7 @@ static void force_static(const ing_gate_fact *f, value *v) {
     case ING_GATE_ENUM:
         v->kind = V_SEEN;
         v->n = f->len;
+        v->closed = f->flag;
         v->i = f->i;
         v->wide = f->wide;
         v->bound = f->bound;

@@ -94,6 +94,7 @@ typedef struct ing_gate_fact {
         bound; /* FUNC: a bound method; parameter 0 is attr "__self__". ENUM: an IntEnum
                    whose `.value` is i, as it is unless the class made it otherwise.
                    OBJECT: it says by itself what is in it, also in reverse */
+    bool flag; /* ENUM: of a Flag, which has a `~` of its own */
     bool
         requires_top_level; /* FUNC: only calls at the top level of a kernel are allowed */
     bool is_real_function; /* FUNC: always called, its loops are never the kernel's */

@@ -214,7 +214,7 @@ static bool holds_at_a_look(ing_py_kernel *k, const ing_py_guard *g, PyObject *o
     if (g->code) return PyFunction_Check(obj) && same_function(g, obj);
     if (g->field) return same_field(k, g, obj);
     if (g->ask == ING_ASK_SOURCE && !same_def(k, obj)) return false;
-    return obj == g->expect;
+    return obj == g->expect && (!g->is_member || same_class(g, obj));
 }
 
 /* The commonest of them, in few steps. `expect` of a bound one is a func. */
@@ -278,8 +278,9 @@ static ing_status note(checking *c, ing_py_guard *g, PyObject *obj) {
     int elsewhere = is_elsewhere(c, g, obj);
     if (elsewhere < 0) return ING_PYTHON;
     c->moved |= elsewhere;
+    if (g->is_object || g->is_member) note_class(g, obj);
     if (g->is_object) {
-        note_class(g, obj);
+        return ING_OK;
     } else if (g->code && PyFunction_Check(obj)) {
         ing_py_guard_note_function(g, obj);
     } else if (g->expect && (atom != obj) == g->bound) {

@@ -142,8 +142,9 @@ typedef struct ing_py_guard {
     bool bound;  /* a method: `expect` is its func */
     PyTypeObject *number; /* a number read at launch: its type, one of Python's own */
     bool is_object;       /* the answer: an object that is nothing in particular */
+    bool is_member;       /* of an enum: `expect` as long as its class is as it was */
     uint32_t
-        version; /* is_object: of the class of which the last one was; 0: none yet */
+        version; /* of these: of the class of which the last one was; 0: none yet */
     PyTypeObject *type; /* that class; compared, never used */
     PyObject *code, *defaults,
         *kwdefaults; /* owned: of a Python function that was called; else NULL */

@@ -378,9 +378,12 @@ static ing_status expect(making *m, ing_py_guard *g, PyObject *obj, bool number,
     } else if (g->ask == ING_ASK_WHOLE) {
         return expect_whole(m, g, obj);
     } else {
-        int own = ing_py_is_atom(st, atom);
-        if (own < 0) return ING_PYTHON;
+        int own = ing_py_is_atom(st, atom), member = ing_py_is_enum_member(st, atom);
+        if (own < 0 || member < 0) return ING_PYTHON;
         if (own) g->expect = Py_NewRef(atom);
+        g->is_member = own && member;
+        if (g->is_member)
+            return ing_py_watch_class(st, &m->checks->watch, Py_TYPE(atom), e);
     }
     if (!d || d->ours) return ING_OK;
     return ing_py_watch_pin(&m->checks->watch, d->fn,
@@ -424,8 +427,8 @@ static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
     g.always |= !c->fetches.at[g.fetch - 1].module_only || changes_in_place(q, obj) ||
                 g.is_object;
     if (g.always) c->fetches.at[g.fetch - 1].live = true;
-    g.plain = !g.number && !g.code && !g.is_object && !g.field && !g.bound &&
-              g.ask != ING_ASK_SOURCE;
+    g.plain = !g.number && !g.code && !g.is_object && !g.is_member && !g.field &&
+              !g.bound && g.ask != ING_ASK_SOURCE;
     if (ing_vec_push(&c->guards, g)) return s;
     guard_fini(&g);
     return no_memory(e);

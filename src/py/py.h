@@ -57,6 +57,7 @@ typedef struct ing_py_spec {
  * Attributes that are read of every kernel, made once: to intern a name costs more than to
  * look it up. */
 #define ING_PY_NAME_LIST(X)       \
+    X(__and__)                    \
     X(__annotations__)            \
     X(__contains__)               \
     X(__missing__)                \
@@ -64,8 +65,11 @@ typedef struct ing_py_spec {
     X(__dataclass_params__)       \
     X(__file__)                   \
     X(__getitem__)                \
+    X(__invert__)                 \
     X(__name__)                   \
+    X(__or__)                     \
     X(__reversed__)               \
+    X(__xor__)                    \
     X(_data_oriented)             \
     X(_ingot_passing)             \
     X(_ingot_template_primitives) \

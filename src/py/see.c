@@ -102,12 +102,52 @@ static ing_status see_str(ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     return ING_OK;
 }
 
-/* A member that says by itself what it equals is an object like any other. */
-static bool compares_itself(PyObject *obj) {
-    PyTypeObject *base = PyLong_Check(obj)      ? &PyLong_Type
-                         : PyUnicode_Check(obj) ? &PyUnicode_Type
-                                                : &PyBaseObject_Type;
-    return Py_TYPE(obj)->tp_richcompare != base->tp_richcompare;
+/* What a member of an enum is besides. */
+static PyTypeObject *base_of_member(PyObject *obj) {
+    return PyLong_Check(obj)      ? &PyLong_Type
+           : PyUnicode_Check(obj) ? &PyUnicode_Type
+                                  : &PyBaseObject_Type;
+}
+
+/* Of Python's own Flag, whose `&`, `|` and `^` are those of numbers? */
+static bool is_of_flag(PyObject *method) {
+    if (!method || !PyFunction_Check(method)) return false;
+    PyObject *module = ((PyFunctionObject *)method)->func_module;
+    return module && PyUnicode_Check(module) &&
+           PyUnicode_CompareWithASCIIString(module, "enum") == 0;
+}
+
+/* Has the class operators of its own? */
+static bool computes_itself(const ing_py_state *st, PyObject *obj) {
+    static const PyNumberMethods none;
+    static const size_t slots[] = {
+#define SLOT(name) offsetof(PyNumberMethods, nb_##name)
+        SLOT(add),      SLOT(subtract),     SLOT(multiply),    SLOT(remainder),
+        SLOT(divmod),   SLOT(power),        SLOT(negative),    SLOT(positive),
+        SLOT(absolute), SLOT(lshift),       SLOT(rshift),      SLOT(int),
+        SLOT(float),    SLOT(floor_divide), SLOT(true_divide), SLOT(index),
+#undef SLOT
+    };
+    static const ing_py_name bits[] = {ING_PY_NAME___and__, ING_PY_NAME___or__,
+                                       ING_PY_NAME___xor__, ING_PY_NAME___invert__};
+    PyTypeObject *type = Py_TYPE(obj), *base = base_of_member(obj);
+    const char *own = (const char *)type->tp_as_number;
+    const char *its = (const char *)(base->tp_as_number ? base->tp_as_number : &none);
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
+        if (memcmp(own + slots[i], its + slots[i], sizeof(unaryfunc)) != 0) return true;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+        PyObject *method = ing_py_class_has(st, type, bits[i]);
+        if (method != ing_py_class_has(st, base, bits[i]) && !is_of_flag(method))
+            return true;
+    }
+    return false;
+}
+
+/* A member that says by itself what it equals, or what it gives in arithmetic, is an object
+ * like any other. */
+static bool answers_itself(const ing_py_state *st, PyObject *obj) {
+    return Py_TYPE(obj)->tp_richcompare != base_of_member(obj)->tp_richcompare ||
+           computes_itself(st, obj);
 }
 
 /* Does `.value` of a member of an IntEnum, which is a property, give its number? */
@@ -145,6 +185,7 @@ static ing_status see_enum(ing_py_state *st, PyObject *obj, ing_gate_fact *f,
              : PyUnicode_Check(obj) ? ING_ENUM_STR
                                     : ING_ENUM_PLAIN;
     f->of = Py_TYPE(obj)->tp_name;
+    f->flag = is_of_flag(ing_py_class_has(st, Py_TYPE(obj), ING_PY_NAME___invert__));
     return ING_OK;
 }
 
@@ -355,7 +396,7 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
     }
     int member = ing_py_is_enum_member(st, obj);
     if (member < 0) return ING_PYTHON;
-    if (member && !compares_itself(obj)) return see_enum(st, obj, f, e);
+    if (member && !answers_itself(st, obj)) return see_enum(st, obj, f, e);
     ing_py_foreign_kind kind = ing_py_foreign_kind_of(st, obj);
     if (kind >= ING_FOREIGN_BUFFER) return see_foreign(st, obj, 0, f, e);
     if (kind == ING_FOREIGN_NUMBER) {
@@ -422,7 +463,9 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
     }
     case ING_GATE_ENUM:
         ing_hasher_u64(&h, TAG_INT, (uint64_t)f->i);
-        ing_hasher_u64(&h, TAG_LEN, (uint64_t)f->len | (uint64_t)f->wide << 8);
+        ing_hasher_u64(&h, TAG_LEN,
+                       (uint64_t)f->len | (uint64_t)f->wide << 8 |
+                           (uint64_t)f->flag << 9);
         if (f->len == ING_ENUM_PLAIN) ing_hasher_str(&h, TAG_TYPE, f->of);
         ing_hasher_item(&h, TAG_TEXT, f->s, f->n);
         break;

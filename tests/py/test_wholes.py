@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import functools
 import math
+import operator
 import sys
 import typing
 
@@ -548,3 +549,75 @@ def test_nan_in_containers_is_refused(kernel):
     """There it is equal to itself, if it is that very object."""
     with pytest.raises(qd.IngotValueError, match="NaN in containers"):
         kernel(qd.ndarray(qd.f64, 1))
+
+
+# ---- enums with operators of their own -------------------------------------------------------------------
+
+
+@qd.kernel
+def enum_operators(a: A):
+    a[0] = 1 if qd.static(ONE == OTHER) else 2
+    a[1] = 0 + qd.static(ONE + 1)
+    a[2] = OTHER * 2
+
+
+def member_classes():
+    class Plain(enum.Enum):
+        A, B = 1, 2
+
+    class Number(enum.IntEnum):
+        A, B = 1, 2
+
+    class Bits(enum.IntFlag):
+        A, B = 1, 2
+
+    return [Plain, Number, Bits]
+
+
+@pytest.mark.parametrize("method", ["__eq__", "__add__", "__mul__", "__or__", "__int__"])
+@pytest.mark.parametrize("which", range(3), ids=["Enum", "IntEnum", "IntFlag"])
+def test_operators_that_an_enum_gets_later(which, method, monkeypatch):
+    """The members stay, and the modules that name them."""
+    cls = member_classes()[which]
+    monkeypatch.setattr(sys.modules[__name__], "ONE", cls.A)
+    monkeypatch.setattr(sys.modules[__name__], "OTHER", cls.B)
+    a = qd.ndarray(qd.f64, 3)
+    for _ in range(2):
+        enum_operators(a)
+        assert a.to_numpy().tolist() == [2, 2, 4]
+    kept = cls.__hash__
+    setattr(cls, method, lambda self, *other: 70)
+    cls.__hash__ = kept
+    for _ in range(2):
+        with pytest.raises(qd.IngotTypeError):
+            enum_operators(a)
+    delattr(cls, method)
+    a.fill(0)
+    for _ in range(2):
+        enum_operators(a)
+        assert a.to_numpy().tolist() == [2, 2, 4]
+
+
+@qd.kernel
+def inverted(a: A):
+    a[0] = 0 + qd.static(~ONE)
+
+
+@qd.kernel
+def inverted_by_python(a: A):
+    a[0] = 0 + qd.static(operator.invert(ONE))
+
+
+@pytest.mark.parametrize("cls", member_classes()[1:], ids=["IntEnum", "IntFlag"])
+def test_inverted_members(cls, monkeypatch):
+    """Which bits a Flag has is its class's to say."""
+    monkeypatch.setattr(sys.modules[__name__], "ONE", cls.A)
+    a = qd.ndarray(qd.f64, 1)
+    inverted_by_python(a)
+    assert a[0] == ~cls.A
+    if issubclass(cls, enum.Flag):
+        with pytest.raises(qd.IngotTypeError, match="member of a Flag"):
+            inverted(a)
+    else:
+        inverted(a)
+        assert a[0] == ~cls.A
