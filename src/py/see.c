@@ -473,6 +473,7 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
     case ING_GATE_INTRINSIC: ing_hasher_str(&h, TAG_TEXT, f->s); break;
     case ING_GATE_DTYPE:
     case ING_GATE_SCALAR: ing_hasher_u64(&h, TAG_TYPE, f->dtype); break;
+    case ING_GATE_BUNDLE:
     case ING_GATE_TENSOR:
     case ING_GATE_TENSOR_TYPE:
         ing_hasher_u64(&h, TAG_TYPE, (uint64_t)f->dtype | (uint64_t)f->elem_rank << 8);
@@ -484,11 +485,6 @@ ing_hash128 ing_py_fact_digest(const ing_gate_fact *f) {
         break;
     case ING_GATE_FIELD:
         ing_hasher_digest(&h, TAG_SPEC, ing_place_digest(f->place));
-        break;
-    case ING_GATE_BUNDLE:
-        ing_hasher_u64(&h, TAG_TYPE, (uint64_t)f->dtype | (uint64_t)f->elem_rank << 8);
-        ing_hasher_u64(&h, TAG_SPEC,
-                       (uint64_t)f->elem_shape[0] | (uint64_t)f->elem_shape[1] << 32);
         break;
     case ING_GATE_ARRAY:
         ing_hasher_u64(&h, TAG_TYPE, f->dtype);

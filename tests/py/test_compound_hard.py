@@ -339,18 +339,30 @@ def test_properties_that_never_end():
     assert s.x[0] == 3
 
 
+LATER = None
+
+
+@qd.kernel
+def read_later(s: qd.template()):
+    for i in range(4):
+        s.x[i] = 1 if qd.static(s.n == LATER) else 2
+
+
+@pytest.mark.parametrize("values", [(3, 4), ("a", "b"), (None, 0), (qd.f32, qd.i32)], ids=str)
 @pytest.mark.parametrize("reads", range(8))
-def test_a_property_that_changes_its_mind(reads):
+def test_a_property_that_changes_its_mind(reads, values, monkeypatch):
     """Between any two of the times that a compile and its launch read it: the next launch has the
     value of now, not that of then."""
-    count = iter([3] * reads)
-    s = Reader(lambda s: next(count, 4))
-    read_n(s)
+    monkeypatch.setattr(sys.modules[__name__], "LATER", values[1])
+    count = iter([values[0]] * reads)
+    s = Reader(lambda s: next(count, values[1]))
+    read_later(s)
+    for _ in count:
+        pass
     for _ in range(2):
-        for _ in count:
-            pass
-        read_n(s)
-        assert s.x[0] == 4
+        s.x.fill(0)
+        read_later(s)
+        assert s.x[0] == 1
 
 
 def test_a_property_that_settles():

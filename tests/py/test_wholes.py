@@ -285,7 +285,7 @@ def test_contains_of_an_object_that_comes_later(change, monkeypatch):
     holder = Plain()
     monkeypatch.setitem(globals(), "HOLDER", holder)
     a = qd.ndarray(qd.f64, 1)
-    for _ in range(2):
+    for _ in range(3):
         has(a)
         assert a[0] == 0
     if change == "class":
@@ -307,8 +307,9 @@ def test_contains_of_a_class_that_comes_later(monkeypatch):
 
     monkeypatch.setitem(globals(), "HOLDER", Late([1]))
     a = qd.ndarray(qd.f64, 1)
-    has(a)
-    assert a[0] == 0
+    for _ in range(3):  # from the second one on, guards are skipped where nothing changed
+        has(a)
+        assert a[0] == 0
     Late.__contains__ = lambda self, item: True
     with pytest.raises(qd.IngotTypeError, match="says by itself"):
         has(a)
@@ -582,7 +583,7 @@ def test_operators_that_an_enum_gets_later(which, method, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "ONE", cls.A)
     monkeypatch.setattr(sys.modules[__name__], "OTHER", cls.B)
     a = qd.ndarray(qd.f64, 3)
-    for _ in range(2):
+    for _ in range(3):
         enum_operators(a)
         assert a.to_numpy().tolist() == [2, 2, 4]
     kept = cls.__hash__
