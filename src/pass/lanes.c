@@ -113,6 +113,49 @@ static bool suits(const finder *x, uint32_t ref, bool *gain) {
     return is_neighbour(x, x->l.f->extra.at[i->b + t->layout[t->rank - 1]]);
 }
 
+/* Is it added to a local that nothing else in the serial loop reads or writes? LLVM has ways to
+ * vectorise that. */
+static bool is_sum(const finder *x, const ing_ir_inst *k, uint32_t local) {
+    uint32_t load = 0, stored = 0;
+    for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, k->c); j++) {
+        uint32_t id = ing_ir_block_ids(x->l.f, k->c)[j];
+        const ing_ir_inst *i = at(x, id);
+        if (!is_access(i) || i->a != local) continue;
+        if (i->op == ING_OP_ATOMIC) return !x->l.scan.used[id];
+        if (i->op == ING_OP_LOAD ? load != 0 : stored != 0) return false;
+        if (i->op == ING_OP_LOAD) load = id;
+        if (i->op == ING_OP_STORE) stored = i->b;
+    }
+    const ing_ir_inst *v = at(x, stored);
+    bool sum = v->op == ING_OP_ADD || v->op == ING_OP_SUB || v->op == ING_OP_MUL ||
+               v->op == ING_OP_MIN || v->op == ING_OP_MAX;
+    uint32_t uses = 0;
+    for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, k->c); j++) {
+        ing_ir_uses u;
+        ing_ir_inst_uses(x->l.f, at(x, ing_ir_block_ids(x->l.f, k->c)[j]), &u);
+        for (uint32_t n = 0; n < u.n_fixed; n++) uses += u.fixed[n] == load;
+    }
+    return sum && uses == 1 && (v->a == load || (v->b == load && v->op != ING_OP_SUB));
+}
+
+/* A local that each iteration of the serial loop makes of what the one before left: one column
+ * waits for itself, several side by side do not. */
+static bool has_chain(const finder *x, const ing_ir_inst *k) {
+    for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, k->c); j++) {
+        const ing_ir_inst *i = at(x, ing_ir_block_ids(x->l.f, k->c)[j]);
+        bool writes = i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC;
+        bool outside = writes && at(x, i->a)->op == ING_OP_ALLOCA &&
+                       !ing_ir_inside(&x->l.scan, i->a, x->l.inner);
+        bool read = false;
+        for (uint32_t n = 0; outside && n < ing_ir_block_len(x->l.f, k->c); n++) {
+            const ing_ir_inst *o = at(x, ing_ir_block_ids(x->l.f, k->c)[n]);
+            read |= o->op != ING_OP_STORE && is_access(o) && o->a == i->a;
+        }
+        if (read && !is_sum(x, k, i->a)) return true;
+    }
+    return false;
+}
+
 /* The serial loop: LANES1 and LANES2. */
 static bool inner_suits(finder *x, const ing_ir_inst *k) {
     uint64_t trips;
@@ -125,7 +168,7 @@ static bool inner_suits(finder *x, const ing_ir_inst *k) {
         if (!is_plain(x, id)) return false;
         if (is_access(at(x, id)) && !suits(x, at(x, id)->a, &gain)) return false;
     }
-    return gain;
+    return gain || has_chain(x, k);
 }
 
 /* ---- stretches ------------------------------------------------------------------------------ */

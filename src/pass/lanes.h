@@ -27,7 +27,8 @@
  *     these; the bounds of the serial loop and the conditions of branches, which hold no more
  *     than that either, are the same for all columns.
  *  LANES2 it pays: what the serial loop touches is either the same for all columns or a
- *     neighbour in the next one, and for some of it the next k is another row.
+ *     neighbour in the next one, and for some of it the next k is another row, or an iteration
+ *     of the serial loop waits for the one before.
  *  LANES3 each column does what it did, in that order (ING_IR_ORDERED), so neither L nor where a
  *     piece begins changes a result (R23). */
 #ifndef ING_PASS_LANES_H

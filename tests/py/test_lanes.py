@@ -116,3 +116,33 @@ def test_each_row_needs_the_one_above(shape, arch):
         want[k] -= a[k] * want[k - 1]
     sweep(x, a)
     assert np.array_equal(x, want)
+
+
+@qd.kernel
+def oscillate(x: F1, p: F1, n: qd.i32, y: F1):
+    """A recurrence: no array is read in the serial loop but what is the same for all columns."""
+    for i in range(1, x.shape[0]):
+        a, v = x[i], x[i - 1]
+        for t in range(n):
+            v += 0.01 * (-p[0] * a - p[1] * v)
+            a += 0.01 * v
+        y[i] = a * v
+
+
+@pytest.mark.parametrize("width", [1, 2, 63, 64, 65, 200])
+@pytest.mark.parametrize("steps", [0, 1, 33, 100])
+def test_recurrences(width, steps):
+    rng = np.random.default_rng(width)
+    x, p = rng.random(width).astype(np.float32), np.array([2.0, 0.1], np.float32)
+    found = {}
+    for arch in (qd.cpu, qd.interp):
+        qd.init(arch=arch, fast_math=False)
+        y = np.zeros(width, np.float32)
+        oscillate(x, p, steps, y)
+        found[arch] = y
+    a, v = x[1:].copy(), x[:-1].copy()
+    for _ in range(steps):
+        v += np.float32(0.01) * (-p[0] * a - p[1] * v)
+        a += np.float32(0.01) * v
+    assert np.array_equal(found[qd.cpu], found[qd.interp])
+    assert np.allclose(found[qd.cpu][1:], a * v, rtol=1e-5, atol=1e-6)
