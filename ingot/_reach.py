@@ -60,6 +60,27 @@ def origin(file):
     return _own(path)
 
 
+_KNOWN = {}  # file -> origin, as the engine keeps it
+
+
+def _is_own(module):
+    """Is a module the user's own?"""
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str):
+        file = module_file(module)
+    return _is_own_file(file)
+
+
+def _is_own_file(file):
+    return _kept_origin(file) is None
+
+
+def _kept_origin(file):
+    if file not in _KNOWN:
+        _KNOWN[file] = origin(file)
+    return _KNOWN[file]
+
+
 def _own(path):
     """Code of C has no text: its file counts."""
     if not path.endswith((".so", ".pyd")) or not os.path.isfile(path):
@@ -253,7 +274,7 @@ def beyond(value, dotted):
     module = None
     while parts and isinstance(value, types.ModuleType):
         module = value
-        own = origin(module_file(module)) is None
+        own = _is_own(module)
         value = getattr(value, parts[0], None) if own else vars(value).get(parts[0])
         parts = parts[1:]
     name = hidden(value)
@@ -275,7 +296,7 @@ def _is_added(value, module):
         return module is not sys
     if isinstance(value, types.FunctionType):
         file = value.__code__.co_filename
-        return not file.startswith("<") and origin(file) is None
+        return not file.startswith("<") and _is_own_file(file)
     cls = value if isinstance(value, type) else type(value)
     if _is_own_class(cls):
         return True
@@ -284,14 +305,14 @@ def _is_added(value, module):
 
 def _is_own_class(cls):
     home = sys.modules.get(cls.__module__)
-    return home is not None and cls.__module__ != "builtins" and origin(module_file(home)) is None
+    return home is not None and cls.__module__ != "builtins" and _is_own(home)
 
 
 def _is_patched(cls):
     for base in cls.__mro__:
         for v in list(vars(base).values()):
             if isinstance(v, types.FunctionType) and v.__code__.co_filename[:1] != "<" \
-                    and origin(v.__code__.co_filename) is None:
+                    and _is_own_file(v.__code__.co_filename):
                 return not _is_own_class(base)
     return False
 
@@ -354,7 +375,7 @@ def _located(full):
             if spaces and folders:
                 file = os.path.join(str(folders[0]), "__init__.py")
         if not spaces or n == len(parts) - 1:
-            return origin(file)
+            return _kept_origin(file)
     return None
 
 
@@ -617,7 +638,7 @@ def registered(cls):
         return []
     found = [ref() for ref in registry]
     return [c for c in found
-            if c is not None and origin(module_file(sys.modules.get(c.__module__))) is None]
+            if c is not None and _is_own(sys.modules.get(c.__module__))]
 
 
 def whole_module(module):

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* A signal is seen within 200 ms on a disk that writes 20 MB a second. */
-enum { PIECE = 4 << 20 };
+/* A signal is seen within 200 ms on a disk that writes 5 MB a second. */
+enum { PIECE = 1 << 20 };
 
 static bool run_handlers(void *self) {
     ing_py_pause *p = self;

@@ -12,17 +12,18 @@
 /* ---- runs ----------------------------------------------------------------------------------- */
 
 /* `each` items are put together in a register before they are stored. */
-#define GATHER(type, each)                                    \
-    for (; i + (each) <= n; i += (each), to += 8) {           \
-        uint64_t all = 0;                                     \
-        for (size_t j = 0; j < (each); j++, from += stride) { \
-            type x;                                           \
-            memcpy(&x, from, sizeof x);                       \
-            all |= (uint64_t)x << (64 / (each) * j);          \
-        }                                                     \
-        memcpy(to, &all, 8);                                  \
-    }                                                         \
-    for (; i < n; i++, to += sizeof(type), from += stride)    \
+#define GATHER(type, each)                                            \
+    for (; i + (each) <= n; i += (each), to += 8) {                   \
+        uint64_t all = 0;                                             \
+        _Pragma("GCC unroll 8") for (size_t j = 0; j < (each); j++) { \
+            type x;                                                   \
+            memcpy(&x, from, sizeof x);                               \
+            all |= (uint64_t)x << (64 / (each) * j);                  \
+            from += stride;                                           \
+        }                                                             \
+        memcpy(to, &all, 8);                                          \
+    }                                                                 \
+    for (; i < n; i++, to += sizeof(type), from += stride)            \
         memcpy(to, from, sizeof(type));
 
 #if defined(__x86_64__)
