@@ -114,6 +114,8 @@ def _tops(dist):
     listed = (dist.read_text("top_level.txt") or "").split()
     if listed:
         return set(listed)
+    if dist.files is None:  # it does not tell: its own name will be that of its package
+        return {str(dist.metadata["Name"]).replace("-", "_")}
     return set([str(file).partition("/")[0].partition(".")[0] for file in dist.files or ()])
 
 
