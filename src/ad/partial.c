@@ -5,6 +5,8 @@
  * f32 at least: in f16 squares overflow where the derivative does not. */
 #include "ad/ad.h"
 
+#include <string.h>
+
 typedef struct point { /* where a derivative is asked for */
     ing_ir_builder *b;
     ing_dtype t;      /* of x, y and r: f32 or f64 */
@@ -75,16 +77,21 @@ static ing_ad_factor d_rem(const point *p) {
     return value(op1(p, ING_OP_ROUND, minus_n));
 }
 
-/* Is y a constant, and which? */
+/* Is it a constant, and which? An integer exponent is one that is cast. */
 static bool known(const point *p, uint32_t id, double *out) {
+    ing_type casts[3];
+    uint32_t n = 0;
     if (p->b->mod->arena.failed) return false;
     const ing_ir_inst *i = ing_ir_at(p->b->func, id);
+    for (; i->op == ING_OP_CAST && n < 3; i = ing_ir_at(p->b->func, i->a))
+        casts[n++] = i->type;
     if (i->op != ING_OP_CONST) return false;
-    union {
-        uint64_t bits;
-        double value;
-    } v = {.bits = ing_ir_eval_cast(p->t, ING_F64, ing_ir_const_bits(i))};
-    *out = v.value;
+    uint64_t bits = ing_ir_const_bits(i);
+    ing_type t = i->type;
+    for (; n; t = casts[n])
+        bits = ing_ir_eval_cast((ing_dtype)t, (ing_dtype)casts[--n], bits);
+    bits = ing_ir_eval_cast((ing_dtype)t, ING_F64, bits);
+    memcpy(out, &bits, sizeof bits);
     return true;
 }
 
@@ -266,12 +273,8 @@ uint32_t ing_ad_partial_reads(uint32_t op, uint32_t operand) {
 
 /* ---- one derivative ------------------------------------------------------------------ */
 
-/* A value of f16 as one of f32; constants stay constants. */
 static uint32_t wider(ing_ir_builder *b, uint32_t id) {
-    const ing_ir_inst *i = ing_ir_at(b->func, id);
-    if (i->op != ING_OP_CONST) return ing_ir_emit(b, ING_OP_CAST, ING_F32, id, 0, 0);
-    uint64_t bits = ing_ir_eval_cast(ING_F16, ING_F32, ing_ir_const_bits(i));
-    return ing_ir_emit(b, ING_OP_CONST, ING_F32, (uint32_t)bits, 0, 0);
+    return ing_ir_emit(b, ING_OP_CAST, ING_F32, id, 0, 0);
 }
 
 ing_ad_factor ing_ad_partial(ing_ir_builder *b, uint32_t op, uint32_t operand,

@@ -208,6 +208,25 @@ static void test_remainders(void) {
     expect(ING_OP_REM, 1, INFINITY, 1, 0);
 }
 
+/* An exponent of the text needs no choice at run time, be it an integer. */
+static void test_known_exponent(void) {
+    static const char text[] = "kernel @0 {\n%x = const f32 3.0\n%k = const i32 2\n"
+                               "%y = cast f32 %k\n%r = pow %x, %y\n}\n";
+    ing_ir_mod *m = NULL;
+    CHECK(ing_ir_parse(text, strlen(text), &m, NULL) == ING_OK);
+    if (!m) return;
+    ing_ir_builder b;
+    ing_ir_func old;
+    ing_ir_rebuild_begin(&b, m, 0, &old);
+    uint32_t map[8] = {0};
+    ing_ir_copy c = {.b = &b, .from = &old, .map = map};
+    ing_ir_copy_block(&c, old.body);
+    ing_ad_factor f = ing_ad_partial(&b, ING_OP_POW, 0, map[1], map[3], map[4]);
+    CHECK(f.kind == ING_AD_VALUE && ing_ir_at(b.func, f.value)->op == ING_OP_ADD);
+    ing_ir_rebuild_end(&b, &old);
+    ing_ir_mod_free(m);
+}
+
 /* Squares beyond the largest f16. */
 static void test_f16(void) {
     double out[3];
@@ -225,6 +244,7 @@ int main(void) {
     test_kinks();
     test_pow();
     test_remainders();
+    test_known_exponent();
     test_f16();
     return CHECK_DONE();
 }
