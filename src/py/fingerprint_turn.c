@@ -105,6 +105,11 @@ void ing_fp_gather(size_t item, uint8_t *to, const uint8_t *from, ptrdiff_t stri
 /* ---- two axes at once: row j of the source becomes column j ------------------------------- */
 
 #if defined(__x86_64__)
+static inline void store_half(uint8_t *p, __m128i v) {
+    int64_t x = _mm_cvtsi128_si64(v);
+    memcpy(p, &x, 8);
+}
+
 static inline void turn1(uint8_t *to, ptrdiff_t ts, const uint8_t *from, ptrdiff_t fs) {
     __m128i a[4], b[4];
 #pragma GCC unroll 8
@@ -121,10 +126,10 @@ static inline void turn1(uint8_t *to, ptrdiff_t ts, const uint8_t *from, ptrdiff
         __m128i low = _mm_unpacklo_epi32(b[i], b[i + 2]);
         __m128i high = _mm_unpackhi_epi32(b[i], b[i + 2]);
         uint8_t *at = to + 4 * i * ts;
-        _mm_storel_epi64((__m128i *)at, low);
-        _mm_storeh_pd((double *)(void *)(at + ts), _mm_castsi128_pd(low));
-        _mm_storel_epi64((__m128i *)(at + 2 * ts), high);
-        _mm_storeh_pd((double *)(void *)(at + 3 * ts), _mm_castsi128_pd(high));
+        store_half(at, low);
+        store_half(at + ts, _mm_unpackhi_epi64(low, low));
+        store_half(at + 2 * ts, high);
+        store_half(at + 3 * ts, _mm_unpackhi_epi64(high, high));
     }
 }
 
