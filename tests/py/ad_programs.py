@@ -6,8 +6,8 @@ The grammar. F is the program's float type, G another; N, M extents, K how long 
     data      inputs, constants, intermediates, outputs, sums, extremes: ndarrays or fields of scalars,
               vectors, matrices, structs (fields AOS or SOA), as arguments, templates or globals; integers
               for bounds and indices, of our arrays, NumPy's or fields; scalar arguments
-    kernel    (value | sum | task)+                          values of the outermost level cross tasks
-    task      for i in range(..) | array | field | qd.grouped(..) | qd.ndrange(..): body store+
+    kernel    (value | sum | while | if | task)+             values of the outermost level cross tasks
+    task      [serialize] for i in range(..) | array | field | qd.grouped(..) | qd.ndrange(..): body store+
     body      statement*
     statement value | assign | vector | struct | integer | if | loop | while | update | call
     value     v = float                                      also vectors, matrices, structs, integers
@@ -51,7 +51,7 @@ CONSTRUCTS = FUNCTIONS + """
     cast_int cast_float cast_back mod floordiv pow_const pow_int divide dot norm matmul
     f32 f64 mixed_precision nd_scalar nd_vector nd_matrix field_scalar field_vector_aos field_vector_soa
     field_matrix field_struct_aos field_struct_soa template_field numpy_constant mid_task mid_same
-    store_update integer_field matrix_field_soa""".split()
+    store_update integer_field matrix_field_soa func_returns_vector serialized top_while top_if""".split()
 RARE = ["f16"]  # there are a few
 
 
@@ -458,9 +458,15 @@ class Program:
         known = [n for n, v in sc.of(kind) if v.size <= 5]
         if kind == "s" or (known and self.chance(0.7)):
             return Expr(kind, self.pick(known)) if known else None
-        return self.vector(sc, 1) if kind == "v" else None
+        return self.vector(sc, 0) if kind == "v" else None
 
     def vector(self, sc, depth):
+        usable = [f for f in self.funcs if f["result"] == "v"]
+        if usable and depth and self.chance(0.4):
+            f = self.pick(usable)
+            self.mark("func", *f["marks"])
+            args = [self.argument(sc, kind) for kind in f["kinds"]]
+            return Expr("v", f["name"] + "(" + ", ".join("{}" for _ in args) + ")", args, 2.0)
         roll = self.r.random()
         known = [n for n, v in sc.of("v")]
         if roll < 0.35 or not known:
@@ -726,7 +732,8 @@ class Program:
             return [Stmt(f"qd.atomic_{word}({name}[{{}}], {{}})", [at, e])]
         place = Expr("f", name + "[{}]", [at])
         if d.kind == "v":
-            place = self.element(sc, name + "[{}]", [at], "v", 1.0)
+            place = Expr("f", name + f"[{{}}][{self.r.randrange(self.k)}]", [at]) if d.soa else \
+                self.element(sc, name + "[{}]", [at], "v", 1.0)  # of SOA: not at a dynamic index
         op = self.pick("+-")
         self.mark("atomic_add" if op == "+" else "atomic_sub")
         if self.chance(0.5):
@@ -746,13 +753,13 @@ class Program:
 
     def make_func(self):
         name = f"f{len(self.funcs)}"
-        form = self.pick(["floats", "floats", "vector", "struct", "template", "array"])
+        form = self.pick(["floats", "floats", "vector", "vector result", "struct", "template", "array"])
         sc, room = Scope({}, func=True), self.room
         marks, kinds, params, self.room = set(), [], [], 6
         if form == "floats":
             kinds, params = ["f", "f", "i"], ["a", "b", "e"]
             sc.vars.update(a=Var("f", 5.0), b=Var("f", 5.0), e=Var("i", span=(0, 3)))
-        elif form == "vector":
+        elif form.startswith("vector"):
             kinds, params, marks = ["v", "f"], ["a", "b"], {"func_vector"}
             sc.vars.update(a=Var("v", 5.0), b=Var("f", 5.0))
         elif form == "struct":
@@ -765,8 +772,11 @@ class Program:
             kinds, params, marks = ["f", "f"], ["a: qd.template()", "b"], {"func_template"}
             sc.vars.update(b=Var("f", 5.0))
         outer, self.marks = self.marks, set()
-        result = "" if form == "template" else "f"
+        result = {"template": "", "vector result": "v"}.get(form, "f")
+        self.returns = result
         body = []
+        if result == "v":
+            self.marks.add("func_returns_vector")
         if form == "array":
             body = [Stmt(f"r0 = a[e % {self.n}] * b")]
             sc.vars["r0"] = Var("f", 8.0, carried=True)
@@ -799,6 +809,9 @@ class Program:
         self.funcs.append(dict(name=name, kinds=kinds, params=params, body=body, result=result, marks=marks))
 
     def returned(self, sc):
+        if self.returns == "v":
+            return Expr("v", "(qd.tanh({}) + {} * 0.5)", [self.vector(sc, 0), self.squash(
+                self.all_of(sc, self.float(sc, 1)), 1.0)], 2.0)
         return Expr("f", "qd.cast({}, F)", [self.squash(self.all_of(sc, self.float(sc, 2)), 3.0)], 3.0)
 
     def early(self, sc):
@@ -816,6 +829,14 @@ class Program:
             if self.chance(0.15):
                 self.mark("top_sum")
                 body.append(Stmt(f"s[{self.r.randrange(2)}] += {{}}", [self.squash(self.float(top, 2), 3.0)]))
+            if self.chance(0.12):
+                self.mark("top_while")
+                self.room = 3
+                body += self.let(top) + self.while_(top)
+            if self.chance(0.1):
+                self.mark("top_if")
+                self.room = 3
+                body += self.let(top) + self.if_(top)
             self.room = 16 if k else 22
             body += self.task(top, first=k == 0)
             if k:
@@ -857,6 +878,9 @@ class Program:
             self.mark("atomic_add")
             body.append(Stmt("s[{}] += {}", [self.index(sc, 2), self.squash(self.all_of(sc, self.leaf(sc)), 3.0)]))
         self.readable += [d for d in self.data.values() if d.role == "mid" and d.top and d not in self.readable]
+        if self.chance(0.07):
+            self.mark("serialized")
+            return [Stmt("qd.loop_config(serialize=True)"), Stmt(head, body=body)]
         return [Stmt(head, body=body)]
 
     def start(self, sc):

@@ -1,0 +1,193 @@
+"""Gradients with known answers: each construct and each function once (tests/py/ad_cases.py), on every
+target and in every precision, cold and from the cache of a process before, in debug mode, from threads,
+after a fork, interrupted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+from ad_cases import CASES, SLOPES, array, backward, close, slopes
+from conftest import HERE
+
+import ingot as qd
+
+FLOATS = {"f64": qd.f64, "f32": qd.f32}
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    yield
+    qd.init()
+
+
+def check(name, f):
+    for got, want in CASES[name](f):
+        assert close(got, want, f), (np.asarray(got), np.asarray(want))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_interpreted(name):
+    qd.init(arch=qd.interp, default_fp=qd.f64)
+    check(name, qd.f64)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_lowered(name):
+    qd.init(arch=qd.interp, interp_passes=False, default_fp=qd.f64)
+    check(name, qd.f64)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_native_in_debug_mode(name):
+    qd.init(debug=True)
+    check(name, qd.f32)
+
+
+@pytest.mark.parametrize("f", FLOATS)
+def test_functions(f):
+    qd.init(arch=qd.interp, default_fp=FLOATS[f])
+    for text, points, got, want in slopes(FLOATS[f]):
+        assert close(got, want, FLOATS[f]), (text, points, got, want)
+
+
+def test_half_precision():
+    qd.init(arch=qd.interp)
+    known = [t for t in SLOPES if "stop_grad" not in t]
+    with pytest.warns(UserWarning):
+        for text, points, got, want in slopes(qd.f16, known):
+            assert close(got, want, qd.f16), (text, points, got, want)
+
+
+def play(cache_dir, **env):
+    done = subprocess.run([sys.executable, "-B", str(HERE / "ad_cases.py")], capture_output=True, text=True,
+                          timeout=600, env={**os.environ, **env})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.counts("lowerings")
+def test_natively_cold_and_warm(cache_dir):
+    cold = play(cache_dir)
+    assert cold["bad"] == [] and cold["image_compiles"] > 0
+    warm = play(cache_dir)
+    assert warm["bad"] == [] and warm["image_compiles"] == warm["lowerings"] == warm["parses"] == 0
+
+
+def test_from_threads():
+    """Gradients of one kernel launched at once, each on arrays of its own; stacks are not shared."""
+    qd.init(default_fp=qd.f64)
+
+    @qd.kernel
+    def k(x: qd.types.ndarray(), n: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            v = x[i]
+            for j in range(n[i]):
+                v = qd.sin(v) + 0.5 * v
+            y[i] = v
+
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        values, counts = rng.uniform(0.1, 1, 50), rng.integers(0, 9, 50).astype(np.int32)
+        v, d = values.copy(), np.ones(50)
+        for j in range(9):
+            on = counts > j
+            d = np.where(on, d * (np.cos(v) + 0.5), d)
+            v = np.where(on, np.sin(v) + 0.5 * v, v)
+        for _ in range(20):
+            x, y = array(values), array(np.zeros(50))
+            backward(k, y, x, counts, y)
+            if not close(x.grad.to_numpy(), d, qd.f64):
+                wrong.append((seed, x.grad.to_numpy(), d))
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong, wrong[0]
+
+
+def program(tmp_path, text):
+    path = tmp_path / "prog.py"
+    path.write_text("import os, sys, time\nimport numpy as np\nimport ingot as qd\n"
+                    f"sys.path.insert(0, {str(HERE)!r})\nfrom ad_cases import array, backward\n"
+                    + textwrap.dedent(text))
+    return path
+
+
+def test_after_a_fork(tmp_path, cache_dir):
+    prog = program(tmp_path, """
+        @qd.kernel
+        def k(x: qd.types.ndarray(), n: qd.types.ndarray(), y: qd.types.ndarray()):
+            for i in x:
+                v = x[i]
+                for j in range(n[i]):
+                    v = v * x[i]
+                y[i] = v
+
+        def once(value):
+            x, y = array([value] * 1000), array([0.0] * 1000)
+            backward(k, y, x, np.full(1000, 2, np.int32), y)
+            return abs(x.grad.to_numpy() - 3 * value ** 2).max() < 1e-9
+
+        qd.init(default_fp=qd.f64)
+        bad = not once(2.0)
+        for r in range(5):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0 if once(r + 1.0) else 1)
+            bad += os.waitpid(pid, 0)[1] != 0
+            bad += not once(r + 0.5)
+        print(bad)
+        """)
+    done = subprocess.run([sys.executable, "-B", str(prog)], capture_output=True, text=True, timeout=240)
+    assert done.stdout.split() == ["0"], done.stdout + done.stderr
+
+
+def test_ctrl_c_during_a_backward_pass(tmp_path, cache_dir):
+    """It is interrupted, the process lives, and the next gradient is right."""
+    prog = program(tmp_path, """
+        @qd.kernel
+        def k(x: qd.types.ndarray(), n: qd.i32, y: qd.types.ndarray()):
+            for i in x:
+                v = x[i]
+                for a in range(n):
+                    for b in range(n):
+                        w = v
+                        for c in range(3):
+                            w = qd.sin(w) + v * 0.1
+                        v = v * 0.5 + w * 0.5
+                y[i] = v
+
+        qd.init(default_fp=qd.f64)
+        x, y = array([0.5] * 64), array([0.0] * 64)
+        backward(k, y, x, 2, y)
+        first = x.grad.to_numpy()
+        print("ready", flush=True)
+        try:
+            y.grad.fill(1.0)
+            while True:
+                k.grad(x, 900, y)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+        x, y = array([0.5] * 64), array([0.0] * 64)
+        backward(k, y, x, 2, y)
+        print((x.grad.to_numpy() == first).all())
+        """)
+    p = subprocess.Popen([sys.executable, "-B", str(prog)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert p.stdout.readline().strip() == "ready", p.stderr.read()
+        threading.Event().wait(0.5)
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate(timeout=120)
+    finally:
+        p.kill()
+    assert out.split() == ["stopped", "True"], out + err
