@@ -11,6 +11,7 @@ import copy
 import json
 import linecache
 import sys
+import time
 import warnings
 import zlib
 
@@ -395,52 +396,59 @@ def below(e, kind):
             todo += x.parts
 
 
-def changes(program):
+def block_at(program, t, k):
+    return list(blocks(bodies(program)[t]))[k]
+
+
+def changes(program, kind):
     """Ways to make a program smaller, each a function that changes a copy."""
-    n = [sum(1 for _ in blocks(b)) for b in bodies(program)]
-    flat = [(t, k) for t, count in enumerate(n) for k in range(count)]
+    flat = [(t, k) for t, top in enumerate(bodies(program)) for k, _ in enumerate(blocks(top))]
+    if kind == "drop":
+        for t, k in reversed(flat) if flat else ():
+            for i in reversed(range(len(block_at(program, t, k)))):
+                yield lambda p, t=t, k=k, i=i: block_at(p, t, k).pop(i)
+    elif kind == "lift":  # a block in place of the loop or branch around it, but no loop made parallel
+        for t, k in flat:
+            for i, s in enumerate(block_at(program, t, k)):
+                if s.body is not None and (t < len(program.funcs) or k > 0 or s.text.startswith("if")):
+                    yield lambda p, t=t, k=k, i=i: block_at(p, t, k).__setitem__(
+                        slice(i, i + 1), block_at(p, t, k)[i].body)
+                if s.other:
+                    yield lambda p, t=t, k=k, i=i: setattr(block_at(p, t, k)[i], "other", None)
+    elif kind == "funcs":
+        for i in range(len(program.funcs)):
+            yield lambda p, i=i: p.funcs.pop(i)
+    else:
+        for h, parts in enumerate(holders(program)):
+            for i, e in enumerate(parts):
+                for text in sorted([*SIMPLE.get(e.kind, []), *(x.write() for x in below(e, e.kind))], key=len):
+                    if len(text) < len(e.write()):
+                        yield lambda p, h=h, i=i, text=text, kind=e.kind: list(holders(p))[h].__setitem__(
+                            i, Expr(kind, text.replace("{", "{{").replace("}", "}}")))
 
-    def block(p, t, k):
-        return list(blocks(bodies(p)[t]))[k]
 
-    for t, k in flat:
-        for i in range(len(block(program, t, k))):
-            yield lambda p, t=t, k=k, i=i: block(p, t, k).pop(i)
-    for t, k in flat:
-        for i, s in enumerate(block(program, t, k)):
-            if s.body is not None and (t < len(program.funcs) or k > 0 or s.text.startswith("if")):
-                yield lambda p, t=t, k=k, i=i: block(p, t, k).__setitem__(slice(i, i + 1), block(p, t, k)[i].body)
-            if s.other:
-                yield lambda p, t=t, k=k, i=i: setattr(block(p, t, k)[i], "other", None)
-    for h, parts in enumerate(holders(program)):
-        for i, e in enumerate(parts):
-            options = [x.write() for x in below(e, e.kind)] + SIMPLE.get(e.kind, [])
-            for text in options:
-                if len(text) < len(e.write()):
-                    yield lambda p, h=h, i=i, text=text, kind=e.kind: list(holders(p))[h].__setitem__(
-                        i, Expr(kind, text.replace("{", "{{").replace("}", "}}")))
-    for i in range(len(program.funcs)):
-        yield lambda p, i=i: p.funcs.pop(i)
-
-
-def shrink(program, fails, tries=4000):
-    """The smallest program found that still fails."""
-    best, moved = program, True
-    while moved and tries > 0:
-        moved = False
-        for change in changes(best):
-            tries -= 1
-            new = copy.deepcopy(best)
-            try:
-                change(new)
-                worse = len(new.text()) < len(best.text()) and fails(new)
-            except Exception:
-                continue
-            if worse:
-                best, moved = new, True
-                break
-            if tries <= 0:
-                break
+def shrink(program, fails, seconds=120):
+    """The smallest program found in that time that still fails: statements are dropped, blocks lifted,
+    expressions taken apart."""
+    best, size, end = program, None, time.monotonic() + seconds
+    while size != len(best.text()) and time.monotonic() < end:
+        size = len(best.text())
+        for kind in ("drop", "lift", "drop", "funcs", "simplify"):
+            at = 0
+            while time.monotonic() < end:
+                options = list(changes(best, kind))
+                if at >= len(options):
+                    break
+                new = copy.deepcopy(best)
+                try:
+                    options[at](new)
+                    smaller = len(new.text()) < len(best.text()) and fails(new)
+                except Exception:
+                    smaller = False
+                if smaller:
+                    best = new
+                else:
+                    at += 1
     return best
 
 

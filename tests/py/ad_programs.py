@@ -97,12 +97,13 @@ class Data:
 class Scope:
     """What statements see: variables (name -> Expr-like), and where they are."""
 
-    def __init__(self, vars, loops=0, dynamic=0, static=0, inside=None, func=False):
+    def __init__(self, vars, loops=0, dynamic=0, static=0, inside=None, func=False, top=False):
         self.vars, self.loops, self.dynamic, self.static = vars, loops, dynamic, static
         self.inside, self.func = inside, func  # inside: the kind of loop that break would leave
+        self.top = top  # of the outermost level, where funcs that break out of loops are not called
 
     def inner(self, **changes):
-        new = Scope(dict(self.vars), self.loops, self.dynamic, self.static, self.inside, self.func)
+        new = Scope(dict(self.vars), self.loops, self.dynamic, self.static, self.inside, self.func, self.top)
         for k, v in changes.items():
             setattr(new, k, v)
         return new
@@ -436,7 +437,7 @@ class Program:
 
     def called(self, sc, depth):
         usable = [f for f in self.funcs if f["result"] == "f"]
-        if not usable:
+        if not usable or sc.top:
             return self.sum_or_product(sc, depth)
         f = self.pick(usable)
         args = [self.argument(sc, kind) for kind in f["kinds"]]
@@ -462,7 +463,7 @@ class Program:
 
     def vector(self, sc, depth):
         usable = [f for f in self.funcs if f["result"] == "v"]
-        if usable and depth and self.chance(0.4):
+        if usable and depth and not sc.top and self.chance(0.4):
             f = self.pick(usable)
             self.mark("func", *f["marks"])
             args = [self.argument(sc, kind) for kind in f["kinds"]]
@@ -530,7 +531,7 @@ class Program:
             makers += [self.loop] * 5 + [self.while_] * 2
         if not sc.func:
             makers += [self.update] * 2
-        if any(f["result"] == "" for f in self.funcs):
+        if any(f["result"] == "" for f in self.funcs) and not sc.top:
             makers += [self.changed]
         if sc.inside and sc.dynamic and self.chance(0.3):
             makers += [self.leave] * 6
@@ -820,7 +821,7 @@ class Program:
     # ---- the kernel
 
     def make_kernel(self):
-        body, top = [], Scope({})
+        body, top = [], Scope({}, top=True)
         for k in range(self.pick([1, 2, 2, 3])):
             if self.chance(0.25):
                 self.mark("crossing")
@@ -847,7 +848,7 @@ class Program:
         return [d for d in self.data.values() if d.role in ("mid", "out") and d.axes == axes and not d.top]
 
     def task(self, top, first):
-        sc = top.inner()
+        sc = top.inner(top=False)
         for v in sc.vars.values():
             v.carried = False
         axes = self.pick([1, 1, 1, 2]) if "q" in self.data or "y" in self.data else 1

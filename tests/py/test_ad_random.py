@@ -5,11 +5,16 @@ central differences in f64. A program that disagrees is shrunk and shown.
 A difference next to a kink is judged by the dual interpreter: it says how near the nearest one is."""
 
 import collections
+import json
+import subprocess
+import sys
 
+import ad_duals
+import numpy as np
 import pytest
-from ad_play import Case, Expected, by_differences, settings
+from ad_play import Case, Expected, by_differences, judge, report, settings, shrink
 from ad_programs import CONSTRUCTS, RARE, Program
-from conftest import SEED, STRESS, samples
+from conftest import HERE, SEED, STRESS, samples
 
 import ingot as qd
 
@@ -55,3 +60,79 @@ def test_duals_agree_with_differences(seeds):
         if not expected.wild():
             verdict = expected.check(expected.grads, Case(program).launch())
             assert verdict.kind in ("ok", "kink"), f"seed {seed}: {verdict}\n{program.text()}"
+
+
+# ---- gradients --------------------------------------------------------------------------------------------
+
+FOUND = collections.Counter()  # verdicts of all programs of this run
+REFUSALS = collections.defaultdict(list)  # why: seeds
+
+
+def note(program, verdict, fails):
+    FOUND[verdict.kind] += 1
+    if verdict.kind == "refused":
+        REFUSALS[verdict.what].append(program.seed)
+    assert verdict.kind not in ("wrong", "error"), report(program, fails)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seeds", batches(5000), ids=lambda r: str(r.start - SEED))
+def test_gradients_interpreted(seeds):
+    """After passes; every fifth program as lowered too."""
+    for seed in seeds:
+        program = Program(seed)
+        qd.init(arch=qd.interp, **settings(program))
+        note(program, judge(program), judge)
+        if seed % 5 == 0:
+            qd.init(arch=qd.interp, interp_passes=False, **settings(program))
+            verdict = judge(program)
+            assert verdict.kind not in ("wrong", "error"), report(program, judge)
+
+
+def play(seeds, threads):
+    done = subprocess.run([sys.executable, "-B", str(HERE / "ad_play.py"), str(seeds.start), str(seeds.stop),
+                           f"cpu_max_num_threads={threads}"], capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.counts("lowerings")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seeds", batches(1000), ids=lambda r: str(r.start - SEED))
+def test_gradients_native(seeds, cache_dir):
+    """A process compiles and runs them on one thread, a second one finds everything and uses two."""
+    cold, warm = play(seeds, 1), play(seeds, 2)
+    assert warm["image_compiles"] == warm["lowerings"] == warm["parses"] == 0
+    for seed in seeds:
+        program = Program(seed)
+        qd.init(arch=qd.interp, **settings(program))
+        expected = Expected(Case(program))
+        for got in (cold["gradients"][str(seed)], warm["gradients"][str(seed)]):
+            if expected.wild() or isinstance(got, str) and got.startswith("refused"):
+                continue
+            assert not isinstance(got, str), f"seed {seed}: {got}\n{program.text()}"
+            verdict = expected.check({n: np.array(a) for n, a in got.items()})
+            assert verdict.kind in ("ok", "kink"), f"seed {seed}: {verdict}\n{program.text()}"
+
+
+def test_few_are_refused():
+    """After those above: each refusal has a reason, and there are few; hardly any overflows."""
+    n = sum(FOUND.values())
+    if STRESS:
+        print(f"\nprograms: {n}, verdicts: {dict(FOUND)}, refusals: {dict(REFUSALS)}")
+    assert FOUND["refused"] <= 0.02 * n and FOUND["wild"] <= 0.02 * n + 1 and FOUND["kink"] <= 0.02 * n + 1, REFUSALS
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_wrong_gradient_is_found_and_shrunk(monkeypatch):
+    """The oracle is told that sin is its own derivative: what is left is little more than a sine."""
+    value, _ = ad_duals.UNARY["sin"]
+    monkeypatch.setitem(ad_duals.UNARY, "sin", (value, lambda x, r: r))
+    for seed in range(SEED, SEED + 50):
+        program = Program(seed)
+        if program.dtype == "f64":
+            qd.init(arch=qd.interp, **settings(program))
+            if judge(program).kind == "wrong":
+                break
+    small = shrink(program, lambda p: judge(p).kind == "wrong", 60)
+    assert "sin" in small.text() and len(small.text()) < len(program.text()) / 2
