@@ -98,7 +98,7 @@ static uint32_t put_branch(ing_ad_code *c, uint32_t block) {
     for (uint32_t k = 0; k < ing_ir_block_len(c->f, block); k++) {
         uint32_t id = ing_ir_block_ids(c->f, block)[k];
         const ing_ir_inst *i = ing_ir_at(c->f, id);
-        if (!(c->n->mark[id] & ING_AD_KEPT)) continue;
+        if (!(c->n->mark[id] & ING_AD_KEPT) || i->op == ING_OP_LOOP) continue;
         if (ing_ad_is_remade(i))
             ing_ir_copy_inst(&c->copy, id);
         else

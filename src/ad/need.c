@@ -169,7 +169,9 @@ static void content_again(needs *x, uint32_t local, uint32_t region) {
                 refuse(x, region,
                        "a local that iterations of a parallel loop change and read");
         }
-        if (carried || later) add_state(x, region, local, carried);
+        /* backward code of a branch has a local of its own for each of the branch's */
+        bool anew = n->parent[local] != n->region[local];
+        if (carried || later || anew) add_state(x, region, local, carried);
     }
     mark(x, local, ING_AD_AGAIN);
 }

@@ -117,7 +117,8 @@ static void open_block(ing_ad_code *c, uint32_t block, bool branch) {
         uint32_t id = ing_ir_block_ids(c->f, block)[k];
         const ing_ir_inst *i = ing_ir_at(c->f, id);
         uint8_t mark = c->n->mark[id];
-        if (branch && mark & ING_AD_KEPT && !ing_ad_is_remade(i))
+        if (branch && mark & ING_AD_KEPT && !ing_ad_is_remade(i) &&
+            i->op != ING_OP_LOOP) /* whose index is known inside of it only */
             c->slot[id] = ing_ad_local(c, i->type);
         if (i->op == ING_OP_CALL && mark & ING_AD_SNAP) open_call(c, id);
         if (!(mark & ING_AD_LIVE)) {
