@@ -541,9 +541,13 @@ static bool bind_of(ing_py_state *st, const ing_home *home, const ing_record_bin
     return !array || out->spec || out->field;
 }
 
-/* Which fields share a block is compared where they are bound. */
-static ing_status note_blocks(const ing_py_variant *v, ing_py_checks *c, ing_err *e) {
-    uint8_t *bound = ing_calloc((size_t)v->record.n_words + 1, 1);
+/* Which fields share a block is compared where they are bound. (How many words there are is
+ * not known yet when a variant is compiled.) */
+static ing_status note_blocks(ing_py_checks *c, ing_err *e) {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < c->binds.len; i++)
+        if (c->binds.at[i].word > last) last = c->binds.at[i].word;
+    uint8_t *bound = ing_calloc((size_t)last + 1, 1);
     ing_py_bind *first = NULL;
     if (!bound) return no_memory(e);
     for (uint32_t i = 0; i < c->binds.len; i++) {
@@ -575,7 +579,7 @@ static ing_status make_all(making *m, ing_err *e) {
         }
         if (!ing_vec_push(&c->binds, b)) return no_memory(e);
     }
-    ING_TRY(note_blocks(v, c, e));
+    ING_TRY(note_blocks(c, e));
     for (uint32_t i = 0; i < v->record.trace.list.len; i++) {
         ing_question q = v->record.trace.list.at[i];
         bool relation;
