@@ -700,7 +700,6 @@ SLOPES = {
     "max(x, 2.0 * x)": (lambda x: 2.0 if x >= 0 else 1.0, [0.5, -0.5, 0.0]),
     "qd.select(x > 1.0, x * x, 3.0 * x)": (lambda x: 2 * x if x > 1 else 3.0, [0.5, 1.0, 2.0]),
     "(x * x if x > 1.0 else 3.0 * x)": (lambda x: 2 * x if x > 1 else 3.0, [0.5, 1.0, 2.0]),
-    "qd.stop_grad(x) * x": (lambda x: x, [0.5, 2.0]),
 }
 
 
