@@ -75,6 +75,12 @@ class Compiler:
         # The scheduler compares each load and store of a block with all others, up to so many
         # (1,000): 1,000 lines that update an array take it 1.4 s, now 0.2 s.
         llvm.set_option("ingot", "-dag-maps-huge-region=200")
+        # Members of cells that a loop leaves out, as in `v[i][1] -= g` of AOS fields, become masked
+        # accesses of whole rows: 8,192 particles take 5.4 us; with scattered stores 19.
+        llvm.set_option("ingot", "-enable-masked-interleaved-mem-accesses")
+        # What is left of a row after vectors of 8 is done in shorter ones: rows of 46 in a stencil take
+        # a tenth less time, compiling 3 % more.
+        llvm.set_option("ingot", "-epilogue-vectorization-minimum-VF=8")
         self.machines = {}
         self.long = False
 

@@ -113,6 +113,7 @@ typedef struct ing_gen {
     uint32_t printed_words; /* size of the record that PRINTs fill, 0 = none */
     bool has_args, has_tallies, has_rets, has_status, stop_label, ended;
     uint32_t parallel; /* id of the open parallel loop, 0 = none */
+    bool woven;        /* its accesses are in no group (ING_IR_WOVEN) */
     ing_vec(ing_gen_frame) frames;
 } ing_gen;
 

@@ -138,7 +138,7 @@ static void put_call_text(ing_gen *g, const ing_ir_inst *i) {
     }
     ing_gen_put(g, ")");
     /* Inlining hands the group on to the accesses of the callee. */
-    if (g->parallel && g->plans[i->a].groupable)
+    if (g->parallel && !g->woven && g->plans[i->a].groupable)
         ing_gen_put(g, ", !llvm.access.group !%d", ING_GEN_MD_GROUP);
     ing_gen_put(g, "\n");
 }
@@ -208,7 +208,10 @@ static void open_loop(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     ing_gen_put(g, "  %%i%u = phi %s [ %s, %%pre%u ], [ %%n%u, %%next%u ]\n", id, ty.s,
                 from.s, id, id, id);
     g->vals[id] = ing_gen_text("%%i%u", id);
-    if (i->flags & ING_IR_PARALLEL && !g->parallel) g->parallel = id;
+    if (i->flags & ING_IR_PARALLEL && !g->parallel) {
+        g->parallel = id;
+        g->woven = i->flags & ING_IR_WOVEN;
+    }
     if (g->parallel == id && g->uses_random)
         ing_gen_stream(g, ing_gen_cast(g, t, ING_I64, g->vals[id]));
     push(g, id, i->c);
@@ -231,7 +234,7 @@ static void close_loop(ing_gen *g, const ing_gen_frame *f, const ing_ir_inst *i)
         ing_gen_def(g, "icmp %s %s %%n%u, %s", s ? "slt" : "ult", ty.s, id, f->end.s);
     ing_gen_put(g, "  br i1 %s, label %%loop%u, label %%end%u", more.s, id, id);
     bool scalar = g->plan->loops[id] & ING_GEN_SCALAR;
-    if (scalar || g->parallel == id)
+    if (scalar || (g->parallel == id && !g->woven))
         ing_gen_put(g, ", !llvm.loop !%d",
                     scalar ? ING_GEN_MD_SCALAR_LOOP : ING_GEN_MD_LOOP);
     if (g->parallel == id) g->parallel = 0;

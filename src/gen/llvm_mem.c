@@ -26,13 +26,14 @@ _Static_assert(ING_GEN_MD_ARRAY == 3 && ING_GEN_MD_LAUNCH == 4 &&
                "the literals above");
 
 const char *ing_gen_access(const ing_gen *g, ing_gen_root root) {
+    bool group = g->parallel && !g->woven;
     switch (root) {
-    case ING_GEN_ARRAY: return g->parallel ? ARRAY GROUP : ARRAY;
+    case ING_GEN_ARRAY: return group ? ARRAY GROUP : ARRAY;
     case ING_GEN_TALLY: return ARRAY;
-    case ING_GEN_BUFFER: return g->parallel ? LAUNCH GROUP : LAUNCH;
+    case ING_GEN_BUFFER: return group ? LAUNCH GROUP : LAUNCH;
     case ING_GEN_SCRATCH: return LAUNCH;
-    case ING_GEN_CONTEXT: return g->parallel ? NOWRITE GROUP : NOWRITE;
-    case ING_GEN_LANES: return g->parallel ? GROUP : "";
+    case ING_GEN_CONTEXT: return group ? NOWRITE GROUP : NOWRITE;
+    case ING_GEN_LANES: return group ? GROUP : "";
     default:
         return ""; /* locals: all iterations share the alloca, so never in a group */
     }

@@ -160,6 +160,8 @@ enum {
         128, /* ADD: of a MUL by a constant n and an index below n, which a loop over
                           the levels of a field took apart */
     ING_IR_CONSTANT = 256, /* LOAD: of no derivative (qd.stop_grad) */
+    ING_IR_WOVEN = 512,    /* LOOP that is parallel: within an iteration the order of
+                              accesses matters (src/pass/weave.c) */
 };
 
 typedef struct ing_ir_inst {
@@ -232,7 +234,7 @@ typedef struct ing_ir_tally {
 } ing_ir_tally;
 
 /* may_run_long: WHILEs or trip counts that nobody knows: release the GIL.
- * chunk_shift: of a range task with partial results: iterations per chunk, as a shift.
+ * chunk_shift: of a range task: iterations per chunk, as a shift: it is called for whole chunks.
  * place: its number among the tasks that draw random numbers; in no text and no digest: the
  * conductor counts them. */
 #define ING_IR_TASK_MEMBERS(ONE, FIXED, UP_TO, LIST)                                  \

@@ -522,10 +522,11 @@ static ing_status parse_run(parser *p) {
         ING_TRY(parse_bound(p, "begin", &t.begin));
         ING_TRY(parse_bound(p, "end", &t.end));
     }
-    if (ing_ir_tok_is(&p->x.tok, "partials")) {
+    bool partials = ing_ir_tok_is(&p->x.tok, "partials");
+    if (partials || ing_ir_tok_is(&p->x.tok, "chunks")) {
         uint32_t shift;
         LEX(p);
-        ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a count", &t.partials));
+        if (partials) ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a count", &t.partials));
         ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a shift", &shift));
         if (shift > ING_IR_MAX_CHUNK_SHIFT)
             return ing_ir_lex_fail(&p->x, "a chunk is not that large");

@@ -16,6 +16,7 @@ ing_status ing_pass_hold(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_lanes(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_weave(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 
 typedef struct ing_pass_funcs { /* funcs.c: what the funcs of a module do, together */
     uint8_t *named;             /* per argument: some func names this array by itself */

@@ -24,6 +24,7 @@ static const struct {
     {"reduce", ing_pass_reduce, true}, /* sums into one place get lanes of their own */
     {"tally", ing_pass_tally,
      true}, /* integers at many places: a copy for each thread */
+    {"weave", ing_pass_weave, true}, /* loops whose iterations have an order inside */
 };
 
 enum { N_PASSES = sizeof passes / sizeof passes[0] };

@@ -10,7 +10,9 @@
  *
  * and the same again for r if it is not the outermost. The innermost loops run in the type of
  * their index: in an i32 one neighbours are neighbours in memory without any proof that nothing
- * wrapped. Axes that nobody asks for, outside of those that are, stay one loop.
+ * wrapped. Axes that nobody asks for, outside of those that are, stay one loop. A short innermost
+ * axis of constant length, as in tiles, is never divided between pieces (chunk_shift), and its
+ * loop has constant bounds: a transpose of tiles of 16 x 16 took 43 us, 18 with them (2**16 f32).
  *
  * Numbers of places stay what they are for whoever uses them: a loop that draws random numbers
  * (their stream is made of it) or whose number is used, and loops inside of others, divide.
@@ -37,6 +39,8 @@ typedef struct shaper {
     uint32_t outer;      /* index of its outermost loop */
     uint32_t n;
     level at[ING_MAX_NDIM];
+    uint8_t
+        whole; /* pieces consist of whole innermost rows, of 1 << whole places; 0: of any */
     /* The last quotient, where it stands in the open block: the number of `number` over the axes
      * from `axis` on. */
     uint32_t quotient, position, of, number, axis;
@@ -77,6 +81,20 @@ static bool find_axes(shaper *x, const ing_ir_func *f, bool *wide, bool *asked) 
     return x->axes && is_outermost(f, x->axes);
 }
 
+enum { MAX_WHOLE = 64 }; /* places of an innermost row that is not divided */
+
+/* Updates may become partial results, which have chunks of their own (reduce.c). */
+static uint8_t whole_rows(const shaper *x, const ing_ir_func *f) {
+    const ing_ir_inst *axes = ing_ir_at(f, x->axes);
+    int64_t begin, end;
+    if (ing_ir_has_updates(f) ||
+        !ing_ir_axis_bounds(f, axes, x->at[0].axis, &begin, &end))
+        return 0;
+    uint64_t n = end > begin ? (uint64_t)end - (uint64_t)begin : 0;
+    bool fits = n > 1 && n <= MAX_WHOLE && !(n & (n - 1));
+    return fits ? (uint8_t)__builtin_ctzll(n) : 0;
+}
+
 static void find_nest(shaper *x, const ing_ir_func *f) {
     bool wide[ING_MAX_NDIM] = {0}, asked[ING_MAX_NDIM] = {0};
     uint32_t top = 0;
@@ -91,6 +109,7 @@ static void find_nest(shaper *x, const ing_ir_func *f) {
         }
     }
     if (!x->n) x->loop = x->axes = 0;
+    if (x->n) x->whole = whole_rows(x, f);
 }
 
 /* ---- small pieces --------------------------------------------------------------------------- */
@@ -217,6 +236,10 @@ static void put_level(shaper *x, uint32_t k, uint32_t row) {
     uint32_t low = op2(x, ING_OP_SUB, op2(x, ING_OP_MAX, l->first, base), base);
     uint32_t top = op2(x, ING_OP_ADD, base, width);
     uint32_t high = op2(x, ING_OP_SUB, op2(x, ING_OP_MIN, l->last, top), base);
+    if (!k && x->whole) {
+        low = ing_ir_const_int(&x->b, ING_I64, 0);
+        high = width;
+    }
     low = cast(x, l->type, index_at(x, x->axes, l->axis, low), ING_I64);
     high = cast(x, l->type, index_at(x, x->axes, l->axis, high), ING_I64);
     l->loop = ing_ir_loop_reserve(&x->b, l->type);
@@ -275,6 +298,11 @@ static bool count_uses(const ing_ir_func *f, uint8_t *counted) {
     return any;
 }
 
+static void set_chunks(ing_ir_mod *m, uint32_t func, uint8_t shift) {
+    for (uint32_t k = 0; k < m->tasks.len; k++)
+        if (m->tasks.at[k].func == func) m->tasks.at[k].chunk_shift = shift;
+}
+
 static bool run_func(ing_ir_mod *m, uint32_t func, bool nests) {
     const ing_ir_func *f = m->funcs.at[func];
     shaper x = {.m = m};
@@ -290,6 +318,7 @@ static bool run_func(ing_ir_mod *m, uint32_t func, bool nests) {
             .b = &x.b, .from = &x.old, .map = map, .hook = hook, .self = &x};
         ing_ir_copy_block(&x.copy, x.old.body);
         ing_ir_rebuild_end(&x.b, &x.old);
+        if (x.whole) set_chunks(m, func, x.whole);
     }
     ing_vec_fini(&x.extents);
     ing_free(map);

@@ -63,9 +63,11 @@ static int32_t run_tasks(const ing_ir_mod *m, launch *l) {
             t->kind == ING_IR_TASK_RANGE && end > begin ? (begin + end) / 2 : end;
         uint64_t partials[64];
         int64_t size = (int64_t)1 << t->chunk_shift, chunk = 0, last = 0;
-        if (t->partials) { /* whole chunks */
+        if (t->chunk_shift) { /* whole chunks */
             mid = end - begin > size ? begin + size : end;
             chunk = 1;
+        }
+        if (t->partials) {
             last = ((end - begin - 1) >> t->chunk_shift) + 1;
             CHECK(last * t->partials <= 64);
             l->ctx.partials = partials;

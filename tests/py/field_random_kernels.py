@@ -51,6 +51,36 @@ def add(f: qd.template(), x: qd.types.ndarray(), offset: qd.template()):
         f[I + offset] += x[I]
 
 
+@qd.kernel
+def into_first(f: qd.template(), g: qd.template(), first: qd.template()):
+    for I in qd.grouped(f):
+        g[first] += f[I]
+        f[I] = f[I] * 3 + 1
+
+
+@qd.kernel
+def into_bins(f: qd.template(), g: qd.template(), first: qd.template(), n: qd.template()):
+    for I in qd.grouped(f):
+        g[first + (qd.cast(f[I], qd.i32) & 63) % n] += 1
+        f[I] = f[I] * 3 + 1
+
+
+INTEGERS = [qd.i8, qd.u8, qd.i16, qd.i32, qd.u32, qd.i64]
+
+
+def together(f, g):
+    """Two fields of a case, which may lie in one block, in one loop."""
+    values = f.values.astype(np.int64)
+    if len(g.shape) == 1:
+        into_bins(f.field, g.field, g.offset[0], g.shape[0])
+        g.values += np.bincount((values & 63).ravel() % g.shape[0], minlength=g.shape[0]).astype(g.values.dtype)
+    else:
+        into_first(f.field, g.field, qd.Vector(list(g.offset)) if g.shape else None)
+        first = (0,) * len(g.shape)
+        g.values[first] = (g.values[first].astype(np.int64) + values.sum()).astype(g.values.dtype)
+    f.values = (values * 3 + 1).astype(f.values.dtype)
+
+
 def expected(model, salt, most):
     """What put and its like leave."""
     v = np.full(model.shape, salt, np.int32)
@@ -92,6 +122,9 @@ def run(seed):
     for model in models:
         if not model.element and model.shape and model.dtype is not qd.u1:
             accumulate(model, rng)
+    numbers = [model for model in models if not model.element and model.dtype in INTEGERS]
+    for f, g in zip(numbers, numbers[1:]):
+        together(f, g)
     for model in models:
         model.check()
 

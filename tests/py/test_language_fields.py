@@ -133,3 +133,25 @@ def test_writes_past_a_small_field_reach_nobody():
     for f in fields:
         beyond(f)
     assert all((f.to_numpy() == 1).all() for f in fields)
+
+
+def test_denormal_constants_with_fast_math():
+    """Processors take them for zero then, and so does what is only stored."""
+    a = qd.field(qd.f32, shape=2)
+
+    @qd.kernel
+    def store():
+        a[0] = 1e-45
+        a[1] = -1e-40
+
+    store()
+    assert a[0] == 0 and a[1] == 0
+    qd.init(fast_math=False)
+    b = qd.field(qd.f32, shape=2)
+
+    @qd.kernel
+    def keep():
+        b[0] = 1e-45
+
+    keep()
+    assert b[0] > 0

@@ -103,8 +103,8 @@ class PyQuadrants:
         ingot.cfg.default_fp = dtype
 
     def set_default_ip(self, dtype):
-        """`default_ip` of `qd.init`."""
-        ingot.cfg.default_ip = dtype
+        """`default_ip` of `qd.init`. Integers take the unsigned type that they meet anyway."""
+        ingot.cfg.default_ip = {ingot.u32: ingot.i32, ingot.u64: ingot.i64}.get(dtype, dtype)
 
     def materialize(self):
         """Takes the memory of all fields that are placed."""
