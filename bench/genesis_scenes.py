@@ -341,7 +341,7 @@ def sensors(w):
 # --- particles, cloth, solids -----------------------------------------------------------------
 
 
-def soft(w, material, morph=None, dt=2e-3, substeps=5, envs=0, floor=True, name="body", **options):
+def soft(w, material, morph=None, dt=2e-3, substeps=5, envs=0, floor=False, name="body", **options):
     gs = w.gs
     w.open(dt=dt, substeps=substeps, **options)
     if floor:
@@ -387,7 +387,7 @@ def mpm_muscle(w):
 def sph(w):
     gs = w.gs
     bounds = gs.options.SPHOptions(lower_bound=(-0.3, -0.3, 0), upper_bound=(0.3, 0.3, 1), particle_size=0.02)
-    soft(w, gs.materials.SPH.Liquid(sampler="regular"), sph_options=bounds, floor=False)
+    soft(w, gs.materials.SPH.Liquid(sampler="regular"), sph_options=bounds)
 
 
 @scene("sph")
@@ -396,7 +396,7 @@ def sph_dfsph(w):
     bounds = gs.options.SPHOptions(
         lower_bound=(-0.3, -0.3, 0), upper_bound=(0.3, 0.3, 1), particle_size=0.02, pressure_solver="DFSPH"
     )
-    soft(w, gs.materials.SPH.Liquid(sampler="regular"), sph_options=bounds, floor=False)
+    soft(w, gs.materials.SPH.Liquid(sampler="regular"), sph_options=bounds)
 
 
 @scene("pbd")
@@ -444,7 +444,7 @@ def fem_implicit(w):
     gs = w.gs
     implicit = gs.options.FEMOptions(use_implicit_solver=True)
     material = gs.materials.FEM.Elastic(E=1e5, model="linear_corotated")
-    soft(w, material, ball(gs), dt=5e-3, substeps=1, fem_options=implicit, floor=False)
+    soft(w, material, ball(gs), dt=5e-3, substeps=1, fem_options=implicit)
 
 
 @scene("fem")

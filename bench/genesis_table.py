@@ -87,6 +87,14 @@ def difference(ours, theirs):
     return worst, where
 
 
+def decimals(ours, theirs):
+    """How many getters agree to four decimals."""
+    good = [k for k in theirs if np.allclose(ours[k], theirs[k], rtol=1e-6, atol=5e-5, equal_nan=True)]
+    names = {k.rsplit(".", 1)[0] for k in theirs}
+    print(f"accessors: {len(good)} of {len(theirs)} arrays of {len(names)} reads agree to 4 decimals;")
+    print("  others:", *sorted(set(theirs) - set(good)))
+
+
 def row(folder, name, eps):
     mine, ours = load(folder, name, "ingot")
     other, theirs = load(folder, name, "quadrants")
@@ -109,6 +117,8 @@ def row(folder, name, eps):
 def table(given):
     head = ("scene", "kind", "runs", "difference", f"spread at {given.perturb:g}", "step", "build")
     rows = [row(given.out, name, given.perturb) for name in given.scenes or genesis_scenes.SCENES]
+    if given.run_only:
+        rows = [r for r in rows if r[2] != "not run"]
     lines = ["| " + " | ".join(r) + " |" for r in [head, ("---",) * len(head), *rows]]
     text = "\n".join(lines) + "\n"
     print(text)
@@ -119,6 +129,8 @@ def table(given):
             worst, where = difference(ours, theirs)
             if worst > CLOSE:
                 print(f"{name}: {worst:.2e} at {where}")
+            if name == "accessors":
+                decimals(ours, theirs)
     if given.markdown:
         given.markdown.write_text(text)
 
@@ -132,6 +144,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/genesis"))
     parser.add_argument("--perturb", type=float)
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--run-only", action="store_true", help="leave out what was not run")
     parser.add_argument("--markdown", type=pathlib.Path)
     given = parser.parse_args()
     given.out = given.out.resolve()

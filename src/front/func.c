@@ -551,6 +551,8 @@ static ing_status spec_lower(call *c, spec *sp, const leaves *l) {
                                l->types.at, l->types.len, ING_VOID);
     sp->n_args = l->types.len;
     sp->closed = c->fn->closed;
+    for (uint32_t i = 0; i < c->info->list.n; i++) /* generic: its results are, too */
+        sp->closed &= c->info->params[i].passing != ING_PASS_ANY;
     if (!ing_vec_push(&lo->out->trees, t)) return no_memory(caller);
     ING_TRY(ing_front_frame_init(&fr, lo, caller, t));
     fr.func = sp->func;
