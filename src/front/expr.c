@@ -106,6 +106,8 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
     const ing_type_info *t = ing_ir_type(fr->lo->mod, a->type);
     if (t->place) return attr_of_field(fr, n, a, name, out);
     if (strcmp(name, "shape") == 0) {
+        if (ing_front_is_constant(fr, a))
+            return ing_front_thing_attr(fr, n, a->gref, name, out);
         *out = (value){.kind = V_SHAPE, .inst = a->inst, .n = t->rank};
         return ING_OK;
     }
@@ -451,6 +453,25 @@ static ing_status index_items(frame *fr, ing_node slice, value *index, value **o
     return index_parts(fr, slice, items, given, *out, n);
 }
 
+static bool is_known(const value *index, uint32_t n) {
+    bool known = n > 0;
+    for (uint32_t i = 0; i < n; i++) known &= index[i].kind == V_INT;
+    return known;
+}
+
+/* a[1, 2] of an array of constants, as a[1][2]. */
+static ing_status constant_item(frame *fr, ing_node at, const value *base,
+                                const value *index, uint32_t n, value *out) {
+    *out = *base;
+    for (uint32_t i = 0; i < n; i++) {
+        ing_gate_key k;
+        ING_TRY(ing_front_key(fr, at, &index[i], &k));
+        ING_TRY(ing_front_thing_item(fr, at, out->gref, &k, out));
+        if (out->kind == V_VOID) return fail_key(fr, at, base, &index[i]);
+    }
+    return ING_OK;
+}
+
 ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
                                      ing_node slice, value *out) {
     value index;
@@ -470,6 +491,8 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
         value *items, of = *base;
         uint32_t n;
         ING_TRY(index_items(fr, slice, &index, &items, &n));
+        if (ing_front_is_constant(fr, base) && is_known(items, n))
+            return constant_item(fr, at, base, items, n, out);
         return ing_front_bundle_element(fr, at, &of, items, n, slice, out);
     }
     if (ing_front_is_tensor(fr, base))

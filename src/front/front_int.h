@@ -355,6 +355,8 @@ ing_status ing_front_condition(frame *fr, ing_node at, const value *v, const cha
 ing_status ing_front_truth(frame *fr, ing_node at, const value *v, bool *out);
 uint32_t ing_front_str_len(const char *s, uint32_t n);
 /* in characters, as Python's */ /* static */
+/* Inside qd.static, an array from outside whose items are constants there. */
+bool ing_front_is_constant(const frame *fr, const value *v);
 /* In arithmetic a NumPy array from outside with one axis is the vector of its elements. */
 ing_status ing_front_sequence_vector(frame *fr, ing_node at, value *v);
 /* The items of something that can be unpacked; *ok false: it cannot. */

@@ -407,7 +407,7 @@ static ing_status in_len(frame *fr, ing_node n, const intrin *in, const call_arg
         *out = ing_front_int(v.n);
         return ING_OK;
     }
-    if (v.kind == V_SEEN) {
+    if (v.kind == V_SEEN || ing_front_is_constant(fr, &v)) {
         ING_TRY(ing_front_derive(fr, n, v.gref, ING_DERIVE_LEN, 0, out));
         if (out->kind == V_INT) {
             out->gref = 0;

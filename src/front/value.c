@@ -737,6 +737,12 @@ static ing_status rows_items(frame *fr, ing_node at, const value *v, value **ite
     return ING_OK;
 }
 
+bool ing_front_is_constant(const frame *fr, const value *v) {
+    const ing_gate *g = fr->lo->gate;
+    return fr->in_static && v->kind == V_ARRAY && v->gref && !v->arg &&
+           g->ops->constant && g->ops->constant(g->self, v->gref);
+}
+
 /* An array that was found outside, with one axis of numbers: neither argument nor field. */
 static bool is_sequence(const frame *fr, const value *v) {
     return v->kind == V_ARRAY && v->gref && !v->arg && v->n == 1 &&
@@ -799,6 +805,11 @@ ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items
     } else if (v->kind == V_ITER &&
                (v->tag == ING_IN_PY_ENUMERATE || v->tag == ING_IN_PY_ZIP)) {
         return rows_items(fr, at, v, items, n, ok);
+    } else if (ing_front_is_constant(fr, v)) {
+        value all;
+        ING_TRY(ing_front_derive(fr, at, v->gref, ING_DERIVE_ITEMS, 0, &all));
+        *ok = all.kind == V_SEEN;
+        if (*ok) ING_TRY(seen_items(fr, at, &all, items, n));
     } else if (is_sequence(fr, v)) {
         ING_TRY(array_items(fr, at, v, items, n, ok));
     } else {

@@ -200,6 +200,8 @@ typedef struct ing_gate_ops {
     /* The same where a constant is needed (qd.static): a number that would be read at each
      * launch is compiled in, or refused. NULL: as look. */
     ing_status (*bake)(void *self, ing_gref of, ing_gate_fact *out, ing_err *e);
+    /* May the items of this array be compiled in where constants are needed? NULL: never. */
+    bool (*constant)(void *self, ing_gref of);
     /* Equal numbers = found at the same place, in this launch and in every other; 0: it has
      * no place. Objects that are the same now may be two later. NULL: no places. */
     uint32_t (*place)(void *self, ing_gref of);

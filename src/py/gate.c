@@ -385,13 +385,16 @@ static ing_status gate_look(void *self, ing_gref of, ing_gate_fact *out, ing_err
     return check_float(g, &t, out, e);
 }
 
-/* A NumPy array that was found, not passed or declared as one: its items are constants where
- * constants are needed. */
-static bool is_constant(ing_py_gate *g, const thing *t) {
+/* A NumPy array that was found, not passed or declared as one. Nothing is recorded: what is
+ * read of it will be. */
+static bool gate_constant(void *self, ing_gref of) {
+    ing_py_gate *g = self;
+    const thing *t = ing_py_thing(g, of);
     const ing_gate_param *p = ing_py_param_at(g->kernel, t->root);
     if (!t->obj || t->field.kind != ING_FIELD_OPEN) return false;
     if (p && p->passing != ING_PASS_TEMPLATE) return false;
-    return ing_py_foreign_kind_of(g->kernel->st, t->obj) == ING_FOREIGN_BUFFER;
+    return !Py_IS_TYPE(t->obj, g->kernel->st->array_type) &&
+           ing_py_foreign_kind_of(g->kernel->st, t->obj) == ING_FOREIGN_BUFFER;
 }
 
 /* A declared number can be compiled in as well; one of an object whose numbers are read at
@@ -402,10 +405,6 @@ static ing_status gate_bake(void *self, ing_gref of, ing_gate_fact *out, ing_err
     if (t.field.kind == ING_FIELD_NUMBER) {
         ING_TRY(ing_py_see(g->kernel->st, t.obj, out, e));
         return record_fact(g, t.path, out, e);
-    }
-    if (is_constant(g, &t)) { /* what is read of it is recorded */
-        *out = (ing_gate_fact){.kind = ING_GATE_OBJECT, .s = Py_TYPE(t.obj)->tp_name};
-        return ING_OK;
     }
     ING_TRY(gate_look(self, of, out, e));
     if (!t.at_launch || out->kind != ING_GATE_SCALAR) return ING_OK;
@@ -792,6 +791,7 @@ static const ing_gate_ops gate_ops = {
     .derive = gate_derive,
     .look = gate_look,
     .bake = gate_bake,
+    .constant = gate_constant,
     .place = gate_place,
     .captured = gate_captured,
     .call = ing_py_gate_call,

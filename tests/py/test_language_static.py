@@ -303,7 +303,7 @@ def test_numpy_arrays_are_sequences():
             a[i] += 1
         for row in qd.static(range(len(table))):
             a[5] += table[row, 1]
-        if qd.static(table[1][2] == 5):
+        if qd.static(table[1, 2] == 5 and table[1][0] == 3 and table.shape[1] == 3):
             a[5] += 100
         for i in qd.static(size):
             a[6] += i
@@ -331,6 +331,25 @@ def test_numpy_arrays_are_sequences():
     size = np.array([1, 2], np.int32)
     with pytest.raises(qd.IngotError, match="3 targets, 2 values"):
         run()
+
+
+def test_static_names_an_array():
+    """qd.static(x) of an array or field is that array, to be indexed at run time."""
+    plain = np.arange(4, dtype=np.int32)
+    field = qd.field(qd.i32, shape=4)
+
+    @qd.kernel
+    def k(a: qd.types.ndarray()):
+        x, f = qd.static(plain, field)
+        y = qd.static(plain)
+        for i in range(4):
+            f[i] = 10 * y[i]
+            a[i] = x[i] + f[i]
+            x[i] += 1
+
+    a = np.zeros(4, np.int32)
+    k(a)
+    assert a.tolist() == [0, 11, 22, 33] and plain.tolist() == [1, 2, 3, 4]
 
 
 def test_array_arguments_are_no_constants():
