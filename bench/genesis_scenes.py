@@ -570,7 +570,7 @@ def fem_mpm(w):
 def hybrid(w):
     """A skeleton of joints in a soft body of particles."""
     gs = w.gs
-    box = gs.options.MPMOptions(lower_bound=(-2, -2, -0.5), upper_bound=(2, 2, 2), grid_density=24)
+    box = gs.options.MPMOptions(lower_bound=(-2.5, -2.5, -0.5), upper_bound=(2.5, 2.5, 2), grid_density=24)
     w.open(dt=3e-3, substeps=10, mpm_options=box)
     w.plane()
     morph = gs.morphs.URDF(file="urdf/simple/two_link_arm.urdf", pos=(0, 0, 0.3), fixed=True)

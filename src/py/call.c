@@ -514,6 +514,8 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
 }
 
 static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label) {
+    if (__builtin_expect(k->st->fresh, 0) && ing_py_fields_announce(k->st) < 0)
+        return NULL;
     if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
     ing_py_asker a = {k, args, NULL};
     PyObject *result = NULL;

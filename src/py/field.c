@@ -88,6 +88,27 @@ int ing_py_fields_settle(ing_py_state *st) {
     return 0;
 }
 
+int ing_py_fields_announce(ing_py_state *st) {
+    st->fresh = false; /* what it does to fields does not come back here */
+    PyObject *function = Py_XNewRef(st->on_fields);
+    PyObject *done = function ? PyObject_CallNoArgs(function) : Py_NewRef(Py_None);
+    Py_XDECREF(function);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static PyObject *on_fields(PyObject *module, PyObject *function) {
+    ing_py_state *st = ing_py_state_in(module);
+    bool none = function == Py_None;
+    if (!none && !PyCallable_Check(function)) {
+        PyErr_SetString(PyExc_TypeError, "_on_fields takes a function, or None");
+        return NULL;
+    }
+    Py_XSETREF(st->on_fields, none ? NULL : Py_NewRef(function));
+    st->fresh = false;
+    Py_RETURN_NONE;
+}
+
 static int parts_ready(ing_py_state *st, ing_py_field *f) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(f->parts); i++)
         if (ing_py_field_ready(st, as_field(PyTuple_GET_ITEM(f->parts, i))) < 0)
@@ -96,6 +117,7 @@ static int parts_ready(ing_py_state *st, ing_py_field *f) {
 }
 
 int ing_py_field_ready(ing_py_state *st, ing_py_field *f) {
+    if (st->fresh && ing_py_fields_announce(st) < 0) return -1;
     if (f->parts) return parts_ready(st, f);
     if (!f->layout && materialize(st, f) < 0) return -1;
     if (!f->layout) {
@@ -589,6 +611,9 @@ static const PyMethodDef functions[] = {
      "_dense_field(element type, shape, order=None, offset=None, name=None): a field "
      "in a "
      "block of its own."},
+    {"_on_fields", on_fields, METH_O,
+     "_on_fields(function or None): to be called when fields were made, before one of "
+     "them is used or a kernel runs."},
     {0},
 };
 
@@ -620,6 +645,7 @@ int ing_py_field_traverse(ing_py_state *st, visitproc visit, void *arg) {
     Py_VISIT(st->scalar_field);
     Py_VISIT(st->matrix_field);
     Py_VISIT(st->block_type);
+    Py_VISIT(st->on_fields);
     return 0;
 }
 
@@ -628,6 +654,7 @@ void ing_py_field_clear(ing_py_state *st) {
     Py_CLEAR(st->scalar_field);
     Py_CLEAR(st->matrix_field);
     Py_CLEAR(st->block_type);
+    Py_CLEAR(st->on_fields);
 }
 
 /* Blocks that live on, while all of the module is collected, form a ring of their own. */

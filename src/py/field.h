@@ -75,6 +75,8 @@ int ing_py_field_ready(ing_py_state *st, ing_py_field *f);
 /* Raises what is wrong with a field whose block is gone; -1. */
 int ing_py_field_gone(ing_py_state *st, const ing_py_field *f);
 
+/* Tells whoever asked for it (_on_fields) that new fields are about to be used; -1 = raised. */
+int ing_py_fields_announce(ing_py_state *st);
 /* As in the reference, no kernel is looked up while a field has no place; -1 = raised. */
 int ing_py_fields_settle(ing_py_state *st);
 

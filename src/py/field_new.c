@@ -61,6 +61,7 @@ PyObject *ing_py_field_new(PyObject *module, PyObject *args) {
         return NULL;
     if (!parse_element(st, type, &element)) return NULL;
     st->unsettled |= !companion;
+    st->fresh = st->on_fields != NULL;
     return (PyObject *)make(st, &element, name, companion);
 }
 
@@ -245,6 +246,7 @@ PyObject *ing_py_field_dense(PyObject *module, PyObject *args) {
     ing_py_block *block = f ? ing_py_block_new(st, bytes) : NULL;
     if (!block || attach(st, f, &l, block) < 0) Py_CLEAR(f);
     Py_XDECREF((PyObject *)block);
+    st->fresh = st->on_fields != NULL;
     return (PyObject *)f;
 }
 

@@ -145,6 +145,9 @@ typedef struct ing_py_state {
     ing_vec(struct ing_py_layout *) layouts;
     ing_py_link blocks; /* those that are not destroyed */
     bool unsettled;     /* there may be fields that have no place yet */
+    PyObject
+        *on_fields; /* to be called before fields that were made are used, or NULL */
+    bool fresh;     /* there are such fields, and it was not called since */
     uint64_t
         lazy[2]; /* the last generation when qd.root.lazy_grad, lazy_dual were called:
                          * fields that are older have gradients, duals */

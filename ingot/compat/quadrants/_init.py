@@ -31,6 +31,7 @@ def _check_dumps(src_ll_cache):
 
 def init(*args, _test_mode=False, src_ll_cache=True, **options):
     """`ingot.init`. In test mode it gives the options in force."""
+    impl.get_runtime().clear()
     ingot.init(*args, **options)
     _check_dumps(src_ll_cache)
     _logging.set_logging_level(ingot.cfg.log_level)

@@ -67,7 +67,14 @@ class _NoCapabilities:
         return 0
 
 
-class PyQuadrants:
+class _Replaceable(type):
+    def __setattr__(cls, name, value):
+        super().__setattr__(name, value)
+        if name == "materialize":  # the reference calls it before new fields are used
+            _core._on_fields(lambda: pyquadrants.materialize())
+
+
+class PyQuadrants(metaclass=_Replaceable):
     """The reference's runtime object. Programs replace its methods by wrappers around them."""
 
     def __init__(self):
