@@ -147,6 +147,7 @@ _LAZY = {
     "MatrixTensor": "ingot._tensor",
     "MemoryCache": "ingot._steps",
     "Ordered": "ingot.fingerprint",
+    "Layout": "ingot._layout",
     "Pieces": "ingot.fingerprint",
     "SNode": "ingot._snode",
     "ScalarNdarray": "ingot._ndarrays",
@@ -173,7 +174,7 @@ _LAZY = {
     "tensor": "ingot._tensor",
     "trace": "ingot.fingerprint",
     "wrap": "ingot._tensor",
-} | dict.fromkeys("Layout field i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l".split(), "ingot._fields")
+} | dict.fromkeys("field i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l".split(), "ingot._fields")
 
 
 _MODULES = ("algorithms", "linalg")
@@ -183,11 +184,10 @@ def __getattr__(name):
     home = _LAZY.get(name)
     if home is None and name not in _MODULES:
         raise AttributeError(f"module 'ingot' has no attribute {name!r}")
-    import importlib
-
+    module = __import__(home or f"ingot.{name}", fromlist=[name])  # without loading importlib
     if home is None:
-        return importlib.import_module(f"ingot.{name}")
-    value = globals()[name] = getattr(importlib.import_module(home), name)
+        return module
+    value = globals()[name] = getattr(module, name)
     return value
 
 

@@ -5,8 +5,6 @@ given. Trees of fields are in _snode.py. The methods that convert fields to and 
 torch end here.
 """
 
-from enum import IntEnum
-
 from ingot._core import (
     Field,
     IngotRuntimeError,
@@ -19,16 +17,7 @@ from ingot._core import (
 )
 
 
-class Layout(IntEnum):
-    """How the scalars of vectors, matrices and structs lie in a field.
-
-    AOS  together: one element after the other
-    SOA  apart: one array for each scalar, or for each member of a struct
-    """
-
-    AOS = 1
-    SOA = 2
-
+AOS, SOA = 1, 2  # members of qd.Layout, which they equal
 
 # The axes of a tree of fields, by name; `qd.axes` has the others.
 i, j, k, l = (0,), (1,), (2,), (3,)  # noqa: E741: their names
@@ -136,7 +125,7 @@ def matrix_field(ndim, n, m, dtype, shape=None, order=None, name="", offset=None
     dtypes = _dtypes(ndim, n, m, dtype)
     first = dtype if dtypes is None else dtypes[0]
     kind = VectorType(n, first) if ndim == 1 else MatrixType(n, m, first)
-    if dtypes is None and (layout is None or layout == Layout.AOS):
+    if dtypes is None and (layout is None or layout == AOS):
         return _together(kind, shape, order, name, offset, needs_grad, needs_dual)
     placing = _check_placing(shape, order, offset)
     dtypes = dtypes or [kind.dtype] * (n * m)
@@ -148,7 +137,7 @@ def matrix_field(ndim, n, m, dtype, shape=None, order=None, name="", offset=None
     if placing is None:
         return _expect(made, wanted)
     for one in (made, *(getattr(made, which) for which in wanted)):
-        _place_in_block([[p] for p in one._parts] if layout == Layout.SOA else [one._parts], *placing)
+        _place_in_block([[p] for p in one._parts] if layout == SOA else [one._parts], *placing)
     return made
 
 
@@ -403,7 +392,7 @@ def struct_field(members, methods, shape=None, name="<Struct>", offset=None, nee
     if placing is None:
         return whole
     for one in (whole, *(getattr(whole, which) for which in _wanted(needs_grad, needs_dual))):
-        _place_in_block([[member] for member in one._members] if layout == Layout.SOA else [one._members], *placing)
+        _place_in_block([[member] for member in one._members] if layout == SOA else [one._members], *placing)
     return whole
 
 

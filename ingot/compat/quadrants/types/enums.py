@@ -2,7 +2,7 @@
 
 import enum
 
-from ingot._fields import Layout
+from ingot._layout import Layout
 
 
 class AutodiffMode(enum.Enum):
