@@ -268,6 +268,18 @@ def _declared_field(field, missing, name=None):
             yield ("field", name, part), value
 
 
+def _span(node):
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+def _returns(node, code):
+    """Is it a lambda that returns the constant that the code does, with the same parameters?"""
+    value = getattr(node.body, "value", _span)
+    last = code.co_consts[-1] if code.co_consts else None
+    names = tuple([a.arg for a in [*node.args.posonlyargs, *node.args.args]])
+    return type(value) is type(last) and value == last and names == code.co_varnames[: code.co_argcount]
+
+
 def _find_lambda(tree, code, line):
     """The lambda in a syntax tree that the code object is of, or None where several may be; `line` is
     that of the tree's first line. From Python 3.11 on code knows its columns."""
@@ -275,9 +287,13 @@ def _find_lambda(tree, code, line):
 
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
     if len(found) > 1:
-        known = set(getattr(code, "co_positions", tuple)())
-        found = [n for n in found if (n.body.lineno + line - 1, n.body.end_lineno + line - 1,
-                                      n.body.col_offset, n.body.end_col_offset) in known]
+        places = [p for p in getattr(code, "co_positions", tuple)() if None not in p and p[2:] != (0, 0)]
+        known = [(p[0] - line + 1, p[2], p[1] - line + 1, p[3]) for p in places]
+        # In 3.12 code that returns a constant has no columns: which constant it is tells as much.
+        if known:
+            found = [n for n in found if _span(n.body) in known]
+        elif hasattr(code, "co_positions"):
+            found = [n for n in found if _returns(n, code)][:1]
     return found[0] if len(found) == 1 else None
 
 
