@@ -402,6 +402,9 @@ ing_status ing_fwd_emit(ing_fwd *w) {
     ing_vec_fini(&kernel.insts);
     ing_vec_fini(&kernel.extra);
     if (s == ING_COMPILE) return s;
+    if (w->m->bad_type)
+        return ing_fail(w->e, ING_COMPILE,
+                        "the result of a func is too large to have a dual beside it");
     bool ok = s == ING_OK && ing_ir_ok(w->m) && !w->arena.failed;
     return ok ? ING_OK : ing_fail(w->e, ING_MEMORY, "no memory for derivatives");
 }

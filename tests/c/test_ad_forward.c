@@ -546,6 +546,62 @@ static void test_refused(void) {
     ing_ir_mod_free(m);
 }
 
+/* A result that has no room for a dual beside it is no lost memory. */
+static void test_deep_result(void) {
+    char type[400] = "f64", text[4000], wrap[4000] = "";
+    for (int k = 0; k < ING_IR_MAX_TYPE_DEPTH; k++) {
+        char inner[400];
+        memcpy(inner, type, sizeof inner);
+        snprintf(type, sizeof type, "struct<%.380s>", inner);
+        size_t n = strlen(wrap);
+        snprintf(wrap + n, sizeof wrap - n, "%%x%d = make %s [%%x%d]\n", k + 1, type,
+                 k);
+    }
+    snprintf(text, sizeof text,
+             "%s%%s = call %s @1, [%%v]\n%sfunc @1 (f64) %s {\n%%x0 = param f64 0\n",
+             HEAD LOOP, type, DONE("%v"), type);
+    ing_bytes b;
+    ing_err e;
+    ing_ir_mod *m = NULL;
+    ing_bytes_init(&b);
+    ing_err_init(&e);
+    ing_bytes_printf(&b, "%s%sreturn %%x%d\n}\n", text, wrap, ING_IR_MAX_TYPE_DEPTH);
+    bool fits = ing_ir_parse((const char *)b.at, b.len, &m, NULL) == ING_OK;
+    CHECK(fits);
+    if (fits)
+        CHECK(ing_ad_forward(m, companions, &e) == ING_COMPILE &&
+              strstr(e.text, "too large"));
+    ing_err_fini(&e);
+    ing_ir_mod_free(m);
+    ing_bytes_fini(&b);
+}
+
+/* A call that calls, thousands deep; and the same func from two places. */
+static void test_chain(void) {
+    enum { DEEP = 2000 };
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_bytes_puts(&b, KERNEL("%r = call f64 @1, [%v, %f1]\n", "%r"));
+    for (int k = 1; k < DEEP; k++)
+        ing_bytes_printf(
+            &b,
+            "func @%d (f64, f64) f64 {\n%%x = param f64 0\n%%c = param f64 1\n"
+            "%%y = call f64 @%d, [%%x, %%c]\nreturn %%y\n}\n",
+            k, k + 1);
+    ing_bytes_printf(&b,
+                     "func @%d (f64, f64) f64 {\n%%x = param f64 0\n%%c = param f64 1\n"
+                     "%%y = mul %%x, %%x\n%%z = mul %%y, %%c\nreturn %%z\n}\n",
+                     DEEP);
+    ing_ir_mod *m = NULL;
+    CHECK(ing_ir_parse((const char *)b.at, b.len, &m, NULL) == ING_OK);
+    if (m) {
+        CHECK(ing_ad_forward(m, companions, NULL) == ING_OK);
+        CHECK(ing_ir_verify(m, NULL) == ING_OK && funcs_alive(m) == DEEP);
+    }
+    ing_ir_mod_free(m);
+    ing_bytes_fini(&b);
+}
+
 static void test_memory(void) {
     static const char text[] =
         KERNEL("%l = alloca ref<f64>\ncall void @1, [%l, %v]\n%r = load f64 %l\n",
@@ -581,6 +637,8 @@ int main(void) {
     test_atomics();
     test_nothing();
     test_refused();
+    test_deep_result();
+    test_chain();
     test_memory();
     return CHECK_DONE();
 }
