@@ -9,8 +9,8 @@
  * marked ING_IR_WOVEN: they carry no promise, and LLVM looks for itself. Runs last.
  *
  * Rules
- *  WEAVE1 a row is of loads, or of stores, of one array whose steps from iteration to iteration are
- *     more than one scalar: elements that are tensors or lie in cells, subscripts as 2 * i.
+ *  WEAVE1 a row is of loads, or of stores, of one array, or of the fields of one block, whose steps
+ *     from iteration to iteration are more than one scalar: elements that are tensors or lie in cells, subscripts as 2 * i.
  *  WEAVE2 between two stores of a row nothing may touch what the first one writes, between two
  *     loads nothing may write what the second one reads, unless it is the very same place: those
  *     LLVM joins before. In a loop inside, everything stands between everything.
@@ -158,6 +158,10 @@ static bool in_one_loop(const weaver *x, const touch *a, const touch *b) {
     return loop && loop == loop_of(x, b);
 }
 
+static uint32_t word_of(const weaver *x, const touch *t) {
+    return x->m->args.at[t->a->of].word;
+}
+
 /* Is access `at` between g and another of its row? */
 static bool stands_between(const weaver *x, uint32_t at, uint32_t g) {
     const touch *of = &x->at[g];
@@ -165,7 +169,8 @@ static bool stands_between(const weaver *x, uint32_t at, uint32_t g) {
     if (in_one_loop(x, &x->at[at], of)) return true;
     for (uint32_t k = stores ? at + 1 : 0; k < (stores ? x->n : at); k++) {
         const touch *t = &x->at[k];
-        if (t->in_row && t->a->of == of->a->of && (stores ? t->writes : t->reads))
+        if (t->in_row && word_of(x, t) == word_of(x, of) &&
+            (stores ? t->writes : t->reads))
             return true;
     }
     return false;

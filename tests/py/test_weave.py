@@ -125,6 +125,23 @@ def test_short_loops_inside():
     assert (x.to_numpy() == want).all()
 
 
+def test_fields_of_one_cell():
+    x, y = qd.field(qd.i32), qd.field(qd.i32)
+    qd.root.dense(qd.i, N).place(x, y)
+    where = qd.field(qd.i32, shape=N)
+    where.from_numpy(np.arange(N, dtype=np.int32))
+
+    @qd.kernel
+    def run():
+        for i in x:
+            x[i] = i + 3
+            t = x[where[i]]
+            y[i] = t * 2
+
+    run()
+    assert (y.to_numpy() == 2 * np.arange(N) + 6).all()
+
+
 def test_plain_loops_are_not_marked():
     """Particles in cells, a stencil, a gather."""
     x, v = qd.Vector.field(3, qd.f32), qd.Vector.field(3, qd.f32)
