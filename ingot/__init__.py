@@ -120,6 +120,7 @@ from ingot._ops import (
     static,
     static_assert,
     static_print,
+    stop_grad,
     tan,
     tanh,
     trunc,
@@ -177,7 +178,7 @@ _LAZY = {
 } | dict.fromkeys("field i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l".split(), "ingot._fields")
 
 
-_MODULES = ("algorithms", "linalg")
+_MODULES = ("ad", "algorithms", "linalg")
 
 
 def __getattr__(name):

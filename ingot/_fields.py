@@ -113,7 +113,7 @@ def _together(kind, shape, order, name, offset, needs_grad, needs_dual):
         return _expect(_new_field(kind, name), wanted)
     made = _dense_field(kind, *placing, name)
     for which in wanted:
-        setattr(made, which, _dense_field(kind, *placing, f"{name}.{which}", True))
+        _give(made, which, _dense_field(kind, *placing, f"{name}.{which}", True))
     return made
 
 
@@ -180,8 +180,28 @@ def _companion(field, which, placed):
         made = _new_field(field.element_type, name, True)
     if field.element_shape and field._parts is not None:
         made._parts = tuple(getattr(part, which) for part in field._parts)
-    setattr(field, which, made)
-    return made
+    return _give(field, which, made)
+
+
+_given = {"grad": [], "dual": []}  # weak references to the gradients and duals that were made
+
+
+def _give(field, which, other):
+    """Makes `other` the gradient or dual of a field; returns it."""
+    import weakref
+
+    known = _given[which]
+    if len(known) % 1000 == 999:
+        known[:] = [ref for ref in known if ref() is not None]
+    known.append(weakref.ref(other))
+    setattr(field, which, other)
+    return other
+
+
+def _all_companions(which):
+    """The gradients or duals that exist and hold numbers themselves."""
+    found = [ref() for ref in _given[which]]
+    return [f for f in found if f is not None and getattr(f, "_parts", None) is None and _is_placed(f) and f._exists]
 
 
 # ---- what must be placed before a kernel runs ----
@@ -231,6 +251,8 @@ def _check_all_placed():
 def _reset():
     """qd.init and qd.reset: fields of before are expected nowhere."""
     _expected.clear()
+    for known in _given.values():
+        known.clear()
 
 
 def _names(fields):

@@ -307,6 +307,11 @@ def volatile_load(target):
 
 
 @_intrinsic
+def stop_grad(x):
+    """From here on to the end of the block, no gradients flow through the field or array x."""
+
+
+@_intrinsic
 def bit_cast(x, dtype):
     """The bits of x as a value of another dtype of equal size."""
     import struct

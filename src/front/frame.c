@@ -324,6 +324,7 @@ ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
 
 void ing_front_frame_fini(frame *fr) {
     ing_vec_fini(&fr->names);
+    ing_vec_fini(&fr->stopped);
 }
 
 ing_status ing_front_config_get(frame *fr, ing_node at, ing_setting k, int64_t *out) {
@@ -370,10 +371,14 @@ ing_status ing_front_params_read(frame *fr, param_list *out) {
 /* ---- names ---------------------------------------------------------------------------------- */
 
 uint32_t ing_front_scope_open(frame *fr) {
+    fr->scopes++;
     return fr->names.len;
 }
 
 void ing_front_scope_close(frame *fr, uint32_t mark) {
+    fr->scopes--;
+    while (fr->stopped.len && fr->stopped.at[fr->stopped.len - 1].scope > fr->scopes)
+        fr->stopped.len--;
     while (fr->names.len > mark) {
         binding *b = &fr->names.at[--fr->names.len];
         fr->slot_of[b->atom] = b->shadows;

@@ -138,6 +138,7 @@ typedef struct ing_front_arg { /* IR argument k: what to bind there */
     ing_dtype dtype; /* scalar: converted to this; array: VOID */
     uint32_t lanes;  /* element 0 of a vector or matrix parameter: how many follow it,
                         itself included, with words of their own in a row; else 0 */
+    bool constant;   /* an array whose derivatives are of no interest */
     bool lane;       /* one of those that follow: bound by element 0 */
 } ing_front_arg;
 

@@ -191,6 +191,18 @@ typedef struct loop { /* innermost last, linked through the C stack */
 typedef struct lowering lowering;
 typedef struct func_info func_info;
 
+/* An array that qd.stop_grad was called for: uses of it are of another argument, which is the
+ * same array and has no companion. */
+typedef struct stopped {
+    uint32_t arg, instead;
+    uint32_t scope; /* until which one ends */
+} stopped;
+
+typedef struct
+    same_pair { /* arguments of which it matters whether they are one array */
+    uint32_t a, b;
+} same_pair;
+
 typedef struct frame {
     lowering *lo;
     struct frame *caller;
@@ -220,8 +232,10 @@ typedef struct frame {
     ing_gate_param *params; /* kernel: what is known of each parameter; arena */
     bool *params_known;
     ing_gate_returns returns;
-    bool returned;   /* a return statement was lowered */
-    bool one_return; /* a func: every return ends its outermost block */
+    uint32_t scopes;          /* that are open */
+    ing_vec(stopped) stopped; /* arrays that are constants for derivatives, here */
+    bool returned;            /* a return statement was lowered */
+    bool one_return;          /* a func: every return ends its outermost block */
 } frame;
 
 struct lowering {
@@ -240,6 +254,7 @@ struct lowering {
     ing_vec(spec *) spec_list;
     ing_vec(func_info *) func_list;
     ing_vec(const ing_front_tree *) opened;
+    ing_vec(same_pair) compared; /* arguments: to be recorded at the end */
 };
 
 /* How often a name is assigned; whether a call or a part of it needs its address; whether a
@@ -332,8 +347,9 @@ const char *ing_front_describe(frame *fr,
 uint32_t ing_front_place(const frame *fr, ing_gref ref);
 /* Looks at a V_THING and makes it what it is. */
 ing_status ing_front_force(frame *fr, ing_node at, value *v);
-/* The arrays of derivatives of the arguments so far become arguments (gate.companion). */
-ing_status ing_front_companions(frame *fr);
+/* The argument that an array is; its type. */
+ing_status ing_front_array_arg(frame *fr, ing_node at, const ing_gate_fact *f,
+                               ing_gref ref, ing_type *type, uint32_t *k);
 /* Kernel parameter i, on first use: a scalar argument, or a thing to look at. */
 ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out);
 ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p,
@@ -633,6 +649,16 @@ ing_status ing_front_list_change(frame *fr, ing_node n, const char *name,
 ing_status ing_front_compare_items(frame *fr, ing_node at, ing_front_op op,
                                    const value *l, const value *r, value *out,
                                    bool *done);
+
+/* ---- derive.c: derivatives ----------------------------------------------------------------------- */
+
+/* The argument that stands for argument *k where the frame is now: qd.stop_grad. */
+ing_status ing_front_arg_here(frame *fr, uint32_t *k);
+/* The arrays of derivatives of the arguments so far become arguments (gate.companion). */
+ing_status ing_front_companions(frame *fr);
+/* Those of the field or array are of no interest from here on to the end of the block. */
+ing_status ing_front_stop_grad(frame *fr, ing_node at, value *v);
+void ing_front_stopped_key(const frame *fr, ing_hasher *h);
 
 /* ---- field.c: dense fields --------------------------------------------------------------------- */
 

@@ -582,6 +582,7 @@ static ing_status spec_key(call *c, ing_hash128 fn, ing_hash128 *out) {
         if (!c->defaulted[i])
             ING_TRY(ing_front_value_key(c->fr, c->node, &c->args[i], &h));
     }
+    ing_front_stopped_key(c->fr, &h);
     *out = ing_hasher_done(&h);
     return ING_OK;
 }

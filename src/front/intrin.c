@@ -707,6 +707,21 @@ static ing_status in_view(frame *fr, ing_node n, const intrin *in, const call_ar
     return ing_front_view_call(fr, n, a, out);
 }
 
+/* From here on to the end of the block the array is a constant for derivatives. */
+static ing_status in_stop_grad(frame *fr, ing_node n, const intrin *in,
+                               const call_args *a, value *out) {
+    (void)in;
+    value v;
+    ING_TRY(arg_forced(fr, a, 0, &v));
+    if (v.kind != V_ARRAY && v.kind != V_BUNDLE)
+        return ing_front_fail_at(fr, a->node[0], ING_TYPE,
+                                 "pass the field, not one of its elements",
+                                 "stop_grad takes a field or an array; this is %s",
+                                 ing_front_describe(fr, &v));
+    *out = ing_front_none();
+    return fr->lo->gate->companion ? ing_front_stop_grad(fr, n, &v) : ING_OK;
+}
+
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
 #define MATH(op, f)  {in_math, 1, 1, ING_OP_##op, f, false}
@@ -776,6 +791,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_CLZ] = {in_bits, 1, 1, ING_OP_CLZ, NULL, false},
     [ING_IN_FFS] = {in_bits, 1, 1, ING_OP_FFS, NULL, false},
     [ING_IN_GET_ADDR] = {in_address, 2, 2, ING_OP_ADDRESS, NULL, false},
+    [ING_IN_STOP_GRAD] = {in_stop_grad, 1, 1, 0, NULL, false},
     [ING_IN_VOLATILE_LOAD] = {in_volatile, 1, 1, ING_OP_LOAD, NULL, false},
     [ING_IN_BUFFER_VIEW] = {in_view, 0, 3, 0, NULL, true},
     [ING_IN_BIT_SHR] = {in_bit_shr, 2, 2, ING_OP_SHR, NULL, false},

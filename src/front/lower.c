@@ -138,6 +138,7 @@ ing_status ing_front_lower(const ing_front_tree *tree, const ing_gate *gate,
     ing_vec_fini(&lo.spec_list);
     ing_vec_fini(&lo.func_list);
     ing_vec_fini(&lo.opened);
+    ing_vec_fini(&lo.compared);
     ing_arena_fini(&lo.arena);
     return s;
 }

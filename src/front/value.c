@@ -2,7 +2,6 @@
  * scalars into instructions by the reference's type rules. Used by all of lowering. */
 #include "front/front_int.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- making ----------------------------------------------------------------------------- */
@@ -154,8 +153,8 @@ static ing_status new_arg(frame *fr, ing_gref ref, ing_type t, ing_dtype dtype,
     return ING_OK;
 }
 
-static ing_status array_arg(frame *fr, ing_node at, const ing_gate_fact *f,
-                            ing_gref ref, ing_type *type, uint32_t *k) {
+ing_status ing_front_array_arg(frame *fr, ing_node at, const ing_gate_fact *f,
+                               ing_gref ref, ing_type *type, uint32_t *k) {
     if (f->ndim > ING_MAX_NDIM)
         return ing_front_fail_at(fr, at, ING_TYPE, "reshape it",
                                  "an array of %u axes; at most %d", f->ndim,
@@ -175,7 +174,8 @@ static ing_status force_array(frame *fr, ing_node at, const ing_gate_fact *f,
                               value *v) {
     ing_type t = ING_VOID;
     uint32_t k = 0;
-    ING_TRY(array_arg(fr, at, f, v->gref, &t, &k));
+    ING_TRY(ing_front_array_arg(fr, at, f, v->gref, &t, &k));
+    ING_TRY(ing_front_arg_here(fr, &k));
     uint32_t inst = ing_ir_emit(&fr->b, ING_OP_ARRAY, t, k, 0, 0);
     *v = (value){
         .kind = V_ARRAY, .inst = inst, .type = t, .n = f->ndim, .gref = v->gref};
@@ -279,8 +279,10 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
         !bake) { /* it was looked at before; only the instruction is needed here */
         ing_type t = fr->lo->mod->args.at[known - 1].type;
         bool scalar = t < ING_DTYPE_N;
+        uint32_t k = known - 1;
+        if (!scalar) ING_TRY(ing_front_arg_here(fr, &k));
         uint32_t inst =
-            ing_ir_emit(&fr->b, scalar ? ING_OP_ARG : ING_OP_ARRAY, t, known - 1, 0, 0);
+            ing_ir_emit(&fr->b, scalar ? ING_OP_ARG : ING_OP_ARRAY, t, k, 0, 0);
         *v = (value){.kind = scalar ? V_RT : V_ARRAY,
                      .inst = inst,
                      .type = t,
@@ -309,68 +311,6 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
     ing_gref origin = v->gref;
     force_static(&f, v);
     v->origin = origin;
-    return ING_OK;
-}
-
-/* Does the array have numbers that derivatives are of? */
-static bool has_floats(const frame *fr, ing_type array) {
-    const ing_ir_mod *m = fr->lo->mod;
-    const ing_type_info *elem = ing_ir_type(m, ing_ir_type(m, array)->elem);
-    return ing_dtype_is_float((ing_dtype)elem->dtype);
-}
-
-/* Of an array its fact tells. A field always has companions, mostly without memory: whether
- * they have some is a question of its own, so that a variant is for one answer only. */
-static ing_status has_companion(frame *fr, uint32_t arg, bool *out) {
-    const char *name = fr->lo->gate->companion;
-    const ing_type_info *t = ing_ir_type(fr->lo->mod, fr->lo->mod->args.at[arg].type);
-    ing_node at = fr->t->root;
-    ing_gate_fact f = {0};
-    ing_gref ref = 0;
-    char has[32];
-    *out = !t->place && t->grad && strcmp(name, "grad") == 0;
-    if (!t->place) return ING_OK;
-    snprintf(has, sizeof has, "_has_%s", name);
-    GATE(fr, at, attr_of_root, fr->lo->out->args.at[arg].ref, has, &ref, fr->lo->e);
-    if (!ref) return ING_OK;
-    GATE(fr, at, look, ref, &f, fr->lo->e);
-    *out = f.kind == ING_GATE_BOOL && f.i;
-    return ING_OK;
-}
-
-static ing_status companion_of(frame *fr, uint32_t arg, uint32_t *out) {
-    const ing_gate *g = fr->lo->gate;
-    ing_gref of = fr->lo->out->args.at[arg].ref, ref = 0;
-    ing_node at = fr->t->root;
-    ing_gate_fact f = {0};
-    bool has = false;
-    ING_TRY(has_companion(fr, arg, &has));
-    if (!has) return ING_OK;
-    GATE(fr, at, attr_of_root, of, g->companion, &ref, fr->lo->e);
-    if (!ref) return ING_OK;
-    GATE(fr, at, look, ref, &f, fr->lo->e);
-    if (f.kind != ING_GATE_ARRAY && f.kind != ING_GATE_FIELD) return ING_OK;
-    ing_type t = ING_VOID;
-    uint32_t k = 0;
-    ING_TRY(array_arg(fr, at, &f, ref, &t, &k));
-    *out = k + 1;
-    return ING_OK;
-}
-
-ing_status ing_front_companions(frame *fr) {
-    lowering *lo = fr->lo;
-    uint32_t n = lo->out->args.len;
-    for (uint32_t i = 0; i < n; i++) {
-        ing_type t = lo->mod->args.at[i].type;
-        uint32_t other = 0;
-        if (lo->out->args.at[i].dtype == ING_VOID && has_floats(fr, t))
-            ING_TRY(companion_of(fr, i, &other));
-        if (!ing_vec_push(&lo->out->companions, other))
-            return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
-    }
-    for (uint32_t i = n; i < lo->out->args.len; i++)
-        if (!ing_vec_push(&lo->out->companions, 0))
-            return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
     return ING_OK;
 }
 
@@ -432,6 +372,10 @@ ing_status ing_front_param(frame *fr, ing_node at, uint32_t i, value *out) {
     if (p->passing == ING_PASS_VIEW) return ing_front_check_view(fr, at, p, out);
     out->arg = out->kind == V_ARRAY;
     out->clamp = p->clamp && out->arg;
+    if (p->no_grad && out->kind == V_ARRAY) {
+        uint32_t k = ing_map_get(&fr->lo->args, (ing_hash128){ref, 1});
+        fr->lo->out->args.at[k - 1].constant = true;
+    }
     return ing_front_check_array(fr, at, p, out);
 }
 

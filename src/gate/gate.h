@@ -134,6 +134,7 @@ typedef struct ing_gate_param {
     int32_t ndim;
     bool has_default;
     bool needs_grad; /* an array must come with a gradient */
+    bool no_grad;    /* an array's gradient is left alone */
     bool optional;   /* an array, or None */
     bool clamp;      /* an array: indices beyond it mean its border */
     bool by_ref;     /* TEMPLATE: a variable or element of dtype */
@@ -188,6 +189,10 @@ typedef struct ing_gate_ops {
     /* As attr, of a thing that was reached in any frame, for the kernel's: with frame 0 open. */
     ing_status (*attr_of_root)(void *self, ing_gref of, const char *name, ing_gref *out,
                                ing_err *e);
+    /* Whether two things, reached in any frames, are one. Recorded for the kernel only if
+     * asked so, with frame 0 open: questions come in the order of their causes. */
+    ing_status (*same_of_root)(void *self, ing_gref a, ing_gref b, bool record,
+                               bool *out, ing_err *e);
     /* Whether there is such an item, or (k NULL) attribute: one question, whatever the answer,
      * unlike a step, which is followed by others only if it leads somewhere. */
     ing_status (*has)(void *self, ing_gref of, const char *attr, const ing_gate_key *k,

@@ -92,8 +92,7 @@ static bool place_defaults(ing_py_kernel *k, PyObject **out, PyObject **held) {
     return true;
 }
 
-/* Positional, keyword and default arguments into one slot per parameter (borrowed). */
-static bool arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
+bool ing_py_arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
                     PyObject *kwnames, PyObject **out, PyObject **held) {
     const ing_py_def *d = &k->def;
     Py_ssize_t positional = (Py_ssize_t)(d->n_params - d->n_kwonly);
@@ -415,13 +414,16 @@ static ing_status want_other(ing_py_asker *a, ing_py_variant *v, bool overlaps) 
     return ING_DECLINED;
 }
 
-/* What few launches need before they run: the place to resume from, the comparison of paranoid
- * mode, copies for the device. */
+/* What few launches need before they run: the place to resume from, the launch that this one is
+ * the reverse of, the comparison of paranoid mode, copies for the device. */
 static __attribute__((noinline)) ing_status
 begin_stage(const ing_py_asker *a, ing_py_variant *v, PyObject *label,
             ing_py_stage *stage, uint64_t *words, uint32_t *resume, ing_err *e) {
     ing_py_kernel *k = a->kernel;
-    if (label) ING_TRY(ing_py_graph_stage(k, v, label, resume, e));
+    if (label && k->mode == ING_AD_REVERSE)
+        ING_TRY(ing_py_forward_unknown(k, v, e));
+    else if (label)
+        ING_TRY(ing_py_graph_stage(k, v, label, resume, e));
     if (k->st->settings.at[ING_SET_paranoid])
         ING_TRY(ing_py_paranoid(k, v, a->args, e));
     return stage ? ing_py_stage_in(k->st, stage, words, e) : ING_OK;
@@ -513,7 +515,7 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     return s;
 }
 
-static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label) {
+PyObject *ing_py_launch(ing_py_kernel *k, PyObject *const *args, PyObject *label) {
     if (__builtin_expect(k->st->fresh, 0) && ing_py_fields_announce(k->st) < 0)
         return NULL;
     if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
@@ -543,30 +545,22 @@ static PyObject *launch(ing_py_kernel *k, PyObject *const *args, PyObject *label
     return ing_py_raise(k->st, &e);
 }
 
-PyObject *ing_py_launch_args(ing_py_kernel *k, PyObject *const *args) {
-    return launch(k, args, NULL);
-}
-
 PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames) {
     return ing_py_kernel_launch((ing_py_kernel *)self, args, nargsf, kwnames, NULL);
-}
-
-PyObject *ing_py_launch_now(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
-                            PyObject *kwnames, PyObject *label) {
-    PyObject *full[ING_PY_MAX_PARAMS], *held = NULL, *result = NULL;
-    if (arrange(k, args, n, kwnames, full, &held)) result = launch(k, full, label);
-    Py_XDECREF(held);
-    return result;
 }
 
 PyObject *ing_py_kernel_launch(ing_py_kernel *k, PyObject *const *args, size_t nargsf,
                                PyObject *kwnames, PyObject *label) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     if (k->host->aside || k->mode)
-        return ing_py_launch_aside(k, args, nargsf, kwnames, label);
+        return ing_py_launch_aside(k, args, n, kwnames, label);
     if (!kwnames && n == (Py_ssize_t)k->def.n_params && k->def.n_kwonly == 0 &&
         n <= ING_PY_MAX_PARAMS)
-        return launch(k, args, label);
-    return ing_py_launch_now(k, args, n, kwnames, label);
+        return ing_py_launch(k, args, label);
+    PyObject *full[ING_PY_MAX_PARAMS], *held = NULL, *result = NULL;
+    if (ing_py_arrange(k, args, n, kwnames, full, &held))
+        result = ing_py_launch(k, full, label);
+    Py_XDECREF(held);
+    return result;
 }

@@ -555,6 +555,7 @@ static ing_status read_array(ing_py_state *st, PyObject *a, ing_gate_param *out)
         if (ndim == -1 && PyErr_Occurred()) rc = -1;
     }
     out->needs_grad = g == Py_True;
+    out->no_grad = g == Py_False;
     out->clamp = b && says(b, "clamp"); /* boundary="clamp" */
     Py_XDECREF(n);
     Py_XDECREF(g);

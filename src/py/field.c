@@ -319,6 +319,13 @@ static PyObject *has_dual(PyObject *self, PyObject *unused) {
     return has(self, (void *)offsetof(ing_py_field, dual));
 }
 
+/* Whether it can still be used: its memory, if it has some, was not destroyed. */
+static PyObject *get_exists(PyObject *self, void *unused) {
+    (void)unused;
+    const ing_py_field *f = as_field(self);
+    return PyBool_FromLong(!f->block || f->block->mem);
+}
+
 static PyObject *get_snode(PyObject *self, void *unused) {
     (void)unused;
     PyObject *function = ing_py_import("ingot._snode", "snode_of");
@@ -506,6 +513,7 @@ static const PyGetSetDef dense_getset[] = {
     {"grad", get_companion, set_companion, "The field of gradients, or None.",
      KEPT(grad)},
     {"dual", get_companion, set_companion, "The field of duals, or None.", KEPT(dual)},
+    {"_exists", get_exists, NULL, "Whether its memory was not destroyed.", NULL},
     {"_has_grad", has, NULL, "has_grad(), for lowering.", KEPT(grad)},
     {"_has_dual", has, NULL, "has_dual(), for lowering.", KEPT(dual)},
     {"snode", get_snode, NULL, "Its place in the tree of fields.", NULL},

@@ -229,6 +229,18 @@ static ing_status gate_attr_of_root(void *self, ing_gref of, const char *name,
     return step_from(g, t, ING_STEP_ATTR, name, 0, out, e);
 }
 
+static ing_status gate_same_of_root(void *self, ing_gref a, ing_gref b, bool record,
+                                    bool *out, ing_err *e) {
+    ing_py_gate *g = self;
+    thing x = *ing_py_thing(g, a), y = *ing_py_thing(g, b);
+    *out = x.obj == y.obj;
+    if (!record || !x.root || !y.root) return ING_OK;
+    ing_gate_fact f = {.kind = ING_GATE_BOOL, .i = *out, .s = ""};
+    ing_path path =
+        ing_path_add(&g->kernel->paths, x.root, ING_STEP_SAME, NULL, (int64_t)y.root);
+    return path ? record_fact(g, path, &f, e) : no_memory(e);
+}
+
 static ing_status gate_item(void *self, ing_gref of, const ing_gate_key *k,
                             ing_gref *out, ing_err *e) {
     ing_py_gate *g = self;
@@ -787,6 +799,7 @@ static const ing_gate_ops gate_ops = {
     .attr = gate_attr,
     .item = gate_item,
     .attr_of_root = gate_attr_of_root,
+    .same_of_root = gate_same_of_root,
     .has = gate_has,
     .derive = gate_derive,
     .look = gate_look,

@@ -89,7 +89,7 @@ static int configured(ing_py_state *st) {
     h->epoch++;
     seed(h);
     h->target = ing_target_chosen(&st->settings);
-    h->aside = st->settings.at[ING_SET_python] != 0;
+    h->aside = st->settings.at[ING_SET_python] || h->listener;
     st->home = h->target->home;
     return 0;
 }
@@ -147,6 +147,7 @@ int ing_py_host_traverse(ing_py_state *st, visitproc visit, void *arg) {
     Py_VISIT(st->host->told_types);
     Py_VISIT(st->host->graph_status);
     Py_VISIT(st->host->bound_type);
+    Py_VISIT(st->host->listener);
     return 0;
 }
 
@@ -161,6 +162,7 @@ void ing_py_host_clear(ing_py_state *st) {
     Py_CLEAR(st->host->cursor_text);
     Py_CLEAR(st->host->graph_status);
     Py_CLEAR(st->host->bound_type);
+    Py_CLEAR(st->host->listener);
 }
 
 void ing_py_host_fini(ing_py_state *st) {

@@ -45,8 +45,10 @@ typedef struct ing_py_host {
     ing_py_last_launch last;
     PyObject *graph_status; /* a class of ingot.graph, once imported */
     bool aside;             /* launches do not go straight ahead (companion.c) */
-    PyObject *sources;      /* dict: file name -> bytes, each file read once */
-    PyObject *cursor_text;  /* bytes: where the last def was found (source.c) */
+    PyObject *listener;     /* of the launches of thread `listening`; NULL: nobody */
+    unsigned long listening;
+    PyObject *sources;     /* dict: file name -> bytes, each file read once */
+    PyObject *cursor_text; /* bytes: where the last def was found (source.c) */
     uint32_t cursor_line;
     size_t cursor_at;
     PyTypeObject *kernel_type;
@@ -261,8 +263,12 @@ const char *ing_py_companion_name(ing_ad_mode mode); /* "grad", "dual"; NULL: no
 PyObject *ing_py_companion(ing_py_kernel *k, ing_ad_mode mode);
 void ing_py_companions_drop(ing_py_kernel *k);
 /* A launch that does not go straight ahead (host.aside). */
-PyObject *ing_py_launch_aside(ing_py_kernel *k, PyObject *const *args, size_t nargsf,
+PyObject *ing_py_launch_aside(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
                               PyObject *kwnames, PyObject *label);
+/* Refuses a gradient that needs the random numbers of a launch that nobody knows. */
+ing_status ing_py_forward_unknown(ing_py_kernel *k, const ing_py_variant *v,
+                                  ing_err *e);
+int ing_py_companion_add(PyObject *module);
 
 /* sizing.c: the room of a gradient's stacks, remembered as long as what decided it is the same. */
 /* The scratch of each slot that a launch of the gradient `k` needs. */
@@ -275,8 +281,6 @@ bool ing_py_size_known(ing_py_kernel *k, const ing_py_variant *v,
                        PyObject *const *held, const uint64_t *words, ing_py_size *now);
 void ing_py_size_note(ing_py_kernel *k, ing_py_size *now, uint64_t bytes);
 void ing_py_sizes_drop(ing_py_kernel *k);
-/* call.c: a launch with all arguments in place. */
-PyObject *ing_py_launch_args(ing_py_kernel *k, PyObject *const *args);
 
 /* bound.c: a kernel as a method. */
 PyObject *ing_py_bound_new(ing_py_kernel *k, PyObject *obj);
@@ -516,9 +520,13 @@ int ing_py_graph_add(PyObject *module);
 
 PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
                              PyObject *kwnames);
-/* One launch, whoever listens. */
-PyObject *ing_py_launch_now(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
-                            PyObject *kwnames, PyObject *label);
+/* Positional, keyword and default arguments into one slot per parameter (borrowed; *held
+ * keeps defaults). False = raised. */
+bool ing_py_arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
+                    PyObject *kwnames, PyObject **out, PyObject **held);
+/* One launch with an argument per parameter, whoever listens. `label` of a gradient: the
+ * launch that it is the reverse of is unknown. */
+PyObject *ing_py_launch(ing_py_kernel *k, PyObject *const *args, PyObject *label);
 /* Refuses arguments that the annotations forbid, naming the parameter. */
 ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e);
 

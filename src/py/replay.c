@@ -281,12 +281,12 @@ static ing_status answer_source(ing_py_state *st, PyObject *obj, ing_hash128 *ou
 /* Not whether there is a default: where it is taken, it is asked for. */
 ing_hash128 ing_py_param_digest(const ing_gate_param *p) {
     ing_hash128 layout = p->layout ? p->layout->digest : (ing_hash128){0, 0};
-    uint64_t key[13] = {
+    uint64_t key[14] = {
         p->passing,         p->dtype,           (uint64_t)(int64_t)p->ndim,
         p->needs_grad,      p->optional,        p->tensor.rank,
         p->tensor.shape[0], p->tensor.shape[1], layout.lo,
         layout.hi,          p->clamp,           p->by_ref,
-        p->fields};
+        p->fields,          p->no_grad};
     return ing_hash(key, sizeof key);
 }
 

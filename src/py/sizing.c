@@ -59,7 +59,7 @@ bool ing_py_size_known(ing_py_kernel *k, const ing_py_variant *v,
     *now = (ing_py_size){.variant = v, .n = n_words + c->binds.len};
     now->key = ing_calloc(now->n + 1, sizeof *now->key);
     if (!now->key) return false; /* it is found again next time */
-    if (!make_key(k, c, args, held, words, n_words, now->key)) {
+    if (v->record.draws || !make_key(k, c, args, held, words, n_words, now->key)) {
         drop(now);
         return false;
     }
@@ -92,7 +92,9 @@ ing_status ing_py_size_find(ing_py_kernel *k, PyObject *const *args, uint64_t *b
     PyObject *of = ing_py_companion(k->primal, ING_AD_SIZE);
     if (!of) return ING_PYTHON;
     ing_py_kernel *sizer = (ing_py_kernel *)of;
-    PyObject *r = ing_py_launch_args(sizer, args);
+    sizer->forward_key =
+        k->forward_key; /* loops may be as long as random numbers say */
+    PyObject *r = ing_py_launch(sizer, args, NULL);
     *bytes = sizer->size;
     Py_XDECREF(r);
     Py_DECREF(of);

@@ -242,6 +242,15 @@ static ing_status lower(compile *c, ing_err *e) {
     return ing_py_pure_check(k, c->gate, c->args, e);
 }
 
+static bool draws(const ing_ir_mod *m) {
+    for (uint32_t i = 0; i < m->funcs.len; i++) {
+        const ing_ir_func *f = m->funcs.at[i];
+        for (uint32_t k = 1; k < f->insts.len; k++)
+            if (f->insts.at[k].op == ING_OP_RANDOM) return true;
+    }
+    return false;
+}
+
 /* The record but for its tasks, and the guards. */
 static ing_status describe(compile *c, ing_err *e) {
     ing_py_variant *v = c->v;
@@ -255,6 +264,7 @@ static ing_status describe(compile *c, ing_err *e) {
     ing_trace_init(ing_py_gate_trace(c->gate));
     v->record.overlap = c->apart != NULL;
     v->record.sized = c->front.mod->sized;
+    v->record.draws = draws(c->front.mod);
     v->record.flush_denormals = c->answered.at[ING_SET_fast_math] != 0;
     ING_TRY(ing_py_guards_make(c->k, v, c->args, e));
     ING_TRY(ing_ir_content(c->front.mod, &v->record.lowered, e));

@@ -108,6 +108,7 @@ typedef struct ing_record_warning { /* given while lowering (R16) */
     ONE(uint8_t, overlap) /* for launches in which two of `apart` share memory */  \
     ONE(uint8_t, sized)   /* scratch: found by another kernel before the launch */ \
     ONE(uint8_t, flush_denormals)                                                  \
+    ONE(uint8_t, draws)       /* random numbers */                                 \
     ONE(ing_hash128, lowered) /* ing_ir_content of what it was compiled from */    \
     UP_TO(uint8_t, rets, ING_RECORD_MAX_RETS) /* ing_dtype */                      \
     LIST(ing_record_bind, binds)                                                   \

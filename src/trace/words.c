@@ -173,6 +173,7 @@ void ing_words_param(const ing_gate_param *p, ing_bytes *out) {
         break;
     }
     if (p->needs_grad) ing_bytes_puts(out, ", with gradient");
+    if (p->no_grad) ing_bytes_puts(out, ", its gradient left alone");
     if (p->optional) ing_bytes_puts(out, ", or None");
     if (p->clamp) ing_bytes_puts(out, ", clamped");
     if (p->has_default) ing_bytes_puts(out, ", with a default");

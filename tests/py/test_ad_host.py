@@ -165,3 +165,291 @@ def test_gradients_asked_for_before_lazy_grad():
     assert x.has_grad()
     x.grad.fill(2)
     assert x.grad.to_numpy().tolist() == [2, 2, 2]
+
+
+# ---- which arrays have gradients is asked ----
+
+
+def run_square(x, y):
+    x.from_numpy(np.arange(3, dtype=np.float32))
+    square(x, y)
+    if y.grad is not None:
+        y.grad.fill(1)
+    square.grad(x, y)
+
+
+@pytest.mark.counts("variants")
+def test_a_variant_for_each_set_of_gradients():
+    with_, without = (qd.ndarray(qd.f32, 3, needs_grad=yes) for yes in (True, False))
+    y = qd.ndarray(qd.f32, 1, needs_grad=True)
+    run_square(with_, y)
+    assert with_.grad.to_numpy().tolist() == [0, 2, 4]
+    run_square(without, y)
+    assert square.grad._variants == 2
+    run_square(with_, y)
+    assert with_.grad.to_numpy().tolist() == [0, 4, 8]
+    assert square.grad._variants == 2
+
+
+def test_a_gradient_of_a_field_that_appears(target):
+    x, y = qd.field(qd.f32, shape=3), qd.field(qd.f32, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def f():
+        for i in x:
+            y[None] += x[i] * x[i]
+
+    x.from_numpy(np.arange(3, dtype=np.float32))
+    f()
+    y.grad[None] = 1
+    f.grad()
+    f.grad()
+    qd.root.lazy_grad()
+    assert not x.grad.to_numpy().any()
+    f.grad()
+    assert x.grad.to_numpy().tolist() == [0, 2, 4]
+
+
+def test_a_field_that_is_replaced_by_one_with_a_gradient(target):
+    @qd.data_oriented
+    class Sim:
+        @qd.kernel
+        def loss(self):
+            for i in self.x:
+                self.y[None] += self.x[i] * self.x[i]
+
+    sim = Sim()
+    sim.y = qd.field(qd.f32, shape=(), needs_grad=True)
+    for needs_grad in (False, True, False, True):
+        sim.x = qd.field(qd.f32, shape=3, needs_grad=needs_grad)
+        sim.x.from_numpy(np.arange(3, dtype=np.float32))
+        sim.loss()
+        sim.y.grad[None] = 1
+        sim.loss.grad()
+        if needs_grad:
+            assert sim.x.grad.to_numpy().tolist() == [0, 2, 4]
+
+
+def test_gradients_of_every_kind_of_field(target):
+    x = qd.field(qd.f32, shape=2, needs_grad=True)
+    v = qd.Vector.field(3, qd.f32, shape=2, needs_grad=True)
+    w = qd.Matrix.field(2, 2, qd.f32, shape=2, needs_grad=True, layout=qd.Layout.SOA)
+    p = qd.types.struct(a=qd.f32, b=qd.types.vector(2, qd.f32)).field(shape=2, needs_grad=True)
+    y = qd.field(qd.f32, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def f():
+        for i in x:
+            y[None] += 1 * x[i] + 2 * v[i][1] + 3 * w[i][1, 0] + 4 * p[i].a + 5 * p[i].b[1]
+
+    y.grad[None] = 1
+    f.grad()
+    assert x.grad.to_numpy().tolist() == [1, 1]
+    assert v.grad.to_numpy().tolist() == [[0, 2, 0]] * 2
+    assert w.grad.to_numpy().tolist() == [[[0, 0], [3, 0]]] * 2
+    assert p.grad.a.to_numpy().tolist() == [4, 4]
+    assert p.grad.b.to_numpy().tolist() == [[0, 5]] * 2
+
+
+def test_arrays_found_by_funcs(target):
+    x, y = (qd.field(qd.f32, shape=shape, needs_grad=True) for shape in (3, ()))
+
+    @qd.func
+    def twice(a: qd.template(), i):
+        return a[i] * 2 + x[i]
+
+    @qd.kernel
+    def f():
+        for i in x:
+            y[None] += twice(x, i)
+
+    y.grad[None] = 1
+    f.grad()
+    assert x.grad.to_numpy().tolist() == [3, 3, 3]
+
+
+def test_arrays_in_dataclasses(target):
+    import dataclasses
+
+    @dataclasses.dataclass
+    class State:
+        x: qd.types.ndarray(qd.f32, 1)
+        k: qd.f32
+
+    @qd.kernel
+    def f(s: State, y: qd.types.ndarray()):
+        for i in s.x:
+            y[0] += s.k * s.x[i]
+
+    s = State(qd.ndarray(qd.f32, 3, needs_grad=True), 4.0)
+    y = qd.ndarray(qd.f32, 1, needs_grad=True)
+    y.grad.fill(1)
+    f.grad(s, y)
+    assert s.x.grad.to_numpy().tolist() == [4, 4, 4]
+    s.x = qd.ndarray(qd.f32, 3)
+    f.grad(s, y)
+
+
+def test_an_annotation_can_leave_the_gradient_alone():
+    @qd.kernel
+    def f(x: qd.types.ndarray(needs_grad=False), y: qd.types.ndarray()):
+        for i in x:
+            y[0] += x[i]
+
+    x, y = (qd.ndarray(qd.f32, n, needs_grad=True) for n in (3, 1))
+    y.grad.fill(1)
+    f.grad(x, y)
+    assert not x.grad.to_numpy().any()
+
+
+def test_kernels_that_use_gradients_have_none():
+    @qd.kernel
+    def f(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[0] += x.grad[i]
+
+    x, y = (qd.ndarray(qd.f32, n, needs_grad=True) for n in (3, 1))
+    f(x, y)
+    with pytest.raises(RuntimeError, match="Cannot automatically differentiate through a grad tensor"):
+        f.grad(x, y)
+
+
+def test_what_is_refused_has_a_place():
+    @qd.kernel
+    def f(x: qd.types.ndarray()) -> qd.f32:
+        return x[0] * 2
+
+    with pytest.raises(qd.IngotCompilationError, match=r"test_ad_host\.py:\d+:\d+: (.|\n)*return x\[0\] \* 2"):
+        f.grad(qd.ndarray(qd.f32, 1, needs_grad=True))
+
+
+# ---- qd.stop_grad ----
+
+
+def test_stop_grad(target):
+    x, y = (qd.field(qd.f32, shape=shape, needs_grad=True) for shape in (3, ()))
+
+    @qd.func
+    def own(i):
+        return x[i]
+
+    @qd.func
+    def given(a: qd.template(), i):
+        return a[i]
+
+    @qd.kernel
+    def f(a: qd.template()):
+        for i in range(3):
+            y[None] += 100 * x[i]
+            if i < 5:
+                qd.stop_grad(x)
+                y[None] += x[i] + own(i) + given(x, i) + a[i]
+            y[None] += 10 * x[i]
+        for i in range(3):
+            y[None] += x[i] + own(i) + given(x, i)
+
+    f(x)
+    assert y[None] == 0
+    y.grad[None] = 1
+    f.grad(x)
+    assert x.grad.to_numpy().tolist() == [113] * 3
+    other = qd.field(qd.f32, shape=3, needs_grad=True)
+    f.grad(other)
+    assert other.grad.to_numpy().tolist() == [1] * 3
+
+
+def test_stop_grad_of_vectors_and_structs():
+    v = qd.Vector.field(2, qd.f32, shape=2, needs_grad=True, layout=qd.Layout.SOA)
+    p = qd.types.struct(a=qd.f32, b=qd.types.vector(2, qd.f32)).field(shape=2, needs_grad=True)
+    y = qd.field(qd.f32, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def f():
+        for i in v:
+            qd.stop_grad(v)
+            qd.stop_grad(p)
+            y[None] += v[i][0] + p[i].a + p[i].b[1]
+
+    y.grad[None] = 1
+    f.grad()
+    assert not v.grad.to_numpy().any() and not p.grad.a.to_numpy().any() and not p.grad.b.to_numpy().any()
+
+
+def test_stop_grad_is_of_fields():
+    @qd.kernel
+    def f(x: qd.types.ndarray()):
+        qd.stop_grad(x[0])
+
+    with pytest.raises(qd.IngotCompilationError, match="stop_grad takes a field or an array"):
+        f(qd.ndarray(qd.f32, 1))
+    assert qd.stop_grad(3) is None
+
+
+# ---- random numbers ----
+
+
+@qd.kernel
+def noisy(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[i] = x[i] * qd.random(qd.f32)
+
+
+def test_the_reverse_draws_the_same_numbers(target):
+    x, y = (qd.ndarray(qd.f32, 5, needs_grad=True) for _ in range(2))
+    x.fill(1)
+    noisy(x, y)
+    noisy(x, y)
+    y.grad.fill(1)
+    noisy.grad(x, y)
+    assert x.grad.to_numpy().tolist() == y.to_numpy().tolist()
+    x.grad.fill(0)
+    y.grad.fill(1)
+    noisy.grad(x, y)
+    assert x.grad.to_numpy().tolist() == y.to_numpy().tolist()
+
+
+def test_the_reverse_of_no_launch_is_refused():
+    @qd.kernel
+    def fresh(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[i] = x[i] * qd.random(qd.f32)
+
+    x, y = (qd.ndarray(qd.f32, 5, needs_grad=True) for _ in range(2))
+    with pytest.raises(RuntimeError, match="needs the random numbers of the launch"):
+        fresh.grad(x, y)
+    fresh(x, y)
+    fresh.grad(x, y)
+
+
+# ---- the cache ----
+
+WARM = """
+import ingot as qd, numpy as np
+qd.init()
+@qd.kernel
+def f(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[0] += x[i] * x[i]
+x, y = (qd.ndarray(qd.f32, n, needs_grad=True) for n in (3, 1))
+x.fill(2)
+f(x, y)
+y.grad.fill(1)
+f.grad(x, y)
+f.dual(x, y)
+print(x.grad.to_numpy().tolist(), qd._core.counters()["lowerings"], [line.split()[0] for line in qd.explain(f.grad)])
+"""
+
+
+@pytest.mark.counts("lowerings")
+def test_gradients_are_kept_on_disk(cache_dir, tmp_path):
+    import subprocess
+    import sys
+
+    program = tmp_path / "program.py"
+    program.write_text(WARM)
+    lines = [
+        subprocess.run([sys.executable, program], check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+        for _ in range(2)
+    ]
+    assert lines[0].startswith("[4.0, 4.0, 4.0] 3 ['first']")
+    assert lines[1].startswith("[4.0, 4.0, 4.0] 0 ['first']")

@@ -1,0 +1,553 @@
+"""qd.ad: Tape, gradients by hand, forward mode, comparison with differences, torch."""
+
+import numpy as np
+import pytest
+
+import ingot as qd
+from conftest import needs
+
+
+@pytest.fixture(autouse=True)
+def _start():
+    qd.init()
+
+
+@qd.kernel
+def square(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[0] += x[i] * x[i]
+
+
+def pair(n=4, dtype=qd.f32):
+    x = qd.ndarray(dtype, n, needs_grad=True)
+    y = qd.ndarray(dtype, 1, needs_grad=True)
+    x.from_numpy(np.arange(n, dtype=np.float32 if dtype == qd.f32 else np.float64))
+    return x, y
+
+
+# ---- recording ----
+
+
+def test_launches_are_recorded_in_order():
+    x, y = pair()
+    tape = qd.ad.Tape()
+    with tape:
+        square(x, y)
+        square(y=y, x=x)
+    square(x, y)
+    assert tape.calls == [(square, (x, y)), (square, (x, y))]
+
+
+def test_inner_tapes_record_for_themselves():
+    x, y = pair()
+    outer, inner = qd.ad.Tape(), qd.ad.Tape()
+    with outer:
+        square(x, y)
+        with inner:
+            square(x, y)
+        square(x, y)
+    assert len(outer.calls) == 2 and len(inner.calls) == 1
+
+
+def test_other_threads_are_not_recorded():
+    import threading
+
+    x, y = pair()
+    with qd.ad.Tape() as tape:
+        other = threading.Thread(target=square, args=(x, y))
+        other.start()
+        other.join()
+    assert tape.calls == []
+    assert y[0] == 14
+
+
+def test_defaults_and_keywords_are_filled_in():
+    @qd.kernel
+    def scaled(x: qd.types.ndarray(), *, a: qd.f32 = 2.0):
+        for i in x:
+            x[i] *= a
+
+    x, _ = pair()
+    with qd.ad.Tape() as tape:
+        scaled(x)
+        scaled(x, a=3.0)
+    assert [args[1] for _, args in tape.calls] == [2.0, 3.0]
+
+
+def test_methods_are_recorded_with_their_object():
+    @qd.data_oriented
+    class Sim:
+        @qd.kernel
+        def step(self, x: qd.types.ndarray()):
+            for i in x:
+                x[i] += 1
+
+    sim, (x, _) = Sim(), pair()
+    with qd.ad.Tape() as tape:
+        sim.step(x)
+        later = sim.step
+        later(x)
+    assert tape.calls == [(Sim.step, (sim, x))] * 2
+
+
+def test_nothing_is_recorded_after_an_error():
+    x, y = pair()
+    tape = qd.ad.Tape(loss=y)
+    with pytest.raises(ZeroDivisionError):
+        with tape:
+            1 / 0
+    square(x, y)
+    assert tape.calls == [] and not tape.gradient_evaluated
+
+
+def test_a_failed_launch_is_not_recorded():
+    x, y = pair()
+    with qd.ad.Tape() as tape:
+        with pytest.raises(qd.IngotError):
+            square(x)
+        with pytest.raises(qd.IngotError):
+            square(x, "y")
+    assert tape.calls == []
+
+
+# ---- the loss ----
+
+
+def test_the_loss_must_be_one_number_with_a_gradient():
+    for loss, words in [
+        (qd.field(qd.f32, shape=3, needs_grad=True), "0-D field"),
+        (qd.field(qd.f32, shape=()), "Gradients of loss are not allocated"),
+        (qd.ndarray(qd.f32, 2, needs_grad=True), "only one element"),
+        (qd.Vector.ndarray(2, qd.f32, 1, needs_grad=True), "only one element"),
+        (qd.ndarray(qd.f32, 1), "Gradients of loss are not allocated"),
+    ]:
+        with pytest.raises(RuntimeError, match=words):
+            with qd.ad.Tape(loss=loss):
+                pass
+    with pytest.raises(TypeError, match="is a field, an ndarray or a torch tensor"):
+        with qd.ad.Tape(loss=3.0):
+            pass
+
+
+def test_the_loss_starts_at_zero():
+    loss = qd.field(qd.f32, shape=(), needs_grad=True)
+    loss[None] = 5
+    loss.grad[None] = 7
+    with qd.ad.Tape(loss=loss):
+        assert loss[None] == 0 and loss.grad[None] == 0
+    assert loss.grad[None] == 1
+
+
+def test_entered_and_evaluated_once():
+    _, y = pair()
+    tape = qd.ad.Tape(loss=y)
+    with pytest.raises(AssertionError, match="must be entered"):
+        tape.grad()
+    with tape:
+        pass
+    with pytest.raises(AssertionError, match="only once"):
+        tape.grad()
+    with pytest.raises(AssertionError, match="only once"):
+        with tape:
+            pass
+
+
+# ---- gradients of all fields ----
+
+
+def test_clear_all_gradients():
+    x = qd.field(qd.f32, shape=3, needs_grad=True)
+    v = qd.Vector.field(2, qd.f32, shape=3, needs_grad=True, layout=qd.Layout.SOA)
+    p = qd.types.struct(a=qd.f32, b=qd.types.vector(2, qd.f32)).field(shape=2, needs_grad=True)
+    placed = qd.field(qd.f32)
+    qd.root.dense(qd.i, 4).place(placed, placed.grad)
+    lazy = qd.field(qd.f32, shape=2)
+    qd.root.lazy_grad()
+    nd = qd.ndarray(qd.f32, 2, needs_grad=True)
+    fields = [x.grad, v.grad, placed.grad, lazy.grad, p.grad.a, p.grad.b]
+    for field in (x, placed, *fields, nd.grad):
+        field.fill(3)
+    qd.ad.clear_all_gradients()
+    for field in fields:
+        assert not field.to_numpy().any()
+    assert x[0] == 3 and placed[1] == 3 and nd.grad[1] == 3
+
+
+def test_destroyed_gradients_are_not_cleared():
+    builder = qd.FieldsBuilder()
+    x = qd.field(qd.f32)
+    builder.dense(qd.i, 4).place(x, x.grad)
+    tree = builder.finalize()
+    qd.ad.clear_all_gradients()
+    tree.destroy()
+    qd.ad.clear_all_gradients()
+
+
+# ---- gradients by hand ----
+
+
+def by_hand(calls):
+    @qd.ad.grad_replaced
+    def forward(x, y, by=2):
+        """Doc."""
+        square(x, y)
+        return by
+
+    @qd.ad.grad_for(forward)
+    def backward(x, y, by=2):
+        calls.append(by)
+
+    return forward, backward
+
+
+def test_gradients_by_hand():
+    seen = []
+    forward, backward = by_hand(seen)
+    x, y = pair()
+    with qd.ad.Tape(loss=y) as tape:
+        assert forward(x, y) == 2
+        forward(x, y, by=3)
+    assert seen == [3, 2] and y[0] == 28
+    assert tape.calls == [(forward, (x, y))] * 2
+    assert forward.__doc__ == "Doc." and forward.grad is backward
+    forward(x, y)
+    forward.grad(x, y, by=9)
+    assert seen == [3, 2, 9]
+
+
+def test_gradients_by_hand_are_asked_for():
+    @qd.ad.grad_replaced
+    def forward(x, y):
+        square(x, y)
+
+    x, y = pair()
+    with pytest.raises(RuntimeError, match="forward has no gradient"):
+        with qd.ad.Tape(loss=y):
+            forward(x, y)
+    with pytest.raises(RuntimeError, match="must be decorated by qd.ad.grad_replaced"):
+        qd.ad.grad_for(lambda: 0)(print)
+    with pytest.raises(RuntimeError, match="instead of a kernel"):
+        qd.ad.grad_for(square)(print)
+
+
+def test_no_grad():
+    @qd.ad.no_grad
+    def quiet(x, y):
+        square(x, y)
+
+    x, y = pair()
+    x.grad.fill(0)
+    with qd.ad.Tape(loss=y):
+        quiet(x, y)
+    quiet.grad(x, y)
+    assert y[0] == 14 and not x.grad.to_numpy().any()
+
+
+def test_recording_goes_on_after_an_error_in_a_function():
+    @qd.ad.grad_replaced
+    def bad():
+        raise ValueError
+
+    x, y = pair()
+    with qd.ad.Tape() as tape:
+        with pytest.raises(ValueError):
+            bad()
+        square(x, y)
+    assert len(tape.calls) == 1
+
+
+# ---- gradients ----
+
+
+def test_ndarrays(target):
+    x, y = pair()
+    with qd.ad.Tape(loss=y):
+        square(x, y)
+        square(x, y)
+    assert y[0] == 28 and x.grad.to_numpy().tolist() == [0, 4, 8, 12]
+    with qd.ad.Tape(y):
+        square(x, y)
+    assert x.grad.to_numpy().tolist() == [0, 6, 12, 18]  # ndarrays keep theirs
+
+
+def test_fields_start_at_zero_each_time(target):
+    x, loss = (qd.field(qd.f32, shape=shape, needs_grad=True) for shape in (4, ()))
+    between = qd.field(qd.f32, shape=4, needs_grad=True)
+
+    @qd.kernel
+    def first():
+        for i in x:
+            between[i] = x[i] * x[i]
+
+    @qd.kernel
+    def second():
+        for i in x:
+            loss[None] += between[i] * 3
+
+    x.from_numpy(np.arange(4, dtype=np.float32))
+    for _ in range(2):
+        with qd.ad.Tape(loss=loss):
+            first()
+            second()
+        assert x.grad.to_numpy().tolist() == [0, 6, 12, 18]
+    with qd.ad.Tape(loss=loss, clear_gradients=False):
+        second()
+    assert between.grad.to_numpy().tolist() == [3, 3, 3, 3]
+    assert x.grad.to_numpy().tolist() == [0, 6, 12, 18]
+
+
+def test_overwritten_results_have_no_gradient(target):
+    x, loss = (qd.ndarray(qd.f32, shape, needs_grad=True) for shape in ((), ()))
+
+    @qd.kernel
+    def put(x: qd.types.ndarray(), loss: qd.types.ndarray(), k: qd.f32):
+        loss[None] = k * x[None]
+
+    with qd.ad.Tape(loss=loss):
+        for k in (1.0, 2.0, 4.0):
+            put(x, loss, k)
+    assert x.grad[None] == 4
+
+
+def test_without_a_loss():
+    x, y = pair()
+    with qd.ad.Tape() as tape:
+        square(x, y)
+    y.grad.fill(10)
+    tape.grad()
+    assert x.grad.to_numpy().tolist() == [0, 20, 40, 60]
+
+
+def test_the_random_numbers_of_each_launch(target):
+    x, y, loss = (qd.ndarray(qd.f32, n, needs_grad=True) for n in (4, 4, 1))
+
+    @qd.kernel
+    def noisy(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[i] += x[i] * qd.random(qd.f32)
+
+    @qd.kernel
+    def total(y: qd.types.ndarray(), loss: qd.types.ndarray()):
+        for i in y:
+            loss[0] += y[i]
+
+    x.fill(1)
+    with qd.ad.Tape(loss=loss):
+        for _ in range(3):
+            noisy(x, y)
+        total(y, loss)
+    np.testing.assert_allclose(x.grad.to_numpy(), y.to_numpy(), rtol=1e-6)
+
+
+def test_grad_check():
+    x = qd.field(qd.f64, shape=(2, 3), needs_grad=True)
+    loss = qd.field(qd.f64, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def f():
+        for i, j in x:
+            loss[None] += qd.sin(x[i, j]) * x[i, j]
+
+    x.from_numpy(np.linspace(0.1, 2, 6).reshape(2, 3))
+    with qd.ad.Tape(loss=loss, grad_check=[x, loss]):
+        f()
+    at = x.to_numpy()
+    np.testing.assert_allclose(x.grad.to_numpy(), np.sin(at) + at * np.cos(at))
+    np.testing.assert_allclose(loss[None], (np.sin(at) * at).sum())
+
+    @qd.ad.grad_replaced
+    def wrong():
+        f()
+
+    @qd.ad.grad_for(wrong)
+    def wrong_grad():
+        for i in range(2):
+            for j in range(3):
+                x.grad[i, j] += 1
+
+    with pytest.raises(AssertionError, match="Grad check failed"):
+        with qd.ad.Tape(loss=loss, grad_check=[x]):
+            wrong()
+
+
+def test_grad_check_of_ndarrays_that_change():
+    x, y = pair(3, qd.f64)
+
+    @qd.kernel
+    def grow(x: qd.types.ndarray()):
+        for i in x:
+            x[i] *= 3
+
+    with qd.ad.Tape(loss=y, grad_check=[x]):
+        grow(x)
+        square(x, y)
+    assert x.to_numpy().tolist() == [0, 3, 6]
+
+
+def test_grad_check_is_for_doubles():
+    x, y = pair()
+    with pytest.raises(AssertionError, match="Only f64"):
+        with qd.ad.Tape(loss=y, grad_check=[x]):
+            square(x, y)
+
+
+# ---- comparison with differences ----
+
+
+@pytest.mark.parametrize("dtype", [qd.f32, qd.f64])
+def test_check_grad(dtype):
+    x, y = pair(5, dtype)
+    x.grad.fill(7)
+    report = qd.ad.check_grad(square, x, y)
+    assert report.ok and len(report.entries) == 6
+    assert x.grad.to_numpy().tolist() == [7] * 5 and y[0] == 0
+    assert repr(report).startswith("gradients of square: 6 entries compared, right")
+
+
+def test_check_grad_finds_what_is_wrong():
+    x, y = pair(5, qd.f64)
+
+    @qd.ad.grad_replaced
+    def f(x, y):
+        square(x, y)
+
+    @qd.ad.grad_for(f)
+    def f_grad(x, y):
+        square.grad(x, y)
+        x.grad[3] += 0.5
+
+    with pytest.raises(qd.IngotAssertionError, match=r"argument 0\[3\]: gradient"):
+        qd.ad.check_grad(f, x, y)
+
+
+def test_check_grad_of_fields_and_random_numbers():
+    x, loss = (qd.field(qd.f64, shape=shape, needs_grad=True) for shape in ((3, 4), ()))
+
+    @qd.kernel
+    def f():
+        for i, j in x:
+            loss[None] += qd.random(qd.f64) * qd.exp(x[i, j])
+
+    assert qd.ad.check_grad(f, entries=5).ok
+
+
+# ---- forward mode ----
+
+
+def test_forward_mode(target):
+    x, y = (qd.field(qd.f32, shape=shape, needs_dual=True) for shape in (5, 5))
+
+    @qd.kernel
+    def f():
+        y[1] += x[3] * x[4]
+
+    x.from_numpy(np.arange(5, dtype=np.float32))
+    with qd.ad.FwdMode(loss=y, param=x, seed=[0, 0, 0, 1, 1]):
+        f()
+    assert y.dual.to_numpy().tolist() == [0, 7, 0, 0, 0]
+    assert y[1] == 12 and not x.dual.to_numpy().any()
+    f()
+    assert y.dual[1] == 7
+
+
+def test_forward_mode_of_one_number():
+    x, y = (qd.field(qd.f64, shape=(), needs_dual=True) for _ in range(2))
+
+    @qd.kernel
+    def f():
+        y[None] = qd.sin(x[None])
+
+    x[None] = 0.5
+    with qd.ad.FwdMode(loss=y, param=x):
+        f()
+    assert y.dual[None] == pytest.approx(np.cos(0.5))
+
+
+def test_forward_mode_says_what_it_needs():
+    x, y = (qd.field(qd.f32, shape=3, needs_dual=True) for _ in range(2))
+    for param, seed, words in [
+        (x, None, "`seed` is not set"),
+        (x, [1], "seed has 1 numbers, param 3"),
+        (qd.field(qd.f32, shape=3), [1, 1, 1], "Duals of param are not allocated"),
+        (qd.Vector.field(2, qd.f32, shape=3), [1, 1, 1], "fields of numbers"),
+    ]:
+        with pytest.raises((RuntimeError, AssertionError), match=words):
+            with qd.ad.FwdMode(loss=y, param=param, seed=seed):
+                pass
+
+
+# ---- torch ----
+
+
+@needs("torch")
+@pytest.mark.host_memory
+def test_torch_tensors(target):
+    import torch
+
+    x = torch.arange(4.0, requires_grad=True)
+    y = torch.zeros(1, requires_grad=True)
+    with qd.ad.Tape(loss=y):
+        square(x, y)
+    assert x.grad.tolist() == [0, 2, 4, 6] and y.item() == 14
+    x.grad = None
+    with qd.ad.Tape(loss=y):
+        square(x, y)
+    assert x.grad.tolist() == [0, 2, 4, 6]
+
+
+@needs("torch")
+def test_torch_vectors():
+    import torch
+
+    @qd.kernel
+    def norms(x: qd.types.ndarray(qd.types.vector(3, qd.f32), 1), y: qd.types.ndarray()):
+        for i in x:
+            y[0] += x[i].dot(x[i])
+
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    y = torch.zeros(1, requires_grad=True)
+    with qd.ad.Tape(loss=y):
+        norms(x, y)
+    assert x.grad.tolist() == [[0, 2, 4], [6, 8, 10]]
+
+
+@needs("torch")
+def test_torch_function():
+    import torch
+
+    @qd.kernel
+    def scale(x: qd.types.ndarray(), k: qd.f64, y: qd.types.ndarray()):
+        for i, j in x:
+            y[i, j] += x[i, j] * x[i, j] * k
+
+    f = qd.ad.torch_function(scale, {"y": lambda x, k: x.shape})
+    x = torch.rand(3, 4, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: f(x, 2.0), x)
+    assert torch.autograd.gradcheck(lambda x: f(x.t(), k=2.0), x)  # not contiguous
+    out = f(f(x, 2.0), 3.0)
+    out.sum().backward()
+    torch.testing.assert_close(x.grad, 12 * 4 * x.detach() ** 3)
+    fixed = torch.rand(3, 4, dtype=torch.double)
+    assert not f(fixed, 1.0).requires_grad or f(fixed, 1.0).grad_fn is not None
+    with pytest.raises(TypeError, match=r"takes \(x, k\)"):
+        f(x)
+    with pytest.raises(TypeError, match="has no parameter 'z'"):
+        qd.ad.torch_function(scale, {"z": (1,)})
+
+
+@needs("torch")
+def test_torch_function_with_a_constant_input():
+    import torch
+
+    @qd.kernel
+    def dot(a: qd.types.ndarray(), b: qd.types.ndarray(), y: qd.types.ndarray(), n: qd.types.ndarray()):
+        for i in a:
+            y[0] += a[i] * b[i]
+            n[0] += 1
+
+    f = qd.ad.torch_function(dot, {"y": (1,), "n": ((1,), torch.int32)})
+    a = torch.arange(3.0, requires_grad=True)
+    b = torch.full((3,), 2.0)
+    y, n = f(a, b)
+    y.backward()
+    assert a.grad.tolist() == [2, 2, 2] and b.grad is None and n.item() == 3
