@@ -72,6 +72,14 @@ ing_status ing_py_see_field(ing_py_state *st, PyObject *obj, ing_gate_fact *out,
         return ING_OK;
     }
     ing_py_field *f = (ing_py_field *)obj;
+    if (f->companion && !f->parts && !f->layout && !f->node) {
+        char name[100] = "of a field";
+        if (f->name && ing_py_show(f->name, name, sizeof name) < 0) return ING_PYTHON;
+        return ing_fail(e, ING_COMPILE,
+                        "Gradient %s has not been placed, check whether "
+                        "`needs_grad=True`",
+                        name);
+    }
     if (ing_py_field_ready(st, f) < 0) return ING_PYTHON;
     see_elements(f, out);
     if (f->parts) {

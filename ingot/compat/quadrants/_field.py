@@ -62,6 +62,39 @@ class FieldsBuilder(metaclass=_Kind):
     _is, _public = _snode.FieldsBuilder, [*_NODE, "finalize"]
 
 
+class _Ptr:
+    """`snode.ptr`: what the reference's C++ object tells of the field at a place."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node):
+        self._node = node
+
+    def get_snode_grad_type(self):
+        from ingot.compat.quadrants.types.enums import SNodeGradType
+
+        field = self._node._field()
+        for which, kind in (("grad", SNodeGradType.ADJOINT), ("dual", SNodeGradType.DUAL)):
+            if any(one is field for one in _fields._all_companions(which)):
+                return kind
+        return SNodeGradType.PRIMAL
+
+    def is_primal(self):
+        return self.get_snode_grad_type().name == "PRIMAL"
+
+    def has_adjoint(self):
+        return self._node._field().has_grad()
+
+    def has_dual(self):
+        return self._node._field().has_dual()
+
+    def has_adjoint_checkbit(self):
+        return ingot.cfg.debug and self.has_adjoint()
+
+
+_snode.SNode.ptr = property(_Ptr)
+
+
 def _size(field):
     """Under arch=qd.python a field of the reference is a torch tensor, which has a size."""
     import torch

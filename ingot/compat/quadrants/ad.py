@@ -1,5 +1,8 @@
 """Differentiation."""
 
+import warnings as _warnings
+
+import ingot as _ingot
 from ingot.compat.missing import adopt as _adopt
 from ingot.compat.missing import provided as _provided
 
@@ -8,6 +11,38 @@ _adopt(
     "ad",
     "FwdMode Tape clear_all_gradients grad_for grad_replaced no_grad",
 )
+
+_clear_all = clear_all_gradients  # noqa: F821
+_Recording = Tape  # noqa: F821
+
+
+def clear_all_gradients(gradient_type=None):
+    """Sets the gradients, or with SNodeGradType.DUAL the duals, of all fields to zero."""
+    from ingot.ad import _clear
+
+    name = getattr(gradient_type, "name", "ADJOINT")
+    if name == "DUAL":
+        _clear("dual")
+    elif name == "ADJOINT":
+        _clear_all()
+
+
+class Tape(_Recording):
+    """`ingot.ad.Tape`; `modes` has what each recorded kernel is compiled for."""
+
+    def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None, **options):
+        super().__init__(loss, clear_gradients, validation, grad_check, **options)
+        if validation and not _ingot.cfg.debug:
+            _warnings.warn(
+                "Debug mode is disabled, autodiff valid check will not work. Please specify "
+                "`qd.init(debug=True)` to enable the check.",
+                Warning, stacklevel=2)
+
+    @property
+    def modes(self):
+        from ingot.compat.quadrants.types.enums import AutodiffMode
+
+        return [AutodiffMode.NONE for _ in self._calls]
 
 
 def __dir__():
