@@ -193,8 +193,31 @@ static const char *callee_remedy(frame *fr, ing_node n, const value *fn) {
     return "leave out the parentheses";
 }
 
+/* A lambda with arguments of the run time is a func, made of its text: the attribute is there
+ * when it is asked for (src/py/replay.c). *done false: it is none. */
+static ing_status call_lambda(frame *fr, ing_node n, const value *fn,
+                              const call_args *a, value *out, bool *done) {
+    value func = {0};
+    bool runtime = false;
+    *done = false;
+    for (uint32_t i = 0; i < a->n && !runtime; i++) {
+        value v = a->at[i];
+        if (!v.gref) ING_TRY(ing_front_force(fr, a->node[i], &v));
+        runtime = !ing_front_is_static(&v);
+    }
+    if (!runtime || fn->kind != V_SEEN || fn->seen != ING_GATE_OBJECT) return ING_OK;
+    ING_TRY(ing_front_thing_attr(fr, n, fn->gref, "__ingot_func__", &func));
+    if (func.kind == V_VOID) return ING_OK;
+    ING_TRY(ing_front_force(fr, n, &func));
+    *done = func.kind == V_FUNC;
+    return *done ? ing_front_call_func(fr, n, &func, NULL, a, out) : ING_OK;
+}
+
 ing_status ing_front_call_outside(frame *fr, ing_node n, const value *fn,
                                   const call_args *a, value *out) {
+    bool done = false;
+    ING_TRY(call_lambda(fr, n, fn, a, out, &done));
+    if (done) return ING_OK;
     if (a->n_kw)
         return ing_front_fail_at(
             fr, n, ING_SYNTAX, "pass them by position",

@@ -34,8 +34,23 @@ static void closure_item(const ing_py_def *d, PyObject *name, PyObject **out) {
     }
 }
 
+/* The func of a lambda is made when it is asked for (ingot/_lambdas.py). */
+static ing_status lambda_func(PyObject *from, PyObject **out) {
+    PyObject *adopt = ing_py_import("ingot._lambdas", "adopt");
+    PyObject *made = adopt ? PyObject_CallOneArg(adopt, from) : NULL;
+    Py_XDECREF(adopt);
+    if (!made) return ING_PYTHON;
+    if (made == Py_None) Py_CLEAR(made);
+    *out = made;
+    return ING_OK;
+}
+
 static ing_status attr_item(PyObject *from, PyObject *name, PyObject **out) {
-    return PyObject_GetOptionalAttr(from, name, out) < 0 ? ING_PYTHON : ING_OK;
+    if (PyObject_GetOptionalAttr(from, name, out) < 0) return ING_PYTHON;
+    if (!*out && PyFunction_Check(from) &&
+        PyUnicode_CompareWithASCIIString(name, "__ingot_func__") == 0)
+        return lambda_func(from, out);
+    return ING_OK;
 }
 
 /* What a dict lacks is absent, whatever __missing__ would make of it. */

@@ -551,3 +551,60 @@ def test_torch_function_with_a_constant_input():
     y, n = f(a, b)
     y.backward()
     assert a.grad.tolist() == [2, 2, 2] and b.grad is None and n.item() == 3
+
+
+def test_validation_is_refused():
+    with pytest.raises(NotImplementedError, match="not provided yet"):
+        qd.ad.Tape(validation=True)
+
+
+# ---- lambdas ----
+
+FUNCTIONS = [lambda x: x, lambda x: x * x, lambda x: 0.4 * x * x - 3, lambda x: qd.sin(x) / (
+    x + 2), lambda x, k=3: x**k]
+
+
+@pytest.mark.parametrize("number", range(len(FUNCTIONS)))
+def test_lambdas_with_values_of_the_run_time(number):
+    function = FUNCTIONS[number]
+    x, y = pair(4, qd.f64)
+
+    @qd.kernel
+    def total(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[0] += function(x[i] + 1)
+
+    with qd.ad.Tape(loss=y):
+        total(x, y)
+    import math
+
+    at = np.arange(4) + 1.0
+    expected = [
+        (at, [1] * 4),
+        (at * at, 2 * at),
+        (0.4 * at * at - 3, 0.8 * at),
+        (np.sin(at) / (at + 2), np.cos(at) / (at + 2) - np.sin(at) / (at + 2) ** 2),
+        (at**3, 3 * at**2),
+    ][number]
+    assert math.isclose(y[0], expected[0].sum(), rel_tol=1e-12)
+    np.testing.assert_allclose(x.grad.to_numpy(), expected[1])
+
+
+def test_lambdas_that_are_replaced_are_seen():
+    scale = 2.0
+    function = lambda x: x * scale  # noqa: E731
+
+    @qd.kernel
+    def f(x: qd.types.ndarray()):
+        for i in x:
+            x[i] = function(x[i])
+
+    x, _ = pair(2)
+    x.fill(1)
+    f(x)
+    scale = 5.0
+    f(x)
+    function = lambda x: x + 1  # noqa: E731
+    f(x)
+    assert x.to_numpy().tolist() == [11, 11]
+    assert scale == 5.0
