@@ -206,8 +206,10 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
     ing_status s = ing_front_lower(tree, face, r, e);
     if (ing_py_gate_raised(*gate)) return ING_PYTHON; /* also what a message ran into */
     ING_TRY(s);
-    ING_TRY(ing_py_share_blocks(k, *gate, r, e));
+    /* Derivatives first: an array that is a constant there (qd.stop_grad) is another argument
+     * for the same memory, and is not to be taken for the first one. */
     ING_TRY(derive(k, r, e));
+    ING_TRY(ing_py_share_blocks(k, *gate, r, e));
     return ask_settings(k, face, answered, e);
 }
 
