@@ -71,6 +71,7 @@ INTEGERS = [qd.i8, qd.u8, qd.i16, qd.i32, qd.u32, qd.i64]
 def together(f, g):
     """Two fields of a case, which may lie in one block, in one loop."""
     values = f.values.astype(np.int64)
+    g.values = np.array(g.values)  # also without axes
     if len(g.shape) == 1:
         into_bins(f.field, g.field, g.offset[0], g.shape[0])
         g.values += np.bincount((values & 63).ravel() % g.shape[0], minlength=g.shape[0]).astype(g.values.dtype)
