@@ -73,14 +73,15 @@ class Case:
 
     # ---- the kernel and its arguments
 
-    def build(self, needs_grad, prologue=False):
-        """(kernel, arguments, objects by name), on the target that qd.init chose."""
+    def build(self, needs, prologue=False):
+        """(kernel, arguments, objects by name), on the target that qd.init chose; `needs` of floats:
+        needs_grad, needs_dual or nothing."""
         text = self.p.text() if not prologue else self.p.text().replace(
             "fa: F):\n", "fa: F):\n" + self.prologue(), 1)
         name = f"<differentiable {self.p.seed} {zlib.crc32(text.encode())} {self.dtype}>"
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
         scope = {"qd": qd, "F": getattr(qd, self.dtype), "G": getattr(qd, self.other)}
-        objects = {d.name: self.make(d, needs_grad and d.role in FLOAT_ROLES, scope["F"])
+        objects = {d.name: self.make(d, needs if d.role in FLOAT_ROLES else None, scope["F"])
                    for d in self.p.data.values()}
         scope.update({d.name: objects[d.name] for d in self.p.data.values() if d.how == "global"})
         exec(compile(text, name, "exec"), scope)
@@ -97,11 +98,11 @@ class Case:
             out += f"        z{k + 1} = {base}[{at}]" + (f".{member}\n" if member else "\n")
         return out
 
-    def make(self, d, needs_grad, f):
+    def make(self, d, needs, f):
         p, shape = self.p, self.p.shape(d)
         if d.home == "numpy":
             return self.values[d.name].copy()
-        grad = {"needs_grad": True} if needs_grad else {}
+        grad = {needs: True} if needs else {}
         if d.home == "nd":
             t = {"f": f, "i": qd.i32, "v": qd.types.vector(p.k, f), "m": qd.types.matrix(p.k, p.k, f)}[d.kind]
             return qd.ndarray(t, shape, **grad)
@@ -119,47 +120,55 @@ class Case:
         base, _, member = name.partition(".")
         return getattr(objects[base], member) if member else objects[base]
 
-    def put(self, objects, values, grad=False):
+    def put(self, objects, values, beside=None):
         for name, d in self.leaves:
             if name in values:
                 target = self.part(objects, name)
-                target = target.grad if grad else target
+                target = getattr(target, beside) if beside else target
                 if isinstance(target, np.ndarray):
                     target[...] = values[name]
                 else:
                     target.from_numpy(values[name])
 
-    def take(self, objects, names, grad=False):
+    def take(self, objects, names, beside=None):
         out = {}
         for name in names:
             a = self.part(objects, name)
-            a = a.grad if grad else a
+            a = getattr(a, beside) if beside else a
             out[name] = a.copy() if isinstance(a, np.ndarray) else a.to_numpy().reshape(self.values[name].shape)
         return out
 
     def launch(self):
         """What the kernel leaves, by name."""
-        k, args, objects = self.build(False)
+        k, args, objects = self.build(None)
         self.put(objects, self.values)
         k(*args)
         return self.take(objects, self.adjoints)
 
     def gradients(self):
         """(what the kernel leaves, the inputs' gradients)."""
-        k, args, objects = self.build(True)
+        k, args, objects = self.build("needs_grad")
         self.put(objects, self.values)
         k(*args)
         after = self.take(objects, self.adjoints)
-        self.put(objects, self.adjoints, grad=True)
+        self.put(objects, self.adjoints, "grad")
         k.grad(*args)
-        return after, self.take(objects, self.inputs, grad=True)
+        return after, self.take(objects, self.inputs, "grad")
+
+    def forward(self, direction):
+        """(what the kernel leaves, its duals along a direction), by forward mode: all floats are fields."""
+        k, args, objects = self.build("needs_dual")
+        self.put(objects, self.values)
+        self.put(objects, {n: np.asarray(d).astype(self.values[n].dtype) for n, d in direction.items()}, "dual")
+        k.dual(*args)
+        return self.take(objects, self.adjoints), self.take(objects, self.adjoints, "dual")
 
     # ---- by duals
 
     def duals(self, exact=False):
         """(what the kernel leaves, gradients, sums of the terms' magnitudes, After)."""
         if self.machine is None:
-            k, args, _ = self.build(False, prologue=True)
+            k, args, _ = self.build(None, prologue=True)
             self.machine = ad_duals.Duals(k.lower(*args)[1])
         machine = self.machine
         given, pieces, same = self.assign(machine.args)
@@ -210,7 +219,7 @@ class Case:
     def differences(self, directions, step=1e-5):
         """For each direction ((name, array) pairs): the slope of <adjoints, what the kernel leaves>, and
         how much two step sizes disagree."""
-        k, args, objects = self.build(False)
+        k, args, objects = self.build(None)
         out = []
 
         def loss(h, direction):
@@ -295,6 +304,19 @@ class Expected:
             return self.check_values(left, near)
         return Verdict("ok")
 
+    def along(self, way, after=None):
+        """By name: the Jacobian times a direction, and the sum of its terms' magnitudes."""
+        case, after = self.case, after or self.after
+        given, pieces, _ = case.assign(case.machine.args)
+        vector = np.concatenate([way[n][(..., *c)].reshape(-1) for n, c in pieces if n in case.inputs])
+        out, size = ({n: np.zeros(case.values[n].shape) for n in case.adjoints} for _ in range(2))
+        for j, (name, c) in enumerate(pieces):
+            if name in out:
+                shape = out[name][(..., *c)].shape
+                out[name][(..., *c)] = (after.jacobian(j) @ vector).reshape(shape)
+                size[name][(..., *c)] = (np.abs(after.jacobian(j)) @ np.abs(vector)).reshape(shape)
+        return out, size
+
     def check_values(self, left, near):
         for name, want in self.left.items():
             room = EXACT[self.grain] * (np.abs(want) + 1)
@@ -325,6 +347,31 @@ def by_differences(program, how_many=4):
             return Verdict("wrong", f"differences say {slope}, duals {want} (doubt {doubt:.2g}, kink "
                            f"{after.kink:.2g} {after.nearest})"), judged
     return Verdict("ok" if judged else "kink"), judged
+
+
+def judge_forward(program):
+    """The same for forward mode, along one random direction."""
+    program = copy.deepcopy(program)
+    for d in program.data.values():
+        if d.home == "nd" and d.kind != "i":
+            d.home, d.how = "field", "template"
+    case = Case(program)
+    expected = Expected(case)
+    if expected.wild():
+        return Verdict("wild")
+    way = {n: np.float16(w).astype(float) for n, w in case.directions(1)[0].items()}
+    got, verdict = attempt(lambda: case.forward(way))
+    if verdict:
+        return verdict
+    want, size = expected.along(way)
+    near = expected.after.kink < ROUNDING[expected.grain]
+    for name in want:
+        room = EXACT[expected.grain] * (size[name] + 1)
+        if expected.exact:
+            room = room + 20 * np.abs(want[name] - expected.along(way, expected.exact[3])[0][name])
+        if name not in way and not (np.abs(got[1][name].astype(float) - want[name]) <= room).all():
+            return Verdict("kink" if near else "wrong", f"{name}.dual is {got[1][name]}, not {want[name]}")
+    return Verdict("ok")
 
 
 REFUSED = "NotImplementedError", "IngotCompilationError", "IngotSyntaxError", "IngotTypeError"
