@@ -217,9 +217,13 @@ static void operand_first(needs *x, uint32_t id, uint32_t of) {
         mark(x, of, ING_AD_FIRST);
         return;
     }
-    uint32_t r = child_of(n, id, n->region[of]);
-    if (n->mark[r] & ING_AD_AGAIN) mark(x, of, ING_AD_AGAIN);
-    if (n->mark[r] & ING_AD_FIRST) mark(x, of, ING_AD_FIRST);
+    for (uint32_t r = n->region[id];; r = n->region[r]) {
+        bool here = n->region[r] == n->region[of]; /* the loop is run where it is made */
+        if (n->mark[r] & ING_AD_AGAIN && here) mark(x, of, ING_AD_AGAIN);
+        if (n->mark[r] & ING_AD_AGAIN && !here) keep(x, of);
+        if (n->mark[r] & ING_AD_FIRST && here) mark(x, of, ING_AD_FIRST);
+        if (here || !(n->mark[r] & ING_AD_FIRST)) return;
+    }
 }
 
 static void operand_again(needs *x, uint32_t id, uint32_t of) {

@@ -631,6 +631,44 @@ def what_is_overwritten_counts_for_nothing(f):
 
 
 @case
+def loops_in_a_branch_read_its_locals(f):
+    """What follows the exit of a while is a branch; `m` is made in it."""
+    @qd.kernel
+    def k(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in y:
+            v, n = x[0], 0
+            while n < 2:
+                n += 1
+                m = x[1] * n
+                for j in range(n):
+                    v = v * -0.5 + qd.tanh(m)
+            y[i] = v
+
+    x, y = array([0.25, 0.75], f), array([0], f)
+    backward(k, y, x, y)
+    slope = 0.25 * (1 - math.tanh(0.75) ** 2) + 0.5 * 2 * (1 - math.tanh(1.5) ** 2)
+    return [(x.grad.to_numpy(), [-0.125, slope])]
+
+
+@case
+def loops_in_loops_read_values_from_outside(f):
+    """A loop that only makes an index, inside a parallel one, with a value of the outermost level."""
+    @qd.kernel
+    def k(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        a = x[0] * x[1]
+        for i in y:
+            at = 0
+            for j in range(2):
+                if x[at] < a:
+                    at = at + 1
+            y[i] = x[at] * a
+
+    x, y = array([2, 3, 5], f), array([0], f)
+    backward(k, y, x, y)
+    return [(x.grad.to_numpy(), [15, 10, 6])]
+
+
+@case
 def casts(f):
     @qd.kernel
     def k(x: qd.types.ndarray(), y: qd.types.ndarray()):
