@@ -12,7 +12,7 @@ import sys
 import ad_duals
 import numpy as np
 import pytest
-from ad_play import Case, Expected, by_differences, judge, report, settings, shrink
+from ad_play import Case, Expected, by_differences, judge, judge_forward, report, settings, shrink
 from ad_programs import CONSTRUCTS, RARE, Program
 from conftest import HERE, SEED, STRESS, samples
 
@@ -87,6 +87,16 @@ def test_gradients_interpreted(seeds):
             qd.init(arch=qd.interp, interp_passes=False, **settings(program))
             verdict = judge(program)
             assert verdict.kind not in ("wrong", "error"), report(program, judge)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seeds", batches(1000), ids=lambda r: str(r.start - SEED))
+def test_forward_mode(seeds):
+    for seed in seeds:
+        program = Program(seed)
+        qd.init(arch=qd.interp, **settings(program))
+        verdict = judge_forward(program)
+        assert verdict.kind in ("ok", "kink", "wild"), report(program, judge_forward)
 
 
 def play(seeds, threads):
