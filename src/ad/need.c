@@ -218,7 +218,8 @@ static void operand_first(needs *x, uint32_t id, uint32_t of) {
         return;
     }
     for (uint32_t r = n->region[id];; r = n->region[r]) {
-        bool here = n->region[r] == n->region[of]; /* the loop is run where it is made */
+        bool here =
+            n->region[r] == n->region[of]; /* the loop is run where it is made */
         if (n->mark[r] & ING_AD_AGAIN && here) mark(x, of, ING_AD_AGAIN);
         if (n->mark[r] & ING_AD_AGAIN && !here) keep(x, of);
         if (n->mark[r] & ING_AD_FIRST && here) mark(x, of, ING_AD_FIRST);
