@@ -17,6 +17,8 @@
  *  AD3 arrays are read again, never kept: what a launch reads it must not overwrite later.
  *  AD4 a func has a backward version for each set of parameters with derivatives; it runs the
  *     func again by itself. Forward code calls it without its effects.
+ *  AD6 what the iterations of a loop add to the adjoint of one and the same element is gathered in
+ *     a local, and added to the companion after the loop.
  *  AD5 the adjoint of a value is a sum that is complete when the backward code reaches the
  *     value's definition; of a local a second local, of an array its companion. */
 #ifndef ING_AD_INT_H
@@ -147,18 +149,34 @@ typedef struct ing_ad_code {
         *shadow;    /* ALLOCA and PARAM: the local that is its adjoint; array PARAM: its
                          companion */
     uint32_t *slot; /* the local that keeps it for backward code (AD1) */
-    uint32_t *base; /* LOOP, WHILE: the i64 local with the place of its stack */
+    uint32_t
+        *base; /* LOOP, WHILE: the place of its stack, an i64; a local if in a branch */
     uint32_t *count; /* WHILE: the i64 local with its iterations */
+    uint32_t *
+        held; /* LOAD: the local that gathers what a loop adds to one element; 0 = none */
     ing_vec(ing_ad_snap) snaps;
-    uint32_t top;    /* i64 local: the end of all stacks */
+    uint32_t top; /* the end of all stacks, an i64; a local with it if in_local */
+    bool
+        in_local; /* branches of the region have stacks, so that no value is the end of all */
     uint32_t result; /* of a func: the local with the adjoint of its result, 0 = none */
     uint32_t parallel; /* the parallel loop whose backward code is written, 0 = none */
-    bool failed;
+    uint32_t lost;     /* where slots go when memory ran out */
 } ing_ad_code;
 
 /* sweep.c: forward code. */
 /* The locals that a region needs for its backward code; before its forward code. */
 void ing_ad_open_region(ing_ad_code *c, uint32_t block);
+/* The end of all stacks from here on, and now. */
+void ing_ad_set_top(ing_ad_code *c, uint32_t top);
+uint32_t ing_ad_get_top(ing_ad_code *c);
+/* A region keeps its own end; what was around it is given back when it is done. */
+typedef struct ing_ad_top {
+    uint32_t top;
+    bool in_local;
+} ing_ad_top;
+ing_ad_top ing_ad_open_top(ing_ad_code *c, uint32_t region);
+void ing_ad_close_top(ing_ad_code *c, ing_ad_top outer);
+bool ing_ad_in_branch(const ing_ad_fn *n, uint32_t id);
 /* `record`: backward code follows. Without the exit of a WHILE if `record`. */
 void ing_ad_put_forward(ing_ad_code *c, uint32_t block, bool record);
 uint32_t ing_ad_local(ing_ad_code *c, ing_type elem);

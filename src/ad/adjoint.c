@@ -141,9 +141,9 @@ static bool shared_place(const ing_ad_code *c, uint32_t ref) {
 static void back_load(ing_ad_code *c, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
     if (!c->adj[id]) return;
-    uint32_t to = ing_ad_shadow(c, i->a);
+    uint32_t held = c->held[id], to = held ? held : ing_ad_shadow(c, i->a);
     if (!to) return;
-    bool shared = shared_place(c, i->a);
+    bool shared = !held && shared_place(c, i->a);
     if (is_scalar(c, i->type))
         add_to(c, to, adjoint_of(c, id), i->type, shared);
     else

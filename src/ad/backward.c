@@ -32,10 +32,65 @@ static void restore_entry(ing_ad_code *c, uint32_t loop, uint32_t base,
 }
 
 /* One iteration: forwards again, then backwards. */
-static void put_region(ing_ad_code *c, uint32_t block) {
+static void put_region(ing_ad_code *c, uint32_t loop, uint32_t block) {
+    ing_ad_top outer = ing_ad_open_top(c, loop);
     ing_ad_open_region(c, block);
     ing_ad_put_forward(c, block, true);
     ing_ad_put_backward(c, block);
+    ing_ad_close_top(c, outer);
+}
+
+/* A LOAD that each iteration makes of one and the same element of an array with a companion. */
+static bool is_held(const ing_ad_code *c, uint32_t id, uint32_t loop) {
+    const ing_ad_fn *n = c->n;
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    uint32_t ref = i->a;
+    if (i->op != ING_OP_LOAD || n->region[id] != loop || ing_ad_in_branch(n, id) ||
+        !(n->mark[id] & ING_AD_LIVE))
+        return false;
+    for (; ing_ir_at(c->f, ref)->op == ING_OP_MEMBER; ref = ing_ir_at(c->f, ref)->a) {}
+    const ing_ir_inst *e = ing_ir_at(c->f, ref);
+    for (uint32_t k = 0; e->op == ING_OP_ELEM && k < e->c; k++) {
+        uint32_t idx = c->f->extra.at[e->b + k],
+                 r = idx == loop ? loop : n->region[idx];
+        bool number = ing_ir_at(c->f, idx)->op == ING_OP_CONST;
+        while (r && r != loop) r = n->region[r];
+        if (r && !number) return false;
+    }
+    return e->op == ING_OP_ELEM;
+}
+
+static void open_held(ing_ad_code *c, uint32_t loop) {
+    const uint32_t *ids = ing_ir_block_ids(c->f, ing_ir_at(c->f, loop)->c);
+    for (uint32_t k = 0; k < ing_ir_block_len(c->f, ing_ir_at(c->f, loop)->c); k++)
+        if (is_held(c, ids[k], loop))
+            c->held[ids[k]] = ing_ad_local(c, ing_ir_at(c->f, ids[k])->type);
+}
+
+/* Numbers that stand in the loop are made again. */
+static void remake_indices(ing_ad_code *c, uint32_t ref) {
+    const ing_ir_inst *e = ing_ir_at(c->f, ref);
+    for (; e->op == ING_OP_MEMBER; e = ing_ir_at(c->f, e->a)) {}
+    for (uint32_t k = 0; k < e->c; k++) {
+        uint32_t idx = c->f->extra.at[e->b + k];
+        if (ing_ir_at(c->f, idx)->op == ING_OP_CONST) ing_ir_copy_inst(&c->copy, idx);
+    }
+}
+
+/* `n` iterations were made; if none was, the element may not be there. */
+static void close_held(ing_ad_code *c, uint32_t loop, uint32_t n) {
+    const uint32_t *ids = ing_ir_block_ids(c->f, ing_ir_at(c->f, loop)->c);
+    uint32_t some = emit(c, ING_OP_LT, ING_U1, number(c, 0), n);
+    ing_ir_block_begin(&c->b);
+    for (uint32_t k = 0; k < ing_ir_block_len(c->f, ing_ir_at(c->f, loop)->c); k++) {
+        uint32_t held = c->held[ids[k]], ref = ing_ir_at(c->f, ids[k])->a;
+        if (!held) continue;
+        remake_indices(c, ref);
+        ing_ad_add_leaves(c, ing_ad_shadow(c, ref), held, true);
+        c->held[ids[k]] = 0;
+    }
+    uint32_t then = ing_ir_block_end(&c->b);
+    ing_ir_emit(&c->b, ING_OP_IF, 0, some, then, 0);
 }
 
 /* The iterations of a loop from the last to the first; `n` of them. */
@@ -43,7 +98,10 @@ static void put_iterations(ing_ad_code *c, uint32_t id, uint32_t n) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
     bool counted = i->op == ING_OP_LOOP;
     ing_ir_builder *b = &c->b;
-    uint32_t base = c->base[id] ? ing_ad_load(c, c->base[id]) : 0;
+    bool stack = ing_ad_stride(c, id) != 0;
+    uint32_t base = stack ? c->base[id] : 0;
+    if (stack && ing_ad_in_branch(c->n, id)) base = ing_ad_load(c, base);
+    if (counted) open_held(c, id);
     uint32_t zero = number(c, 0);
     uint32_t begin = counted ? c->copy.map[i->a] : 0;
     uint32_t loop = ing_ir_loop_reserve(b, ING_I64);
@@ -56,25 +114,23 @@ static void put_iterations(ing_ad_code *c, uint32_t id, uint32_t n) {
         c->copy.map[id] = emit(c, ING_OP_ADD, i->type, begin, at);
     }
     if (base) restore_entry(c, id, base, entry);
-    put_region(c, counted ? i->c : i->a);
+    put_region(c, id, counted ? i->c : i->a);
     bool outermost = c->n->func == 0 && c->n->region[id] == 0 && c->n->parent[id] == 0;
     ing_ir_loop_finish(b, loop, zero, n, ing_ir_block_end(b),
                        outermost ? ING_IR_SERIAL : 0);
-    if (base) ing_ad_store(c, c->top, base);
+    if (base) ing_ad_set_top(c, base);
+    if (counted) close_held(c, id, n);
 }
 
 /* Iterations of a parallel loop need no order; each has stacks of its own. */
 static void put_parallel(ing_ad_code *c, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
     ing_ir_builder *b = &c->b;
-    uint32_t loop = ing_ir_loop_reserve(b, i->type), top = c->top;
+    uint32_t loop = ing_ir_loop_reserve(b, i->type);
     c->copy.map[id] = loop;
     ing_ir_block_begin(b);
     c->parallel = id;
-    c->top = ing_ad_local(c, ING_I64);
-    ing_ad_store(c, c->top, ing_ad_load(c, top));
-    put_region(c, i->c);
-    c->top = top;
+    put_region(c, id, i->c);
     c->parallel = 0;
     ing_ir_loop_finish(b, loop, c->copy.map[i->a], c->copy.map[i->b],
                        ing_ir_block_end(b), i->flags);
@@ -168,7 +224,7 @@ static void put_adjoints(ing_ad_code *c, uint32_t id, call *x) {
         uint32_t from = has ? c->adj[id] : ing_ad_local(c, i->type);
         x->args[x->n++] = has && !slot ? from : ing_ad_load(c, from);
     }
-    x->args[x->n++] = ing_ad_load(c, c->top);
+    x->args[x->n++] = ing_ad_get_top(c);
 }
 
 static void back_call(ing_ad_code *c, uint32_t id) {

@@ -180,8 +180,11 @@ static void content_again(needs *x, uint32_t local, uint32_t region) {
 static void content_first(needs *x, uint32_t local, uint32_t region) {
     const ing_ad_fn *n = x->n;
     for (;; region = n->region[region]) {
-        EACH_WRITE(x, local, w)
-        if (inside(n, w, region)) run_first(x, w, region);
+        EACH_WRITE(x, local, w) {
+            if (!inside(n, w, region)) continue;
+            run_first(x, w, region);
+            if (n->region[w] != region) mark(x, child_of(n, w, region), ING_AD_FIRST);
+        }
         if (inside(n, local, region)) break;
         if (n->mark[region] & ING_AD_AGAIN) content_again(x, local, n->region[region]);
         if (!(n->mark[region] & ING_AD_FIRST)) return;

@@ -71,8 +71,7 @@ static void open_func(ing_ad_code *c) {
         c->result = ing_ad_local(c, c->f->ret);
         ing_ad_store(c, c->result, given);
     }
-    c->top = ing_ad_local(c, ING_I64);
-    ing_ad_store(c, c->top, param(c, at));
+    c->top = param(c, at);
 }
 
 static ing_status write_body(ing_ad_code *c, bool size, ing_err *e) {
@@ -80,7 +79,8 @@ static ing_status write_body(ing_ad_code *c, bool size, ing_err *e) {
     if (c->n->func)
         open_func(c);
     else
-        c->top = ing_ad_local(c, ING_I64);
+        c->top = ing_ir_const_int(&c->b, ING_I64, 0);
+    ing_ad_open_top(c, 0);
     ing_ad_open_region(c, c->f->body);
     ing_ad_put_forward(c, c->f->body, true);
     ing_ad_put_backward(c, c->f->body);
@@ -92,7 +92,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
     size_t len = n->f->insts.len;
     ing_ir_func old;
     ing_ad_code c = {.ad = ad, .n = n, .m = ad->m, .f = n->f};
-    uint32_t *words = ing_calloc(6 * len, sizeof *words);
+    uint32_t *words = ing_calloc(7 * len, sizeof *words);
     if (!words) return ing_ad_no_memory(e);
     c.copy = (ing_ir_copy){.b = &c.b, .map = words};
     c.adj = words + len;
@@ -100,6 +100,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
     c.slot = words + 3 * len;
     c.base = words + 4 * len;
     c.count = words + 5 * len;
+    c.held = words + 6 * len;
     if (n->func) {
         ing_ir_builder_init(&c.b, ad->m, n->made);
     } else {

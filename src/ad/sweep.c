@@ -77,6 +77,48 @@ static void push_all(ing_ad_code *c, uint32_t loop, uint32_t base, uint32_t entr
     }
 }
 
+/* ---- the end of all stacks --------------------------------------------------------------------------- */
+
+bool ing_ad_in_branch(const ing_ad_fn *n, uint32_t id) {
+    return n->parent[id] != n->region[id];
+}
+
+void ing_ad_set_top(ing_ad_code *c, uint32_t top) {
+    if (c->in_local)
+        ing_ad_store(c, c->top, top);
+    else
+        c->top = top;
+}
+
+uint32_t ing_ad_get_top(ing_ad_code *c) {
+    return c->in_local ? ing_ad_load(c, c->top) : c->top;
+}
+
+/* Has a branch of the region a loop with a stack? */
+static bool branches_have_stacks(const ing_ad_code *c, uint32_t region) {
+    for (uint32_t k = 0; k < c->n->states.len; k++) {
+        const ing_ad_state *s = &c->n->states.at[k];
+        if (s->carried && c->n->region[s->loop] == region &&
+            ing_ad_in_branch(c->n, s->loop))
+            return true;
+    }
+    return false;
+}
+
+ing_ad_top ing_ad_open_top(ing_ad_code *c, uint32_t region) {
+    ing_ad_top outer = {c->top, c->in_local};
+    uint32_t top = ing_ad_get_top(c);
+    c->in_local = branches_have_stacks(c, region);
+    c->top = c->in_local ? ing_ad_local(c, ING_I64) : 0;
+    ing_ad_set_top(c, top);
+    return outer;
+}
+
+void ing_ad_close_top(ing_ad_code *c, ing_ad_top outer) {
+    c->top = outer.top;
+    c->in_local = outer.in_local;
+}
+
 /* ---- what a region keeps (AD1) ------------------------------------------------------------------------ */
 
 uint32_t *ing_ad_snap_slot(ing_ad_code *c, uint32_t call, uint32_t param) {
@@ -85,7 +127,7 @@ uint32_t *ing_ad_snap_slot(ing_ad_code *c, uint32_t call, uint32_t param) {
             return &c->snaps.at[k].slot;
     if (!ing_vec_push(&c->snaps, ((ing_ad_snap){call, param, 0}))) {
         c->m->arena.failed = true;
-        return &c->top;
+        return &c->lost;
     }
     return &c->snaps.at[c->snaps.len - 1].slot;
 }
@@ -108,7 +150,8 @@ static void open_loop(ing_ad_code *c, uint32_t id) {
             s->slot = ing_ad_local(
                 c, ing_ir_type(c->m, ing_ir_at(c->f, s->local)->type)->elem);
     }
-    if (ing_ad_stride(c, id)) c->base[id] = ing_ad_local(c, ING_I64);
+    if (ing_ad_stride(c, id) && ing_ad_in_branch(c->n, id))
+        c->base[id] = ing_ad_local(c, ING_I64);
     if (i->op == ING_OP_WHILE) c->count[id] = ing_ad_local(c, ING_I64);
 }
 
@@ -148,12 +191,15 @@ static void keep_state(ing_ad_code *c, uint32_t loop) {
 
 /* Room for that many entries on top of the stacks; where they begin. */
 static uint32_t open_stack(ing_ad_code *c, uint32_t id, uint32_t entries) {
-    uint32_t base = ing_ad_load(c, c->top);
+    uint32_t base = ing_ad_get_top(c);
     uint32_t stride = number(c, ing_ad_stride(c, id));
     uint32_t end = arith(c, ING_OP_ADD, base, arith(c, ING_OP_MUL, entries, stride));
-    ing_ad_store(c, c->base[id], base);
+    if (ing_ad_in_branch(c->n, id))
+        ing_ad_store(c, c->base[id], base);
+    else
+        c->base[id] = base;
     ing_ir_emit(&c->b, ING_OP_ROOM, 0, end, !c->ad->sized, 0);
-    ing_ad_store(c, c->top, end);
+    ing_ad_set_top(c, end);
     return base;
 }
 
@@ -197,12 +243,15 @@ static void put_while(ing_ad_code *c, uint32_t id, bool record) {
             uint32_t bytes = arith(c, ING_OP_MUL, next, number(c, stride));
             uint32_t end = arith(c, ING_OP_ADD, base, bytes);
             ing_ir_emit(b, ING_OP_ROOM, 0, end, 1, 0);
-            ing_ad_store(c, c->top, end);
             push_all(c, id, base, n);
         }
     }
     ing_ad_put_forward(c, i->a, false);
     ing_ir_emit(b, ING_OP_WHILE, 0, ing_ir_block_end(b), 0, 0);
+    if (!stride) return;
+    uint32_t all =
+        arith(c, ING_OP_MUL, ing_ad_load(c, c->count[id]), number(c, stride));
+    ing_ad_set_top(c, arith(c, ING_OP_ADD, base, all));
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */

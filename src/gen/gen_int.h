@@ -31,6 +31,8 @@ enum {
     ING_GEN_MD_SCALAR,
     ING_GEN_MD_SCALAR_LOOP, /* of a loop that is not to be vectorised */
     ING_GEN_MD_LIKELY,      /* second successor of a branch is rare */
+    ING_GEN_MD_T_SCRATCH,
+    ING_GEN_MD_SCRATCH, /* tag of accesses to a slot's scratch */
 };
 
 /* Attribute groups, likewise. */

@@ -316,6 +316,10 @@ static void put_tail(ing_gen *g) {
                      "!%d = distinct !{!%d, !%d}\n",
                      ING_GEN_MD_SCALAR, ING_GEN_MD_SCALAR_LOOP, ING_GEN_MD_SCALAR_LOOP,
                      ING_GEN_MD_SCALAR);
+    ing_bytes_printf(g->out,
+                     "!%d = !{!\"scratch\", !%d, i64 0}\n!%d = !{!%d, !%d, i64 0}\n",
+                     ING_GEN_MD_T_SCRATCH, ING_GEN_MD_ROOT, ING_GEN_MD_SCRATCH,
+                     ING_GEN_MD_T_SCRATCH, ING_GEN_MD_T_SCRATCH);
 }
 
 static void put_module(ing_gen *g) {

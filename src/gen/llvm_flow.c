@@ -34,8 +34,8 @@ static void put_room(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     g->stop_fn = g->room_fn = true;
     txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
                         offsetof(ing_ctx, scratch_bytes));
-    txt have = ing_gen_def(g, "load i64, ptr %s, align 8%s", p.s,
-                           ing_gen_access(g, ING_GEN_SCRATCH));
+    txt have =
+        ing_gen_def(g, "load i64, ptr %s, align 8, !tbaa !%d", p.s, ING_GEN_MD_LAUNCH);
     txt less = ing_gen_def(g, "icmp ult i64 %s, %s", have.s, g->vals[i->a].s);
     ing_gen_put(g, "  br i1 %s, label %%less%u, label %%room%u, !prof !%d\nless%u:\n",
                 less.s, id, id, ING_GEN_MD_UNLIKELY, id);

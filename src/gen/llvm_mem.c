@@ -21,6 +21,8 @@ enum {
 #define ARRAY   ", !tbaa !3"
 #define LAUNCH  ", !tbaa !4"
 #define NOWRITE ", !invariant.load !5"
+#define SCRATCH ", !tbaa !15"
+_Static_assert(ING_GEN_MD_SCRATCH == 15, "the literal above");
 _Static_assert(ING_GEN_MD_ARRAY == 3 && ING_GEN_MD_LAUNCH == 4 &&
                    ING_GEN_MD_EMPTY == 5 && ING_GEN_MD_GROUP == 6,
                "the literals above");
@@ -31,7 +33,7 @@ const char *ing_gen_access(const ing_gen *g, ing_gen_root root) {
     case ING_GEN_ARRAY: return group ? ARRAY GROUP : ARRAY;
     case ING_GEN_TALLY: return ARRAY;
     case ING_GEN_BUFFER: return group ? LAUNCH GROUP : LAUNCH;
-    case ING_GEN_SCRATCH: return LAUNCH;
+    case ING_GEN_SCRATCH: return SCRATCH;
     case ING_GEN_CONTEXT: return group ? NOWRITE GROUP : NOWRITE;
     case ING_GEN_LANES: return group ? GROUP : "";
     default:
@@ -145,8 +147,7 @@ static txt partial(ing_gen *g, const ing_ir_inst *i) {
 static txt scratch(ing_gen *g, const ing_ir_inst *i) {
     txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
                         offsetof(ing_ctx, scratch));
-    txt b = ing_gen_def(g, "load ptr, ptr %s, align 8%s", p.s,
-                        ing_gen_access(g, ING_GEN_SCRATCH));
+    txt b = ing_gen_def(g, "load ptr, ptr %s, align 8" LAUNCH, p.s);
     return ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %s", b.s,
                        g->vals[i->a].s);
 }

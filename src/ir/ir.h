@@ -297,8 +297,9 @@ typedef struct ing_ir_mod {
     ing_map type_map;             /* structural digest -> id + 1 */
     bool bad_type;    /* what failed was a type that cannot exist, not memory */
     uint32_t bad_loc; /* where a pass found what it refuses, 0 = unknown */
-    bool
-        sized; /* scratch is sized before a launch (ROOM with b = 0); see src/ad/size.c */
+    /* Scratch is sized before a launch (ROOM with b = 0; src/ad/size.c): how many times what is
+     * found that a slot needs; 0: it is not. */
+    uint8_t sized;
     ing_vec(ing_ir_func *) funcs; /* [0] is the kernel before the split */
     ing_vec(ing_ir_arg) args;     /* scalars and arrays, in order of first use */
     uint32_t n_words;             /* args in all */

@@ -5,13 +5,15 @@
 
 enum {
     FEW_TRIPS = 32, /* of the serial loop: LLVM unrolls it and vectorises the other */
-    MAX_KEPT = 16,  /* arrays of lanes; more would not stay in the first cache */
+    MAX_KEPT = 24,  /* arrays of lanes; more would not stay in the first cache */
 };
 
 typedef struct finder {
     ing_lanes l;
     uint32_t *stretch; /* per instruction of the body: its stretch, from 1 */
     uint32_t kept;     /* locals and values that lanes keep */
+    bool scratch;      /* columns have stacks */
+    bool gain;         /* some serial loop is why lanes pay */
 } finder;
 
 static const ing_ir_inst *at(const finder *x, uint32_t id) {
@@ -33,6 +35,11 @@ static bool is_access(const ing_ir_inst *i) {
     return i->op == ING_OP_LOAD || i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC;
 }
 
+/* Made before the loop: the lanes of a reduction (reduce.h), of which each column has its own. */
+static bool is_outer(const finder *x, uint32_t local) {
+    return !ing_ir_inside(&x->l.scan, local, x->l.loop);
+}
+
 /* A local is read, written and updated, nothing else. */
 static bool locals_stay(const finder *x, const ing_ir_inst *i) {
     ing_ir_uses u;
@@ -40,6 +47,7 @@ static bool locals_stay(const finder *x, const ing_ir_inst *i) {
     for (uint32_t k = 0; k < u.n_fixed + u.n_list; k++) {
         uint32_t id = k < u.n_fixed ? u.fixed[k] : u.list[k - u.n_fixed];
         if (at(x, id)->op != ING_OP_ALLOCA) continue;
+        if (is_outer(x, id) && i->op == ING_OP_MEMBER_DYN && k == 0) continue;
         if (!is_access(i) || k != 0 || !is_local(x, id)) return false;
     }
     return true;
@@ -52,7 +60,12 @@ static bool is_plain(finder *x, uint32_t id) {
     case ING_OP_ALLOCA: x->kept++; return is_local(x, id);
     case ING_OP_LOAD: return !(i->flags & ING_IR_VOLATILE);
     case ING_OP_STORE: return true;
-    case ING_OP_ATOMIC: return i->flags & ING_IR_PRIVATE && is_local(x, i->a);
+    case ING_OP_ATOMIC: return i->flags & ING_IR_PRIVATE;
+    case ING_OP_SCRATCH: /* what the columns keep there lies side by side */
+        x->scratch = true;
+        return !ing_lanes_varies(&x->l, i->a) &&
+               is_lane_type(ing_ir_type(x->l.m, i->type)->elem);
+    case ING_OP_ROOM: return !ing_lanes_varies(&x->l, i->a);
     default: return ing_lanes_pure(i);
     }
 }
@@ -97,7 +110,9 @@ static bool columns_lie_together(const ing_type_info *field) {
 /* Whether lanes suit an access of the serial loop; `gain` when they are why it gets fast. */
 static bool suits(const finder *x, uint32_t ref, bool *gain) {
     const ing_ir_inst *i = at(x, ref);
-    if (i->op == ING_OP_ALLOCA || !ing_lanes_varies(&x->l, ref)) return true;
+    if (i->op == ING_OP_ALLOCA || i->op == ING_OP_SCRATCH ||
+        !ing_lanes_varies(&x->l, ref))
+        return true;
     if (i->op != ING_OP_ELEM) return false;
     const ing_type_info *t = ing_ir_type(x->l.m, at(x, i->a)->type);
     if (!is_lane_type(t->elem) || t->rank == 0 || ing_lanes_varies(&x->l, i->a))
@@ -156,7 +171,7 @@ static bool has_chain(const finder *x, const ing_ir_inst *k) {
     return false;
 }
 
-/* The serial loop: LANES1 and LANES2. */
+/* A serial loop: LANES1 and LANES2. */
 static bool inner_suits(finder *x, const ing_ir_inst *k) {
     uint64_t trips;
     bool gain = false,
@@ -165,10 +180,11 @@ static bool inner_suits(finder *x, const ing_ir_inst *k) {
         return false;
     for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, k->c); j++) {
         uint32_t id = ing_ir_block_ids(x->l.f, k->c)[j];
-        if (!is_plain(x, id)) return false;
+        if (!is_plain(x, id) || at(x, id)->op == ING_OP_ROOM) return false;
         if (is_access(at(x, id)) && !suits(x, at(x, id)->a, &gain)) return false;
     }
-    return gain || has_chain(x, k);
+    x->gain |= gain || has_chain(x, k);
+    return true;
 }
 
 /* ---- stretches ------------------------------------------------------------------------------ */
@@ -214,9 +230,8 @@ static bool loop_suits(finder *x) {
         const ing_ir_inst *i = at(x, id);
         bool cuts = i->op == ING_OP_LOOP || i->op == ING_OP_IF, ok;
         if (i->op == ING_OP_LOOP) {
-            ok = !x->l.inner;
             x->l.inner = id;
-            ok = ok && inner_suits(x, i);
+            ok = inner_suits(x, i);
         } else {
             ok = i->op == ING_OP_IF ? branch_suits(x, i) : is_plain(x, id);
         }
@@ -225,7 +240,7 @@ static bool loop_suits(finder *x) {
         x->stretch[id] = stretch;
         stretch += cuts;
     }
-    return x->l.inner && find_needed(x, c->c);
+    return x->gain && find_needed(x, c->c);
 }
 
 static bool run_task(ing_ir_mod *m, uint32_t func) {
@@ -238,7 +253,9 @@ static bool run_task(ing_ir_mod *m, uint32_t func) {
         x.l.needed = ing_calloc(f->insts.len, 1);
         x.stretch = ing_calloc(f->insts.len, sizeof *x.stretch);
         ok = x.l.needed && x.stretch;
-        ok = ok && (!loop_suits(&x) || ing_lanes_emit(&x.l));
+        bool suits = ok && loop_suits(&x);
+        if (suits && x.scratch && m->sized) m->sized = ING_LANES;
+        ok = ok && (!suits || ing_lanes_emit(&x.l));
     }
     ing_free(x.l.needed);
     ing_free(x.stretch);

@@ -1,6 +1,6 @@
 /* Between lanes.c (where lanes pay) and lanes_emit.c (writing them) only.
  *
- * In a parallel loop around a serial one, as in a product of matrices,
+ * In a parallel loop around a serial one, or several, as in a product of matrices,
  *
  *   loop parallel c = from, to
  *     pre(c)
@@ -29,6 +29,8 @@
  *  LANES2 it pays: what the serial loop touches is either the same for all columns or a
  *     neighbour in the next one, and for some of it the next k is another row, or an iteration
  *     of the serial loop waits for the one before.
+ *  LANES4 entries of the columns' stacks (SCRATCH) lie side by side, a whole block of them for
+ *     each: there is room for ING_LANES times as much. Where to is the same for all columns.
  *  LANES3 each column does what it did, in that order (ING_IR_ORDERED), so neither L nor where a
  *     piece begins changes a result (R23). */
 #ifndef ING_PASS_LANES_H
@@ -43,7 +45,8 @@ typedef struct ing_lanes {
     ing_ir_mod *m;
     uint32_t func;
     const ing_ir_func *f;
-    uint32_t loop, inner; /* the parallel loop and the serial one in it */
+    uint32_t loop,
+        inner; /* the parallel loop, and a serial one in it that is looked at */
     ing_ir_scan scan;
     uint8_t *needed; /* per instruction of the body: used by another stretch */
 } ing_lanes;

@@ -44,7 +44,7 @@ static void put_arrays(emitter *x, uint32_t block) {
     for (uint32_t k = 0; k < ing_ir_block_len(&x->old, block); k++) {
         uint32_t id = ing_ir_block_ids(&x->old, block)[k];
         ing_type t = kept_type(x, id);
-        if (id == x->l->inner) put_arrays(x, at(x, id)->c);
+        if (at(x, id)->op == ING_OP_LOOP) put_arrays(x, at(x, id)->c);
         if (t == ING_VOID) continue;
         ing_type tensor = ing_ir_type_tensor(x->l->m, (ing_dtype)t, ING_LANES, 1, 1);
         ing_type ref = ing_ir_type_ref(x->l->m, tensor);
@@ -59,6 +59,17 @@ static bool local_op(emitter *x, uint32_t id) {
         ing_type t = kept_type(x, id);
         uint32_t zero = ing_ir_emit(&x->b, ING_OP_CONST, t, 0, 0, 0);
         ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, id, t), zero, 0);
+        return true;
+    }
+    if (i->op == ING_OP_SCRATCH) { /* LANES4 */
+        ing_type elem = ing_ir_type(x->l->m, i->type)->elem;
+        uint32_t from = op2(x, ING_OP_MUL, ING_I64, x->copy.map[i->a],
+                            number(x, ING_I64, ING_LANES));
+        uint32_t lane = ing_ir_emit(&x->b, ING_OP_CAST, ING_I64, x->lane, 0, 0);
+        uint32_t size = number(x, ING_I64, ing_ir_type_size(x->l->m, elem));
+        uint32_t to =
+            op2(x, ING_OP_ADD, ING_I64, from, op2(x, ING_OP_MUL, ING_I64, lane, size));
+        x->copy.map[id] = ing_ir_emit(&x->b, ING_OP_SCRATCH, i->type, to, 0, 0);
         return true;
     }
     bool access =
@@ -96,7 +107,8 @@ static void put_needed(emitter *x, uint32_t before) {
 static void put_inst(emitter *x, const part *p, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
     bool own = p->block == at(x, x->l->loop)->c;
-    if (own && !ing_lanes_varies(x->l, id)) return; /* is before the loops */
+    if (i->op == ING_OP_ROOM || (own && !ing_lanes_varies(x->l, id)))
+        return; /* is before the loops */
     ing_ir_copy_inst(&x->copy, id);
     if (own && i->op == ING_OP_LOAD && x->l->needed[id])
         ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, id, i->type), x->copy.map[id],
@@ -154,8 +166,15 @@ static void put_common(emitter *x) {
     uint32_t body = at(x, x->l->loop)->c;
     for (uint32_t k = 0; k < ing_ir_block_len(&x->old, body); k++) {
         uint32_t id = ing_ir_block_ids(&x->old, body)[k];
-        if (id != x->l->inner && !ing_lanes_varies(x->l, id))
+        const ing_ir_inst *i = at(x, id);
+        if (i->op == ING_OP_ROOM) {
+            uint32_t all = op2(x, ING_OP_MUL, ING_I64, x->copy.map[i->a],
+                               number(x, ING_I64, ING_LANES));
+            x->b.loc = i->loc;
+            ing_ir_emit(&x->b, ING_OP_ROOM, 0, all, i->b, 0);
+        } else if (i->op != ING_OP_LOOP && !ing_lanes_varies(x->l, id)) {
             ing_ir_copy_inst(&x->copy, id);
+        }
     }
 }
 

@@ -20,8 +20,8 @@ static const struct {
     {"cost", ing_pass_cost, false},         /* how heavy each task is */
     {"shape", ing_pass_shape, true}, /* loops over several axes: a loop for each */
     {"hold", ing_pass_hold, true},   /* what a serial loop updates is held in a local */
-    {"lanes", ing_pass_lanes, true}, /* columns go through a serial loop side by side */
     {"reduce", ing_pass_reduce, true}, /* sums into one place get lanes of their own */
+    {"lanes", ing_pass_lanes, true}, /* columns go through a serial loop side by side */
     {"tally", ing_pass_tally,
      true}, /* integers at many places: a copy for each thread */
     {"weave", ing_pass_weave, true}, /* loops whose iterations have an order inside */

@@ -459,9 +459,10 @@ static __attribute__((noinline)) PyObject *run_size(ing_py_kernel *k, ing_py_var
 /* Whole cache lines, and some even where no stack needs any: code compares with it. */
 static __attribute__((noinline)) ing_status find_scratch(ing_py_kernel *k,
                                                          PyObject *const *args,
+                                                         uint32_t times,
                                                          uint64_t *bytes, ing_err *e) {
     ING_TRY(ing_py_size_find(k, args, bytes, e));
-    *bytes = (*bytes / 64 + 1) * 64;
+    *bytes = (*bytes / 64 + 1) * 64 * times;
     return ING_OK;
 }
 
@@ -490,7 +491,7 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     uint64_t scratch = 0;
     if (!words || !held) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
     if (s == ING_OK && __builtin_expect(v->record.sized, 0))
-        s = find_scratch(k, args, &scratch, e);
+        s = find_scratch(k, args, v->record.sized, &scratch, e);
     if (s == ING_OK) s = ing_py_guards_hold(k, v, checks, args, held, &n_held, e);
     if (s == ING_OK) s = ing_py_bind_all(k, v, checks, args, held, words, &views, e);
     uint32_t resume = ING_GRAPH_NO_STAGE;

@@ -265,7 +265,6 @@ static ing_status describe(compile *c, ing_err *e) {
     v->record.trace = *ing_py_gate_trace(c->gate);
     ing_trace_init(ing_py_gate_trace(c->gate));
     v->record.overlap = c->apart != NULL;
-    v->record.sized = c->front.mod->sized;
     v->record.draws = draws(c->front.mod);
     v->record.flush_denormals = c->answered.at[ING_SET_fast_math] != 0;
     ING_TRY(ing_py_guards_make(c->k, v, c->args, e));

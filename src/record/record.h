@@ -106,7 +106,7 @@ typedef struct ing_record_warning { /* given while lowering (R16) */
     ONE(uint32_t, buffer_bytes)                                                    \
     ONE(uint8_t, returns_tuple)                                                    \
     ONE(uint8_t, overlap) /* for launches in which two of `apart` share memory */  \
-    ONE(uint8_t, sized)   /* scratch: found by another kernel before the launch */ \
+    ONE(uint8_t, sized)   /* as ing_ir_mod.sized */ \
     ONE(uint8_t, flush_denormals)                                                  \
     ONE(uint8_t, draws)       /* random numbers */                                 \
     ONE(ing_hash128, lowered) /* ing_ir_content of what it was compiled from */    \
