@@ -68,12 +68,14 @@ static void open_held(ing_ad_code *c, uint32_t loop) {
 }
 
 /* Numbers that stand in the loop are made again. */
-static void remake_indices(ing_ad_code *c, uint32_t ref) {
+static void remake_indices(ing_ad_code *c, uint32_t loop, uint32_t ref) {
     const ing_ir_inst *e = ing_ir_at(c->f, ref);
     for (; e->op == ING_OP_MEMBER; e = ing_ir_at(c->f, e->a)) {}
     for (uint32_t k = 0; k < e->c; k++) {
         uint32_t idx = c->f->extra.at[e->b + k];
-        if (ing_ir_at(c->f, idx)->op == ING_OP_CONST) ing_ir_copy_inst(&c->copy, idx);
+        bool inner = c->n->region[idx] == loop;
+        if (inner && ing_ir_at(c->f, idx)->op == ING_OP_CONST)
+            ing_ir_copy_inst(&c->copy, idx);
     }
 }
 
@@ -85,7 +87,7 @@ static void close_held(ing_ad_code *c, uint32_t loop, uint32_t n) {
     for (uint32_t k = 0; k < ing_ir_block_len(c->f, ing_ir_at(c->f, loop)->c); k++) {
         uint32_t held = c->held[ids[k]], ref = ing_ir_at(c->f, ids[k])->a;
         if (!held) continue;
-        remake_indices(c, ref);
+        remake_indices(c, loop, ref);
         ing_ad_add_leaves(c, ing_ad_shadow(c, ref), held, true);
         c->held[ids[k]] = 0;
     }

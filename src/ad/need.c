@@ -212,22 +212,19 @@ static void need_random(needs *x, uint32_t id) {
                "several loops");
 }
 
-/* An operand from outside of the loop is there in whatever way the loop is run. */
+/* An operand from outside of the loop is there in whatever way the loop, and those around it, are
+ * run: from where one is run again, what is outside is kept. */
 static void operand_first(needs *x, uint32_t id, uint32_t of) {
     const ing_ad_fn *n = x->n;
+    uint32_t r = n->region[id];
     if (is_index(x, of)) return;
-    if (n->region[of] == n->region[id]) {
-        mark(x, of, ING_AD_FIRST);
-        return;
+    for (; r != n->region[of]; r = n->region[r]) {
+        bool next = n->region[r] == n->region[of];
+        if (n->mark[r] & ING_AD_AGAIN && next) mark(x, of, ING_AD_AGAIN);
+        if (n->mark[r] & ING_AD_AGAIN && !next) keep(x, of);
+        if (!(n->mark[r] & ING_AD_FIRST)) return;
     }
-    for (uint32_t r = n->region[id];; r = n->region[r]) {
-        bool here =
-            n->region[r] == n->region[of]; /* the loop is run where it is made */
-        if (n->mark[r] & ING_AD_AGAIN && here) mark(x, of, ING_AD_AGAIN);
-        if (n->mark[r] & ING_AD_AGAIN && !here) keep(x, of);
-        if (n->mark[r] & ING_AD_FIRST && here) mark(x, of, ING_AD_FIRST);
-        if (here || !(n->mark[r] & ING_AD_FIRST)) return;
-    }
+    mark(x, of, ING_AD_FIRST);
 }
 
 static void operand_again(needs *x, uint32_t id, uint32_t of) {

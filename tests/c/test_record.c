@@ -28,6 +28,7 @@ static void record_fill(ing_record *r, ing_paths *p) {
     r->n_words = 12;
     r->flush_denormals = true;
     r->sized = 64;
+    r->draws = 1;
     r->overlap = true;
     r->buffer_bytes = 64;
     r->n_rets = 2;
