@@ -189,7 +189,7 @@ ing_py_block *ing_py_block_new(ing_py_state *st, size_t bytes) {
     /* Small ones take the next power of two: where an axis is padded to one, as it is in the
      * reference, programs index past its end, and would write to a neighbour. */
     if (bytes && bytes < 1 << 16)
-        room = (size_t)1 << (64 - __builtin_clzl(bytes - 1 | 1));
+        room = (size_t)1 << (64 - __builtin_clzl((bytes - 1) | 1));
     if (ing_mem_new(st->home, room, &m) != ING_OK) {
         PyErr_Format(PyExc_MemoryError, "no memory for a field of %zu bytes", bytes);
         return NULL;
