@@ -95,6 +95,7 @@ from ingot._ops import (
     atomic_xor,
     bit_cast,
     bit_shr,
+    block_local,
     cast,
     ceil,
     cos,

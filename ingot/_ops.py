@@ -307,6 +307,11 @@ def volatile_load(target):
 
 
 @_intrinsic
+def block_local(*fields):
+    """A hint for GPUs, to keep parts of the fields near; here it does nothing."""
+
+
+@_intrinsic
 def stop_grad(x):
     """From here on to the end of the block, no gradients flow through the field or array x."""
 

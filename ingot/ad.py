@@ -10,7 +10,15 @@ and calls their gradients in reverse order. docs/autodiff.md has examples.
 """
 
 from ingot import _core
-from ingot._core import Field, IngotAssertionError, IngotRuntimeError, MatrixField, Ndarray, ScalarField
+from ingot._core import (
+    Field,
+    IngotAssertionError,
+    IngotCompilationError,
+    IngotRuntimeError,
+    MatrixField,
+    Ndarray,
+    ScalarField,
+)
 
 __all__ = [
     "FwdMode",
@@ -123,22 +131,21 @@ class Tape(_Recorder):
                     from gradients that were set before
     clear_gradients set the gradients of all fields to 0 when the block begins; those of ndarrays and
                     torch tensors stay and are added to
-    validation      to be: refuse launches that read an element and overwrite it; True is refused
+    validation      refuse a launch that reads an element and overwrites it when it is made, not when its
+                    gradient runs: as far as compiling can tell, by names and indices
     grad_check      fields or ndarrays whose gradients are compared with differences of a loss of f64
     """
 
     def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None):
         if grad_check is not None and not isinstance(grad_check, (list, tuple)):
             raise TypeError("grad_check is a list of the fields whose gradients are checked")
-        if validation:
-            raise NotImplementedError(
-                "Tape(validation=True) is not provided yet: whether a launch overwrites what it read is not checked")
         self.loss = loss
         self.clear_gradients = clear_gradients
         self.validation = validation
         self.grad_check = list(grad_check or ())
         self.gradient_evaluated = False
         self._calls = []
+        self._checked = set()
 
     @property
     def calls(self):
@@ -155,15 +162,17 @@ class Tape(_Recorder):
             clear_all_gradients()
         if self.loss is not None:
             _fill(self.loss, 0)
-        listener = self._calls
         if self.grad_check:
             self._state = _State(_every_field())
-            listener = self._record_with_state
-        self._begin(listener)
+        self._begin(self._record if self.grad_check or self.validation else self._calls)
         return self
 
-    def _record_with_state(self, kernel, args):
-        self._state.add(array for _, array in _arrays_in(args))
+    def _record(self, kernel, args):
+        if self.validation and kernel not in self._checked:
+            _check_rule(kernel, args)
+            self._checked.add(kernel)
+        if self.grad_check:
+            self._state.add(array for _, array in _arrays_in(args))
         result = _core.launch(kernel, args)
         self._calls.append((kernel, args, _core.last_key(kernel)))
         return result
@@ -223,6 +232,15 @@ class Tape(_Recorder):
             yield relative
             if relative <= 0.01:
                 return
+
+
+def _check_rule(kernel, args):
+    """Raises if the gradient of the launch would be refused for an element that is read and overwritten."""
+    try:
+        kernel.grad.lower(*args)
+    except IngotCompilationError as error:
+        if "is overwritten here" in str(error):
+            raise IngotAssertionError(str(error)) from None
 
 
 def _replay(calls):

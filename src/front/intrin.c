@@ -638,7 +638,8 @@ static ing_status in_random(frame *fr, ing_node n, const intrin *in, const call_
     return ing_front_random(fr, n, a, out);
 }
 
-/* Kernels are done when their call returns: there is nothing to wait for. */
+/* Kernels are done when their call returns: there is nothing to wait for. Nor is there memory of
+ * blocks of threads that fields could be held in (block_local). */
 static ing_status in_sync(frame *fr, ing_node n, const intrin *in, const call_args *a,
                           value *out) {
     (void)fr, (void)n, (void)in, (void)a;
@@ -791,6 +792,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_CLZ] = {in_bits, 1, 1, ING_OP_CLZ, NULL, false},
     [ING_IN_FFS] = {in_bits, 1, 1, ING_OP_FFS, NULL, false},
     [ING_IN_GET_ADDR] = {in_address, 2, 2, ING_OP_ADDRESS, NULL, false},
+    [ING_IN_BLOCK_LOCAL] = {in_sync, 0, 255, 0, NULL, false},
     [ING_IN_STOP_GRAD] = {in_stop_grad, 1, 1, 0, NULL, false},
     [ING_IN_VOLATILE_LOAD] = {in_volatile, 1, 1, ING_OP_LOAD, NULL, false},
     [ING_IN_BUFFER_VIEW] = {in_view, 0, 3, 0, NULL, true},

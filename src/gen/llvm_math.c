@@ -158,6 +158,9 @@ void ing_gen_vector_functions(ing_gen *g) {
         put_scalar(g, &f);
         if (f.lanes == 8) put_half(g, &f);
         put_attribute(g, &f, bit);
+        /* The attribute says how many arguments there are: none is to be left out because it
+         * is a constant in every call. */
+        ing_gen_keep(g, "ing.%s", f.name);
         ing_gen_keep(g, "_ZGVdN%u%s_%s", f.lanes, f.mangled, f.name);
         if (f.lanes == 8) ing_gen_keep(g, "ing.%s.4", f.name);
     }

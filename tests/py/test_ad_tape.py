@@ -553,9 +553,43 @@ def test_torch_function_with_a_constant_input():
     assert a.grad.tolist() == [2, 2, 2] and b.grad is None and n.item() == 3
 
 
-def test_validation_is_refused():
-    with pytest.raises(NotImplementedError, match="not provided yet"):
-        qd.ad.Tape(validation=True)
+def test_validation():
+    x, b, loss = (qd.field(qd.f32, shape=shape, needs_grad=True) for shape in (3, (), ()))
+
+    @qd.kernel
+    def bad():
+        loss[None] += x[1] * b[None]
+        b[None] += 100
+
+    @qd.kernel
+    def good():
+        loss[None] += x[1] * b[None]
+
+    @qd.ad.no_grad
+    def quiet():
+        bad()
+
+    with qd.ad.Tape(loss=loss, validation=True):
+        good()
+        good()
+        quiet()
+    with pytest.raises(qd.IngotAssertionError, match="is overwritten here(.|\\n)*b\\[None\\] \\+= 100"):
+        with qd.ad.Tape(loss=loss, validation=True):
+            bad()
+
+
+def test_a_function_of_a_constant():
+    x, y = pair(64, qd.f64)
+
+    @qd.kernel
+    def f(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[0] += 1.5 ** x[i] + qd.log(x.shape[0] * 0.0 + 2.0)
+
+    x.fill(2)
+    with qd.ad.Tape(loss=y):
+        f(x, y)
+    np.testing.assert_allclose(x.grad.to_numpy(), 1.5**2 * np.log(1.5))
 
 
 # ---- lambdas ----

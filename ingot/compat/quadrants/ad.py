@@ -39,6 +39,29 @@ class Tape(_Recording):
             validation = False
         super().__init__(loss, clear_gradients, validation, grad_check)
 
+    def __enter__(self):
+        self._inside = True
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        self._inside = False
+        try:
+            return super().__exit__(*error)
+        finally:
+            self._note_modes()
+
+    def _note_modes(self):
+        from ingot.compat.quadrants.types.enums import AutodiffMode
+
+        mode = AutodiffMode.VALIDATION if self.validation and self._inside else AutodiffMode.NONE
+        for called, _, _ in self._calls:
+            called.autodiff_mode = mode
+
+    @property
+    def calls(self):
+        self._note_modes()
+        return _Recording.calls.fget(self)
+
     @property
     def modes(self):
         from ingot.compat.quadrants.types.enums import AutodiffMode
