@@ -455,6 +455,8 @@ typedef enum ing_setting_use {
       "print the kernels that are not marked fastcache=True")                          \
     X(raise_on_templated_floats, B, 0, ASKED, "refuse to compile a captured float in") \
     X(random_seed, I, 0, NOT, "seed of qd.random")                                     \
+    X(ad_stack_experimental_enabled, B, 1, ASKED,                                      \
+      "gradients of loops in loops; off: refused")                                     \
     X(opt_level, I, 2, CODE, "LLVM optimisation level, 0 to 3")                        \
     X(frozen, B, 0, NOT, "raise where a kernel would have to be compiled")             \
     X(paranoid, B, 0, NOT, "lower each kernel again at every launch and compare")      \

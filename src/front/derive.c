@@ -162,3 +162,19 @@ ing_status ing_front_companions(frame *fr) {
             return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");
     return ING_OK;
 }
+
+ing_status ing_front_check_reverse(frame *fr, ing_node n) {
+    const char *of = fr->lo->gate->companion;
+    int64_t on = 1;
+    bool inner = false;
+    if (!of || strcmp(of, "grad") != 0) return ING_OK;
+    for (const frame *f = fr; f; f = f->caller) inner |= f->loops != NULL;
+    if (inner)
+        ING_TRY(
+            ing_front_config_get(fr, n, ING_SET_ad_stack_experimental_enabled, &on));
+    return on ? ING_OK
+              : ing_front_fail_at(fr, n, ING_COMPILE,
+                                  "leave out ad_stack_experimental_enabled=False, or "
+                                  "unroll the loop: qd.static(range(n))",
+                                  "Cannot use non static range in Backwards mode");
+}

@@ -352,6 +352,7 @@ static ing_node arg_node(const frame *fr, ing_node at, uint32_t i, uint32_t n) {
 }
 
 static ing_status range_for(frame *fr, ing_node n, const value *it, flow *out) {
+    ING_TRY(ing_front_check_reverse(fr, n));
     const struct nf_FOR *f = NF(fr->t, n, FOR);
     if (it->n != 1 && it->n != 2)
         return ing_front_fail_at(

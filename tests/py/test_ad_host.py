@@ -385,6 +385,23 @@ def test_stop_grad_is_of_fields():
     assert qd.stop_grad(3) is None
 
 
+def test_loops_in_loops_can_be_refused():
+    qd.init(ad_stack_experimental_enabled=False)
+    x, y = (qd.field(qd.f32, shape=shape, needs_grad=True) for shape in (3, ()))
+
+    @qd.kernel
+    def f():
+        for i in x:
+            v = x[i]
+            for _ in range(3):
+                v *= v
+            y[None] += v
+
+    f()
+    with pytest.raises(qd.IngotCompilationError, match="Cannot use non static range in Backwards mode"):
+        f.grad()
+
+
 # ---- random numbers ----
 
 
