@@ -156,6 +156,23 @@ static PyObject *bound_reduce(PyObject *self, PyObject *protocol) {
     return NULL;
 }
 
+static PyObject *bound_copy(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return Py_NewRef(self);
+}
+
+/* The same kernel of a copy of the object, as with Python's methods. */
+static PyObject *bound_deepcopy(PyObject *self, PyObject *memo) {
+    const bound *b = as_bound(self);
+    PyObject *deep = ing_py_import("copy", "deepcopy");
+    PyObject *of =
+        deep ? PyObject_CallFunctionObjArgs(deep, b->self, memo, NULL) : NULL;
+    PyObject *out = of ? ing_py_bound_new((ing_py_kernel *)b->func, of) : NULL;
+    Py_XDECREF(deep);
+    Py_XDECREF(of);
+    return out;
+}
+
 static const PyGetSetDef bound_getset[] = {
     {"__doc__", bound_doc, NULL, NULL, NULL},
     {"grad", bound_companion, NULL, "The gradient of the kernel, of the same object.",
@@ -175,6 +192,8 @@ static const PyMemberDef bound_members[] = {
 };
 
 static const PyMethodDef bound_methods[] = {
+    {"__copy__", bound_copy, METH_NOARGS, NULL},
+    {"__deepcopy__", bound_deepcopy, METH_O, NULL},
     {"__reduce_ex__", bound_reduce, METH_O, NULL},
     {"resume", (PyCFunction)(void (*)(void))bound_resume, METH_FASTCALL | METH_KEYWORDS,
      "resume(*args, from_checkpoint) -> GraphStatus\n\nLaunches from that checkpoint "
