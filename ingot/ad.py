@@ -134,9 +134,13 @@ class Tape(_Recorder):
     validation      refuse a launch that reads an element and overwrites it when it is made, not when its
                     gradient runs: as far as compiling can tell, by names and indices
     grad_check      fields or ndarrays whose gradients are compared with differences of a loss of f64
+    state           arrays that launches read and later ones overwrite: the tape keeps copies of them, and
+                    puts back what a launch found before its gradient runs
+    memory_budget   how many bytes the copies may take: launches are made again from those that are kept
     """
 
-    def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None):
+    def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None, *, state=None,
+                 memory_budget=None):
         if grad_check is not None and not isinstance(grad_check, (list, tuple)):
             raise TypeError("grad_check is a list of the fields whose gradients are checked")
         self.loss = loss
@@ -146,6 +150,9 @@ class Tape(_Recorder):
         self.gradient_evaluated = False
         self._calls = []
         self._checked = set()
+        if memory_budget is not None and state is None:
+            raise TypeError("memory_budget is for copies of `state`: name the arrays that launches overwrite")
+        self._copies = None if state is None else _Copies(list(state), memory_budget)
 
     @property
     def calls(self):
@@ -164,7 +171,8 @@ class Tape(_Recorder):
             _fill(self.loss, 0)
         if self.grad_check:
             self._state = _State(_every_field())
-        self._begin(self._record if self.grad_check or self.validation else self._calls)
+        watched = self.grad_check or self.validation or self._copies
+        self._begin(self._record if watched else self._calls)
         return self
 
     def _record(self, kernel, args):
@@ -173,6 +181,8 @@ class Tape(_Recorder):
             self._checked.add(kernel)
         if self.grad_check:
             self._state.add(array for _, array in _arrays_in(args))
+        if self._copies:
+            self._copies.before(len(self._calls))
         result = _core.launch(kernel, args)
         self._calls.append((kernel, args, _core.last_key(kernel)))
         return result
@@ -191,7 +201,10 @@ class Tape(_Recorder):
         if self.loss is not None:
             _fill(_gradient(self.loss), 1)
         with _Quiet():
-            _reverse(self._calls)
+            if self._copies:
+                self._copies.reverse(self._calls, [] if self.loss is None else [self.loss])
+            else:
+                _reverse(self._calls)
             self.gradient_evaluated = True
             if self.grad_check:
                 self._check()
@@ -261,6 +274,84 @@ def _reverse(calls):
                 f"{target.__name__} has no gradient: define it with @qd.ad.grad_for({target.__name__})")
         else:
             target.grad(*args, **how)
+
+
+class _Copies:
+    """What the arrays of `state` held before some of the launches; the others are made again from there."""
+
+    def __init__(self, arrays, budget):
+        import math
+
+        self._arrays = arrays
+        size = max(1, sum(_bytes(array) for array in arrays))
+        self._slots = math.inf if budget is None or math.isinf(budget) else int(budget // size)
+        if self._slots < 1:
+            raise IngotRuntimeError(
+                f"memory_budget={budget} is less than one copy of `state` takes: {size} bytes. With {size} the time "
+                "grows with the square of the number of launches, with a tenth of all copies it doubles")
+        self._kept = {}  # number of a launch -> the state before it
+        self._every, self._next = 1, 0
+
+    def before(self, number):
+        """Launch `number` comes. When there is no room, every second copy goes."""
+        if number < self._next:
+            return
+        self._next = number + self._every
+        self._kept[number] = _State(self._arrays)
+        if len(self._kept) > self._slots:
+            self._every *= 2
+            numbers = sorted(self._kept)
+            for one in numbers[1::2]:
+                del self._kept[one]
+            self._next = max(self._kept) + self._every
+
+    def reverse(self, calls, others):
+        """The gradients of all launches, the last one first; arrays hold afterwards what they did before."""
+        last = _State([*self._arrays, *others])
+        end = len(calls)
+        for begin in sorted(self._kept, reverse=True):
+            self._section(calls, begin, end)
+            del self._kept[begin]
+            end = begin
+        _reverse(calls[:end])
+        last.restore()
+
+    def _section(self, calls, begin, end):
+        """Those of launches begin .. end - 1; the state before `begin` is kept."""
+        room = self._slots - len(self._kept)
+        while end - begin > 1:
+            if room >= 1:
+                middle = begin + _split(end - begin, min(room, 200))
+                self._kept[begin].restore()
+                _replay(calls[begin:middle])
+                self._kept[middle] = _State(self._arrays)
+                self._section(calls, middle, end)
+                del self._kept[middle]
+                end = middle
+                continue
+            self._kept[begin].restore()
+            _replay(calls[begin:end - 1])
+            _reverse(calls[end - 1:end])
+            end -= 1
+        self._kept[begin].restore()
+        _reverse(calls[begin:end])
+
+
+def _split(count, room):
+    """After how many of `count` launches the next copy is best made, with room for so many (binomial)."""
+    if room >= count - 1:
+        return 1
+    repeats, reach = 1, 1 + room
+    while reach < count:  # launches that can be reversed if each is made again so many times
+        repeats += 1
+        reach = reach * (room + repeats) // repeats
+    return max(1, min(count - 1, reach * repeats // (room + repeats)))
+
+
+def _bytes(array):
+    if _is_torch(array):
+        return array.numel() * array.element_size()
+    return array.nbytes if _is_numpy(array) else array.to_numpy().nbytes
 
 
 # ---- gradients by hand ----

@@ -19,6 +19,9 @@ class Tape:
         clear_gradients: bool = True,
         validation: bool = False,
         grad_check: Sequence[Any] | None = None,
+        *,
+        state: Sequence[Any] | None = None,
+        memory_budget: float | None = None,
     ) -> None: ...
     @property
     def calls(self) -> list[tuple[Any, tuple[Any, ...]]]: ...

@@ -642,3 +642,75 @@ def test_lambdas_that_are_replaced_are_seen():
     f(x)
     assert x.to_numpy().tolist() == [11, 11]
     assert scale == 5.0
+
+
+# ---- copies of the state ----
+
+
+@qd.kernel
+def push(x: qd.types.ndarray(), v: qd.types.ndarray(), k: qd.f64):
+    for i in x:
+        v[i] += -k * qd.sin(x[i])
+
+
+@qd.kernel
+def move(x: qd.types.ndarray(), v: qd.types.ndarray(), dt: qd.f64):
+    for i in x:
+        x[i] += dt * v[i]
+
+
+@qd.kernel
+def energy(x: qd.types.ndarray(), loss: qd.types.ndarray()):
+    for i in range(1):
+        for j in range(x.shape[0]):
+            loss[0] += x[j] * x[j]
+
+
+def swing(steps, **options):
+    x, v, loss = (qd.ndarray(qd.f64, n, needs_grad=True) for n in (3, 3, 1))
+    x.from_numpy(np.array([0.1, 0.5, 2.0]))
+    with qd.ad.Tape(loss=loss, state=[x, v], **options):
+        for k in range(steps):
+            push(x, v, 0.1 + 0.001 * k)
+            move(x, v, 0.1)
+        energy(x, loss)
+    return [a.to_numpy().tolist() for a in (x.grad, v.grad, x, v, loss)]
+
+
+def test_state_is_put_back():
+    def loss_of(x0, steps=20):
+        x, v = np.array(x0), np.zeros(3)
+        for k in range(steps):
+            v += -(0.1 + 0.001 * k) * np.sin(x)
+            x = x + 0.1 * v
+        return (x * x).sum(), x
+
+    found = swing(20)
+    at = np.array([0.1, 0.5, 2.0])
+    np.testing.assert_allclose(found[2], loss_of(at)[1])
+    np.testing.assert_allclose(found[4], [loss_of(at)[0]])
+    for i in range(3):
+        step = np.zeros(3)
+        step[i] = 1e-6
+        difference = (loss_of(at + step)[0] - loss_of(at - step)[0]) / 2e-6
+        assert found[0][i] == pytest.approx(difference, rel=1e-6)
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3, 7, 20, 1000])
+def test_any_budget_gives_the_same_bits(copies):
+    assert swing(30, memory_budget=48 * copies) == swing(30)
+
+
+def test_budgets_that_are_too_small():
+    with pytest.raises(RuntimeError, match="less than one copy of `state` takes: 48 bytes"):
+        swing(3, memory_budget=40)
+    with pytest.raises(TypeError, match="name the arrays"):
+        qd.ad.Tape(memory_budget=100)
+
+
+@pytest.mark.counts("launches")
+def test_a_tenth_of_the_memory_makes_each_launch_again_once():
+    before = qd._core.counters()["launches"]
+    swing(500, memory_budget=48 * 100)
+    launches = qd._core.counters()["launches"] - before
+    assert launches <= 1001 * 3

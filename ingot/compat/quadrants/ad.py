@@ -30,14 +30,14 @@ def clear_all_gradients(gradient_type=None):
 class Tape(_Recording):
     """`ingot.ad.Tape`; `modes` has what each recorded kernel is compiled for."""
 
-    def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None):
+    def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None, **options):
         if validation and not _ingot.cfg.debug:
             _warnings.warn(
                 "Debug mode is disabled, autodiff valid check will not work. Please specify "
                 "`qd.init(debug=True)` to enable the check.",
                 Warning, stacklevel=2)
             validation = False
-        super().__init__(loss, clear_gradients, validation, grad_check)
+        super().__init__(loss, clear_gradients, validation, grad_check, **options)
 
     def __enter__(self):
         self._inside = True
