@@ -349,9 +349,11 @@ static __attribute__((noinline)) bool scratch_for(const ing_py_kernel *k,
     return l->scratch != NULL;
 }
 
-/* `scratch`: bytes of each slot, 0 = the kernel needs none, or asks for them. */
-static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
-                     uint64_t *words, uint32_t resume, uint64_t scratch) {
+/* `scratch`: bytes of each slot, 0 = the kernel needs none, or asks for them. Inline: of two callers
+ * one is hot, and a call of its own costs it 50 instructions. */
+static inline __attribute__((always_inline)) PyObject *run(
+    ing_py_kernel *k, ing_py_variant *v, PyObject *const *args, uint64_t *words,
+    uint32_t resume, uint64_t scratch) {
     uint64_t rets[ING_RECORD_MAX_RETS];
     for (uint32_t i = 0; i < v->record.n_rets; i++) rets[i] = 0;
     uint64_t on_stack[STACK_BUFFER / 8];
@@ -401,6 +403,7 @@ static PyObject *run(ing_py_kernel *k, ing_py_variant *v, PyObject *const *args,
     if (failed) return launch_failed(k, v, args, &l.error);
     if (__builtin_expect(k->mode == ING_AD_SIZE, 0)) k->size = rets[0];
     if (k->checkpoints) return ing_py_graph_status(k, v, args, graph.yielded);
+    if (v->record.n_rets == 0) Py_RETURN_NONE;
     return result_of(k, v, rets);
 }
 
@@ -551,6 +554,20 @@ PyObject *ing_py_kernel_call(PyObject *self, PyObject *const *args, size_t nargs
     return ing_py_kernel_launch((ing_py_kernel *)self, args, nargsf, kwnames, NULL);
 }
 
+/* Keywords, defaults. Apart from the hot way, whose frame stays small. */
+static __attribute__((noinline)) PyObject *launch_arranged(ing_py_kernel *k,
+                                                           PyObject *const *args,
+                                                           Py_ssize_t n,
+                                                           PyObject *kwnames,
+                                                           PyObject *label) {
+    PyObject *full[ING_PY_MAX_PARAMS], *held = NULL, *result = NULL;
+    full[0] = NULL; /* of a kernel without parameters gcc thinks that it is read */
+    if (ing_py_arrange(k, args, n, kwnames, full, &held))
+        result = ing_py_launch(k, full, label);
+    Py_XDECREF(held);
+    return result;
+}
+
 PyObject *ing_py_kernel_launch(ing_py_kernel *k, PyObject *const *args, size_t nargsf,
                                PyObject *kwnames, PyObject *label) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
@@ -559,9 +576,5 @@ PyObject *ing_py_kernel_launch(ing_py_kernel *k, PyObject *const *args, size_t n
     if (!kwnames && n == (Py_ssize_t)k->def.n_params && k->def.n_kwonly == 0 &&
         n <= ING_PY_MAX_PARAMS)
         return ing_py_launch(k, args, label);
-    PyObject *full[ING_PY_MAX_PARAMS], *held = NULL, *result = NULL;
-    if (ing_py_arrange(k, args, n, kwnames, full, &held))
-        result = ing_py_launch(k, full, label);
-    Py_XDECREF(held);
-    return result;
+    return launch_arranged(k, args, n, kwnames, label);
 }
