@@ -17,8 +17,11 @@ typedef enum ing_ad_mode {
     ING_AD_SIZE /* how much room the stacks of the reverse kernel need */
 } ing_ad_mode;
 
+#define ING_AD_STOPPED 0x80000000u
+
 /* companion[k]: number + 1 of the argument that holds the gradients (duals) of argument k, 0:
- * it has none. What cannot be differentiated is refused: ING_COMPILE, with m->bad_loc. */
+ * it has none. Forward mode: with ING_AD_STOPPED, what is read there counts as constant
+ * (qd.stop_grad), and what is written has its dual. What cannot be differentiated is refused: ING_COMPILE, with m->bad_loc. */
 ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 /* The kernel that returns, as an i64, how many bytes of scratch each slot of the reverse kernel
  * needs. Of modules with m->sized after ing_ad_reverse. */

@@ -9,7 +9,7 @@
 static ing_status check_companions(const ing_fwd *w) {
     const ing_ir_mod *m = w->m;
     for (uint32_t k = 0; k < m->args.len; k++) {
-        uint32_t c = w->companion[k];
+        uint32_t c = ING_FWD_COMPANION(w, k);
         if (!c) continue;
         const ing_type_info *a = ing_ir_type(m, m->args.at[k].type), *d = NULL;
         if (c <= m->args.len) d = ing_ir_type(m, m->args.at[c - 1].type);

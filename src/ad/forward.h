@@ -18,7 +18,13 @@ enum { /* of an instruction */
            1, /* it may have a dual, or a shadow; of a LOOP: it must be serial */
        ING_FWD_OWN = 2,  /* ALLOCA: of one iteration of a parallel loop, or of a func */
        ING_FWD_USED = 4, /* another reads its value */
+       ING_FWD_STOP = 8, /* an array or address: what is read there is constant */
 };
+
+/* The companion of argument k: its number + 1, 0 = none. */
+#define ING_FWD_COMPANION(w, k) ((w)->companion[k] & ~ING_AD_STOPPED)
+/* In a key: of a type, its values are ING_FWD_STOP. */
+#define ING_FWD_TYPE(t)         ((t) & ~ING_AD_STOPPED)
 
 typedef struct ing_fwd_version {
     uint32_t func;        /* as lowered */

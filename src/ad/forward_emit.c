@@ -157,7 +157,7 @@ static uint32_t param(emitter *w, const ing_ir_inst *i) {
     uint32_t n = w->copy.from->n_params;
     if (!w->v->shadow[i->a]) return 0;
     for (uint32_t k = 0; k < i->a; k++) n += w->v->shadow[k] != 0;
-    return ing_ir_emit(&w->b, ING_OP_PARAM, w->v->shadow[i->a], n, 0, 0);
+    return ing_ir_emit(&w->b, ING_OP_PARAM, ING_FWD_TYPE(w->v->shadow[i->a]), n, 0, 0);
 }
 
 /* The dual of the old value; the place gets that of the new one. */
@@ -191,7 +191,7 @@ static uint32_t memory(emitter *w, uint32_t id) {
     bool dual = w->v->state[id] & ING_FWD_DUAL;
     switch (i->op) {
     case ING_OP_ARRAY: {
-        uint32_t k = w->w->companion[i->a];
+        uint32_t k = ING_FWD_COMPANION(w->w, i->a);
         if (!k) return 0;
         return ing_ir_emit(&w->b, i->op, w->w->m->args.at[k - 1].type, k - 1, 0, 0);
     }
@@ -202,7 +202,11 @@ static uint32_t memory(emitter *w, uint32_t id) {
         if (!ing_fwd_floats(w->w->m, at(w, i->b)->type)) return 0;
         op2(w, ING_OP_STORE, w->dual[i->a], dual_of(w, i->b));
         return 0;
-    case ING_OP_ATOMIC: return dual && w->dual[i->a] ? update(w, id) : 0;
+    case ING_OP_ATOMIC: {
+        if (!w->dual[i->a] || !ing_fwd_floats(w->w->m, i->type)) return 0;
+        uint32_t d = update(w, id);
+        return dual ? d : 0;
+    }
     case ING_OP_LOAD: {
         if (!dual || !w->dual[i->a]) return 0;
         uint32_t d = load(w, i->type, w->dual[i->a]);
@@ -233,7 +237,7 @@ static uint32_t function_of(emitter *w, ing_fwd_version *v) {
     uint32_t n = f->n_params;
     for (uint32_t k = 0; k < f->n_params; k++) {
         params[k] = f->params[k];
-        if (v->shadow[k]) params[n++] = v->shadow[k];
+        if (v->shadow[k]) params[n++] = ING_FWD_TYPE(v->shadow[k]);
     }
     v->out = ing_ir_add_func(m, ING_IR_FUNC, "", params, n, result_type(w, v));
     if (!v->out) return 0;

@@ -39,6 +39,14 @@ static void set(flow *w, uint32_t id, bool dual) {
     w->v->touched = w->changed = true;
 }
 
+static bool stopped(const flow *w, uint32_t id) {
+    return w->v->state[id] & ING_FWD_STOP;
+}
+
+static void stop(flow *w, uint32_t id, bool is) { /* comes before all that use it */
+    if (is) w->v->state[id] |= ING_FWD_STOP;
+}
+
 static uint32_t root_of(const flow *w, uint32_t ref) {
     while (at(w, ref)->op == ING_OP_MEMBER || at(w, ref)->op == ING_OP_MEMBER_DYN)
         ref = at(w, ref)->a;
@@ -61,8 +69,10 @@ static void mark(flow *w, uint32_t ref) {
 static ing_type shadow_type(const ing_fwd *w, const ing_fwd_version *v, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(v->f, id);
     if (!(v->state[id] & ING_FWD_DUAL)) return 0;
-    if (i->op == ING_OP_ARRAY) return w->m->args.at[w->companion[i->a] - 1].type;
-    return i->op == ING_OP_PARAM ? v->shadow[i->a] : i->type;
+    uint32_t stop = v->state[id] & ING_FWD_STOP ? ING_AD_STOPPED : 0;
+    if (i->op == ING_OP_ARRAY)
+        return w->m->args.at[ING_FWD_COMPANION(w, i->a) - 1].type | stop;
+    return i->op == ING_OP_PARAM ? v->shadow[i->a] : i->type | stop;
 }
 
 static ing_fwd_version *version_new(ing_fwd *w, uint32_t func, const ing_type *key) {
@@ -139,14 +149,24 @@ static void memory(flow *w, uint32_t id) {
     const ing_ir_inst *i = at(w, id);
     const ing_ir_mod *m = w->w->m;
     switch (i->op) {
-    case ING_OP_ARRAY: set(w, id, w->w->companion[i->a]); break;
-    case ING_OP_PARAM: set(w, id, w->v->shadow[i->a]); break;
+    case ING_OP_ARRAY:
+        set(w, id, w->w->companion[i->a]);
+        stop(w, id, w->w->companion[i->a] & ING_AD_STOPPED);
+        break;
+    case ING_OP_PARAM:
+        set(w, id, w->v->shadow[i->a]);
+        stop(w, id, w->v->shadow[i->a] & ING_AD_STOPPED);
+        break;
     case ING_OP_ALLOCA:
         if (w->parallel || w->f->kind == ING_IR_FUNC) w->v->state[id] |= ING_FWD_OWN;
         break;
-    case ING_OP_ELEM: set(w, id, has(w, i->a)); break;
+    case ING_OP_ELEM:
+        set(w, id, has(w, i->a));
+        stop(w, id, stopped(w, i->a));
+        break;
     case ING_OP_MEMBER:
     case ING_OP_MEMBER_DYN:
+        stop(w, id, stopped(w, i->a));
         set(w, id, has(w, i->a) && ing_fwd_floats(m, ing_ir_type(m, i->type)->elem));
         break;
     case ING_OP_STORE:
@@ -155,10 +175,11 @@ static void memory(flow *w, uint32_t id) {
     case ING_OP_ATOMIC:
         if (has(w, i->b)) mark(w, i->a);
         if (!has(w, i->a) || !ing_fwd_floats(m, i->type)) break;
-        set(w, id, true);
+        set(w, id, !stopped(w, i->a));
         if (is_pair(w, id) && !is_own(w, id)) pair(w);
         break;
-    default: set(w, id, has(w, i->a) && ing_fwd_floats(m, i->type)); /* LOAD */
+    default: /* LOAD */
+        set(w, id, has(w, i->a) && !stopped(w, i->a) && ing_fwd_floats(m, i->type));
     }
 }
 

@@ -152,7 +152,7 @@ ing_status ing_front_companions(frame *fr) {
         ing_type t = lo->mod->args.at[i].type;
         uint32_t other = 0;
         const ing_front_arg *a = &lo->out->args.at[i];
-        if (a->dtype == ING_VOID && !a->constant && has_floats(fr, t))
+        if (a->dtype == ING_VOID && has_floats(fr, t))
             ING_TRY(companion_of(fr, i, n, &other));
         if (!ing_vec_push(&lo->out->companions, other))
             return ing_fail(lo->e, ING_MEMORY, "no memory while compiling a kernel");

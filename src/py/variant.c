@@ -176,6 +176,15 @@ static void place_error(const ing_front_result *r, uint32_t loc, const char *rem
     ing_err_fini(&old);
 }
 
+/* Of arrays behind qd.stop_grad: in forward mode what is written there has a dual. */
+static void mark_stopped(const ing_py_kernel *k, ing_front_result *r) {
+    for (uint32_t i = 0; i < r->companions.len; i++) {
+        uint32_t *other = &r->companions.at[i];
+        if (!r->args.at[i].constant || !*other) continue;
+        *other = k->mode == ING_AD_FORWARD ? *other | ING_AD_STOPPED : 0;
+    }
+}
+
 /* The module of a derivative in place of the kernel's, before any pass. Its function is in no
  * text: it is told by the place in the kernel's. */
 static ing_status derive(const ing_py_kernel *k, ing_front_result *r, ing_err *e) {
@@ -183,6 +192,7 @@ static ing_status derive(const ing_py_kernel *k, ing_front_result *r, ing_err *e
     if (k->graph)
         return ing_fail(e, ING_COMPILE, "%s: graph kernels are not differentiated",
                         ing_py_def_name(&k->def));
+    mark_stopped(k, r);
     ing_pass_options o = {0};
     ING_TRY(ing_pass_run_one(r->mod, "promote", &o, e)); /* fewer locals to keep */
     ING_TRY(ing_pass_run_one(r->mod, "simplify", &o, e));

@@ -433,6 +433,28 @@ static void test_no_companion(void) {
     ing_ir_mod_free(m);
 }
 
+/* What is read of y is constant, here and in funcs; what is written has its dual. */
+static void test_stopped(void) {
+    static const char text[] =
+        KERNEL("%a = mul %v, %w\nstore %py, %a\ncall void @1, [%py, %v]\n"
+               "call void @2, [%y, %i, %u]\n%b = load f64 %py\n%r = add %b, %v\n",
+               "%r") "func @1 (ref<f64>, f64) void {\n%p = param ref<f64> 0\n"
+                     "%x = param f64 1\n%o = atomic f64 %p, %x, add\n}\n"
+                     "func @2 (array<f64, 1>, i32, f64) void {\n"
+                     "%q = param array<f64, 1> 0\n%i = param i32 1\n%x = param f64 2\n"
+                     "%p = elem ref<f64> %q, [%i]\n%a = load f64 %p\n%b = mul %a, %x\n"
+                     "store %p, %b\n}\n";
+    const uint32_t stop_y[5] = {2, 0, 4 | ING_AD_STOPPED, 0, 0};
+    ing_ir_mod *m = parse(text);
+    data d = start;
+    if (!m) return;
+    CHECK(ing_ad_forward(m, stop_y, NULL) == ING_OK &&
+          ing_ir_verify(m, NULL) == ING_OK);
+    run_f64(m, &d);
+    for (int k = 0; k < N; k++) CHECK(d.dy[k] == start.dx[k]); /* y = constant + v */
+    ing_ir_mod_free(m);
+}
+
 /* ---- atomics ------------------------------------------------------------------------------------------ */
 
 static bool has_parallel(const char *text) {
@@ -634,6 +656,7 @@ int main(void) {
     test_refs();
     test_arrays_as_params();
     test_no_companion();
+    test_stopped();
     test_atomics();
     test_nothing();
     test_refused();

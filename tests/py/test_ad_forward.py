@@ -60,6 +60,56 @@ def fields(n, m=None):
     return x, y
 
 
+# ---- the object ----
+
+
+def test_a_jacobian():
+    x, y = fields(3, 4)
+
+    @qd.kernel
+    def mixed():
+        for i in range(4):
+            y[i] = x[i % 3] ** 2 * x[(i + 1) % 3]
+
+    columns = []
+    for j in range(3):
+        with qd.ad.FwdMode(loss=y, param=x, seed=[float(k == j) for k in range(3)]):
+            mixed()
+        columns.append(y.dual.to_numpy())
+    v = x.to_numpy()
+    want = np.zeros((4, 3))
+    for i in range(4):
+        want[i, i % 3] += 2 * v[i % 3] * v[(i + 1) % 3]
+        want[i, (i + 1) % 3] += v[i % 3] ** 2
+    np.testing.assert_allclose(np.stack(columns, 1), want, rtol=1e-12)
+
+
+def test_several_kernels_and_clearing():
+    x, y = fields((), ())
+    z = qd.field(qd.f64, shape=(), needs_dual=True)
+    x[None] = 2.0
+
+    @qd.kernel
+    def first():
+        y[None] = x[None] ** 2
+
+    @qd.kernel
+    def second():
+        z[None] += y[None] * x[None]
+
+    for _ in range(3):
+        with qd.ad.FwdMode(loss=[y, z], param=x):
+            first()
+            second()
+        assert y.dual[None] == 4 and z.dual[None] == 12
+    with qd.ad.FwdMode(loss=z, param=x, clear_gradients=False):
+        second()  # on top of what is there
+    assert z.dual[None] == 12 + 4 * 2 + 4
+    first()
+    second()  # outside: values only
+    assert z.dual[None] == 24
+
+
 def test_a_launch_by_hand():
     x, y = fields(4)
 
@@ -205,6 +255,28 @@ def test_what_has_no_dual_is_a_constant():
 
     along(run, x, [1.0, 1.0, 1.0], a)
     assert y.dual.to_numpy().tolist() == [2, 3, 4]
+
+
+def test_stopped_fields_are_constants_to_read():
+    x, y = fields(3)
+
+    @qd.func
+    def bump(f: qd.template(), i, v):
+        f[i] += v * f[i]
+
+    @qd.kernel
+    def run():
+        for i in range(3):
+            qd.stop_grad(y)
+            y[i] = x[i] * 2 + y[i] * 5
+            bump(y, i, x[i])
+
+    y.dual.fill(7.0)
+    before = y.to_numpy()
+    along(run, x, [1.0, 2.0, 3.0])
+    v, way = x.to_numpy(), np.array([1.0, 2.0, 3.0])
+    # y = 2 x + 5 y0, then y += x y: what is read there is constant, what is written has its dual
+    np.testing.assert_allclose(y.dual.to_numpy(), way * 2 + way * (v * 2 + before * 5), rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [qd.f16, qd.f32, qd.f64])
