@@ -60,7 +60,7 @@ VALGRIND_CANNOT = {
 # Tests of the engine alone: what they find on one version of Python they find on each. All
 # others face the interpreter (reading of code, guards, objects, processes).
 ENGINE = """
-    algorithms atomic bounds damage examples faults four_ways fused graph_model hold hostile_entries
+    ad_random algorithms atomic bounds damage examples faults four_ways fused graph_model hold hostile_entries
     image_tools kills lanes linalg lowered math overlap pairs random random_kernels random_vectors reduce
     remote remote_mutants repack rows same_result seal simulations sparse stampede tally
     vector_math

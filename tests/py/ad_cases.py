@@ -407,6 +407,33 @@ def sums_of_the_outermost_level(f):
 
 
 @case
+def sums_in_a_local_of_the_outermost_level(f):
+    @qd.kernel
+    def k(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        v = 0.0
+        for i in x:
+            v += x[i]
+        y[0] = v * v
+
+    x, y = array([1, 2], f), array([0], f)
+    backward(k, y, x, y)
+    return [(x.grad.to_numpy(), [6, 6])]
+
+
+@case
+def updates_in_place(f):
+    """Linear: what was there is not needed."""
+    @qd.kernel
+    def k(x: qd.types.ndarray()):
+        for i in x:
+            x[i] = x[i] * 2.0 + 1.0
+
+    x = array([1, 2], f)
+    backward(k, x, x)
+    return [(x.to_numpy(), [3, 5]), (x.grad.to_numpy(), [2, 2])]
+
+
+@case
 def static_and_dynamic_mixed(f):
     @qd.kernel
     def k(x: qd.types.ndarray(), n: qd.i32, y: qd.types.ndarray()):

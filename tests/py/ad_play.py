@@ -11,7 +11,6 @@ import copy
 import json
 import linecache
 import sys
-import time
 import warnings
 import zlib
 
@@ -474,26 +473,24 @@ def changes(program, kind):
                             i, Expr(kind, text.replace("{", "{{").replace("}", "}}")))
 
 
-def shrink(program, fails, seconds=120):
-    """The smallest program found in that time that still fails: statements are dropped, blocks lifted,
+def shrink(program, fails, tries=1500):
+    """The smallest program found in so many tries that still fails: statements are dropped, blocks lifted,
     expressions taken apart."""
-    best, size, end = program, None, time.monotonic() + seconds
-    while size != len(best.text()) and time.monotonic() < end:
+    best, size = program, None
+    while size != len(best.text()) and tries > 0:
         size = len(best.text())
         for kind in ("drop", "lift", "drop", "funcs", "simplify"):
-            at = 0
-            while time.monotonic() < end:
-                options = list(changes(best, kind))
-                if at >= len(options):
-                    break
-                new = copy.deepcopy(best)
+            at, options = 0, list(changes(best, kind))
+            while at < len(options) and tries > 0:
+                new, smaller = copy.deepcopy(best), False
+                tries -= 1
                 try:
                     options[at](new)
                     smaller = len(new.text()) < len(best.text()) and fails(new)
                 except Exception:
-                    smaller = False
+                    pass
                 if smaller:
-                    best = new
+                    best, options = new, list(changes(new, kind))
                 else:
                     at += 1
     return best

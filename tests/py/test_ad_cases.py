@@ -63,6 +63,51 @@ def test_half_precision():
             assert close(got, want, qd.f16), (text, points, got, want)
 
 
+# ---- what is refused -----------------------------------------------------------------------------------------
+
+
+@qd.kernel
+def returns_it(x: qd.types.ndarray(), y: qd.types.ndarray()) -> qd.f64:
+    return x[0] * 2.0
+
+
+@qd.kernel
+def reads_what_an_update_found(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        old = qd.atomic_add(y[0], x[i])
+        y[1] += old * x[i]
+
+
+@qd.kernel
+def multiplies_atomically(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        qd.atomic_mul(y[0], x[i])
+
+
+@qd.kernel
+def overwrites_what_it_read(x: qd.types.ndarray(), y: qd.types.ndarray()):
+    for i in x:
+        y[i] = x[i] * x[i]
+        x[i] = 3.0
+
+
+REFUSED = {returns_it: "a returned value that depends on an array with a gradient",
+           reads_what_an_update_found: "the value that an atomic update found",
+           multiplies_atomically: "an atomic update other than add, sub, min and max",
+           overwrites_what_it_read: "overwritten"}
+
+
+@pytest.mark.parametrize("k", REFUSED, ids=lambda k: k.__name__)
+def test_refused_with_the_place(k, target):
+    qd.init(default_fp=qd.f64)
+    x, y = array([1, 2]), array([0, 0])
+    for _ in range(2):  # the second time as well
+        with pytest.raises(qd.IngotCompilationError, match=r"test_ad_cases.py:\d+:\d+: cannot be differentiated") as e:
+            k.grad(x, y)
+        assert REFUSED[k] in str(e.value)
+    k(x, y)  # and the kernel itself runs
+
+
 def play(cache_dir, **env):
     done = subprocess.run([sys.executable, "-B", str(HERE / "ad_cases.py")], capture_output=True, text=True,
                           timeout=600, env={**os.environ, **env})
