@@ -300,6 +300,7 @@ typedef struct ing_ir_mod {
     /* Scratch is sized before a launch (ROOM with b = 0; src/ad/size.c): how many times what is
      * found that a slot needs; 0: it is not. */
     uint8_t sized;
+    uint8_t *lost; /* per argument: ING_IR_READS_LOST, in the arena; NULL: none */
     ing_vec(ing_ir_func *) funcs; /* [0] is the kernel before the split */
     ing_vec(ing_ir_arg) args;     /* scalars and arrays, in order of first use */
     uint32_t n_words;             /* args in all */
@@ -488,7 +489,8 @@ void ing_ir_written_args(const ing_ir_mod *m, uint8_t *written);
 typedef enum ing_ir_reads {
     ING_IR_READS_NOTHING,
     ING_IR_READS_WORDS,
-    ING_IR_READS_ELEMENTS
+    ING_IR_READS_ELEMENTS,
+    ING_IR_READS_LOST /* of a gradient: the kernel gives it values whose derivatives are lost */
 } ing_ir_reads;
 /* reads[k]: what the module reads of argument k. */
 void ing_ir_read_args(const ing_ir_mod *m, uint8_t *reads);

@@ -126,6 +126,11 @@ static ing_status bind_foreign(ing_py_kernel *k, const ing_py_bind *b, PyObject 
         return unfit(k, b, ING_ARGUMENT, "pass a writable copy (numpy.array(x))", e,
                      "the kernel writes this %s, but the array is read-only",
                      b->kind == ING_BIND_ARRAY ? "argument" : "array");
+    if (b->reads == ING_IR_READS_LOST)
+        return unfit(
+            k, b, ING_ARGUMENT, "use qd.ndarray(..., needs_grad=True)", e,
+            "the kernel gives this array values that have a derivative, and it has "
+            "no gradient");
     uint32_t n = a.spec.ndim;
     words[b->word] = (uint64_t)(uintptr_t)a.data;
     for (uint32_t i = 0; i < n; i++) words[b->word + 1 + i] = (uint64_t)a.shape[i];

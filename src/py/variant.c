@@ -75,11 +75,12 @@ static ing_status make_binds(ing_py_kernel *k, ing_py_gate *g,
     for (uint32_t i = 0; s == ING_OK && i < r->args.len; i++) {
         const ing_front_arg *a = &r->args.at[i];
         if (a->lane) continue; /* bound with the first element of its vector */
-        ing_record_bind b = {.word = r->mod->args.at[i].word,
-                             .written = written[i],
-                             .reads = reads[i],
-                             .path = ing_py_gate_path(g, a->ref),
-                             .dtype = (uint8_t)a->dtype};
+        ing_record_bind b = {
+            .word = r->mod->args.at[i].word,
+            .written = written[i],
+            .reads = r->mod->lost && r->mod->lost[i] ? ING_IR_READS_LOST : reads[i],
+            .path = ing_py_gate_path(g, a->ref),
+            .dtype = (uint8_t)a->dtype};
         ing_path_node n = k->paths.nodes.at[b.path];
         while (n.parent) n = k->paths.nodes.at[n.parent];
         b.arg = n.step == ING_STEP_ARG ? (uint32_t)n.i : 0;

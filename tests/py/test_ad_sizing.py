@@ -1,0 +1,225 @@
+"""The room of a gradient's stacks (src/ad/size.c, src/py/sizing.c): found once, found again exactly when what
+decided it changed, never too small without a word; and what has no gradient is refused."""
+
+import ctypes
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ingot as qd
+from ingot import _core
+
+F1, I1 = qd.types.ndarray(qd.f32, 1), qd.types.ndarray(qd.i32, 1)
+
+
+@qd.kernel
+def ragged(x: F1, c: I1, n: qd.i32, y: F1):
+    for i in range(x.shape[0]):
+        a = x[i]
+        for t in range(c[i]):
+            b = a
+            for u in range(t + n):
+                b = b * a * 0.5 + 0.1
+            a = a * a * 0.3 + 0.2 + b * 0.1
+        y[i] = a
+
+
+@qd.kernel
+def bump(c: I1, by: qd.i32):
+    for i in c:
+        c[i] += by
+
+
+def gradient(x, c, n, y):
+    """By kernel.grad, and how often room was found for it."""
+    before = _core.counters()["launch_sized"]
+    y.grad.fill(1.0)
+    x.grad.fill(0.0)
+    ragged.grad(x, c, n, y)
+    return x.grad.to_numpy(), _core.counters()["launch_sized"] - before
+
+
+def expected(x, c, n):
+    """The derivative of each y[i] by x[i], with dual numbers."""
+    out = []
+    for a, trips in zip(x.astype(np.float64), c):
+        d = 1.0
+        for t in range(trips):
+            b, e = a, d
+            for _ in range(t + n):
+                b, e = b * a * 0.5 + 0.1, (e * a + b * d) * 0.5
+            a, d = a * a * 0.3 + 0.2 + b * 0.1, 2 * a * d * 0.3 + e * 0.1
+        out.append(d)
+    return np.array(out)
+
+
+def arrays(length=40):
+    x, y = (qd.ndarray(qd.f32, length, needs_grad=True) for _ in range(2))
+    c = qd.ndarray(qd.i32, length)
+    x.from_numpy(np.linspace(0.2, 0.9, length).astype(np.float32))
+    c.from_numpy((np.arange(length) % 7).astype(np.int32))
+    return x, c, y
+
+
+def check(x, c, n, y, found):
+    got, sized = gradient(x, c, n, y)
+    assert np.allclose(got, expected(x.to_numpy(), c.to_numpy(), n), rtol=1e-4, atol=1e-7)
+    assert sized == found
+
+
+@pytest.mark.counts("launches")
+def test_found_again_exactly_when_it_changed(target):
+    x, c, y = arrays()
+    ragged(x, c, 1, y)
+    check(x, c, 1, y, 1)
+    for _ in range(3):
+        check(x, c, 1, y, 0)
+    x.fill(0.5)  # decides nothing
+    check(x, c, 1, y, 0)
+    for change in (
+        lambda: c.fill(5),
+        lambda: c.__setitem__(3, 40),
+        lambda: bump(c, 1),
+        lambda: c.from_numpy(np.full(40, 3, np.int32)),
+    ):
+        change()
+        check(x, c, 1, y, 1)
+        check(x, c, 1, y, 0)
+    check(x, c, 2, y, 1)  # the scalar decides too
+    check(x, c, 1, y, 0)  # and the last few answers are remembered
+
+
+@pytest.mark.host_memory
+@pytest.mark.counts("launches")
+def test_others_may_write_it(target):
+    """NumPy's arrays, and those that are exported, count as changed at every launch."""
+    x, c, y = arrays()
+    view = np.asarray(c)
+    check(x, c, 1, y, 1)
+    view[5] = 60
+    check(x, c, 1, y, 1)
+    foreign = np.array(c.to_numpy())
+    got = []
+    for trips in (2, 50):
+        foreign[:] = trips
+        y.grad.fill(1.0)
+        x.grad.fill(0.0)
+        ragged.grad(x, foreign, 1, y)
+        got.append(x.grad.to_numpy())
+        assert np.allclose(got[-1], expected(x.to_numpy(), foreign, 1), rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.host_memory
+def test_behind_our_back():
+    qd.init(arch=qd.interp)
+    x, c, y = arrays()
+    gradient(x, c, 1, y)
+    with memoryview(c) as view:
+        address = ctypes.addressof(ctypes.c_char.from_buffer(view))
+    # the buffer is given back; what is written by its address nobody can know of
+    gradient(x, c, 1, y)
+    ctypes.cast(address, ctypes.POINTER(ctypes.c_int32))[7] = 5000
+    with pytest.raises(Exception, match="more room than was found.*behind Ingot's back") as caught:
+        gradient(x, c, 1, y)
+    assert "ragged" in str(caught.value) and "for t in range(c[i])" in str(caught.value)
+    ctypes.cast(address, ctypes.POINTER(ctypes.c_int32))[7] = 60
+    check(x, c, 1, y, 1)  # found afresh
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {here!r})
+from ingot import _core
+from test_ad_sizing import *
+qd.init()
+x, c, y = arrays()
+ragged(x, c, 1, y)
+check(x, c, 1, y, 1)
+check(x, c, 1, y, 0)
+c.fill(4)
+check(x, c, 1, y, 1)
+print(_core.counters()["image_compiles"])
+"""
+
+
+@pytest.mark.counts("compiles")
+def test_in_a_second_process(cache_dir):
+    here = __file__.rsplit("/", 1)[0]
+    runs = [subprocess.run([sys.executable, "-c", PROGRAM.format(here=here)], capture_output=True, text=True,
+                           check=True).stdout.split()[-1] for _ in range(2)]
+    assert int(runs[0]) > 0 and int(runs[1]) == 0
+
+
+# ---- what is refused --------------------------------------------------------------------------
+
+
+@qd.kernel
+def squared(x: F1, y: F1, c: F1):
+    for i in x:
+        y[i] = x[i] * x[i] * c[i]
+
+
+@qd.kernel
+def overwrites(x: F1):
+    for i in x:
+        x[i] = x[i] * x[i]
+
+
+@qd.kernel
+def scales(x: F1):
+    for i in x:
+        x[i] = x[i] * 3.0
+
+
+@qd.kernel
+def draws_inside(x: F1, y: F1):
+    for i in x:
+        for _ in range(3):
+            y[i] += x[i] * qd.random(qd.f32)
+
+
+@qd.kernel
+def draws(x: F1, y: F1, r: F1):
+    for i in x:
+        a = qd.random(qd.f32)
+        b = qd.random(qd.f32)
+        r[i] = b
+        y[i] = x[i] * b + a
+
+
+@qd.kernel
+def returns(x: F1) -> qd.f32:
+    s = 0.0
+    for i in x:
+        s += x[i]
+    return s
+
+
+def test_refused():
+    qd.init(arch=qd.interp)
+    x, _, y = arrays(8)
+    c = np.ones(8, np.float32)
+    squared.grad(x, y, c)  # NumPy's arrays are constants
+    with pytest.raises(Exception, match="values that have a derivative, and it has no gradient"):
+        squared.grad(x, np.zeros(8, np.float32), c)
+    with pytest.raises(Exception, match="overwritten here"):
+        overwrites.grad(x)
+    x.grad.fill(1.0)
+    scales.grad(x)  # its old value is not needed
+    assert np.array_equal(x.grad.to_numpy(), np.full(8, 3.0))
+    draws_inside(x, y)
+    with pytest.raises(Exception, match="a random number that is drawn in an inner loop"):
+        draws_inside.grad(x, y)
+    with pytest.raises(Exception, match="a returned value"):
+        returns.grad(x)
+
+
+def test_random_numbers_are_those_of_the_forward_launch(target):
+    x, _, y = arrays(100)
+    r = qd.ndarray(qd.f32, 100)
+    draws(x, y, r)
+    y.grad.fill(1.0)
+    draws.grad(x, y, r)
+    assert np.array_equal(x.grad.to_numpy(), r.to_numpy())
