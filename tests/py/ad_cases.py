@@ -618,6 +618,21 @@ def arrays_without_gradient_are_constants(f):
 
 
 @case
+def gradients_that_are_stopped(f):
+    @qd.kernel
+    def k(w: qd.types.ndarray(), x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            y[i] = w[i] * x[i]
+            qd.stop_grad(w)
+            for j in range(2):
+                y[i] += w[i] * x[i]
+
+    w, x, y = array([2, 3], f), array([4, 5], f), array([0, 0], f)
+    backward(k, y, w, x, y)
+    return [(w.grad.to_numpy(), [4, 5]), (x.grad.to_numpy(), [6, 9])]
+
+
+@case
 def stored_then_read(f):
     @qd.kernel
     def k(x: qd.types.ndarray(), t: qd.types.ndarray(), y: qd.types.ndarray()):

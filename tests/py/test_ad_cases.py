@@ -159,6 +159,50 @@ def test_from_threads():
     assert not wrong, wrong[0]
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_many_iterations(threads):
+    """Enough of them for the pool: each thread has stacks of its own, sums of gradients are atomic."""
+    qd.init(default_fp=qd.f64, cpu_max_num_threads=threads)
+    n = 60000
+
+    @qd.kernel
+    def k(x: qd.types.ndarray(), p: qd.types.ndarray(), counts: qd.types.ndarray(), y: qd.types.ndarray(),
+          total: qd.types.ndarray()):
+        for i in y:
+            v, m = x[p[i]], 0
+            for j in range(counts[i]):
+                v = qd.sin(v) + 0.5 * v
+            while m < 3:
+                m += 1
+                if v > 1.0:
+                    break
+                v = v * 1.5
+            y[i] = v
+            total[0] += v * v
+
+    rng = np.random.default_rng(3)
+    values, p = rng.uniform(0.1, 1, 500), rng.integers(0, 500, n).astype(np.int32)
+    counts, seeds = rng.integers(0, 9, n).astype(np.int32), rng.uniform(-1, 1, n)
+    v, d = values[p], np.ones(n)
+    for j in range(9):
+        on = counts > j
+        d = np.where(on, d * (np.cos(v) + 0.5), d)
+        v = np.where(on, np.sin(v) + 0.5 * v, v)
+    open_ = np.ones(n, bool)
+    for _ in range(3):
+        open_ &= v <= 1.0
+        v, d = np.where(open_, v * 1.5, v), np.where(open_, d * 1.5, d)
+    want = np.bincount(p, d * (seeds + 0.25 * 2 * v), 500)
+    for _ in range(3):
+        x, y, total = array(values), array(np.zeros(n)), array([0])
+        k(x, p, counts, y, total)
+        y.grad.from_numpy(seeds)
+        total.grad.fill(0.25)
+        k.grad(x, p, counts, y, total)
+        np.testing.assert_allclose(y.to_numpy(), v, rtol=1e-12)
+        np.testing.assert_allclose(x.grad.to_numpy(), want, rtol=1e-9, atol=1e-9)
+
+
 def program(tmp_path, text):
     path = tmp_path / "prog.py"
     path.write_text("import os, sys, time\nimport numpy as np\nimport ingot as qd\n"
