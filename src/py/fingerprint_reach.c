@@ -517,6 +517,8 @@ int ing_fp_attributes(fp_walk *w, PyObject *fn, bool dispatch, PyObject *list) {
     int rc = dict && !copy ? -1 : append_name(&r);
     while (rc == 0 && copy && PyDict_Next(copy, &pos, &name, &v)) {
         if (!PyUnicode_Check(name) || (dispatch && is_dispatch_part(name))) continue;
+        if (is_named(name, "__ingot_func__"))
+            continue; /* made of its text, by kernels */
         PyObject *key = PyUnicode_FromFormat(".%U", name);
         PyObject *part =
             v == fn ? ing_fp_as_new(w, fn, FP_AS_SELF) : as_part(w, Py_NewRef(v));

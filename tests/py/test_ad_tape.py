@@ -624,6 +624,21 @@ def test_lambdas_with_values_of_the_run_time(number):
     np.testing.assert_allclose(x.grad.to_numpy(), expected[1])
 
 
+def test_kernels_change_no_fingerprint_of_a_lambda():
+    from ingot.fingerprint import fingerprint
+
+    function = lambda x: x * 2  # noqa: E731
+    before = fingerprint(function, variant="lenient")
+
+    @qd.kernel
+    def f(x: qd.types.ndarray()):
+        for i in x:
+            x[i] = function(x[i])
+
+    f(pair(2)[0])
+    assert fingerprint(function, variant="lenient") == before
+
+
 def test_lambdas_that_are_replaced_are_seen():
     scale = 2.0
     function = lambda x: x * scale  # noqa: E731
