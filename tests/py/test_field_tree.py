@@ -28,7 +28,7 @@ def test_cells_are_structs_of_c():
     assert x._levels == (0, ((0, 2, 112), (1, 4, 28), (0, 3, 4)))
     assert y._levels == (12, ((0, 2, 112), (1, 4, 28))) and v._levels[0] == 16
     assert b._cell_size_bytes == 28 and v.snode._offset_bytes_in_parent_cell == 16
-    assert x._block is y._block is v._block and x._block.bytes == 8 * 28
+    assert x._block is y._block is v._block and x._block.bytes == 256  # 8 cells of 28 bytes, and room
     y.fill(3)
     v.fill([1, 2, 3])
     assert (x.to_numpy() == 0).all() and (y.to_numpy() == 3).all() and (v.to_numpy() == [1, 2, 3]).all()

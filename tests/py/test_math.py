@@ -164,7 +164,7 @@ def test_real_func_keeps_its_loops():
     """In the outermost block of a kernel the loops of a func are the kernel's; those of a real one are not."""
 
     @qd.real_func
-    def last(n: qd.i32):
+    def last(n: qd.i32) -> qd.i32:
         total = 0
         for i in range(n):
             total = total * 3 + i  # the order matters
