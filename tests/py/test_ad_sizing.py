@@ -174,6 +174,25 @@ def scales(x: F1):
 
 
 @qd.kernel
+def chained(x: F1, y: F1):
+    for i in range(1, x.shape[0]):
+        y[i] = y[i - 1] + x[i]
+
+
+@qd.kernel
+def chained_in_order(x: F1, y: F1):
+    for _ in range(1):
+        for i in range(1, x.shape[0]):
+            y[i] = y[i - 1] + x[i]
+
+
+@qd.kernel
+def odd_from_even(y: F1):
+    for i in range(y.shape[0] // 2):
+        y[2 * i + 1] = y[2 * i] * 3.0
+
+
+@qd.kernel
 def draws_inside(x: F1, y: F1):
     for i in x:
         for _ in range(3):
@@ -209,6 +228,16 @@ def test_refused():
     x.grad.fill(1.0)
     scales.grad(x)  # its old value is not needed
     assert np.array_equal(x.grad.to_numpy(), np.full(8, 3.0))
+    with pytest.raises(Exception, match="iterations of a parallel loop read what others store"):
+        chained.grad(x, y)
+    x.grad.fill(0.0)
+    y.grad.fill(0.0)
+    y.grad[7] = 1.0
+    chained_in_order.grad(x, y)
+    assert x.grad.to_numpy().tolist() == [0.0] + [1.0] * 7
+    y.grad.fill(1.0)
+    odd_from_even.grad(y)
+    assert y.grad.to_numpy().tolist() == [4.0, 0.0] * 4
     draws_inside(x, y)
     with pytest.raises(Exception, match="a random number that is drawn in an inner loop"):
         draws_inside.grad(x, y)
