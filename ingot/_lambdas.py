@@ -59,5 +59,17 @@ def _is_it(node, code):
         places = [p for p in code.co_positions() if None not in p and (p[0], p[2]) != (p[1], p[3])]
         inside = [p for p in places if begin <= (p[0], p[2]) and (p[1], p[3]) <= end]
         return bool(inside) and len(inside) == len(places)
-    lone = compile(ast.Expression(node), code.co_filename, "eval").co_consts[0]
-    return (lone.co_code, lone.co_consts, lone.co_names) == (code.co_code, code.co_consts, code.co_names)
+    return any(_parts(one) == _parts(code) for one in _compiled(node, code))
+
+
+def _parts(code):
+    return code.co_code, code.co_consts, code.co_names, code.co_freevars
+
+
+def _compiled(node, code):
+    """What the text of a lambda compiles to: in a function whose parameters are what it captures."""
+    captured = ast.arguments([], [ast.arg(name) for name in code.co_freevars], None, [], [], None, [])
+    codes = [compile(ast.fix_missing_locations(ast.Expression(ast.Lambda(captured, node))), code.co_filename, "eval")]
+    for _ in range(2):
+        codes = [inner for outer in codes for inner in outer.co_consts if isinstance(inner, types.CodeType)]
+    return codes
