@@ -17,10 +17,10 @@
  *  AD3 arrays are read again, never kept: what a launch reads it must not overwrite later.
  *  AD4 a func has a backward version for each set of parameters with derivatives; it runs the
  *     func again by itself. Forward code calls it without its effects.
- *  AD6 what the iterations of a loop add to the adjoint of one and the same element is gathered in
- *     a local, and added to the companion after the loop.
  *  AD5 the adjoint of a value is a sum that is complete when the backward code reaches the
- *     value's definition; of a local a second local, of an array its companion. */
+ *     value's definition; of a local a second local, of an array its companion.
+ *  AD6 what the iterations of a loop add to the adjoint of one and the same element is gathered in
+ *     a local, and added to the companion after the loop. */
 #ifndef ING_AD_INT_H
 #define ING_AD_INT_H
 

@@ -1,6 +1,6 @@
 /* Lanes: finds parallel loops whose iterations should go through a serial loop side by side.
  * The rules stand in lanes.h; lanes_emit.c writes the loops. Must never take a loop with
- * a call, with an atomic of what is no local, or with a branch that columns take apart. */
+ * a call, with an atomic that other columns share, or with a branch that columns take apart. */
 #include "pass/lanes.h"
 
 enum {

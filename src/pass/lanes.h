@@ -29,10 +29,10 @@
  *  LANES2 it pays: what the serial loop touches is either the same for all columns or a
  *     neighbour in the next one, and for some of it the next k is another row, or an iteration
  *     of the serial loop waits for the one before.
- *  LANES4 entries of the columns' stacks (SCRATCH) lie side by side, a whole block of them for
- *     each: there is room for ING_LANES times as much. Where to is the same for all columns.
  *  LANES3 each column does what it did, in that order (ING_IR_ORDERED), so neither L nor where a
- *     piece begins changes a result (R23). */
+ *     piece begins changes a result (R23).
+ *  LANES4 entries of the columns' stacks (SCRATCH) lie side by side, a whole block of them for
+ *     each: there is room for ING_LANES times as much. Where to is the same for all columns. */
 #ifndef ING_PASS_LANES_H
 #define ING_PASS_LANES_H
 
