@@ -1,7 +1,7 @@
 """Throughput of kernels against hand-written C with OpenMP, Quadrants, Taichi, Numba and
 NumPy, in one run.
 
-    compute.py [--json FILE] [--plot FILE] [--repeat N] [--only KERNEL,...]
+    compute.py [--json FILE] [--plot FILE] [--repeat N] [--only KERNEL,...] [--threads N]
                [--python PEER=INTERPRETER ...]
 
 Each row is a kernel; a ratio above 1 means that Ingot is faster than that peer. Peers live in
@@ -10,10 +10,11 @@ each, since OpenMP's threads (of C and Numba) spin on for 9 ms. A ratio is the m
 rounds of (best call of the peer's turn / best call of Ingot's turn): other guests of a shared
 machine slow down whole rounds, hence not one best call of each. A peer without an interpreter
 that has it (_peers.venv makes one) is left out. The work of a row is the same for
-all: the C is compiled with `gcc -O3 -march=native -ffast-math -fopenmp`.
+all: the C is compiled with `gcc -O3 -march=native -ffast-math`, and -fopenmp on more than one thread.
 """
 
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -29,11 +30,12 @@ CLOSE = 2e-3  # of the digests: the sums of some peers are that far off
 
 
 class Peer:
-    def __init__(self, name, python):
+    def __init__(self, name, python, threads):
         here = pathlib.Path(__file__).resolve().parent
+        env = dict(os.environ, OMP_NUM_THREADS=str(threads), NUMBA_NUM_THREADS=str(threads))
         self.name, self.process = name, subprocess.Popen(
-            [python, str(here / "compute_peer.py"), name], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            [python, str(here / "compute_peer.py"), name, str(threads)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
 
     def ask(self, line):
         if self.process is None:
@@ -100,13 +102,14 @@ def plot(path, rows):
 def main():
     args = _peers.arguments(
         __doc__, only={"default": ",".join(SIZES)}, plot={"type": pathlib.Path},
-        python={"action": "append", "default": []})
+        python={"action": "append", "default": []},
+        threads={"type": int, "default": os.cpu_count()})
     pythons = {"ingot": sys.executable, "c": sys.executable, "numpy": sys.executable}
     pythons |= dict(pair.split("=", 1) for pair in args.python)
     for name in ALL:
         if name not in pythons:
             pythons[name] = _peers.venv(name)
-    peers = [Peer(name, pythons[name]) for name in ALL if pythons[name]]
+    peers = [Peer(name, pythons[name], args.threads) for name in ALL if pythons[name]]
     rows = [measure(peers, name, args.repeat) for name in args.only.split(",")]
     columns = [("kernel", "kernel", ""), ("size", "size", ","), ("ingot_ms", "ms", ".2f")]
     columns += [(f"vs_{p}", p, ".2f") for p in ALL if p != "ingot"]

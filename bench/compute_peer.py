@@ -1,6 +1,6 @@
 """One peer of compute.py, in a process and an interpreter of its own.
 
-    compute_peer.py ingot|quadrants|taichi|numba|numpy|c
+    compute_peer.py ingot|quadrants|taichi|numba|numpy|c THREADS
 
 Reads lines `prepare KERNEL SIZE` and `run SECONDS`, answers each with one line of JSON: a
 digest of the result after one call, or the shortest time of a call within a turn. What a peer
@@ -115,10 +115,10 @@ void prefix(n_t n, int *restrict a, int *restrict b) {
 # ---- peers: each gives a function that makes (call, arrays to look at) ------------------------
 
 
-def by_c():
+def by_c(threads):
     import _peers
 
-    library = _peers.compile_c(C_SOURCE)
+    library = _peers.compile_c(C_SOURCE, threads)
     if library is None:
         return None
 
@@ -132,9 +132,9 @@ def by_c():
 
 
 def by_module(module, arch, annotation):
-    def start():
+    def start(threads):
         qd = importlib.import_module(module)
-        qd.init(**arch(qd))
+        qd.init(cpu_max_num_threads=threads, **arch(qd))
         kernels = compute_kernels.define(qd, annotation(qd))
 
         def prepare(name, arrays):
@@ -161,7 +161,7 @@ def cpu(qd):
         {"log_level": "error"} if qd.__name__ != "ingot" else {})
 
 
-def by_numba():
+def by_numba(threads):
     import compute_numba
 
     def prepare(name, arrays):
@@ -201,7 +201,7 @@ def numpy_histogram(x, bins):
     bins += np.bincount(x, minlength=256).astype(np.int32)
 
 
-def by_numpy():
+def by_numpy(threads):
     def prepare(name, arrays):
         f = globals().get("numpy_" + name)
         return (lambda: f(*arrays), arrays) if f else None
@@ -234,7 +234,7 @@ def digest(arrays):
 def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a peer prints at start must not get in between
-    prepare = PEERS[sys.argv[1]]()
+    prepare = PEERS[sys.argv[1]](int(sys.argv[2]))
     call = None
     for line in sys.stdin:
         word, *args = line.split()
