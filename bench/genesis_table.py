@@ -79,8 +79,8 @@ def difference(ours, theirs):
         if not b.size:
             continue
         a, b = a.astype(np.float64), b.astype(np.float64)
-        off = np.abs(a - b)
-        off[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
+        with np.errstate(invalid="ignore"):  # infinities of both
+            off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
         value = float(np.max(off) / max(FLOOR, np.max(np.abs(b[np.isfinite(b)]), initial=0.0)))
         if not value <= worst:
             worst, where = value, key

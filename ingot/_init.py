@@ -140,7 +140,7 @@ def _collect(options, known):
 class _Config:
     """The options in force, as attributes: `qd.cfg.fast_math`. Setting one is like `qd.init` with it."""
 
-    __slots__ = ("_given", "_arch")
+    __slots__ = ("_given", "_arch", "_engine")
 
     def __init__(self):
         self._put({}, _arch.cpu)
@@ -148,13 +148,13 @@ class _Config:
     def _put(self, given, arch):
         object.__setattr__(self, "_given", given)
         object.__setattr__(self, "_arch", arch)
+        object.__setattr__(self, "_engine", _core.settings())  # programs read options in each launch
 
     def __getattr__(self, name):
         if name == "arch":
             return self._arch
-        settings = _core.settings()
-        if name in settings:
-            return settings[name]
+        if name in self._engine:
+            return self._engine[name]
         if name in self._given:
             return self._given[name]
         for table in (_options.ACCEPTED, _options.PATHS):
