@@ -39,9 +39,9 @@ static bool tells_iteration(const ing_ir_scan *s, uint32_t elem) {
     ing_ir_told told;
     ing_ir_told_init(&told, s);
     for (uint32_t k = 0; k < i->c; k++) {
-        ing_ir_form form;
-        ing_ir_form_of(s->f, s->f->extra.at[i->b + k], &form);
-        ing_ir_told_add(&told, s, &form);
+        ing_ir_family family = {0};
+        ing_ir_family_add(&family, &told, s, s->f->extra.at[i->b + k]);
+        ing_ir_told_add(&told, s, &family);
     }
     return ing_ir_told_all(&told);
 }

@@ -9,9 +9,11 @@
  *     function of its operands varies with every loop around it.
  *  ACCESS3 a form equals its value modulo 2**bits: arithmetic that may wrap limits it to the width it
  *     is done in, a cast to its own. Two forms are compared modulo the lesser of both.
- *  ACCESS4 a form tells indices apart when different ones give different values modulo 2**bits: it
- *     has one of them, an odd number of times, and all its values differ there; or each counts
- *     for more than all smaller ones together, and the sum stays below 2**bits. */
+ *  ACCESS4 forms that differ in a bounded rest alone, their spread, tell indices apart when different
+ *     ones give different values modulo 2**bits: they have one of them, an odd number of times, no
+ *     spread, and all its values differ there; or each index counts for more than the spread and
+ *     all smaller ones together, and the sum stays below 2**bits, or nothing wraps. So 2 * i and
+ *     2 * i + 1 tell i, 3 * i + k with k from 0 to 2 does, i and i + 1 do not. */
 #ifndef ING_IR_ACCESS_H
 #define ING_IR_ACCESS_H
 
@@ -25,6 +27,7 @@ typedef struct ing_ir_form { /* constant + the sum of times * of (ACCESS3) */
     uint64_t times[ING_IR_MAX_TERMS];
     uint8_t n, bits;
     bool known; /* false: it has more terms than there is room for */
+    bool exact; /* nothing in it wraps: it equals its value */
 } ing_ir_form;
 
 typedef struct ing_ir_access { /* of one instruction to one place */
@@ -105,7 +108,14 @@ bool ing_ir_form_same(const ing_ir_form *a, const ing_ir_form *b);
 /* Are the subscripts the same values, axis by axis? */
 bool ing_ir_same_place(const ing_ir_func *f, uint32_t elem, uint32_t other);
 
-/* Which indices of a loop forms tell apart (ACCESS4), gathered over several of them. */
+typedef struct
+    ing_ir_family {    /* subscripts of several accesses on one axis (ACCESS4) */
+    ing_ir_form form;  /* indices and what no iteration changes; no constant */
+    int64_t low, high; /* what comes to that */
+    bool any, known;   /* known: all are of that form */
+} ing_ir_family;
+
+/* Which indices of a loop families tell apart (ACCESS4), gathered over several of them. */
 typedef struct ing_ir_told {
     uint32_t loop;   /* the parallel loop */
     uint32_t axes;   /* its AXES; 0: it is over one axis */
@@ -113,7 +123,10 @@ typedef struct ing_ir_told {
     uint64_t told;
 } ing_ir_told;
 void ing_ir_told_init(ing_ir_told *t, const ing_ir_scan *s);
-void ing_ir_told_add(ing_ir_told *t, const ing_ir_scan *s, const ing_ir_form *form);
+/* One more access has subscript `id` on this axis. */
+void ing_ir_family_add(ing_ir_family *f, const ing_ir_told *t, const ing_ir_scan *s,
+                       uint32_t id);
+void ing_ir_told_add(ing_ir_told *t, const ing_ir_scan *s, const ing_ir_family *f);
 static inline bool ing_ir_told_all(const ing_ir_told *t) {
     return t->needed && (t->told & t->needed) == t->needed;
 }

@@ -171,6 +171,20 @@ static void push(taker *x, uint32_t id, uint64_t times) {
 static void narrow(taker *x, ing_type t) {
     uint32_t bits = ing_dtype_bits((ing_dtype)t);
     if (bits < x->out->bits) x->out->bits = (uint8_t)bits;
+    x->out->exact = false;
+}
+
+/* Does its value equal what it is made of? */
+static bool is_exact(const taker *x, uint32_t id, const ing_ir_inst *i) {
+    ing_dtype t = (ing_dtype)i->type;
+    range r;
+    if (i->op == ING_OP_CAST) {
+        ing_dtype from = (ing_dtype)ing_ir_at(x->f, i->a)->type;
+        bool s = ing_dtype_is_signed(t), u = !ing_dtype_is_signed(from);
+        uint32_t more = ing_dtype_bits(t), less = ing_dtype_bits(from);
+        if (s ? more > less || (more == less && !u) : more >= less && u) return true;
+    }
+    return i->flags & ING_IR_NSW || range_of(x->f, id, MAX_RANGE, &r);
 }
 
 /* A product is of a constant: then what the other operand counts for, else 0. */
@@ -211,8 +225,7 @@ static bool takes_apart(taker *x, const ing_ir_inst *i, uint64_t times) {
 
 void ing_ir_form_of(const ing_ir_func *f, uint32_t id, ing_ir_form *out) {
     taker x = {.f = f, .out = out};
-    *out = (ing_ir_form){.bits = 64, .known = true};
-    narrow(&x, ing_ir_at(f, id)->type);
+    *out = (ing_ir_form){.bits = 64, .known = true, .exact = true};
     push(&x, id, 1);
     while (x.n) {
         part p = x.todo[--x.n];
@@ -225,7 +238,7 @@ void ing_ir_form_of(const ing_ir_func *f, uint32_t id, ing_ir_form *out) {
             out->constant += p.times * (uint64_t)v;
         else if (!number || !takes_apart(&x, i, p.times))
             add_term(out, p.id, p.times);
-        else if (!(i->flags & ING_IR_NSW))
+        else if (!is_exact(&x, p.id, i))
             narrow(&x, i->type); /* it may have wrapped */
     }
     uint32_t n = 0; /* what cancelled out */
@@ -295,7 +308,7 @@ static uint64_t magnitude(uint64_t times) {
     return (int64_t)times < 0 ? 0 - times : times;
 }
 
-/* The indices in the form, by how much each counts for; false: something else varies. */
+/* The indices in the form, by how much each counts for. */
 static bool digits_of(const ing_ir_told *t, const ing_ir_scan *s,
                       const ing_ir_form *form, digit *at, uint32_t *n) {
     uint64_t seen = 0;
@@ -303,15 +316,15 @@ static bool digits_of(const ing_ir_told *t, const ing_ir_scan *s,
     for (uint32_t k = 0; k < form->n; k++) {
         uint32_t axis = axis_of(t, s->f, form->of[k]);
         int64_t low, high;
-        if (axis == ING_MAX_NDIM) {
-            if (s->varies[form->of[k]]) return false;
-            continue;
-        }
+        if (axis == ING_MAX_NDIM) continue;
         if (seen >> axis & 1) return false;
         seen |= (uint64_t)1 << axis;
         digit d = {.axis = axis, .times = magnitude(form->times[k])};
+        uint32_t bits = ing_dtype_bits((ing_dtype)ing_ir_at(s->f, form->of[k])->type);
         if (ing_ir_range(s->f, form->of[k], &low, &high))
             d.most = (uint64_t)high - (uint64_t)low;
+        else if (bits < 64)
+            d.most = ((uint64_t)1 << bits) - 1;
         uint32_t p = (*n)++;
         for (; p && at[p - 1].times > d.times; p--) at[p] = at[p - 1];
         at[p] = d;
@@ -319,32 +332,90 @@ static bool digits_of(const ing_ir_told *t, const ing_ir_scan *s,
     return true;
 }
 
+/* ---- families ------------------------------------------------------------------------------ */
+
+static bool widen(ing_ir_family *f, int64_t low, int64_t high) {
+    return !__builtin_add_overflow(f->low, low, &f->low) &&
+           !__builtin_add_overflow(f->high, high, &f->high);
+}
+
+/* Something that is no index and varies: its bounds become those of the rest. */
+static bool widen_by(ing_ir_family *f, const ing_ir_scan *s, uint32_t of, uint64_t by) {
+    int64_t low, high, times = (int64_t)by;
+    if (!ing_ir_range(s->f, of, &low, &high) ||
+        __builtin_mul_overflow(low, times, &low) ||
+        __builtin_mul_overflow(high, times, &high))
+        return false;
+    return times > 0 ? widen(f, low, high) : widen(f, high, low);
+}
+
+/* Takes the form apart: indices and what no iteration changes stay. */
+static bool make_family(ing_ir_family *f, const ing_ir_told *t, const ing_ir_scan *s,
+                        uint32_t id) {
+    ing_ir_form form;
+    ing_ir_form_of(s->f, id, &form);
+    uint32_t unused = 64u - form.bits; /* a constant, modulo 2**bits, with its sign */
+    int64_t constant = (int64_t)(form.constant << unused) >> unused;
+    *f = (ing_ir_family){.form = form, .low = constant, .high = constant, .any = true};
+    f->form.constant = 0;
+    f->form.n = 0;
+    for (uint32_t k = 0; k < form.n; k++) {
+        uint32_t of = form.of[k];
+        if (s->varies[of] && axis_of(t, s->f, of) == ING_MAX_NDIM) {
+            if (!widen_by(f, s, of, form.times[k])) return false;
+            continue;
+        }
+        f->form.of[f->form.n] = of;
+        f->form.times[f->form.n++] = form.times[k];
+    }
+    return form.known;
+}
+
+void ing_ir_family_add(ing_ir_family *f, const ing_ir_told *t, const ing_ir_scan *s,
+                       uint32_t id) {
+    ing_ir_family one;
+    if (f->any && !f->known) return;
+    bool known = make_family(&one, t, s, id);
+    one.known = known;
+    if (!f->any) {
+        *f = one;
+        return;
+    }
+    f->known = known && ing_ir_form_same(&f->form, &one.form);
+    f->form.exact &= one.form.exact;
+    if (one.form.bits < f->form.bits) f->form.bits = one.form.bits;
+    if (one.low < f->low) f->low = one.low;
+    if (one.high > f->high) f->high = one.high;
+}
+
 /* One index, an odd number of times: modulo 2**bits another index is another value, if there
  * are no more than 2**bits of them. */
-static bool tells_one(const ing_ir_scan *s, const ing_ir_form *form, const digit *d,
-                      uint32_t of) {
-    uint32_t bits = ing_dtype_bits((ing_dtype)ing_ir_at(s->f, of)->type);
-    bool fit = form->bits >= bits || (d->most && d->most >> form->bits == 0);
+static bool tells_one(const ing_ir_form *form, const digit *d) {
+    bool fit = form->bits == 64 || (d->most && d->most >> form->bits == 0);
     return fit && d->times % 2;
 }
 
-/* Each counts for more than all before it. */
-static bool tells_all(const ing_ir_form *form, const digit *at, uint32_t n) {
-    unsigned __int128 sum = 0, top = (unsigned __int128)1 << form->bits;
+/* Each counts for more than the spread and all before it. */
+static bool tells_all(const ing_ir_form *form, uint64_t spread, const digit *at,
+                      uint32_t n) {
+    unsigned __int128 sum = spread, top = (unsigned __int128)1 << form->bits;
     for (uint32_t k = 0; k < n; k++) {
-        if (!at[k].most || at[k].times <= sum) return false;
+        bool last = k + 1 == n;
+        if (at[k].times <= sum) return false;
+        if (last && form->exact) return true;
+        if (!at[k].most) return false;
         sum += (unsigned __int128)at[k].times * at[k].most;
         if (sum >= top) return false;
     }
     return true;
 }
 
-void ing_ir_told_add(ing_ir_told *t, const ing_ir_scan *s, const ing_ir_form *form) {
+void ing_ir_told_add(ing_ir_told *t, const ing_ir_scan *s, const ing_ir_family *f) {
     digit at[ING_IR_MAX_TERMS];
-    uint32_t n, of = 0;
-    if (!form->known || !digits_of(t, s, form, at, &n) || !n) return;
-    for (uint32_t k = 0; k < form->n; k++)
-        if (axis_of(t, s->f, form->of[k]) == at[0].axis) of = form->of[k];
-    if (!(n == 1 && tells_one(s, form, &at[0], of)) && !tells_all(form, at, n)) return;
+    uint32_t n;
+    if (!f->any || !f->known || !digits_of(t, s, &f->form, at, &n) || !n) return;
+    uint64_t spread = (uint64_t)f->high - (uint64_t)f->low;
+    bool one = n == 1 && !spread && tells_one(&f->form, &at[0]);
+    if (!one && !tells_all(&f->form, spread, at, n)) return;
     for (uint32_t k = 0; k < n; k++) t->told |= (uint64_t)1 << at[k].axis;
 }

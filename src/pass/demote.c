@@ -2,21 +2,21 @@
  * registers and vectorise. Runs after the split, while the loop still counts places.
  * Rules
  *  DEMOTE1 a serial task runs alone: all its atomics are plain.
- *  DEMOTE2 in a parallel loop an update is plain when all writes to its array there have subscripts
- *     that are one and the same form on some axes of the array, and these tell the iteration
- *     (ACCESS4 in src/ir/access.h). Subscripts lie within the array: out of it, nothing is promised.
+ *  DEMOTE2 in a parallel loop an update is plain when the subscripts of all writes to its array
+ *     there tell the iteration (ACCESS4 in src/ir/access.h): on some axes of the array they are one
+ *     and the same form, but for a spread that is too small to reach the place of another
+ *     iteration. Subscripts lie within the array: out of it, nothing is promised.
  *  DEMOTE3 other arrays that are updated atomically there are assumed to share no memory with it
  *     (apart.c): they might overlap it at an offset.
- *  DEMOTE4 no call is given the array, and no func names it. */
+ *  DEMOTE4 no call is given the array to write to it, and no func writes to it by name. */
 #include "pass/pass_int.h"
 
 typedef struct writes { /* to one array argument, in the parallel loop of one task */
-    uint32_t elem;      /* the subscript of the first one, 0 = none */
-    uint32_t common;    /* axes on which all have one form: a bit each */
-    uint8_t bits[ING_MAX_NDIM]; /* modulo which they have it (ACCESS3) */
-    bool atomic;                /* some are */
-    bool spoiled;               /* some are made where nobody knows (DEMOTE4) */
-    bool judged, granted;       /* DEMOTE2 and DEMOTE3 were asked, and what they said */
+    ing_ir_family at[ING_MAX_NDIM]; /* their subscripts on each axis */
+    uint32_t axes;
+    bool atomic;          /* some are */
+    bool spoiled;         /* some are made where nobody knows (DEMOTE4) */
+    bool judged, granted; /* DEMOTE2 and DEMOTE3 were asked, and what they said */
 } writes;
 
 enum { MAX_ATOMIC = 16 }; /* arrays that a loop updates atomically, for DEMOTE3 */
@@ -27,6 +27,7 @@ typedef struct demoter {
     const ing_pass_options *o;
     const ing_pass_funcs *funcs;
     ing_ir_scan scan;
+    ing_ir_told none;  /* no index is told apart yet */
     writes *arrays;    /* per argument */
     uint32_t n_atomic; /* of them are updated atomically, for DEMOTE3 */
     bool unknown;      /* so is something that is none of them */
@@ -38,47 +39,35 @@ static bool is_atomic(const ing_ir_inst *i) {
 
 /* ---- DEMOTE2 ------------------------------------------------------------------------------------- */
 
-static uint32_t subscript(const demoter *d, uint32_t elem, uint32_t axis) {
-    return d->f->extra.at[ing_ir_at(d->f, elem)->b + axis];
-}
-
-static void note_subscript(const demoter *d, writes *w, uint32_t elem) {
-    uint32_t n = ing_ir_at(d->f, elem)->c;
-    if (!w->elem) {
-        w->common = (1u << n) - 1;
-        for (uint32_t k = 0; k < n; k++) w->bits[k] = 64;
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t id = subscript(d, elem, k);
-        uint32_t first = w->elem ? subscript(d, w->elem, k) : id;
-        ing_ir_form a, b;
-        if (!(w->common >> k & 1) || (w->elem && id == first)) continue;
-        ing_ir_form_of(d->f, id, &a);
-        ing_ir_form_of(d->f, first, &b);
-        if (!ing_ir_form_same(&a, &b)) w->common &= ~(1u << k);
-        if (a.bits < w->bits[k]) w->bits[k] = a.bits;
-    }
-    if (!w->elem) w->elem = elem;
+static void note_subscript(demoter *d, writes *w, uint32_t elem) {
+    const ing_ir_inst *e = ing_ir_at(d->f, elem);
+    w->axes = e->c;
+    for (uint32_t k = 0; k < e->c; k++)
+        ing_ir_family_add(&w->at[k], &d->none, &d->scan, d->f->extra.at[e->b + k]);
 }
 
 static bool tells_iteration(const demoter *d, const writes *w) {
-    ing_ir_told told;
-    ing_ir_told_init(&told, &d->scan);
-    for (uint32_t k = 0; k < ing_ir_at(d->f, w->elem)->c; k++) {
-        ing_ir_form form;
-        if (!(w->common >> k & 1)) continue;
-        ing_ir_form_of(d->f, subscript(d, w->elem, k), &form);
-        form.bits = w->bits[k];
-        ing_ir_told_add(&told, &d->scan, &form);
-    }
+    ing_ir_told told = d->none;
+    for (uint32_t k = 0; k < w->axes; k++) ing_ir_told_add(&told, &d->scan, &w->at[k]);
     return ing_ir_told_all(&told);
 }
 
 /* ---- what the loop writes --------------------------------------------------------------------- */
 
+/* A call that is given the array, but writes nothing there. */
+static bool only_reads(const demoter *d, const ing_ir_access *a) {
+    const ing_ir_inst *i = ing_ir_at(d->f, a->id);
+    if (i->op != ING_OP_CALL) return false;
+    for (uint32_t k = 0; k < i->c; k++)
+        if (d->f->extra.at[i->b + k] == a->ref &&
+            ing_pass_func_writes(d->funcs, i->a, k))
+            return false;
+    return true;
+}
+
 static void note_access(demoter *d, const ing_ir_access *a) {
     const ing_ir_inst *i = ing_ir_at(d->f, a->id);
-    if (i->op == ING_OP_LOAD) return;
+    if (i->op == ING_OP_LOAD || only_reads(d, a)) return;
     if (a->root == ING_OP_ARRAY) {
         writes *w = &d->arrays[a->of];
         if (i->op == ING_OP_CALL || !a->elem)
@@ -104,7 +93,7 @@ static bool apart(const demoter *d, uint32_t array) { /* DEMOTE3 */
 static bool is_private(const demoter *d, uint32_t array) {
     writes *w = &d->arrays[array];
     bool called = (d->scan.has[d->scan.parallel] & ING_IR_HAS_CALL) &&
-                  (d->funcs->atomic || d->funcs->named[array]);
+                  (d->funcs->atomic || d->funcs->named[array] & ING_PASS_WRITTEN);
     if (w->spoiled || called) return false;
     if (!w->judged) w->granted = tells_iteration(d, w) && apart(d, array);
     w->judged = true;
@@ -124,6 +113,7 @@ static bool run_range(demoter *d) {
     bool ok = ing_ir_scan_init(s, d->f);
     d->arrays = ing_calloc((size_t)d->m->args.len + 1, sizeof *d->arrays);
     ok = ok && d->arrays;
+    if (ok) ing_ir_told_init(&d->none, s);
     uint32_t first = ok ? s->first[s->parallel] : 0, end = ok ? s->end[s->parallel] : 0;
     for (uint32_t k = first; k < end; k++) note_access(d, &s->accesses.at[k]);
     for (uint32_t k = first; k < end; k++) {

@@ -8,7 +8,9 @@
 
 ing_status ing_pass_promote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_simplify(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_subscript(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_split(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_inline(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_demote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_cost(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_shape(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
@@ -18,13 +20,20 @@ ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e)
 ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_weave(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 
+enum { /* what funcs do to an array that they name by themselves */
+       ING_PASS_NAMED = 1,
+       ING_PASS_WRITTEN = 2,
+};
 typedef struct ing_pass_funcs { /* funcs.c: what the funcs of a module do, together */
-    uint8_t *named;             /* per argument: some func names this array by itself */
+    uint8_t *named;             /* per argument: the above; 0: no func names it */
+    uint64_t *writes;           /* per func: parameters that it writes through */
     bool atomic, random;        /* some func updates atomically, draws random numbers */
     bool stops;                 /* some func has a CHECK */
 } ing_pass_funcs;
 bool ing_pass_funcs_init(ing_pass_funcs *s, const ing_ir_mod *m); /* false: no memory */
 void ing_pass_funcs_fini(ing_pass_funcs *s);
+/* May the func write to what this parameter points to? */
+bool ing_pass_func_writes(const ing_pass_funcs *s, uint32_t func, uint32_t param);
 
 /* Whether n more pairs of arrays may be assumed to share no memory; then say which. */
 bool ing_pass_may_assume(const ing_ir_mod *m, const ing_pass_options *o, uint32_t n);

@@ -13,11 +13,13 @@ static const struct {
     pass_fn run;
     bool shapes;
 } passes[] = {
-    {"promote", ing_pass_promote, false},   /* locals assigned once become values */
-    {"simplify", ing_pass_simplify, false}, /* fold constants, drop what is dead */
-    {"split", ing_pass_split, false},       /* the kernel becomes tasks */
-    {"demote", ing_pass_demote, false},     /* atomics that need not be */
-    {"cost", ing_pass_cost, false},         /* how heavy each task is */
+    {"promote", ing_pass_promote, false},     /* locals assigned once become values */
+    {"simplify", ing_pass_simplify, false},   /* fold constants, drop what is dead */
+    {"subscript", ing_pass_subscript, false}, /* what only subscripts use cannot wrap */
+    {"split", ing_pass_split, false},         /* the kernel becomes tasks */
+    {"inline", ing_pass_inline, false},       /* funcs that update memory of others */
+    {"demote", ing_pass_demote, false},       /* atomics that need not be */
+    {"cost", ing_pass_cost, false},           /* how heavy each task is */
     {"shape", ing_pass_shape, true}, /* loops over several axes: a loop for each */
     {"hold", ing_pass_hold, true},   /* what a serial loop updates is held in a local */
     {"reduce", ing_pass_reduce, true}, /* sums into one place get lanes of their own */

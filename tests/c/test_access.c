@@ -217,16 +217,20 @@ static void test_forms(void) {
         uint64_t constant, c, r;
         uint32_t n, bits;
     } cases[] = {
-        {"%a = mul %r, %4\n%v = add %a, %c\n", 0, 1, 4, 2, 32},
-        {"%a = mul nsw %r, %4\n%v = add nsw %a, %c\n", 0, 1, 4, 2, 32},
+        {"%a = mul %r, %4\n%v = add %a, %c\n", 0, 1, 4, 2, 64}, /* their ranges fit */
+        {"%a = mul nsw %r, %4\n%v = add nsw %a, %c\n", 0, 1, 4, 2, 64},
         {"%l = cast i64 %r\n%v = add nsw %l, %four\n", 4, 0, 1, 1, 64},
-        {"%s2 = add %r, %4\n%v = cast i64 %s2\n", 4, 0, 1, 1, 32},
+        {"%s2 = add %r, %4\n%v = cast i64 %s2\n", 4, 0, 1, 1, 64},
         {"%a = shl %c, %2\n%m = sub %r, %a\n%v = sub %5, %m\n", 5, 4, (uint64_t)-1, 2,
          32},
-        {"%a = cast u8 %c\n%v = cast i32 %a\n", 0, 1, 0, 1, 8},
-        {"%a = add %r, %c\n%v = sub %a, %r\n", 0, 1, 0, 1, 32},
-        {"%a = mul %9, %c\n%v = add %a, %r\n", 0, (uint64_t)-1, 1, 2, 32},
-        {"%a = mul %r, %c\n%v = add %a, %5\n", 5, 0, 0, 1, 32}, /* no sum of indices */
+        {"%a = cast u8 %c\n%v = cast i32 %a\n", 0, 1, 0, 1, 64},
+        {"%a = add %r, %c\n%v = sub %a, %r\n", 0, 1, 0, 1, 64},
+        {"%a = mul %9, %c\n%v = add %a, %r\n", 0, (uint64_t)-1, 1, 2, 64},
+        {"%a = mul %r, %c\n%v = add %a, %5\n", 5, 0, 0, 1, 64}, /* no sum of indices */
+        {"%v = add %r, %n\n", 0, 0, 1, 2, 32},                  /* n may be anything */
+        {"%v = add nsw %r, %n\n", 0, 0, 1, 2, 64},
+        {"%a = cast u8 %n\n%m = cast i32 %a\n%v = add nsw %m, %r\n", 0, 0, 1, 2, 8},
+        {"%a = cast i64 %n\n%v = add nsw %a, %four\n", 4, 0, 0, 1, 64},
     };
     for (uint32_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         sample x = scan_value(cases[k].value);
@@ -240,6 +244,7 @@ static void test_forms(void) {
         CHECK(form.known && form.constant == cases[k].constant);
         CHECK(c == cases[k].c && r == cases[k].r);
         CHECK(form.n == cases[k].n && form.bits == cases[k].bits);
+        CHECK(form.exact == (form.bits == 64));
         close_sample(&x);
     }
 }
@@ -310,12 +315,12 @@ static void test_told(void) {
     };
     for (uint32_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         sample x = scan_value(cases[k].value);
-        ing_ir_form form;
+        ing_ir_family family = {0};
         ing_ir_told told;
         ing_ir_told_init(&told, &x.s);
         CHECK(told.needed == 3 && told.axes == nth(&x, ING_OP_AXES, 0));
-        ing_ir_form_of(x.f, value_of(&x), &form);
-        ing_ir_told_add(&told, &x.s, &form);
+        ing_ir_family_add(&family, &told, &x.s, value_of(&x));
+        ing_ir_told_add(&told, &x.s, &family);
         CHECK(told.told == cases[k].told);
         CHECK(ing_ir_told_all(&told) == (cases[k].told == 3));
         close_sample(&x);
@@ -329,6 +334,9 @@ static void test_told_one_axis(void) {
     } cases[] = {
         {"i32", "%v = mul %i, %3\n", true},
         {"i32", "%v = mul %i, %6\n", false}, /* 2**31 later it is there again */
+        {"i32", "%v = mul nsw %i, %6\n", true},
+        {"i64", "%v = mul nsw %i, %6\n", true},
+        {"i64", "%v = mul %i, %6\n", false},
         {"i32", "%w = cast i64 %i\n%v = sub %l, %w\n", true},
         {"i64", "%v = add %i, %l\n", true},
         {"i64", "%v = cast i32 %i\n", false}};
@@ -343,12 +351,48 @@ static void test_told_one_axis(void) {
                  "    %%p = elem ref<f32> %%x, [%%v, %%v]\n    store %%p, %%f\n  }\n",
                  t, t, t, t, t, cases[k].value);
         sample x = scan(text);
-        ing_ir_form form;
+        ing_ir_family family = {0};
         ing_ir_told told;
         ing_ir_told_init(&told, &x.s);
-        ing_ir_form_of(x.f, value_of(&x), &form);
-        ing_ir_told_add(&told, &x.s, &form);
+        ing_ir_family_add(&family, &told, &x.s, value_of(&x));
+        ing_ir_told_add(&told, &x.s, &family);
         CHECK(ing_ir_told_all(&told) == cases[k].told);
+        close_sample(&x);
+    }
+}
+
+/* Several subscripts of one axis: r from 0 to 99, c from 0 to 3. */
+static void test_told_families(void) {
+    static const struct {
+        const char *value; /* %v and %w */
+        uint64_t told;
+    } cases[] = {
+        {"%v = mul %r, %2\n%w = add %v, %one\n", 1},
+        {"%v = mul %r, %2\n%w = add %v, %2\n", 0},
+        {"%v = mul %r, %2\n%w = sub %v, %one\n", 1},
+        {"%v = add %r, %n\n%w = add %n, %r\n", 1},
+        {"%v = add %r, %n\n%w = add %r, %one\n", 0},
+        {"%a = mul %r, %8\n%d = mul %c, %2\n%v = add %a, %d\n%w = add %v, %one\n", 3},
+        {"%a = mul %r, %8\n%d = mul %c, %2\n%v = add %a, %d\n%w = add %v, %2\n", 0},
+        {"%v = mul %r, %4\n%w = mul %r, %2\n", 0},
+    };
+    for (uint32_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        char text[512];
+        snprintf(
+            text, sizeof text,
+            "%%one = const i32 1\n%%8 = const i32 8\n%s%%y = array array<f32, 2> 0\n"
+            "%%q = elem ref<f32> %%y, [%%w, %%w]\nstore %%q, %%f\n",
+            cases[k].value);
+        sample x = scan_value(text);
+        ing_ir_family family = {0};
+        ing_ir_told told;
+        ing_ir_told_init(&told, &x.s);
+        for (uint32_t n = 0; n < 2; n++) {
+            uint32_t elem = ing_ir_at(x.f, nth(&x, ING_OP_ELEM, n))->b;
+            ing_ir_family_add(&family, &told, &x.s, x.f->extra.at[elem]);
+        }
+        ing_ir_told_add(&told, &x.s, &family);
+        CHECK(told.told == cases[k].told);
         close_sample(&x);
     }
 }
@@ -411,6 +455,7 @@ int main(void) {
     test_ranges();
     test_told();
     test_told_one_axis();
+    test_told_families();
     test_told_varying();
     test_same_place();
     test_numbers();

@@ -180,3 +180,155 @@ def test_product_in_place(columns):
     empty = np.zeros((0, 0), np.float32)
     product(a, b, empty, 40)
     product(empty, empty, c, 0)
+
+
+@qd.func
+def add_to(p, i, x):
+    p[i, 0] += x
+    p[i, 1] -= x
+
+
+@qd.func
+def add_around(p, i, x):
+    for k in range(p.shape[1]):
+        p[i, k] += x
+    add_to(p, i, 2 * x)
+
+
+@qd.func
+def add_before(p, i, x):
+    if x > 0:
+        p[i - 1, 0] += x
+    add_to(p, i, x)
+
+
+@qd.kernel
+def by_funcs(p: I2):
+    for i in range(p.shape[0]):
+        add_around(p, i, i)
+        if i % 3 == 0:
+            add_to(p, i, 5)
+
+
+@qd.kernel
+def by_funcs_that_meet(p: I2):
+    for i in range(1, p.shape[0]):
+        add_before(p, i, i % 2 + 1)
+
+
+@qd.kernel
+def pairs_of(p: I1, n: qd.i32):
+    for i in range(n):
+        j = 2 * i
+        p[j] += i
+        p[j + 1] -= i
+
+
+@qd.kernel
+def pairs_that_meet(p: I1, n: qd.i32):
+    for i in range(n):
+        j = 2 * i
+        p[j] += 1
+        p[j + 2] += 1
+
+
+@qd.kernel
+def threes(p: I1, n: qd.i32):
+    for i in range(n):
+        for k in range(3):
+            p[3 * i + k] += i + k
+        for k in qd.static(range(3)):
+            p[3 * i + k] += 1
+
+
+@qd.kernel
+def fours_by_threes(p: I1, n: qd.i32):
+    for i in range(n):
+        for k in range(4):
+            p[3 * i + k] += 1
+
+
+@qd.kernel
+def to_both(p: I2, q: I2):
+    for i in range(p.shape[0] - 1):
+        p[i, 0] += 1
+        q[i + 1, 0] += 1
+
+
+def test_private_in_funcs(arch):
+    n = 20000 if arch == "native" else 300
+    p = np.zeros((n, 4), np.int32)
+    by_funcs(p)
+    i = np.arange(n)
+    t = 5 * (i % 3 == 0)
+    assert (p == np.stack([3 * i + t, -i - t, i, i], 1)).all()
+    for _ in range(rounds(arch)):
+        p = np.zeros((3000, 2), np.int32)
+        by_funcs_that_meet(p)
+        x = np.arange(3001) % 2 + 1
+        want = np.where(np.arange(3000) > 0, x[:-1], 0)
+        want[:-1] += x[1:3000]
+        assert (p[:, 0] == want).all()
+
+
+def test_private_in_steps(arch):
+    n = 20000 if arch == "native" else 300
+    i = np.arange(n)
+    p = np.zeros(2 * n, np.int32)
+    pairs_of(p, n)
+    assert (p[::2] == i).all() and (p[1::2] == -i).all()
+    p = np.zeros(3 * n, np.int32)
+    threes(p, n)
+    assert (p == np.repeat(i, 3) + np.arange(3 * n) % 3 + 1).all()
+    for _ in range(rounds(arch)):
+        p = np.zeros(2 * n + 2, np.int32)
+        pairs_that_meet(p, n)
+        assert (p[2:-2:2] == 2).all() and p[0] == p[-2] == 1 and p.sum() == 2 * n
+        p = np.zeros(3 * n + 1, np.int32)
+        fours_by_threes(p, n)
+        assert (p[3:-1:3] == 2).all() and p[0] == p[-1] == 1 and p.sum() == 4 * n
+
+
+def test_one_array_by_two_names(arch):
+    for _ in range(rounds(arch)):
+        p = np.zeros((5000, 2), np.int32)
+        to_both(p, p)
+        assert (p[1:-1, 0] == 2).all() and p[0, 0] == p[-1, 0] == 1
+        p, q = np.zeros((5000, 2), np.int32), np.zeros((5000, 2), np.int32)
+        to_both(p, q)
+        assert (p[:-1, 0] == 1).all() and (q[1:, 0] == 1).all() and p.sum() == q.sum() == 4999
+
+
+def test_fields_in_funcs(arch):
+    f = qd.field(qd.i32, (4000, 2))
+
+    @qd.func
+    def there(i, x):
+        f[i, 0] += x
+
+    @qd.func
+    def read(i):
+        return f[i, 1]
+
+    @qd.kernel
+    def kernel():
+        for i in range(4000):
+            f[i, 1] += i
+            there(i, read(i))
+
+    @qd.kernel
+    def meet():
+        for i in range(3999):
+            f[i, 1] += 1
+            there(i, 1)
+            there(i + 1, 1)
+
+    kernel()
+    i = np.arange(4000)
+    assert (f.to_numpy() == np.stack([i, i], 1)).all()
+    f.fill(0)
+    for _ in range(rounds(arch)):
+        meet()
+    want = np.full(4000, 2)
+    want[0] = want[-1] = 1
+    assert (f.to_numpy()[:, 0] == want * rounds(arch)).all()
