@@ -56,7 +56,8 @@ typedef enum ing_gen_root {
 
 enum { /* of a loop */
        ING_GEN_POLLS = 1,
-       ING_GEN_SCALAR = 2, /* too long to be vectorised */
+       ING_GEN_SCALAR = 2, /* too long or too short to be vectorised */
+       ING_GEN_INLINE = 4, /* calls in it are inlined */
 };
 
 typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
@@ -66,8 +67,10 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool fuel;      /* polls, or calls something that does */
     bool stops;     /* can end the task: returns a status beside its value */
     bool groupable; /* its accesses may join the caller's access group */
+    bool inlined;   /* called where calls are inlined: so are those in it */
     uint64_t size;  /* instructions, those of its callees at each call included */
-    uint8_t *loops; /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR */
+    uint8_t
+        *loops; /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR, ING_GEN_INLINE */
 } ing_gen_fplan;
 
 typedef struct ing_gen_frame { /* an open block */

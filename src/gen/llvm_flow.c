@@ -136,7 +136,8 @@ static void put_call_text(ing_gen *g, const ing_ir_inst *i) {
         ing_gen_put(g, ", %s %s", ing_gen_type(g, ing_gen_type_of(g, arg)).s,
                     g->vals[arg].s);
     }
-    ing_gen_put(g, ")");
+    bool inlined = g->plan->inlined || g->plan->loops[g->loop] & ING_GEN_INLINE;
+    ing_gen_put(g, inlined ? ") alwaysinline" : ")");
     /* Inlining hands the group on to the accesses of the callee. */
     if (g->parallel && !g->woven && g->plans[i->a].groupable)
         ing_gen_put(g, ", !llvm.access.group !%d", ING_GEN_MD_GROUP);

@@ -94,6 +94,8 @@ const ing_ir_inst *ing_ir_root(const ing_ir_func *f, uint32_t ref, uint32_t *ele
 
 /* How often a loop from `begin` to `end` runs; false: that is not known. */
 bool ing_ir_trips(const ing_ir_func *f, uint32_t begin, uint32_t end, uint64_t *n);
+/* How often a LOOP runs at most, where indices of other loops bound it; false: not known. */
+bool ing_ir_most_trips(const ing_ir_func *f, const ing_ir_inst *loop, uint64_t *n);
 /* How many places AXES have; false: not known. */
 bool ing_ir_places(const ing_ir_func *f, const ing_ir_inst *axes, uint64_t *n);
 /* The bounds of axis k of AXES, if they are known. */

@@ -88,14 +88,39 @@ static bool range_of_sum(const ing_ir_func *f, const ing_ir_inst *i, uint32_t le
     return fits((ing_dtype)i->type, r);
 }
 
-static bool range_of_index(const ing_ir_func *f, const ing_ir_inst *i, range *r) {
+static bool range_of_axis(const ing_ir_func *f, const ing_ir_inst *i, range *r) {
     int64_t begin, end;
-    bool known = i->op == ING_OP_AXIS
-                     ? ing_ir_axis_bounds(f, ing_ir_at(f, i->a), i->c, &begin, &end)
-                     : const_of(f, i->a, &begin) && const_of(f, i->b, &end);
-    if (!known || begin >= end) return false;
+    if (!ing_ir_axis_bounds(f, ing_ir_at(f, i->a), i->c, &begin, &end)) return false;
     *r = (range){begin, (__int128)end - 1};
-    return fits((ing_dtype)i->type, r);
+    return begin < end && fits((ing_dtype)i->type, r);
+}
+
+/* Of the index of a LOOP, whose bounds may be indices of loops around it. */
+static bool range_of_index(const ing_ir_func *f, const ing_ir_inst *i, uint32_t left,
+                           range *r) {
+    range begin, end;
+    if (!range_of(f, i->a, left, &begin) || !range_of(f, i->b, left, &end))
+        return false;
+    *r = (range){begin.low, end.high - 1};
+    return begin.low < end.high && fits((ing_dtype)i->type, r);
+}
+
+/* Of the lesser or the greater of two, of which one may be unknown. */
+static bool range_of_bound(const ing_ir_func *f, const ing_ir_inst *i, uint32_t left,
+                           range *r) {
+    range a, b;
+    bool is_a = range_of(f, i->a, left, &a), is_b = range_of(f, i->b, left, &b);
+    if (!is_a && !is_b) return false;
+    ing_dtype t = (ing_dtype)i->type;
+    __int128 half = (__int128)1 << (ing_dtype_bits(t) - 1);
+    range all = {ing_dtype_is_signed(t) ? -half : 0,
+                 ing_dtype_is_signed(t) ? half - 1 : 2 * half - 1};
+    if (!is_a) a = all;
+    if (!is_b) b = all;
+    bool least = i->op == ING_OP_MIN;
+    *r = (range){(a.low < b.low) == least ? a.low : b.low,
+                 (a.high < b.high) == least ? a.high : b.high};
+    return true;
 }
 
 static bool range_of(const ing_ir_func *f, uint32_t id, uint32_t left, range *r) {
@@ -108,8 +133,10 @@ static bool range_of(const ing_ir_func *f, uint32_t id, uint32_t left, range *r)
     }
     if (!left) return false;
     switch (i->op) {
-    case ING_OP_AXIS:
-    case ING_OP_LOOP: return range_of_index(f, i, r);
+    case ING_OP_AXIS: return range_of_axis(f, i, r);
+    case ING_OP_LOOP: return range_of_index(f, i, left - 1, r);
+    case ING_OP_MIN:
+    case ING_OP_MAX: return range_of_bound(f, i, left - 1, r);
     case ING_OP_ADD:
     case ING_OP_SUB:
     case ING_OP_MUL: return range_of_sum(f, i, left - 1, r);
@@ -125,6 +152,17 @@ bool ing_ir_range(const ing_ir_func *f, uint32_t id, int64_t *low, int64_t *high
         return false;
     *low = (int64_t)r.low;
     *high = (int64_t)r.high;
+    return true;
+}
+
+bool ing_ir_most_trips(const ing_ir_func *f, const ing_ir_inst *loop, uint64_t *n) {
+    range begin, end;
+    if (ing_ir_trips(f, loop->a, loop->b, n)) return true;
+    if (!range_of(f, loop->a, MAX_RANGE, &begin) ||
+        !range_of(f, loop->b, MAX_RANGE, &end))
+        return false;
+    __int128 most = end.high - begin.low;
+    *n = most < 0 ? 0 : most > INT64_MAX ? INT64_MAX : (uint64_t)most;
     return true;
 }
 

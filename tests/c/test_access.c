@@ -279,7 +279,12 @@ static void test_ranges(void) {
         {"%a = mul %r, %4\n%v = add %a, %c\n", 0, 399},
         {"%a = mul %r, %9\n%v = sub %a, %c\n", -102, 0},
         {"%v = cast i64 %c\n", 0, 3},
-        {"%v = add %r, %n\n", 1, 0},                              /* not known */
+        {"%v = add %r, %n\n", 1, 0}, /* not known */
+        {"%v = min %r, %c\n", 0, 3},
+        {"%v = max %r, %c\n", 0, 99},
+        {"%v = min %n, %4\n", INT32_MIN, 4},
+        {"%m = max %n, %c\n%v = min %m, %5\n", 0, 5},
+        {"%m = min %n, %4\n%v = sub %c, %m\n", 1, 0},             /* wraps */
         {"%big = const i32 30000000\n%v = mul %r, %big\n", 1, 0}, /* wraps */
     };
     for (uint32_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {

@@ -270,6 +270,65 @@ static void test_long_loops(void) {
     expect_scalar(90, 70, 1);
 }
 
+/* PLAN5: loops in loops that run `trips` times, with `bound` made of their index %i. */
+static void expect_short(const char *trips, const char *bound, int scalar_loops,
+                         int polls) {
+    char ir[640];
+    snprintf(ir, sizeof ir,
+             "arg 0 i32\ntask @0 {\n  %%b = task.begin i32\n  %%e = task.end i32\n"
+             "  %%g = arg i32 0\n  %%z = const i32 0\n  %%o = const i32 1\n"
+             "  %%n = const i32 %s\n"
+             "  %%p = loop parallel i32 %%b, %%e {\n"
+             "    %%i = loop i32 %%z, %%n {\n%s"
+             "      %%j = loop i32 %%z, %%t {\n        %%k = loop i32 %%z, %%j {\n"
+             "          %%x = alloca ref<i32>\n        }\n      }\n    }\n  }\n"
+             "}\nrun @0 range begin 0 end 8 cost 6\n",
+             trips, bound);
+    expect(ir, true, "!llvm.loop !12", scalar_loops, "!llvm.loop !8", 1, "\npoll",
+           polls, NULL);
+}
+
+static void test_short_loops(void) {
+    expect_short("6", "%t = add %i, %o\n", 3, 0);
+    expect_short("8", "%t = add %i, %o\n", 2, 0);  /* eight need no mask */
+    expect_short("16", "%t = add %i, %o\n", 1, 1); /* j up to 16, k up to 15 */
+    expect_short("17", "%t = add %i, %o\n", 0, 1);
+    expect_short("17", "%t = min %g, %o\n", 2, 0);
+    expect_short("8", "%t = max %g, %o\n", 0, 3); /* no bound above */
+    expect_short("8", "%t = add %i, %g\n", 0, 3);
+}
+
+/* PLAN6: funcs that call funcs, of `length` additions, in a loop and outside of one. */
+static void expect_inlined(int length, int calls, int inlined) {
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_bytes_puts(&b, "task @0 {\n  %b = task.begin i32\n  %e = task.end i32\n"
+                       "  %o = call i32 @3, [%b]\n"
+                       "  %i = loop parallel i32 %b, %e {\n");
+    for (int k = 0; k < calls; k++)
+        ing_bytes_printf(&b, "    %%c%d = call i32 @1, [%%i]\n", k);
+    ing_bytes_puts(&b, "  }\n}\nfunc @1 (i32) i32 {\n  %x = param i32 0\n"
+                       "  %y = call i32 @2, [%x]\n  return %y\n}\n"
+                       "func @2 (i32) i32 {\n  %x0 = param i32 0\n");
+    for (int k = 0; k < length; k++)
+        ing_bytes_printf(&b, "  %%x%d = add %%x%d, %%x%d\n", k + 1, k, k);
+    ing_bytes_printf(&b,
+                     "  return %%x%d\n}\nfunc @3 (i32) i32 {\n  %%x = param i32 0\n"
+                     "  %%y = call i32 @2, [%%x]\n  return %%y\n}\n"
+                     "run @0 range begin 0 end 8 cost 6\n",
+                     length);
+    expect((char *)b.at, true, ") alwaysinline", inlined, "call i32 @f2(ptr %ctx", 2,
+           "call i32 @f3(ptr %ctx, i32 %t0)\n", 1, NULL);
+    ing_bytes_fini(&b);
+}
+
+static void test_inlined(void) {
+    expect_inlined(90, 10, 11);
+    expect_inlined(90, 40, 41);
+    expect_inlined(90, 45, 0); /* more than 4,000 instructions */
+    expect_inlined(4100, 1, 0);
+}
+
 /* saxpy with `n` more sums in its block; to be freed with ing_free. */
 static char *long_sum(int n) {
     const char *end = strstr(saxpy, "    store");
@@ -482,6 +541,8 @@ int main(void) {
     test_metadata();
     test_tallies();
     test_long_loops();
+    test_short_loops();
+    test_inlined();
     test_long_blocks();
     test_polls();
     test_division();
