@@ -5,6 +5,7 @@
  * operation. Flags that would assume the absence of NaN or infinity are never written. */
 #include "gen/gen_int.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -417,17 +418,59 @@ static txt compare(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b) {
                        names[row][op - ING_OP_LT], scalar(t).s, a.s, b.s);
 }
 
+/* As LLVM writes a number that is exact in its type. */
+static txt float_number(double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return ing_gen_text("0x%016llX", (unsigned long long)bits);
+}
+
+/* x above `low`, else `low`, which NaN becomes too. */
+static txt at_least(ing_gen *g, txt ft, txt x, double low) {
+    txt c = float_number(low),
+        is = ing_gen_def(g, "fcmp ogt %s %s, %s", ft.s, x.s, c.s);
+    return ing_gen_def(g, "select i1 %s, %s %s, %s %s", is.s, ft.s, x.s, ft.s, c.s);
+}
+
+/* The integer of a float that is in the range of its type. */
+static txt truncated(ing_gen *g, txt ft, ing_dtype to, txt x) {
+    bool narrow = ing_dtype_bits(to) < 32;
+    const char *op = narrow || ing_dtype_is_signed(to) ? "fptosi" : "fptoui";
+    txt r =
+        ing_gen_def(g, "%s %s %s to %s", op, ft.s, x.s, narrow ? "i32" : scalar(to).s);
+    return narrow ? ing_gen_def(g, "trunc i32 %s to %s", r.s, scalar(to).s) : r;
+}
+
+/* Saturates, and makes 0 of NaN, in steps that there are for vectors: llvm.fptosi.sat becomes
+ * code for one element at a time. Where the type of the float has the greatest integer, both
+ * bounds are applied before; else a float that reaches beyond is found by comparison. */
 static txt float_to_int(ing_gen *g, ing_dtype from, ing_dtype to, txt a) {
     if (from == ING_F16) {
         a = ing_gen_def(g, "fpext half %s to float", a.s);
         from = ING_F32;
     }
-    const char *name = ing_dtype_is_signed(to) ? "fptosi" : "fptoui";
-    txt ft = scalar(from), it = scalar(to);
-    unsigned fb = ing_dtype_bits(from);
-    ing_gen_declare(g, "%s @llvm.%s.sat.%s.f%u(%s)", it.s, name, it.s, fb, ft.s);
-    return ing_gen_def(g, "call %s @llvm.%s.sat.%s.f%u(%s %s)", it.s, name, it.s, fb,
-                       ft.s, a.s);
+    bool is_signed = ing_dtype_is_signed(to);
+    txt ft = scalar(from), it = scalar(to), r;
+    uint32_t bits = ing_dtype_bits(to) - is_signed;
+    double beyond = ldexp(1.0, (int)bits);
+    txt y = at_least(g, ft, a, is_signed ? -beyond : 0.0);
+    if (bits <= (from == ING_F32 ? 24 : 53)) {
+        txt top = float_number(beyond - 1.0);
+        txt in = ing_gen_def(g, "fcmp olt %s %s, %s", ft.s, y.s, top.s);
+        y = ing_gen_def(g, "select i1 %s, %s %s, %s %s", in.s, ft.s, y.s, ft.s, top.s);
+        r = truncated(g, ft, to, y);
+    } else {
+        txt over =
+            ing_gen_def(g, "fcmp oge %s %s, %s", ft.s, a.s, float_number(beyond).s);
+        y = ing_gen_def(g, "select i1 %s, %s 0.0, %s %s", over.s, ft.s, ft.s, y.s);
+        r = truncated(g, ft, to, y);
+        uint64_t most = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+        r = ing_gen_def(g, "select i1 %s, %s %llu, %s %s", over.s, it.s,
+                        (unsigned long long)most, it.s, r.s);
+    }
+    if (!is_signed) return r;
+    txt number = ing_gen_def(g, "fcmp ord %s %s, 0.0", ft.s, a.s);
+    return ing_gen_def(g, "select i1 %s, %s %s, %s 0", number.s, it.s, r.s, it.s);
 }
 
 txt ing_gen_cast(ing_gen *g, ing_dtype from, ing_dtype to, txt a) {
