@@ -349,6 +349,20 @@ static __attribute__((noinline)) bool scratch_for(const ing_py_kernel *k,
     return l->scratch != NULL;
 }
 
+/* A graph kernel's tasks run in an order of its own; one launch at a time measures them. */
+static __attribute__((noinline)) void set_order(ing_py_variant *v,
+                                                const uint64_t *words, uint32_t resume,
+                                                ing_rt_launch *l, ing_rt_order *order,
+                                                ing_graph_run *graph) {
+    *graph = ing_graph_start(&v->graph, words, resume);
+    *order = (ing_rt_order){ing_graph_next, graph, NULL};
+    l->order = order;
+    if (v->times_taken) return;
+    v->times_taken = true;
+    order->times = v->times;
+    memset(v->times, 0, v->tasks.n * sizeof *v->times);
+}
+
 /* `scratch`: bytes of each slot, 0 = the kernel needs none, or asks for them. Inline: of two callers
  * one is hot, and a call of its own costs it 50 instructions. */
 static inline __attribute__((always_inline)) PyObject *run(
@@ -383,17 +397,12 @@ static inline __attribute__((always_inline)) PyObject *run(
         if (bytes > STACK_BUFFER) ing_free(buffer);
         return PyErr_NoMemory();
     }
-    ing_graph_run graph = ing_graph_start(&v->graph, words, resume);
-    ing_rt_order order = {ing_graph_next, &graph, NULL};
-    bool timed = v->graph.n && !v->times_taken;
-    if (v->graph.n) l.order = &order;
-    if (timed) {
-        v->times_taken = true;
-        order.times = v->times;
-        memset(v->times, 0, v->tasks.n * sizeof *v->times);
-    }
+    ing_graph_run graph;
+    ing_rt_order order;
+    graph.yielded = ING_GRAPH_NO_STAGE;
+    if (v->graph.n) set_order(v, words, resume, &l, &order, &graph);
     int32_t failed = v->target->run(k->host->rt, &l);
-    if (timed) v->times_taken = false;
+    if (l.order && order.times) v->times_taken = false;
     k->host->last =
         (ing_py_last_launch){v->tasks.n, v->record.stages.len, graph.yielded};
     ing_count(&k->st->counters, ING_COUNT_LAUNCHES);
@@ -401,9 +410,9 @@ static inline __attribute__((always_inline)) PyObject *run(
     if (bytes > STACK_BUFFER) ing_free(buffer);
     if (__builtin_expect(l.scratch != NULL, 0)) ing_free(l.scratch);
     if (failed) return launch_failed(k, v, args, &l.error);
-    if (__builtin_expect(k->mode == ING_AD_SIZE, 0)) k->size = rets[0];
     if (k->checkpoints) return ing_py_graph_status(k, v, args, graph.yielded);
     if (v->record.n_rets == 0) Py_RETURN_NONE;
+    if (__builtin_expect(k->mode == ING_AD_SIZE, 0)) k->size = rets[0];
     return result_of(k, v, rets);
 }
 

@@ -114,7 +114,7 @@ static void clear_error(ing_error_slot *e) {
 
 /* Member by member: as one literal gcc clears it with `rep stos`, which takes longer than
  * the rest of a small launch. `place` is set for each task. */
-void ing_rt_seat_init(seat *s, run *r, uint32_t number, bool launcher) {
+static inline void init_seat(seat *s, run *r, uint32_t number, bool launcher) {
     const ing_rt_launch *l = r->launch;
     ing_ctx *c = &s->ctx;
     c->args = l->args;
@@ -141,6 +141,10 @@ void ing_rt_seat_init(seat *s, run *r, uint32_t number, bool launcher) {
     s->poll_ns = 0;
     s->number = number;
     s->launcher = launcher;
+}
+
+void ing_rt_seat_init(seat *s, run *r, uint32_t number, bool launcher) {
+    init_seat(s, r, number, launcher);
 }
 
 /* A task stopped. The first reason of a launch is kept; a task that merely obeyed poll
@@ -494,13 +498,30 @@ static void run_ordered(run *r, seat *s) {
 
 /* ---- the launch -------------------------------------------------------------------------------- */
 
+/* Member by member, as a seat. */
+static inline void init_run(run *r, ing_rt *rt, ing_rt_launch *l) {
+    r->rt = rt;
+    r->launch = l;
+    atomic_init(&r->stop, STOP_NO);
+    atomic_init(&r->out, NULL);
+    r->fp_host = fp_get();
+    r->fp_task = (r->fp_host & ~FP_FLUSH) | (l->flush_denormals ? FP_FLUSH : 0);
+    r->units = 0;
+    r->first_ns = 0;
+    r->next_ns = 0;
+    r->probed = NULL;
+    r->probe_ns = 0;
+    r->token = NULL;
+    r->released = false;
+}
+
 int32_t ing_rt_run(ing_rt *rt, ing_rt_launch *l) {
-    run r = {.rt = rt, .launch = l, .fp_host = fp_get()};
-    r.fp_task = (r.fp_host & ~FP_FLUSH) | (l->flush_denormals ? FP_FLUSH : 0);
+    run r;
+    init_run(&r, rt, l);
     clear_error(&l->error);
     l->ran_inline = true;
     seat s;
-    ing_rt_seat_init(&s, &r, 0, true);
+    init_seat(&s, &r, 0, true);
     if (r.fp_task != r.fp_host) fp_set(r.fp_task);
     if (l->order) run_ordered(&r, &s);
     for (uint32_t i = 0; !l->order && i < l->n_tasks && !stopped(&r); i++) {
