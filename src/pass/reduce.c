@@ -9,6 +9,8 @@ enum {
         << 18,      /* rough instructions per chunk, at most: 65 us of scalar code */
     LONG_SHIFT = 6, /* of loops whose cost nobody knows */
     MIN_SHIFT = 4,
+    MAX_TWICE = 200,    /* instructions of a loop that is written twice (REDUCE6) */
+    MEMORY_LANES = 256, /* of one that is not */
 };
 
 static bool qualifies(const ing_targets *x, uint32_t id) { /* REDUCE1 */
@@ -36,6 +38,48 @@ static uint8_t chunk_shift(const ing_ir_task *t) {
     return shift;
 }
 
+/* ---- REDUCE6 and REDUCE7 ------------------------------------------------------------------------- */
+
+static bool is_taken(const ing_reduce *r, uint32_t id) {
+    for (uint32_t k = 0; k < r->n; k++)
+        if (r->sums[k].id == id) return true;
+    return false;
+}
+
+static bool is_short(const ing_reduce *r, const ing_ir_scan *s) {
+    uint32_t n = 0;
+    if (r->random || s->has[r->loop] & (ING_IR_HAS_LOOP | ING_IR_HAS_CALL))
+        return false;
+    for (uint32_t id = 1; id < r->f->insts.len; id++) {
+        const ing_ir_inst *i = ing_ir_at(r->f, id);
+        bool update = i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
+        if (!ing_ir_inside(s, id, r->loop)) continue;
+        if (i->op == ING_OP_WHILE || ++n > MAX_TWICE) return false;
+        if (update && !(i->flags & ING_IR_PRIVATE) && !is_taken(r, id)) return false;
+    }
+    return true;
+}
+
+/* As many as fit in 8 to 12 registers of 32 bytes together. */
+static uint32_t register_lanes(const ing_reduce *r) {
+    uint32_t bytes = 0;
+    for (uint32_t k = 0; k < r->n; k++) bytes += ing_dtype_bytes(r->sums[k].lane);
+    return bytes <= 4 ? 64 : bytes <= 12 ? 32 : 16;
+}
+
+static void choose_lanes(ing_reduce *r, const ing_ir_scan *s) {
+    uint32_t chunk = 1u << r->task->chunk_shift;
+    r->twice = is_short(r, s);
+    r->lanes = r->twice ? register_lanes(r) : MEMORY_LANES;
+    if (chunk < r->lanes) r->lanes = chunk;
+    for (uint32_t k = s->first[r->loop]; k < s->end[r->loop]; k++) {
+        const ing_ir_access *a = &s->accesses.at[k];
+        bool once = s->home[a->id] == r->loop && !(s->has[r->loop] & ING_IR_HAS_EXIT);
+        for (uint32_t j = 0; j < r->n; j++)
+            if (r->sums[j].id == a->id) r->sums[j].branch = once && !a->sure;
+    }
+}
+
 static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_options *o,
                      const ing_pass_funcs *funcs) {
     ing_ir_task *t = &m->tasks.at[k];
@@ -52,6 +96,7 @@ static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_options *o,
         r.random = (s->has[0] & ING_IR_HAS_RANDOM) || (calls && funcs->random);
         t->chunk_shift = chunk_shift(t);
         t->partials = r.n;
+        choose_lanes(&r, s);
         ok = ing_reduce_emit(&r);
     }
     ing_targets_fini(&x);

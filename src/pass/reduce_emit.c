@@ -7,10 +7,13 @@ typedef struct emitter {
     ing_ir_builder b;
     ing_ir_func old;
     ing_ir_copy copy;
-    uint32_t lanes;                     /* per sum */
-    uint32_t refs[ING_IR_MAX_PARTIALS]; /* of the lanes */
-    uint32_t begin, end;                /* of the chunk, i64 */
-    uint32_t lane;                      /* index, in the parallel loop */
+    uint32_t lanes;                       /* per sum */
+    uint32_t whole[ING_IR_MAX_PARTIALS];  /* lanes of whole blocks */
+    uint32_t rest[ING_IR_MAX_PARTIALS];   /* and of others, maybe the same */
+    const uint32_t *refs;                 /* those that are updated now */
+    uint32_t branch[ING_IR_MAX_PARTIALS]; /* what an iteration adds (REDUCE7) */
+    uint32_t begin, end;                  /* of the chunk, i64 */
+    uint32_t lane;                        /* index, in the parallel loop */
 } emitter;
 
 /* ---- small pieces ---------------------------------------------------------------------- */
@@ -75,20 +78,42 @@ static void put_lanes(emitter *x) {
     for (uint32_t k = 0; k < x->r->n; k++) {
         const ing_reduce_sum *s = &x->r->sums[k];
         ing_type t = ing_ir_type_tensor(x->r->m, s->lane, x->lanes, 1, 1);
-        x->refs[k] = place(x, t);
+        x->rest[k] = place(x, t);
+        x->whole[k] = x->r->twice ? place(x, t) : x->rest[k];
     }
     uint32_t zero = number(x, ING_I64, 0), all = number(x, ING_I64, x->lanes);
     uint32_t loop = open_loop(x, ING_I64);
     for (uint32_t k = 0; k < x->r->n; k++) {
         const ing_reduce_sum *s = &x->r->sums[k];
-        ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, k, loop),
-                    neutral(x, s, s->lane), 0);
+        uint32_t v = neutral(x, s, s->lane);
+        x->refs = x->rest;
+        ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, k, loop), v, 0);
+        x->refs = x->whole;
+        if (x->r->twice)
+            ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, k, loop), v, 0);
+    }
+    close_loop(x, loop, zero, all, 0);
+}
+
+/* rest[k] with lane[k]. */
+static void put_join(emitter *x) {
+    uint32_t zero = number(x, ING_I64, 0), all = number(x, ING_I64, x->lanes);
+    uint32_t loop = open_loop(x, ING_I64);
+    for (uint32_t k = 0; k < x->r->n; k++) {
+        const ing_reduce_sum *s = &x->r->sums[k];
+        x->refs = x->whole;
+        uint32_t from = lane_ref(x, k, loop);
+        uint32_t v = ing_ir_emit(&x->b, ING_OP_LOAD, s->lane, from, 0, 0);
+        x->refs = x->rest;
+        update(x, s->kind, s->lane, lane_ref(x, k, loop), v);
     }
     close_loop(x, loop, zero, all, 0);
 }
 
 /* lane[k] with lane[k + w], for w = L/2, L/4, ... 1; then the first is the partial result. */
 static void put_tree(emitter *x, uint32_t chunk) {
+    if (x->r->twice) put_join(x);
+    x->refs = x->rest;
     uint32_t zero = number(x, ING_I64, 0);
     uint32_t half = number(x, ING_I64, x->lanes / 2);
     uint32_t levels = number(x, ING_I64, __builtin_ctz(x->lanes));
@@ -117,32 +142,63 @@ static void put_tree(emitter *x, uint32_t chunk) {
 
 /* ---- the loop itself ---------------------------------------------------------------------- */
 
+/* One iteration; what it updates in branches is added at its end. */
+static void put_iteration(emitter *x, const ing_ir_inst *i) {
+    for (uint32_t k = 0; k < x->r->n; k++) {
+        const ing_reduce_sum *s = &x->r->sums[k];
+        if (!s->branch) continue;
+        x->branch[k] = place(x, s->lane);
+        ing_ir_emit(&x->b, ING_OP_STORE, 0, x->branch[k], neutral(x, s, s->lane), 0);
+    }
+    ing_ir_copy_block(&x->copy, i->c);
+    for (uint32_t k = 0; k < x->r->n; k++) {
+        const ing_reduce_sum *s = &x->r->sums[k];
+        if (!s->branch) continue;
+        uint32_t v = ing_ir_emit(&x->b, ING_OP_LOAD, s->lane, x->branch[k], 0, 0);
+        update(x, s->kind, s->lane, lane_ref(x, k, x->lane), v);
+    }
+}
+
+/* Iterations base .. base + n, each in its lane. */
+static void put_block(emitter *x, uint32_t id, const ing_ir_inst *i, uint32_t base,
+                      uint32_t n, uint16_t flags) {
+    uint32_t zero = number(x, i->type, 0);
+    x->lane = open_loop(x, i->type);
+    x->copy.map[id] = op2(x, ING_OP_ADD, i->type, base, x->lane);
+    put_iteration(x, i);
+    close_loop(x, x->lane, zero, n, flags);
+}
+
+static void put_random(emitter *x, uint32_t id, const ing_ir_inst *i) { /* REDUCE4 */
+    uint32_t loop = x->copy.map[id] = open_loop(x, i->type);
+    x->lane = op2(x, ING_OP_AND, i->type, loop, number(x, i->type, x->lanes - 1));
+    put_iteration(x, i);
+    close_loop(x, loop, x->copy.map[i->a], x->copy.map[i->b], ING_IR_PARALLEL);
+}
+
 /* The parallel loop, cut into blocks of as many iterations as there are lanes. */
 static void put_blocks(emitter *x, uint32_t id, const ing_ir_inst *i) {
     ing_type t = i->type;
     uint32_t from = x->copy.map[i->a], to = x->copy.map[i->b];
-    if (x->r->random) { /* REDUCE4 */
-        uint32_t loop = x->copy.map[id] = open_loop(x, t);
-        x->lane = op2(x, ING_OP_AND, t, loop, number(x, t, x->lanes - 1));
-        ing_ir_copy_block(&x->copy, i->c);
-        close_loop(x, loop, from, to, ING_IR_PARALLEL);
-        return;
-    }
     uint32_t width = number(x, t, x->lanes), zero = number(x, t, 0);
-    uint32_t trips = op2(x, ING_OP_SUB, t, to, from);
-    uint32_t over = op2(x, ING_OP_ADD, t, trips, number(x, t, x->lanes - 1));
-    uint32_t blocks =
-        op2(x, ING_OP_SAR, t, over, number(x, t, __builtin_ctz(x->lanes)));
+    uint32_t shift = number(x, t, __builtin_ctz(x->lanes));
+    uint32_t trips = op2(x, ING_OP_SUB, t, to, from), over = trips;
+    if (!x->r->twice) over = op2(x, ING_OP_ADD, t, trips, number(x, t, x->lanes - 1));
+    uint32_t blocks = op2(x, ING_OP_SAR, t, over, shift);
+    x->refs = x->whole;
     uint32_t block = open_loop(x, t);
     uint32_t done = op2(x, ING_OP_MUL, t, block, width);
-    uint32_t base = op2(x, ING_OP_ADD, t, from, done);
-    uint32_t left = op2(x, ING_OP_SUB, t, trips, done);
-    uint32_t n = op2(x, ING_OP_MIN, t, left, width);
-    x->lane = open_loop(x, t);
-    x->copy.map[id] = op2(x, ING_OP_ADD, t, base, x->lane);
-    ing_ir_copy_block(&x->copy, i->c);
-    close_loop(x, x->lane, zero, n, ING_IR_PARALLEL);
+    uint32_t base = op2(x, ING_OP_ADD, t, from, done), n = width;
+    if (!x->r->twice)
+        n = op2(x, ING_OP_MIN, t, op2(x, ING_OP_SUB, t, trips, done), width);
+    put_block(x, id, i, base, n, ING_IR_PARALLEL);
     close_loop(x, block, zero, blocks, 0);
+    if (!x->r->twice) return;
+    x->refs = x->rest;
+    blocks = op2(x, ING_OP_MAX, t, blocks, zero); /* there may be no iteration */
+    done = op2(x, ING_OP_MUL, t, blocks, width);
+    base = op2(x, ING_OP_ADD, t, from, done);
+    put_block(x, id, i, base, op2(x, ING_OP_SUB, t, trips, done), 0);
 }
 
 static bool hook(ing_ir_copy *c, uint32_t id) {
@@ -154,14 +210,20 @@ static bool hook(ing_ir_copy *c, uint32_t id) {
         return true;
     }
     if (id == x->r->loop) {
-        put_blocks(x, id, i);
+        if (x->r->random)
+            put_random(x, id, i);
+        else
+            put_blocks(x, id, i);
         return true;
     }
     for (uint32_t k = 0; k < x->r->n; k++) {
         const ing_reduce_sum *s = &x->r->sums[k];
         if (s->id != id) continue;
         uint32_t v = cast(x, s->lane, c->map[i->b], (ing_dtype)i->type);
-        update(x, s->kind, s->lane, lane_ref(x, k, x->lane), v);
+        if (s->branch)
+            ing_ir_emit(&x->b, ING_OP_STORE, 0, x->branch[k], v, 0);
+        else
+            update(x, s->kind, s->lane, lane_ref(x, k, x->lane), v);
         return true;
     }
     return false;
@@ -231,8 +293,8 @@ bool ing_reduce_emit(ing_reduce *r) {
     uint32_t func = r->task->func, n = r->f->insts.len;
     uint32_t *map = ing_calloc(n, sizeof *map);
     if (!map) return false;
-    uint32_t chunk = 1u << r->task->chunk_shift;
-    x.lanes = chunk < ING_REDUCE_LANES ? chunk : ING_REDUCE_LANES;
+    x.lanes = r->lanes;
+    x.refs = x.rest;
     ing_ir_rebuild_begin(&x.b, r->m, func, &x.old);
     x.copy = (ing_ir_copy){.b = &x.b, .from = &x.old, .map = map, .self = &x};
     uint32_t tb = ing_ir_emit(&x.b, ING_OP_TASK_BEGIN, ING_I64, 0, 0, 0);

@@ -223,3 +223,121 @@ def test_what_is_read_stays_atomic(target):
     assert sorted(x.to_numpy()) == list(range(n)) and s.to_numpy()[0] == n
     sees_own(x, s)
     assert s.to_numpy()[0] == 2 * n and x.to_numpy().min() > n
+
+
+@qd.kernel
+def sides(x: Array(ndim=1), n: Array(qd.i32, 1), s: Array(ndim=1)):
+    for i in range(x.shape[0]):
+        if x[i] > 0:
+            n[0] += 1
+            if x[i] > 4:
+                s[0] += x[i]
+            qd.atomic_max(s[2], x[i])
+        else:
+            n[1] += 1
+            s[1] -= x[i]
+            qd.atomic_min(s[3], x[i])
+
+
+@qd.kernel
+def sides_of_some(x: Array(ndim=1), n: Array(qd.i32, 1), s: Array(ndim=1)):
+    """What ends an iteration early, and loops inside: updates stay where they are."""
+    for i in range(x.shape[0]):
+        if x[i] == 3:
+            continue
+        if x[i] > 0:
+            n[0] += 1
+            s[0] += x[i]
+        for k in range(i % 3):
+            if x[i] < k:
+                n[1] += 1
+
+
+@qd.kernel
+def least(x: Array(qd.f32, 1), best: Array(qd.i64, 1), low: Array(qd.f32, 1), at: Array(qd.i32, 1)):
+    for i in range(x.shape[0]):
+        key = (qd.cast(qd.bit_cast(x[i], qd.i32), qd.i64) << 32) | qd.cast(i, qd.i64)
+        qd.atomic_min(best[0], key)
+        qd.atomic_min(low[0], x[i])
+    for i in range(x.shape[0]):
+        if x[i] == low[0]:
+            qd.atomic_min(at[0], i)
+
+
+@qd.kernel
+def by_rows(x: Array(qd.f32, 2), s: Array(qd.f32, 1), n: Array(qd.i32, 1)):
+    for i, j in x:
+        s[0] += x[i, j]
+        if x[i, j] > 0.0 and i != j:
+            n[0] += 1
+            s[1] += x[i, j] * x[i, j]
+
+
+LENGTHS = [0, 1, 15, 16, 17, 31, 33, 63, 64, 65, 255, 4095, 4096, 4097, 9001]
+
+
+@pytest.mark.after_passes
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8"])
+def test_in_branches(dtype, target):
+    for n in LENGTHS:
+        x = np.random.default_rng(n).integers(-9, 9, size(target, n)).astype(dtype)
+        count, s = array(np.array([5, 7], "i4")), array(np.array([1, 2, -100, 100], dtype))
+        sides(array(x), count, s)
+        up = x > 0
+        assert count.to_numpy().tolist() == [5 + up.sum(), 7 + (~up).sum()]
+        want = [1 + x[x > 4].sum(), 2 - x[~up].sum(), x[up].max(initial=-100), x[~up].min(initial=100)]
+        assert s.to_numpy().tolist() == want
+        count, s = array(np.array([5, 7], "i4")), array(np.array([1], dtype))
+        sides_of_some(array(x), count, s)
+        i, on = np.arange(len(x)), x != 3
+        inner = sum((on & (k < i % 3) & (x < k)).sum() for k in range(2))
+        assert count.to_numpy().tolist() == [5 + (up & on).sum(), 7 + inner]
+        assert s.to_numpy()[0] == 1 + x[up & on].sum()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5000), (5000, 3), (0, 4), (70, 64), (64, 70), (9, 16)])
+def test_branches_over_rows(shape, target):
+    shape = size(target, shape[0]), size(target, shape[1])
+    x = np.random.default_rng(sum(shape)).integers(-9, 9, shape).astype("f4")
+    s, n = array(np.zeros(2, "f4")), array(np.zeros(1, "i4"))
+    by_rows(array(x), s, n)
+    i, j = np.indices(shape)
+    some = (x > 0) & (i != j)
+    assert n.to_numpy()[0] == some.sum() and s.to_numpy().tolist() == [x.sum(), (x[some] ** 2).sum()]
+
+
+def test_where_the_least_is(target):
+    for n in LENGTHS[1:]:
+        x = np.random.default_rng(n).integers(1, 1000, size(target, n)).astype("f4")
+        best, low = array(np.array([(1 << 63) - 1])), array(np.array([1e9], "f4"))
+        at = array(np.array([1 << 30], "i4"))
+        least(array(x), best, low, at)
+        assert low.to_numpy()[0] == x.min() and at.to_numpy()[0] == x.argmin()
+        assert best.to_numpy()[0] & 0xFFFFFFFF == x.argmin()
+
+
+@qd.kernel
+def many(x: Array(qd.f32, 1), s: Array(qd.f32, 1), t: Array(qd.f64, 1)):
+    for i in range(x.shape[0]):
+        s[0] += x[i]
+        s[1] += x[i] * x[i]
+        if x[i] > 0.0:
+            s[2] += 1.0 / x[i]
+            t[0] += x[i]
+        s[3] -= x[i] + 1.0
+
+
+@pytest.mark.after_passes
+def test_many_at_every_number_of_threads():
+    """And, without fast math, as the interpreter: every bit."""
+    x = (np.random.default_rng(8).random(40_007) - 0.5).astype("f4")
+    for fast in (True, False):
+        seen = set()
+        for threads, arch in ((1, qd.cpu), (2, qd.cpu), (4, qd.cpu), (1, qd.interp)):
+            if fast and arch == qd.interp:
+                continue
+            qd.init(arch=arch, cpu_max_num_threads=threads, fast_math=fast)
+            s, t = array(np.zeros(4, "f4")), array(np.zeros(1, "f8"))
+            many(array(x), s, t)
+            seen.add((s.to_numpy().tobytes(), t.to_numpy().tobytes()))
+        assert len(seen) == 1
