@@ -138,3 +138,160 @@ def path(qd):
             out[i, j] = total / samples
 
     return path
+
+
+def cells(rng, n, side):
+    """Particles sorted by the cells of a grid, and where each cell begins."""
+    x = rng.random((n, 3))
+    cell = ((x * side).astype(int) * [side * side, side, 1]).sum(1)
+    order = np.argsort(cell, kind="stable")
+    start = np.searchsorted(cell[order], np.arange(side**3 + 1))
+    return (n, side), [Vec(f32(x[order])), i32(start), zeros(n), side]
+
+
+@row(lambda rng: cells(rng, 1 << 13, 8), close=1e-3)
+def sph(qd):
+    """Densities by smoothed particles: neighbours from the lists of 27 cells."""
+    v1, i1, f1 = arrays(qd, "f3v1 i1 f1")
+
+    @qd.kernel
+    def sph(x: v1, start: i1, rho: f1, side: qd.i32):
+        h2 = 1.0 / (side * side)
+        for i in range(x.shape[0]):
+            cx = int(x[i][0] * side)
+            cy = int(x[i][1] * side)
+            cz = int(x[i][2] * side)
+            total = 0.0
+            for a in range(qd.max(cx - 1, 0), qd.min(cx + 2, side)):
+                for b in range(qd.max(cy - 1, 0), qd.min(cy + 2, side)):
+                    for c in range(qd.max(cz - 1, 0), qd.min(cz + 2, side)):
+                        cell = (a * side + b) * side + c
+                        for j in range(start[cell], start[cell + 1]):
+                            r2 = (x[j] - x[i]).norm_sqr()
+                            if r2 < h2:
+                                w = 1.0 - r2 / h2
+                                total += w * w * w
+            rho[i] = total
+
+    return sph
+
+
+def rays(rng, n, m):
+    o = np.concatenate([rng.random((n, 2)), np.zeros((n, 1))], 1)
+    d = np.concatenate([rng.random((n, 2)) * 0.2 - 0.1, np.ones((n, 1))], 1)
+    a = rng.random((m, 3)) + [0, 0, 1]
+    return (n, m), [Vec(f32(o)), Vec(f32(d)), Vec(f32(a)), Vec(f32(rng.random((m, 3)) - 0.5)),
+                    Vec(f32(rng.random((m, 3)) - 0.5)), zeros(n)]
+
+
+@row(lambda rng: rays(rng, 4096, 64), strays=1e-3)
+def raytri(qd):
+    """The nearest triangle of each ray, by Moeller and Trumbore."""
+    v1, f1 = arrays(qd, "f3v1 f1")
+
+    @qd.kernel
+    def raytri(o: v1, d: v1, a: v1, e1: v1, e2: v1, out: f1):
+        for i in range(o.shape[0]):
+            near = 1e30
+            for k in range(a.shape[0]):
+                p = d[i].cross(e2[k])
+                det = e1[k].dot(p)
+                if qd.abs(det) > 1e-8:
+                    inv = 1.0 / det
+                    s = o[i] - a[k]
+                    u = s.dot(p) * inv
+                    if u >= 0.0 and u <= 1.0:
+                        q = s.cross(e1[k])
+                        v = d[i].dot(q) * inv
+                        if v >= 0.0 and u + v <= 1.0:
+                            t = e2[k].dot(q) * inv
+                            if t > 0.0 and t < near:
+                                near = t
+            out[i] = near
+
+    return raytri
+
+
+@row(lambda rng: ((1 << 18,), [Vec(f32(rng.random((1 << 18, 3)))), Vec(f32(rng.random((1 << 18, 3)) - 0.5))]), fresh=(0, 1))
+def aos(qd):
+    """Particles as vectors: gravity, drag, and a box that they bounce off."""
+    v1 = arrays(qd, "f3v1")
+
+    @qd.kernel
+    def aos(x: v1, v: v1):
+        for i in range(x.shape[0]):
+            g = qd.Vector([0.0, -9.8, 0.0])
+            v[i] += 0.001 * (g - 0.1 * v[i])
+            x[i] += 0.001 * v[i]
+            for k in qd.static(range(3)):
+                if x[i][k] < 0.0:
+                    x[i][k] = 0.0
+                    v[i][k] = -0.8 * v[i][k]
+                if x[i][k] > 1.0:
+                    x[i][k] = 1.0
+                    v[i][k] = -0.8 * v[i][k]
+
+    return aos
+
+
+@row(lambda rng: ((1 << 18,), [f32(rng.random(1 << 18)) for _ in range(3)] + [f32(rng.random(1 << 18) - 0.5) for _ in range(3)]),
+     fresh=(0, 1, 2, 3, 4, 5))
+def soa(qd):
+    """The same with an array for each component."""
+    f1 = arrays(qd, "f1")
+
+    @qd.func
+    def bounce(x, v):
+        if x < 0.0:
+            x = 0.0
+            v = -0.8 * v
+        if x > 1.0:
+            x = 1.0
+            v = -0.8 * v
+        return x, v
+
+    @qd.kernel
+    def soa(x: f1, y: f1, z: f1, u: f1, v: f1, w: f1):
+        for i in range(x.shape[0]):
+            u[i] -= 0.001 * 0.1 * u[i]
+            v[i] += 0.001 * (-9.8 - 0.1 * v[i])
+            w[i] -= 0.001 * 0.1 * w[i]
+            x[i], u[i] = bounce(x[i] + 0.001 * u[i], u[i])
+            y[i], v[i] = bounce(y[i] + 0.001 * v[i], v[i])
+            z[i], w[i] = bounce(z[i] + 0.001 * w[i], w[i])
+
+    return soa
+
+
+def turning(rng, n):
+    q = rng.random((n, 4)) - 0.5
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    return (n,), [Vec(f32(q)), Vec(f32(rng.random((n, 3)))), Vec(f32(rng.random((n, 3)))), Vec(zeros(n, 3))]
+
+
+@row(lambda rng: turning(rng, 1 << 17), fresh=(0,), close=1e-3)
+def quat(qd):
+    """Quaternions: turned by a speed of rotation, made unit, and a vector turned by them."""
+    v4, v3 = arrays(qd, "f4v1 f3v1")
+
+    @qd.func
+    def times(a, b):
+        return qd.Vector([a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
+                          a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+                          a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
+                          a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0]])
+
+    @qd.func
+    def turned(q, v):
+        p = times(times(q, qd.Vector([0.0, v[0], v[1], v[2]])), qd.Vector([q[0], -q[1], -q[2], -q[3]]))
+        return qd.Vector([p[1], p[2], p[3]])
+
+    @qd.kernel
+    def quat(q: v4, w: v3, v: v3, out: v3):
+        for i in range(q.shape[0]):
+            r = q[i] + 0.005 * times(qd.Vector([0.0, w[i][0], w[i][1], w[i][2]]), q[i])
+            r = r / qd.sqrt(r.dot(r))
+            q[i] = r
+            out[i] = turned(r, v[i])
+
+    return quat

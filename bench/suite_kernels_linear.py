@@ -1,6 +1,8 @@
 """Kernels of suite.py: matrices, factorisations and updates of rows."""
 
-from suite_rows import arrays, f32, row, zeros
+import numpy as np
+
+from suite_rows import arrays, f32, i32, row, zeros
 
 
 def symmetric(rng, count, n, last=False):
@@ -108,3 +110,102 @@ def chol6(qd):
                     l[e, i, j] = t / d
 
     return chol6
+
+
+@row(lambda rng: square(rng, 384, "float64"), close=1e-10)
+def matmul_f64(qd):
+    d2 = arrays(qd, "d2")
+
+    @qd.kernel
+    def matmul_f64(a: d2, b: d2, c: d2):
+        for i, j in qd.ndrange(a.shape[0], b.shape[1]):
+            s = qd.cast(0.0, qd.f64)
+            for k in range(a.shape[1]):
+                s += a[i, k] * b[k, j]
+            c[i, j] = s
+
+    return matmul_f64
+
+
+@row(lambda rng: square(rng, 384))
+def matmul_tn(qd):
+    """A^T B."""
+    f2 = arrays(qd, "f2")
+
+    @qd.kernel
+    def matmul_tn(a: f2, b: f2, c: f2):
+        for i, j in qd.ndrange(a.shape[1], b.shape[1]):
+            s = 0.0
+            for k in range(a.shape[0]):
+                s += a[k, i] * b[k, j]
+            c[i, j] = s
+
+    return matmul_tn
+
+
+@row(lambda rng: square(rng, 384))
+def matmul_nt(qd):
+    """A B^T."""
+    f2 = arrays(qd, "f2")
+
+    @qd.kernel
+    def matmul_nt(a: f2, b: f2, c: f2):
+        for i, j in qd.ndrange(a.shape[0], b.shape[0]):
+            s = 0.0
+            for k in range(a.shape[1]):
+                s += a[i, k] * b[j, k]
+            c[i, j] = s
+
+    return matmul_nt
+
+
+def sparse(rng, n, most):
+    counts = rng.integers(1, most, n)
+    start = np.concatenate([[0], np.cumsum(counts)])
+    return (n,), [i32(start), i32(rng.integers(0, n, start[-1])), f32(rng.random(start[-1])), f32(rng.random(n)), zeros(n)]
+
+
+@row(lambda rng: sparse(rng, 1 << 16, 32))
+def csr(qd):
+    """A sparse matrix by a vector."""
+    f1, i1 = arrays(qd, "f1 i1")
+
+    @qd.kernel
+    def csr(start: i1, col: i1, val: f1, x: f1, y: f1):
+        for i in range(y.shape[0]):
+            s = 0.0
+            for k in range(start[i], start[i + 1]):
+                s += val[k] * x[col[k]]
+            y[i] = s
+
+    return csr
+
+
+@row(lambda rng: ((1024,), [f32(rng.random((1024, 1024))), 17]))
+def floyd(qd):
+    """One step of Floyd and Warshall: shorter ways by vertex k."""
+    f2 = arrays(qd, "f2")
+
+    @qd.kernel
+    def floyd(d: f2, k: qd.i32):
+        for i, j in qd.ndrange(d.shape[0], d.shape[1]):
+            d[i, j] = qd.min(d[i, j], d[i, k] + d[k, j])
+
+    return floyd
+
+
+@row(lambda rng: ((4096, 24), [f32(rng.random((4096, 24, 24))), f32(rng.random((4096, 24))), zeros(4096, 24)]))
+def triangular(qd):
+    """A lower triangle by a vector, for each environment."""
+    f2, f3 = arrays(qd, "f2 f3")
+
+    @qd.kernel
+    def triangular(L: f3, x: f2, y: f2):
+        for e in range(L.shape[0]):
+            for i in range(L.shape[1]):
+                s = 0.0
+                for j in range(i + 1):
+                    s += L[e, i, j] * x[e, j]
+                y[e, i] = s
+
+    return triangular

@@ -235,3 +235,28 @@ def funcs30(qd):
             y[i] = a + b + c + d + pulse(t, 0.2, 0.7) + bump(t)
 
     return funcs30
+
+
+@row(lambda rng: ((1 << 18,), [f32(rng.random(1 << 18) + 0.5), rng.integers(-4, 9, 1 << 18, dtype=np.int32), zeros(1 << 18)]))
+def powers(qd):
+    """A constant exponent, and one from an array of integers."""
+    f1, i1 = arrays(qd, "f1 i1")
+
+    @qd.kernel
+    def powers(x: f1, e: i1, y: f1):
+        for i in range(x.shape[0]):
+            y[i] = x[i] ** 1.7 + x[i] ** e[i]
+
+    return powers
+
+
+@row(lambda rng: ((1 << 24,), [zeros(1 << 24), 1.5]))
+def fill(qd):
+    f1 = arrays(qd, "f1")
+
+    @qd.kernel
+    def fill(x: f1, value: qd.f32):
+        for i in range(x.shape[0]):
+            x[i] = value
+
+    return fill

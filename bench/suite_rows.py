@@ -5,7 +5,8 @@ import importlib
 
 import numpy as np
 
-MODULES = ["suite_kernels_linear", "suite_kernels_math", "suite_kernels_grids", "suite_kernels_bodies"]
+MODULES = ["suite_kernels_linear", "suite_kernels_math", "suite_kernels_integers", "suite_kernels_grids",
+           "suite_kernels_bodies", "suite_kernels_solids"]
 CONTROL = ["suite_kernels_control"]
 ROWS = {}
 
@@ -54,12 +55,16 @@ def plain(x):
 
 def arrays(qd, words):
     """Annotations from words: a letter for the dtype and the number of dimensions, with the length
-    of the vectors in between: `f2` is 2-d of f32, `f3v1` 1-d of vectors of three f32."""
+    of the vectors in between: `f2` is 2-d of f32, `f3v1` 1-d of vectors of three f32, `f3m1` of 3x3 matrices."""
     letters = {"f": qd.f32, "d": qd.f64, "i": qd.i32, "l": qd.i64, "u": qd.u32, "b": qd.u8}
     out = []
     for word in words.split():
-        dtype, count, n = letters[word[0]], *(word[1:].split("v") if "v" in word else ("", word[1:]))
-        out.append(qd.types.ndarray(qd.types.vector(int(count), dtype) if count else dtype, int(n)))
+        dtype, n = letters[word[0]], int(word[-1])
+        if "v" in word:
+            dtype = qd.types.vector(int(word[1:-2]), dtype)
+        if "m" in word:
+            dtype = qd.types.matrix(int(word[1:-2]), int(word[1:-2]), dtype)
+        out.append(qd.types.ndarray(dtype, n))
     return out if len(out) > 1 else out[0]
 
 
