@@ -14,7 +14,12 @@ F = np.float32
 
 
 def kernels():
-    return globals()
+    """All kernels by name, those of the other modules too."""
+    import suite_numba_control
+    import suite_numba_funcs
+    import suite_numba_more
+
+    return globals() | vars(suite_numba_funcs) | vars(suite_numba_more) | vars(suite_numba_control)
 
 
 @fast
@@ -205,3 +210,64 @@ def cloth(x, first, second, move):
         for k, d in enumerate((dx, dy, dz)):
             move[a, k] += d * s
             move[b, k] -= d * s
+
+
+@njit
+def draw(state):
+    """Xorshift, one stream for each pixel: the next state."""
+    state ^= (state << np.uint32(13)) & np.uint32(0xFFFFFFFF)
+    state ^= state >> np.uint32(17)
+    return np.uint32(state ^ (state << np.uint32(5)))
+
+
+@njit
+def real(state):
+    return F(state >> np.uint32(8)) * F(1 / 16777216)
+
+
+@fast
+def path(balls, colours, out, samples):
+    n, two, scale = out.shape[0], F(2), F(4) / F(out.shape[0])
+    for i in prange(n):
+        for j in range(n):
+            state, total = np.uint32((i * n + j) * 2654435761 + 1), F(0)
+            for _ in range(samples):
+                state = draw(state)
+                dx = (F(j) + real(state)) * scale - two
+                state = draw(state)
+                dy = (F(i) + real(state)) * scale - two
+                s = F(1) / math.sqrt(dx * dx + dy * dy + F(1))
+                dx, dy, dz = dx * s, dy * s, -s
+                ox, oy, oz, weight = F(0), F(0), F(1), F(1)
+                for _ in range(8):
+                    near, ball = F(1e10), -1
+                    for k in range(balls.shape[0]):
+                        mx, my, mz = ox - balls[k, 0], oy - balls[k, 1], oz - balls[k, 2]
+                        b = mx * dx + my * dy + mz * dz
+                        q = b * b - (mx * mx + my * my + mz * mz) + balls[k, 3] * balls[k, 3]
+                        if q > F(0):
+                            t = -b - math.sqrt(q)
+                            if t > F(1e-3) and t < near:
+                                near, ball = t, k
+                    if ball < 0:
+                        total += weight * F(0.2)
+                        break
+                    if colours[ball, 3] > F(0):
+                        total += weight * colours[ball, 3]
+                        break
+                    weight *= (colours[ball, 0] + colours[ball, 1] + colours[ball, 2]) / F(3)
+                    ox, oy, oz = ox + dx * near, oy + dy * near, oz + dz * near
+                    px, py, pz = F(1), F(1), F(1)
+                    while px * px + py * py + pz * pz >= F(1):
+                        state = draw(state)
+                        px = real(state) * two - F(1)
+                        state = draw(state)
+                        py = real(state) * two - F(1)
+                        state = draw(state)
+                        pz = real(state) * two - F(1)
+                    dx = (ox - balls[ball, 0]) / balls[ball, 3] + px
+                    dy = (oy - balls[ball, 1]) / balls[ball, 3] + py
+                    dz = (oz - balls[ball, 2]) / balls[ball, 3] + pz
+                    s = F(1) / math.sqrt(dx * dx + dy * dy + dz * dz)
+                    dx, dy, dz = dx * s, dy * s, dz * s
+            out[i, j] = total / F(samples)
