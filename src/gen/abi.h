@@ -87,8 +87,9 @@ typedef struct ing_ctx {
     /* ING_ABI_PRINT; takes a copy; called only by code with a PRINT, and then never NULL. */
     void (*print)(struct ing_ctx *, const ing_printed *);
     /* The numbers of RANDOM are a function of these (src/ir/random.c). The runtime sets key
-     * (seed and launch) and place (of the task among those that draw); each iteration of a parallel loop sets stream to its index
-     * and draw to 0; each RANDOM takes one draw. */
+     * (seed and launch) and place (of the task among those that draw); each iteration of a
+     * parallel loop sets the other two; each RANDOM makes one step of `draw`. Code keeps these
+     * in registers, and here around calls of funcs that draw. */
     uint64_t key;
     uint64_t place;
     uint64_t stream;

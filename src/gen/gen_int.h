@@ -2,7 +2,7 @@
  * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
  * writes control, llvm_mem.c memory and aggregates, llvm_pair.c atomic sums of neighbours,
  * llvm_op.c arithmetic, cpu.c is the target, llvm_divmod.c // and % of floats, llvm_fuse.c sums of products, llvm_math.c calls of the vector
- * library, llvm_service.c random numbers and prints. */
+ * library, llvm_random.c random numbers, llvm_service.c prints. */
 #ifndef ING_GEN_INT_H
 #define ING_GEN_INT_H
 
@@ -67,8 +67,9 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool fuel;      /* polls, or calls something that does */
     bool stops;     /* can end the task: returns a status beside its value */
     bool groupable; /* its accesses may join the caller's access group */
-    bool inlined;   /* called where calls are inlined: so are those in it */
-    uint64_t size;  /* instructions, those of its callees at each call included */
+    bool random, draws; /* has a RANDOM; has one or calls something that does */
+    bool inlined;       /* called where calls are inlined: so are those in it */
+    uint64_t size;      /* instructions, those of its callees at each call included */
     uint8_t
         *loops; /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR, ING_GEN_INLINE */
 } ing_gen_fplan;
@@ -171,11 +172,17 @@ bool ing_gen_pair(ing_gen *g, uint32_t id);
 
 /* ---- llvm_service.c -------------------------------------------------------------- */
 bool ing_gen_service_op(ing_gen *g, uint32_t id);
-/* An iteration begins (or a serial task, with index 0): its stream of random numbers. */
-void ing_gen_stream(ing_gen *g, ing_gen_txt index);
-void ing_gen_random_function(ing_gen *g); /* if it is wanted, to out */
 /* A scalar as a whole word, extended as a CONST is. */
 ing_gen_txt ing_gen_word(ing_gen *g, ing_dtype t, ing_gen_txt v);
+
+/* ---- llvm_random.c ---------------------------------------------------------------- */
+void ing_gen_stream_entry(ing_gen *g); /* before the body of the current function */
+void ing_gen_stream(ing_gen *g, ing_gen_txt index); /* an iteration begins */
+/* Before and after a call. */
+void ing_gen_stream_call(ing_gen *g, uint32_t callee, bool before);
+void ing_gen_stream_return(ing_gen *g);
+ing_gen_txt ing_gen_random(ing_gen *g, ing_dtype t); /* the next draw */
+void ing_gen_random_functions(ing_gen *g);           /* if they are wanted, to out */
 
 /* ---- llvm_math.c ------------------------------------------------------------------ */
 /* Whether the vector library has it and may be used. */

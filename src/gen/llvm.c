@@ -330,7 +330,7 @@ static void put_module(ing_gen *g) {
     for (uint32_t i = 0; i < g->m->funcs.len && g->status == ING_OK; i++)
         if (g->plans[i].reached) put_function(g, i);
     ing_gen_pow_functions(g);
-    ing_gen_random_function(g);
+    ing_gen_random_functions(g);
     ing_gen_vector_functions(g);
     ing_gen_divmod_functions(g);
     put_kept(g);

@@ -97,6 +97,7 @@ static void put_poll(ing_gen *g, uint32_t id) {
 /* value may be "" (none). */
 static void put_return(ing_gen *g, txt value) {
     fuel_to_context(g);
+    ing_gen_stream_return(g);
     if (g->f->kind == ING_IR_TASK) {
         ing_gen_put(g, "  ret i32 0\n");
         return;
@@ -148,6 +149,7 @@ static void put_call(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     const ing_gen_fplan *to = &g->plans[i->a];
     ing_type ret = g->m->funcs.at[i->a]->ret;
     if (to->fuel) fuel_to_context(g);
+    ing_gen_stream_call(g, i->a, true);
     txt r = {{0}};
     if (ret == ING_VOID && !to->stops) {
         ing_gen_put(g, "  ");
@@ -157,6 +159,7 @@ static void put_call(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     }
     put_call_text(g, i);
     if (to->fuel) fuel_from_context(g);
+    ing_gen_stream_call(g, i->a, false);
     g->vals[id] = r;
     if (!to->stops) return;
     txt code = r;
@@ -213,7 +216,7 @@ static void open_loop(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
         g->parallel = id;
         g->woven = i->flags & ING_IR_WOVEN;
     }
-    if (g->parallel == id && g->uses_random)
+    if (g->parallel == id && g->plan->draws)
         ing_gen_stream(g, ing_gen_cast(g, t, ING_I64, g->vals[id]));
     push(g, id, i->c);
     if (g->frames.len) g->frames.at[g->frames.len - 1].end = to;
@@ -326,7 +329,7 @@ static void set_float_flags(ing_gen *g, const ing_gen_frame *f) {
 }
 
 void ing_gen_body(ing_gen *g) {
-    if (g->f->kind == ING_IR_TASK) ing_gen_stream(g, ing_gen_text("0"));
+    ing_gen_stream_entry(g);
     push(g, 0, g->f->body);
     while (g->frames.len && g->status == ING_OK && !g->arena.failed) {
         ing_gen_frame *f = &g->frames.at[g->frames.len - 1];

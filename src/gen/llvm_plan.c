@@ -174,7 +174,9 @@ static bool visit(walk *w, uint32_t id) {
     case ING_OP_CALL: return visit_call(w, i);
     case ING_OP_ROOM:
     case ING_OP_CHECK: w->g->plans[w->fi].stops = true; return true;
-    case ING_OP_RANDOM: w->g->uses_random = true; return true;
+    case ING_OP_RANDOM:
+        w->g->uses_random = w->g->plans[w->fi].random = true;
+        return true;
     default: return true;
     }
 }
@@ -232,6 +234,7 @@ static void spread_last(ing_gen *g, const edge *at, uint32_t n) {
         ing_gen_fplan *p = &g->plans[i];
         p->stops |= p->polls;
         p->fuel = p->polls;
+        p->draws = p->random;
         p->groupable = groupable(g, i);
     }
     for (bool again = true; again;) {
@@ -241,6 +244,7 @@ static void spread_last(ing_gen *g, const edge *at, uint32_t n) {
                           *to = &g->plans[at[k].callee];
             if (to->stops && !from->stops) again = from->stops = true;
             if (to->fuel && !from->fuel) again = from->fuel = true;
+            if (to->draws && !from->draws) again = from->draws = true;
             if (!to->groupable && from->groupable) {
                 from->groupable = false;
                 again = true;

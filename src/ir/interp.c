@@ -264,7 +264,7 @@ static void run_detail(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp)
 
 static void begin_place(vm *v, uint32_t number) {
     v->ctx->place = number;
-    v->ctx->stream = v->ctx->draw = 0;
+    ing_ir_random_begin(v->ctx, 0);
 }
 
 /* The flag of a DO_WHILE, as ing_graph_next reads it. */
@@ -277,8 +277,7 @@ static bool flag_is_set(const ing_step *s, const uint8_t *fp) {
 /* An iteration of a parallel loop begins: random numbers depend on its index alone. */
 static void begin_iteration(vm *v, const ing_step *s, uint8_t *fp) {
     if (!s->from) return;
-    v->ctx->stream = WORD(s->d);
-    v->ctx->draw = 0;
+    ing_ir_random_begin(v->ctx, WORD(s->d));
 }
 
 /* ---- calls ---------------------------------------------------------------------------- */
@@ -513,7 +512,7 @@ static bool prepare(vm *v, uint32_t func) {
 static int32_t run_func(vm v, uint32_t func) {
     struct ing_ctx *ctx = v.ctx;
     uint8_t *fp = NULL;
-    ctx->stream = ctx->draw = 0;
+    ing_ir_random_begin(ctx, 0);
     if (prepare(&v, func)) fp = frame_push(&v, v.flats[0].frame);
     if (fp) {
         run(&v, (cursor){.f = &v.flats[0], .s = v.flats[0].steps.at, .fp = fp});

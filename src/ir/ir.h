@@ -507,7 +507,13 @@ bool ing_ir_inst_draws(const ing_ir_func *f, const ing_ir_inst *i,
 #define ING_PHILOX_W0 0x9E3779B9u
 #define ING_PHILOX_W1 0xBB67AE85u
 void ing_ir_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+#define ING_MIX_STEP UINT64_C(0x9E3779B97F4A7C15)
+#define ING_MIX_A    UINT64_C(0xBF58476D1CE4E5B9)
+#define ING_MIX_B    UINT64_C(0x94D049BB133111EB)
+uint64_t ing_ir_mix(uint64_t x, uint64_t mask); /* RAND3; with mask 0 RAND2 */
 struct ing_ctx;
+/* The iteration `index` of a task begins. */
+void ing_ir_random_begin(struct ing_ctx *ctx, uint64_t index);
 /* The next draw of the context's stream as a word of type t. */
 uint64_t ing_ir_random(struct ing_ctx *ctx, ing_dtype t);
 

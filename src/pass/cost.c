@@ -34,7 +34,7 @@ static uint32_t inst_cost(const ing_ir_inst *i) {
     case ING_OP_PARAM:
     case ING_OP_ALLOCA:
     case ING_OP_BUFFER: return 0;
-    case ING_OP_RANDOM: return 40;
+    case ING_OP_RANDOM: return 10;
     case ING_OP_PRINT: return 1000;
     case ING_OP_CAS: return 10;
     case ING_OP_ATOMIC: return i->flags & ING_IR_PRIVATE ? 2 : 10;

@@ -24,6 +24,43 @@ static void test_known_answers(void) {
     }
 }
 
+/* SplitMix64 from 1234567, as published with other implementations of it; what a mask changes. */
+static void test_mix(void) {
+    static const uint64_t known[] = {6457827717110365317u, 3203168211198807973u,
+                                     9817491932198370423u, 4593380528125082431u,
+                                     16408922859458223821u};
+    uint64_t state = 1234567;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        CHECK(ing_ir_mix(state += ING_MIX_STEP, 0) == known[k]);
+    CHECK(ing_ir_mix(state, 1) != known[4]);
+}
+
+/* A number depends on key, place, index and draw, and on nothing else of the context. */
+static void test_streams(void) {
+    struct ing_ctx a = {.key = 7, .place = 2}, b = a;
+    uint64_t seen[6];
+    b.slot = 3;
+    b.fuel = 9;
+    ing_ir_random_begin(&a, 5);
+    ing_ir_random_begin(&b, 5);
+    seen[0] = ing_ir_random(&a, ING_U64);
+    seen[1] = ing_ir_random(&a, ING_U64);
+    CHECK(ing_ir_random(&b, ING_U64) == seen[0]);
+    ing_ir_random_begin(&a, 6);
+    seen[2] = ing_ir_random(&a, ING_U64);
+    a.place = 3;
+    ing_ir_random_begin(&a, 5);
+    seen[3] = ing_ir_random(&a, ING_U64);
+    b.key = 8;
+    ing_ir_random_begin(&b, 5);
+    seen[4] = ing_ir_random(&b, ING_U64);
+    b.key = 7 + (UINT64_C(1) << 32);
+    ing_ir_random_begin(&b, 5);
+    seen[5] = ing_ir_random(&b, ING_U64);
+    for (int j = 0; j < 6; j++)
+        for (int k = 0; k < j; k++) CHECK(seen[j] != seen[k]);
+}
+
 /* Two draws per iteration, in a func and in the loop itself, and what was drawn before. */
 static void test_random(ing_dtype t) {
     char ir[1600];
@@ -181,6 +218,8 @@ static void test_text(void) {
 
 int main(void) {
     test_known_answers();
+    test_mix();
+    test_streams();
     test_text();
     if (!native_open()) return CHECK_DONE();
     for (uint32_t t = ING_U1; t < ING_DTYPE_N; t++) {

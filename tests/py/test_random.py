@@ -123,6 +123,45 @@ def test_draws_differ():
             assert abs(np.corrcoef(x[::2, a], x[::2, b])[0, 1]) < 0.08
 
 
+@qd.kernel
+def words(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        n = 0
+        while True:
+            x[i, n] = qd.random(qd.u64)
+            n += 1
+            if n == x.shape[1]:
+                break
+
+
+@pytest.mark.parametrize("shape", [(1000, 1000), (100_000, 10), (10, 100_000)], ids=str)
+def test_streams_are_independent(shape):
+    """Words along the draws of an iteration and across iterations: all differ, half of the bits
+    change from one to the next, no bit follows another."""
+    x = np.zeros(shape, np.uint64)
+    words(x)
+    assert len(np.unique(x)) == x.size
+    for lag in (1, 2, 3, 7):
+        for near in (x[lag:] ^ x[:-lag], x[:, lag:] ^ x[:, :-lag], x[lag:, lag:] ^ x[:-lag, :-lag]):
+            bits = np.unpackbits(np.ascontiguousarray(near).view(np.uint8)).reshape(-1, 64)
+            share, sigma = bits.mean(axis=0), 0.5 / np.sqrt(len(bits))
+            assert np.all(np.abs(share - 0.5) < 5.5 * sigma)
+            ones = bits.sum(axis=1)
+            assert abs(ones.var() - 16) < 6 * 16 * np.sqrt(2 / len(ones))
+
+
+def test_numbers_fill_planes():
+    """Pairs and triples of draws, and of iterations, in cells of equal size."""
+    x = np.zeros((300_000, 3), np.uint64)
+    words(x)
+    cell = (x >> np.uint64(60)).astype(np.int64)
+    for a, b, c in ((cell[:, 0], cell[:, 1], cell[:, 2]), (cell[:-2, 0], cell[1:-1, 0], cell[2:, 0])):
+        counts = np.bincount((a * 16 + b) * 16 + c, minlength=4096)
+        expected = len(a) / 4096
+        chi = ((counts - expected) ** 2 / expected).sum()
+        assert abs(chi - 4095) < 5 * np.sqrt(2 * 4095)
+
+
 @qd.func
 def pair():
     return qd.random(), qd.random()
@@ -140,6 +179,47 @@ def test_funcs_share_the_stream():
     x = np.zeros(100, np.int32)
     in_funcs(x)
     assert x.all()
+
+
+@qd.func
+def deep(n: qd.i32) -> qd.u64:
+    s = qd.u64(0)
+    for k in range(n):
+        s ^= qd.random(qd.u64) * qd.u64(2 * k + 3)
+    return s ^ deeper()
+
+
+@qd.func
+def deeper() -> qd.u64:
+    return qd.random(qd.u64) * qd.u64(5)
+
+
+@qd.kernel
+def in_deep_funcs(x: qd.types.ndarray()):
+    for i in range(x.shape[0]):
+        a = qd.random(qd.u64)
+        b = deep(i % 4)
+        c = deeper()
+        x[i, 0] = a
+        x[i, 1] = b
+        x[i, 2] = c
+        x[i, 3] = qd.random(qd.u64)
+
+
+def test_a_stream_goes_through_calls():
+    """What is drawn in funcs that call funcs are the draws of one row."""
+    qd.init(arch=qd.cpu)
+    x, row = np.zeros((500, 4), np.uint64), np.zeros((500, 8), np.uint64)
+    in_deep_funcs(x)
+    qd.init(arch=qd.cpu)
+    words(row)
+    for i in range(500):
+        n, r = i % 4, [int(v) for v in row[i]]
+        s = 0
+        for k in range(n):
+            s ^= r[1 + k] * (2 * k + 3) % 2**64
+        want = [r[0], s ^ r[1 + n] * 5 % 2**64, r[2 + n] * 5 % 2**64, r[3 + n]]
+        assert x[i].tolist() == want
 
 
 @qd.kernel
