@@ -206,8 +206,12 @@ static ing_status in_sorted(builtin *b) {
         const char *name = ing_front_atom_text(fr, a->kw_name[i]);
         value v = a->kw[i];
         ING_TRY(ing_front_force(fr, a->kw_node[i], &v));
-        if (strcmp(name, "reverse") == 0)
+        if (strcmp(name, "reverse") == 0 && is_number(&v) && v.kind != V_FLOAT)
             ING_TRY(ing_front_truth(fr, a->kw_node[i], &v, &reverse));
+        else if (strcmp(name, "reverse") == 0)
+            return ing_front_fail_at(
+                fr, a->kw_node[i], ING_TYPE, "use True or False known while compiling",
+                "sorted(reverse=...) is %s", ing_front_describe(fr, &v));
         else if (strcmp(name, "key") != 0 || v.kind != V_NONE)
             return ing_front_fail_at(
                 fr, a->kw_node[i], ING_TYPE,
@@ -237,7 +241,8 @@ static ing_status in_reversed(builtin *b) {
                                  ing_front_describe(b->fr, &b->args[0]));
     ING_TRY(sequence(b, &items, &n));
     turn_around(items, n);
-    *b->out = ing_front_seq(V_TUPLE, items, n);
+    *b->out = ing_front_seq(V_ITER, items, n);
+    b->out->tag = ING_IN_PY_REVERSED;
     return ING_OK;
 }
 
@@ -292,7 +297,7 @@ static ing_status in_min_max(builtin *b, bool *done) {
     uint32_t n = b->a->n;
     *done = false;
     if (n == 1 && ing_front_is_tensor(b->fr, items)) return ING_OK;
-    if (n == 1 && !ing_front_is_scalar(items)) ING_TRY(sequence(b, &items, &n));
+    if (n == 1) ING_TRY(sequence(b, &items, &n)); /* of one number Python has none */
     for (uint32_t i = 0; i < n; i++) {
         all &= ing_front_is_static(&items[i]) && !ing_front_is_tensor(b->fr, &items[i]);
         number &= ing_front_is_scalar(&items[i]);

@@ -39,12 +39,36 @@ static __int128 floor_div(__int128 a, __int128 b) {
     return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }
 
+/* a / b as Python rounds it: once. Both are below 2**65; the quotient has 60 bits or more, and the lowest
+ * says whether there is a rest. */
+static double int_div(__int128 a, __int128 b) {
+    const __int128 exact = (__int128)1 << 53;
+    if (a > -exact && a < exact && b > -exact && b < exact)
+        return (double)a / (double)b;
+    unsigned __int128 x = (unsigned __int128)(a < 0 ? -a : a);
+    unsigned __int128 y = (unsigned __int128)(b < 0 ? -b : b);
+    int shift = 0;
+    for (; x && !(x >> 125); shift++) x <<= 1;
+    double q = ldexp((double)(x / y | (x % y != 0)), -shift);
+    return (a < 0) == (b < 0) ? q : -q;
+}
+
+/* Of numbers that are no NaN, in Python: no infinity out of finite ones, no complex numbers. */
+static ing_status float_pow(frame *fr, ing_node at, double a, double b, value *out) {
+    double x = pow(a, b);
+    if (a == 0 && b < 0) return zero_division(fr, at);
+    if (isfinite(a) && isfinite(b) && !isfinite(x))
+        return ing_front_fail_at(fr, at, ING_VALUE, "compute it outside",
+                                 isnan(x) ? "a root of a negative number"
+                                          : "this power is too large for a float");
+    *out = ing_front_float(x);
+    return ING_OK;
+}
+
 static ing_status int_pow(frame *fr, ing_node at, __int128 base, __int128 exp,
                           value *out) {
     if (exp < 0) {
-        if (base == 0) return zero_division(fr, at);
-        *out = ing_front_float(pow((double)base, (double)exp));
-        return ING_OK;
+        return float_pow(fr, at, (double)base, (double)exp, out);
     }
     __int128 x = 1;
     if (base == 0 || base == 1 || base == -1) {
@@ -82,7 +106,7 @@ static ing_status fold_ints(frame *fr, ing_node at, ing_front_op op, __int128 a,
     }
     case ING_AST_Div:
         if (b == 0) return zero_division(fr, at);
-        *out = ing_front_float((double)a / (double)b);
+        *out = ing_front_float(int_div(a, b));
         return ING_OK;
     case ING_AST_FloorDiv:
         if (b == 0) return zero_division(fr, at);
@@ -124,7 +148,7 @@ static ing_status fold_floats(frame *fr, ing_node at, ing_front_op op, double a,
         *out = ing_front_float(as_at_run_time(ING_OP_FLOORDIV, a, b));
         break;
     case ING_AST_Mod: *out = ing_front_float(as_at_run_time(ING_OP_MOD, a, b)); break;
-    case ING_AST_Pow: *out = ing_front_float(pow(a, b)); break;
+    case ING_AST_Pow: return float_pow(fr, at, a, b, out);
     default: return ING_DECLINED;
     }
     return ING_OK;

@@ -98,7 +98,7 @@ typedef enum value_kind {
     V_FUNC,      /* gref; `bound` */
     V_INTRINSIC, /* tag = ing_intrinsic */
     V_SLICE,     /* items[3], V_NONE where absent */
-    V_ITER, /* range, ndrange, grouped, enumerate, zip: tag = ing_intrinsic, items, n */
+    V_ITER, /* range, ndrange, grouped, enumerate, zip, reversed: tag = ing_intrinsic, items, n */
     V_SHAPE, /* inst = array: its shape, one DIM per axis that is read */
     /* run time */
     V_RT,          /* inst of type */

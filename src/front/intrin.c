@@ -181,6 +181,7 @@ static ing_status in_py_round(frame *fr, ing_node n, const intrin *in,
     if (v.kind != V_FLOAT || v.dtype) {
         if (!is_literal(&v) || v.dtype) return in_math(fr, n, in, a, out);
         *out = v;
+        out->kind = V_INT;
         return ING_OK;
     }
     if (!(fabs(v.f) < 9e18))
@@ -414,7 +415,8 @@ static ing_status in_len(frame *fr, ing_node n, const intrin *in, const call_arg
             return ING_OK;
         }
     }
-    ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
+    if (v.kind != V_ITER || v.tag == ING_IN_PY_RANGE)
+        ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
     if (!ok)
         return ing_front_fail_at(fr, a->node[0], ING_TYPE,
                                  v.kind == V_ARRAY ? "use a.shape[0]"

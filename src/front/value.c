@@ -47,8 +47,9 @@ bool ing_front_is_scalar(const value *v) {
 
 bool ing_front_is_static(const value *v) {
     if (v->kind == V_STRUCT) return false;
-    /* enumerate and zip are known by their lengths: items may come at run time. */
-    if (v->kind == V_ITER && (v->tag == ING_IN_PY_ENUMERATE || v->tag == ING_IN_PY_ZIP))
+    /* Known by their lengths: items may come at run time. */
+    if (v->kind == V_ITER && (v->tag == ING_IN_PY_ENUMERATE ||
+                              v->tag == ING_IN_PY_ZIP || v->tag == ING_IN_PY_REVERSED))
         return true;
     if (v_holds(v)) {
         for (uint32_t i = 0; i < v_children(v); i++)
@@ -663,8 +664,9 @@ static ing_status rows_items(frame *fr, ing_node at, const value *v, value **ite
     }
     *n = v->n ? len : 0;
     *items = ING_NEW_ARRAY(&fr->lo->arena, *n + 1, value);
-    int64_t start = count && v->n > 1 ? v->items[1].i : 0;
-    if (count && v->n > 1 && v->items[1].kind != V_INT)
+    bool from = count && v->n > 1;
+    __int128 start = from ? ing_front_int_of(&v->items[1]) : 0;
+    if (from && v->items[1].kind != V_INT)
         return ing_front_fail_at(
             fr, at, ING_COMPILE, "add it to the index in the loop",
             "enumerate starts at a compile-time integer, not at %s",
@@ -674,7 +676,7 @@ static ing_status rows_items(frame *fr, ing_node at, const value *v, value **ite
         if (!row) break;
         for (uint32_t c = 0; c < width; c++)
             row[c] = !count   ? cols[c][r]
-                     : c == 0 ? ing_front_int(start + r)
+                     : c == 0 ? ing_front_int_from(start + r)
                               : cols[0][r];
         (*items)[r] = ing_front_seq(V_TUPLE, row, width);
     }
@@ -719,7 +721,8 @@ ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items
     *ok = true;
     *n = 0;
     *items = NULL;
-    if (v->kind == V_TUPLE || v->kind == V_LIST) {
+    if (v->kind == V_TUPLE || v->kind == V_LIST ||
+        (v->kind == V_ITER && v->tag == ING_IN_PY_REVERSED)) {
         *items = v->items;
         *n = v->n;
     } else if (ing_front_is_tensor(fr, v)) {
