@@ -41,6 +41,9 @@ enum {
     ING_GEN_ATTR_VECTOR = 16, /* calls of them: 2 * op, plus 1 for f32, from here on */
 };
 
+/* Functions of the vector library: operations, and one that none of them is. */
+enum { ING_GEN_EXP2 = ING_OP_N, ING_GEN_VECTOR_N };
+
 /* What a ref points into: decides the metadata of accesses through it. */
 typedef enum ing_gen_root {
     ING_GEN_UNKNOWN, /* a parameter: whatever the caller passed */
@@ -96,7 +99,7 @@ typedef struct ing_gen {
     ing_gen_fplan *plans;
     uint64_t local_bytes; /* of the locals of all functions so far */
     uint32_t pow_types;   /* bit per dtype: integer power wanted */
-    uint64_t vector_calls[(2 * ING_OP_N + 63) / 64]; /* by 2 * op, plus 1 for f32 */
+    uint64_t vector_calls[(2 * ING_GEN_VECTOR_N + 63) / 64]; /* 2 * op, + 1 for f32 */
     ing_bytes kept; /* functions that stay until the vectoriser ran (VEC4), as a list */
     uint32_t n_kept;
     bool stop_fn;                    /* the error function is wanted */
@@ -186,9 +189,11 @@ void ing_gen_random_functions(ing_gen *g);           /* if they are wanted, to o
 
 /* ---- llvm_math.c ------------------------------------------------------------------ */
 /* Whether the vector library has it and may be used. */
-bool ing_gen_has_vector(const ing_gen *g, ing_op op);
-ing_gen_txt ing_gen_vector_call(ing_gen *g, ing_op op, ing_dtype t, ing_gen_txt a,
+bool ing_gen_has_vector(const ing_gen *g, uint32_t op);
+ing_gen_txt ing_gen_vector_call(ing_gen *g, uint32_t op, ing_dtype t, ing_gen_txt a,
                                 ing_gen_txt b);
+uint32_t ing_gen_vector_width(
+    const ing_gen *g);                     /* bits that loops of the task prefer */
 void ing_gen_vector_functions(ing_gen *g); /* those that were wanted, to out */
 
 /* ---- llvm_divmod.c ---------------------------------------------------------------- */

@@ -3,11 +3,13 @@
  * without fast math: the library is accurate to 4 ulp, not exact.
  *
  *  VEC1 A kernel calls @ing.<name>, a function of one element; its `vector-function-abi-variant`
- *     names what computes eight (f32) or four of them, so the loop vectoriser can take that.
+ *     names what computes eight (f32) or four of them, so the loop vectoriser can take that. With
+ *     512-bit vectors it is twice as many, and tasks that call one prefer vectors of that width.
  *  VEC2 @ing.<name> itself computes with the same library function, on one lane. So an element
  *     gets the same value in vector code and in the rest of a loop, wherever a piece of it
  *     begins (R23).
- *  VEC3 f32 has a variant of four too, for loops that also hold 64-bit values.
+ *  VEC3 There are variants of fewer elements down to four, for loops that also hold wider values
+ *     and for the rest of a row: the same function with its elements repeated.
  *  VEC4 the variants are kept in @llvm.compiler.used until the vectoriser ran. */
 #include "gen/gen_int.h"
 
@@ -21,29 +23,42 @@ typedef struct vector_fn {
     uint8_t since;    /* of ing_gen_options.vector_math */
 } vector_fn;
 
-static const vector_fn vector_fns[ING_OP_N] = {
-    [ING_OP_SIN] = {"sin", 1},   [ING_OP_COS] = {"cos", 1},
-    [ING_OP_EXP] = {"exp", 1},   [ING_OP_LOG] = {"log", 1},
-    [ING_OP_POW] = {"pow", 1},   [ING_OP_TAN] = {"tan", 2},
-    [ING_OP_ASIN] = {"asin", 2}, [ING_OP_ACOS] = {"acos", 2},
-    [ING_OP_TANH] = {"tanh", 2}, [ING_OP_ATAN2] = {"atan2", 2},
+static const vector_fn vector_fns[ING_GEN_VECTOR_N] = {
+    [ING_OP_SIN] = {"sin", 1},    [ING_OP_COS] = {"cos", 1},
+    [ING_OP_EXP] = {"exp", 1},    [ING_OP_LOG] = {"log", 1},
+    [ING_OP_POW] = {"pow", 1},    [ING_OP_TAN] = {"tan", 2},
+    [ING_OP_ASIN] = {"asin", 2},  [ING_OP_ACOS] = {"acos", 2},
+    [ING_OP_TANH] = {"tanh", 2},  [ING_OP_ATAN2] = {"atan2", 2},
+    [ING_GEN_EXP2] = {"exp2", 2},
 };
 
-static bool is_binary(ing_op op) {
-    return ing_op_get(op)->operands[1] == 'v';
+static bool is_binary(uint32_t op) {
+    return op < ING_OP_N && ing_op_get((ing_op)op)->operands[1] == 'v';
 }
 
-bool ing_gen_has_vector(const ing_gen *g, ing_op op) {
+/* 512-bit vectors. */
+static bool is_wide(const ing_gen *g) {
+    return g->o->isa_level && strcmp(g->o->isa_level, "x86-64-v4") == 0;
+}
+
+bool ing_gen_has_vector(const ing_gen *g, uint32_t op) {
     uint8_t since = vector_fns[op].since;
     const char *isa = g->o->isa_level;
-    bool wide = isa && (strcmp(isa, "x86-64-v3") == 0 || strcmp(isa, "x86-64-v4") == 0);
-    return g->o->fast_math && wide && since && since <= g->o->vector_math;
+    bool any = is_wide(g) || (isa && strcmp(isa, "x86-64-v3") == 0);
+    return g->o->fast_math && any && since && since <= g->o->vector_math;
 }
 
-txt ing_gen_vector_call(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b) {
+uint32_t ing_gen_vector_width(const ing_gen *g) {
+    for (uint32_t bit = 0; is_wide(g) && bit < 2 * ING_GEN_VECTOR_N; bit++)
+        if (vector_fns[bit / 2].name && g->vector_calls[bit / 64] >> bit % 64 & 1)
+            return 512;
+    return 256;
+}
+
+txt ing_gen_vector_call(ing_gen *g, uint32_t op, ing_dtype t, txt a, txt b) {
     bool f32 = t == ING_F32;
     const char *ty = f32 ? "float" : "double";
-    uint32_t bit = (uint32_t)op * 2 + f32;
+    uint32_t bit = op * 2 + f32;
     g->vector_calls[bit / 64] |= 1ull << bit % 64;
     if (!is_binary(op))
         return ing_gen_def(g, "call %s%s @ing.%s%s(%s %s) #%u", g->fmf, ty,
@@ -60,25 +75,27 @@ typedef struct fn { /* one that is wanted */
     char name[16];  /* sinf */
     const char *ty;
     uint32_t lanes, n_args;
+    char isa;            /* d: 256 bits, e: 512 */
     const char *mangled; /* v or vv */
 } fn;
 
 static bool wanted(const ing_gen *g, uint32_t bit, fn *out) {
-    ing_op op = (ing_op)(bit / 2);
+    uint32_t op = bit / 2;
     if (!vector_fns[op].name || !(g->vector_calls[bit / 64] >> bit % 64 & 1))
         return false;
     bool f32 = bit & 1, two = is_binary(op);
     snprintf(out->name, sizeof out->name, "%s%s", vector_fns[op].name, f32 ? "f" : "");
     out->ty = f32 ? "float" : "double";
-    out->lanes = f32 ? 8 : 4;
+    out->lanes = (f32 ? 8 : 4) * (is_wide(g) ? 2 : 1);
+    out->isa = is_wide(g) ? 'e' : 'd';
     out->n_args = two ? 2 : 1;
     out->mangled = two ? "vv" : "v";
     return true;
 }
 
 static void put_library_call(ing_gen *g, const fn *f) {
-    ing_bytes_printf(g->out, "  %%r = call <%u x %s> @_ZGVdN%u%s_%s(", f->lanes, f->ty,
-                     f->lanes, f->mangled, f->name);
+    ing_bytes_printf(g->out, "  %%r = call <%u x %s> @_ZGV%cN%u%s_%s(", f->lanes, f->ty,
+                     f->isa, f->lanes, f->mangled, f->name);
     for (uint32_t k = 0; k < f->n_args; k++)
         ing_bytes_printf(g->out, "%s<%u x %s> %%w%u", k ? ", " : "", f->lanes, f->ty,
                          k);
@@ -110,27 +127,35 @@ static void put_scalar(ing_gen *g, const fn *f) {
                      f->lanes, f->ty, f->ty);
 }
 
-/* Four f32 (VEC3): twice over in the lanes of the function of eight. */
-static void put_half(ing_gen *g, const fn *f) {
-    char name[32];
-    snprintf(name, sizeof name, "ing.%s.4", f->name);
-    put_signature(g, f, "<4 x float>", name);
-    for (uint32_t k = 0; k < f->n_args; k++)
-        ing_bytes_printf(
-            g->out,
-            "  %%w%u = shufflevector <4 x float> %%x%u, <4 x float> poison, "
-            "<8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 0, i32 1, i32 2, "
-            "i32 3>\n",
-            k, k);
+/* Lanes 0 to n - 1 again and again, as the mask of a shuffle to `to` lanes. */
+static void put_mask(ing_gen *g, uint32_t n, uint32_t to) {
+    ing_bytes_printf(g->out, "<%u x i32> <", to);
+    for (uint32_t k = 0; k < to; k++)
+        ing_bytes_printf(g->out, "%si32 %u", k ? ", " : "", k % n);
+    ing_bytes_puts(g->out, ">\n");
+}
+
+/* Fewer elements (VEC3). */
+static void put_part(ing_gen *g, const fn *f, uint32_t n) {
+    char name[32], ty[24];
+    snprintf(name, sizeof name, "ing.%s.%u", f->name, n);
+    snprintf(ty, sizeof ty, "<%u x %s>", n, f->ty);
+    put_signature(g, f, ty, name);
+    for (uint32_t k = 0; k < f->n_args; k++) {
+        ing_bytes_printf(g->out, "  %%w%u = shufflevector %s %%x%u, %s poison, ", k, ty,
+                         k, ty);
+        put_mask(g, n, f->lanes);
+    }
     put_library_call(g, f);
-    ing_bytes_puts(g->out, "  %h = shufflevector <8 x float> %r, <8 x float> poison, "
-                           "<4 x i32> <i32 0, i32 1, i32 2, i32 3>\n"
-                           "  ret <4 x float> %h\n}\n");
+    ing_bytes_printf(g->out, "  %%h = shufflevector <%u x %s> %%r, <%u x %s> poison, ",
+                     f->lanes, f->ty, f->lanes, f->ty);
+    put_mask(g, n, n);
+    ing_bytes_printf(g->out, "  ret %s %%h\n}\n", ty);
 }
 
 static void put_declaration(ing_gen *g, const fn *f) {
-    ing_bytes_printf(g->out, "\ndeclare <%u x %s> @_ZGVdN%u%s_%s(", f->lanes, f->ty,
-                     f->lanes, f->mangled, f->name);
+    ing_bytes_printf(g->out, "\ndeclare <%u x %s> @_ZGV%cN%u%s_%s(", f->lanes, f->ty,
+                     f->isa, f->lanes, f->mangled, f->name);
     for (uint32_t k = 0; k < f->n_args; k++)
         ing_bytes_printf(g->out, "%s<%u x %s>", k ? ", " : "", f->lanes, f->ty);
     ing_bytes_printf(g->out, ") #%u\n", ING_GEN_ATTR_MATH);
@@ -140,28 +165,29 @@ static void put_declaration(ing_gen *g, const fn *f) {
 static void put_attribute(ing_gen *g, const fn *f, uint32_t bit) {
     ing_bytes_printf(
         g->out,
-        "attributes #%u = { \"vector-function-abi-variant\"=\"_ZGVdN%u%s_ing."
-        "%s(_ZGVdN%u%s_%s)",
-        ING_GEN_ATTR_VECTOR + bit, f->lanes, f->mangled, f->name, f->lanes, f->mangled,
-        f->name);
-    if (f->lanes == 8)
-        ing_bytes_printf(g->out, ",_ZGVdN4%s_ing.%s(ing.%s.4)", f->mangled, f->name,
-                         f->name);
+        "attributes #%u = { \"vector-function-abi-variant\"=\"_ZGV%cN%u%s_ing."
+        "%s(_ZGV%cN%u%s_%s)",
+        ING_GEN_ATTR_VECTOR + bit, f->isa, f->lanes, f->mangled, f->name, f->isa,
+        f->lanes, f->mangled, f->name);
+    for (uint32_t n = f->lanes / 2; n >= 4; n /= 2)
+        ing_bytes_printf(g->out, ",_ZGVdN%u%s_ing.%s(ing.%s.%u)", n, f->mangled,
+                         f->name, f->name, n);
     ing_bytes_puts(g->out, "\" }\n");
 }
 
 void ing_gen_vector_functions(ing_gen *g) {
     fn f;
-    for (uint32_t bit = 0; bit < 2 * ING_OP_N; bit++) {
+    for (uint32_t bit = 0; bit < 2 * ING_GEN_VECTOR_N; bit++) {
         if (!wanted(g, bit, &f)) continue;
         put_declaration(g, &f);
         put_scalar(g, &f);
-        if (f.lanes == 8) put_half(g, &f);
+        for (uint32_t n = f.lanes / 2; n >= 4; n /= 2) put_part(g, &f, n);
         put_attribute(g, &f, bit);
         /* The attribute says how many arguments there are: none is to be left out because it
          * is a constant in every call. */
         ing_gen_keep(g, "ing.%s", f.name);
-        ing_gen_keep(g, "_ZGVdN%u%s_%s", f.lanes, f.mangled, f.name);
-        if (f.lanes == 8) ing_gen_keep(g, "ing.%s.4", f.name);
+        ing_gen_keep(g, "_ZGV%cN%u%s_%s", f.isa, f.lanes, f.mangled, f.name);
+        for (uint32_t n = f.lanes / 2; n >= 4; n /= 2)
+            ing_gen_keep(g, "ing.%s.%u", f.name, n);
     }
 }

@@ -357,6 +357,16 @@ static txt float2(ing_gen *g, const char *op, const char *more, ing_dtype t, txt
     return ing_gen_def(g, "%s %s%s%s %s, %s", op, g->fmf, more, scalar(t).s, a.s, b.s);
 }
 
+/* An exponent for which LLVM has products and a root: 3, -2, 1.5. */
+static bool is_half_integer(const ing_ir_inst *c) {
+    if (!c) return false;
+    uint64_t bits = ing_ir_const_bits(c);
+    if (c->type == ING_F32) bits = widen_f32_bits((uint32_t)bits);
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return isfinite(v) && fabs(v) < 1e6 && 2 * v == floor(2 * v);
+}
+
 /* t is f32 or f64. */
 static txt float_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
                        const ing_ir_inst *b_const) {
@@ -383,8 +393,10 @@ static txt float_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
                            float_call(g, ING_OP_SQRT, t, a, b).s);
     default: break;
     }
-    /* LLVM knows powers with constant exponents: products and roots. */
-    if (ing_gen_has_vector(g, op) && !(op == ING_OP_POW && b_const))
+    bool two = op == ING_OP_POW && strcmp(a.s, "0x4000000000000000") == 0;
+    if (two && ing_gen_has_vector(g, ING_GEN_EXP2))
+        return ing_gen_vector_call(g, ING_GEN_EXP2, t, b, b);
+    if (ing_gen_has_vector(g, op) && !(op == ING_OP_POW && is_half_integer(b_const)))
         return ing_gen_vector_call(g, op, t, a, b);
     if (math_fns[op].intrinsic || math_fns[op].libm) return float_call(g, op, t, a, b);
     ing_gen_fail(g, "float operation that does not exist");

@@ -22,12 +22,14 @@ static const char saxpy[] =
     "  }\n"
     "}\nrun @0 range begin 0 end 1000 cost 6\n";
 
+static const char *level = "x86-64-v3"; /* that the texts are for */
+
 static ing_status emit(const char *ir, bool fast, ing_bytes *out, ing_err *e) {
     ing_ir_mod *m = NULL;
     ing_gen_options o = {.target = &ing_gen_cpu,
                          .fast_math = fast,
                          .opt_level = 2,
-                         .isa_level = "x86-64-v3",
+                         .isa_level = level,
                          .vector_math = 2};
     ing_status s = ing_ir_parse(ir, strlen(ir), &m, e);
     if (s == ING_OK) s = ing_ir_verify(m, e);
@@ -189,7 +191,7 @@ static void test_unpaired(void) {
     }
 }
 
-/* The vector library under fast math only; a power with a constant exponent is LLVM's. */
+/* The vector library under fast math only; a power is LLVM's where that makes products of it. */
 static void test_vector_math(void) {
     static const char ir[] =
         "arg 0 array<f32, 1>\n"
@@ -200,8 +202,47 @@ static void test_vector_math(void) {
         "    store %p, %r\n  }\n}\nrun @0 range begin 0 end 8 cost 6\n";
     expect(ir, true, "call reassoc nsz contract float @ing.sinf(float", 1,
            "_ZGVdN8v_ing.sinf(_ZGVdN8v_sinf)", 1, "_ZGVdN4vv_ing.atan2f(ing.atan2f.4)",
-           1, "@llvm.pow.f32(float", 2, "@llvm.compiler.used", 1, NULL);
+           1, "@llvm.pow.f32(float", 2, "@llvm.compiler.used", 1,
+           "\"prefer-vector-width\"=\"256\"", 2, NULL);
     expect(ir, false, "_ZGV", 0, "call float @sinf(", 1, NULL);
+    level = "x86-64-v4";
+    expect(ir, true, "_ZGVeN16v_ing.sinf(_ZGVeN16v_sinf)", 1,
+           "_ZGVdN8vv_ing.atan2f(ing.atan2f.8)", 1, "_ZGVdN4v_ing.sinf(ing.sinf.4)", 1,
+           "_ZGVdN8v_sinf", 0, "\"prefer-vector-width\"=\"512\"", 2, NULL);
+    expect(saxpy, true, "\"prefer-vector-width\"=\"256\"", 2, NULL);
+    level = "x86-64-v2";
+    expect(ir, true, "_ZGV", 0, NULL);
+    level = "x86-64-v3";
+}
+
+/* Constant exponents and bases. */
+static void test_powers(void) {
+    static const struct {
+        const char *c, *power;
+        int llvm, vector, exp2;
+    } cases[] = {
+        {"2.0", "pow %x, %c", 2, 0, 0},  {"-3.0", "pow %x, %c", 2, 0, 0},
+        {"1.5", "pow %x, %c", 2, 0, 0},  {"1.7", "pow %x, %c", 0, 1, 0},
+        {"0.25", "pow %x, %c", 0, 1, 0}, {"2.0", "pow %c, %x", 0, 0, 1},
+        {"3.0", "pow %c, %x", 0, 1, 0},  {"inf", "pow %x, %c", 0, 1, 0},
+    };
+    for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; k++) {
+        const char *t = k % 2 ? "f64" : "f32";
+        char ir[512];
+        snprintf(ir, sizeof ir,
+                 "arg 0 array<%s, 1>\ntask @0 {\n  %%a = array array<%s, 1> 0\n"
+                 "  %%z = const i32 0\n  %%p = elem ref<%s> %%a, [%%z]\n"
+                 "  %%x = load %s %%p\n  %%c = const %s %s\n  %%r = %s\n"
+                 "  store %%p, %%r\n}\nrun @0 serial cost 1\n",
+                 t, t, t, t, t, cases[k / 2].c, cases[k / 2].power);
+        expect(ir, true, "@llvm.pow.f", cases[k / 2].llvm,
+               k % 2 ? "call reassoc nsz contract double @ing.pow("
+                     : "call reassoc nsz contract float @ing.powf(",
+               cases[k / 2].vector,
+               k % 2 ? "call reassoc nsz contract double @ing.exp2("
+                     : "call reassoc nsz contract float @ing.exp2f(",
+               cases[k / 2].exp2, NULL);
+    }
 }
 
 static void test_metadata(void) {
@@ -538,6 +579,7 @@ int main(void) {
     test_paired();
     test_unpaired();
     test_vector_math();
+    test_powers();
     test_metadata();
     test_tallies();
     test_long_loops();

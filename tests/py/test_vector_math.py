@@ -81,6 +81,41 @@ def test_two_arguments(dtype):
     assert ulps(p, np.power(*wide)) <= 4 and ulps(a, np.arctan2(*wide)) <= 4
 
 
+@qd.kernel
+def powers(x: Array(ndim=1), y: Array(ndim=2)):
+    for i in range(x.shape[0]):
+        y[0, i] = x[i] ** 1.7
+        y[1, i] = x[i] ** -0.3
+        y[2, i] = x[i] ** 0.25
+        y[3, i] = 2.0 ** x[i]
+        y[4, i] = 3.0 ** x[i]
+        y[5, i] = x[i] ** 2.5
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_constant_powers(dtype):
+    x = (np.random.default_rng(6).random(4003) * 9 + 0.01).astype(dtype)
+    q = qd.f32 if dtype == "f4" else qd.f64
+    got = run(powers, q, x, np.zeros((6, len(x)), dtype))[1]
+    wide = x.astype(np.longdouble)
+    for k, e in enumerate((1.7, -0.3, 0.25)):
+        assert ulps(got[k], wide ** np.longdouble(np.dtype(dtype).type(e))) <= 4
+    assert ulps(got[3], np.longdouble(2) ** wide) <= 4
+    assert ulps(got[4], np.longdouble(3) ** wide) <= 4
+    assert ulps(got[5], wide ** np.longdouble(2.5)) <= 4
+
+
+def test_powers_at_the_edges():
+    x = np.array([0.0, -0.0, -1.5, np.inf, -np.inf, np.nan, 1.0, -1.0, 200.0, -200.0, 1e-40] * 3, "f4")
+    got = run(powers, qd.f32, x, np.zeros((6, len(x)), "f4"))[1]
+    with np.errstate(all="ignore"):
+        for k, e in enumerate((1.7, -0.3)):
+            want = x.astype("f8") ** np.float64(np.float32(e))
+            near = np.abs(x) != np.float32(1e-40)  # denormals are zero with fast math
+            np.testing.assert_allclose(got[k][near], want.astype("f4")[near], rtol=1e-6)
+        np.testing.assert_allclose(got[3], (2.0 ** x.astype("f8")).astype("f4"), rtol=1e-6)
+
+
 def test_special_values():
     x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e30, -1e30, 100.0, -200.0], "f4")
     for name in ("sin", "cos", "exp", "tanh"):
@@ -103,9 +138,9 @@ def test_mixed_widths():
 def test_same_wherever_it_stands():
     """The rest of a loop computes as its vectors do, so no piece or thread shows."""
     x = samples("sin", "f4")
-    for name in ("sin", "exp", "tan"):
+    for name in ("sin", "exp", "tan", "tanh", "cos"):
         which = UNARY.index(name)
         whole = run(unary, qd.f32, x, np.zeros_like(x), extra=(which,))[1]
-        for first in range(1, 12):
+        for first in range(1, 20):
             part = run(unary, qd.f32, x[first:], np.zeros_like(x[first:]), extra=(which,))[1]
             assert part.tobytes() == whole[first:].tobytes()
