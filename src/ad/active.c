@@ -40,13 +40,21 @@ uint32_t ing_ad_root(const ing_ad_fn *n, uint32_t ref) {
 ing_type ing_ad_companion(const ing_ad *ad, const ing_ad_fn *n, uint32_t array) {
     const ing_ir_inst *i = ing_ir_at(n->f, array);
     if (i->op == ING_OP_PARAM) return n->params[i->a].companion;
-    uint32_t k = i->op == ING_OP_ARRAY ? ad->companion[i->a] : 0;
+    uint32_t k = i->op == ING_OP_ARRAY ? ing_ad_companion_arg(ad, i->a) : 0;
     return k ? ad->m->args.at[k - 1].type : 0;
 }
 
-/* What an address points into has an adjoint. */
+/* Is what is read there a constant (qd.stop_grad)? */
+static bool is_stopped(const ing_ad *ad, const ing_ad_fn *n, uint32_t root) {
+    const ing_ir_inst *i = ing_ir_at(n->f, root);
+    if (i->op == ING_OP_PARAM) return n->params[i->a].stopped;
+    return i->op == ING_OP_ARRAY && ad->companion[i->a] & ING_AD_STOPPED;
+}
+
+/* What an address points into has an adjoint; VARIED alone: which a read brings. */
 static bool root_has(const ing_ad *ad, const ing_ad_fn *n, uint32_t root,
                      uint8_t bits) {
+    if (bits == ING_AD_VARIED && is_stopped(ad, n, root)) return false;
     if (ing_ad_is_array(ad->m, ing_ir_at(n->f, root)->type))
         return ing_ad_companion(ad, n, root) != 0;
     return (n->mark[root] & bits) == bits;
@@ -101,6 +109,7 @@ static ing_ad_fn *fn_new(ing_ad *ad, uint32_t func, const ing_ad_param *params) 
 static bool same_params(const ing_ad_fn *n, const ing_ad_param *p) {
     for (uint32_t k = 0; k < n->f->n_params; k++)
         if (n->params[k].active != p[k].active || n->params[k].shared != p[k].shared ||
+            n->params[k].stopped != p[k].stopped ||
             n->params[k].companion != p[k].companion)
             return false;
     return true;
@@ -282,9 +291,12 @@ static ing_status find_callee(ing_ad *ad, ing_ad_fn *n, uint32_t id, ing_err *e)
         uint32_t arg = n->f->extra.at[i->b + k], root;
         ing_type t = ing_ir_at(n->f, arg)->type;
         if (ing_ad_is_array(ad->m, t)) {
-            p[k].companion = ing_ad_companion(ad, n, ing_ad_root(n, arg));
+            root = ing_ad_root(n, arg);
+            p[k].companion = ing_ad_companion(ad, n, root);
+            p[k].stopped = is_stopped(ad, n, root);
         } else if (ing_ad_is_ref(ad->m, t)) {
             root = ing_ad_root(n, arg);
+            p[k].stopped = is_stopped(ad, n, root);
             p[k].active = ing_ad_has_shadow(ad, n, arg);
             const ing_ir_inst *r = ing_ir_at(n->f, root);
             bool outer = r->op == ING_OP_PARAM && n->params[r->a].shared;
@@ -346,12 +358,9 @@ static void find_effects(ing_ad *ad) {
             }
             bool writes =
                 i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
-            uint32_t at = writes ? i->a : 0;
-            while (at && (ing_ir_at(f, at)->op == ING_OP_MEMBER ||
-                          ing_ir_at(f, at)->op == ING_OP_MEMBER_DYN))
-                at = ing_ir_at(f, at)->a;
-            if (i->op == ING_OP_PRINT || (at && ing_ir_at(f, at)->op == ING_OP_ELEM))
-                ad->acts[func] = 1;
+            uint32_t elem = 0;
+            if (writes) ing_ir_root(f, i->a, &elem);
+            if (i->op == ING_OP_PRINT || elem) ad->acts[func] = 1;
         }
     }
 }

@@ -20,9 +20,12 @@ typedef enum ing_ad_mode {
 #define ING_AD_STOPPED 0x80000000u
 
 /* companion[k]: number + 1 of the argument that holds the gradients (duals) of argument k, 0:
- * it has none. Forward mode: with ING_AD_STOPPED, what is read there counts as constant
- * (qd.stop_grad), and what is written has its dual. What cannot be differentiated is refused: ING_COMPILE, with m->bad_loc. */
+ * it has none. With ING_AD_STOPPED, what is read there counts as constant (qd.stop_grad), and what
+ * is written has its gradient (dual). What cannot be differentiated is refused: ING_COMPILE, with m->bad_loc. */
 ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
+/* After the places of fields are known: which arguments must share no memory so that the gradient
+ * is right; they are the first of m->apart. Refuses those that always do. */
+ing_status ing_ad_settle(ing_ir_mod *m, ing_err *e);
 /* The kernel that returns, as an i64, how many bytes of scratch each slot of the reverse kernel
  * needs. Of modules with m->sized after ing_ad_reverse. */
 ing_status ing_ad_size(ing_ir_mod *m, const uint32_t *companion, ing_err *e);

@@ -25,6 +25,7 @@
 #define ING_AD_INT_H
 
 #include "ad/ad.h"
+#include "ir/access.h"
 
 ing_status ing_ad_refuse(ing_ir_mod *m, uint32_t loc, ing_err *e, const char *why);
 ing_status ing_ad_no_memory(ing_err *e);
@@ -61,6 +62,7 @@ enum { /* per instruction */
 typedef struct ing_ad_param {
     bool active;        /* a value or ref with an adjoint */
     bool shared;        /* of a ref: other threads may add to the adjoint */
+    bool stopped;       /* what is read there is a constant */
     ing_type companion; /* of an array: the type of its companion, 0 = it has none */
 } ing_ad_param;
 
@@ -73,6 +75,37 @@ typedef struct ing_ad_state {
     uint32_t slot;   /* of the others: the emitted local that keeps it */
 } ing_ad_state;
 
+enum {                     /* what is done to an element */
+       ING_AD_READS = 1,   /* backward code needs its value */
+       ING_AD_FOLLOWS = 2, /* its adjoint goes through a read */
+       ING_AD_STORES = 4,
+       ING_AD_UPDATES = 8,
+       ING_AD_UPDATE_OF =
+           0xf0, /* which update; of a read: those leave the value right */
+};
+#define ING_AD_OF_PARAM \
+    0x80000000u /* in a form that callers see: a parameter's number */
+
+typedef struct
+    ing_ad_touch { /* of an element of an array, by a function or its callees */
+    uint32_t id;   /* the instruction, or the CALL */
+    uint32_t loc;
+    uint64_t rank; /* order of the text, through calls */
+    uint32_t of,
+        inner; /* which array: argument or parameter; inner: as the callee sees it */
+    bool param, inner_param;
+    bool ref; /* through a parameter that points to something */
+    uint8_t kind;
+    uint8_t n;       /* subscripts; more than ING_MAX_NDIM: it may be any element */
+    uint32_t member; /* of the element that is named, plus 1; 0 = none */
+    ing_ir_form at[ING_MAX_NDIM];
+} ing_ad_touch;
+
+typedef struct ing_ad_touches {
+    ing_ad_touch *at;
+    uint32_t len, cap;
+} ing_ad_touches;
+
 typedef struct ing_ad_fn { /* one function in one context */
     uint32_t func;         /* its number; 0 is the kernel */
     const ing_ir_func *f;
@@ -84,7 +117,8 @@ typedef struct ing_ad_fn { /* one function in one context */
     uint32_t *block;  /* that it stands in; 0 = in none */
     uint32_t *callee; /* of a LIVE CALL: the context of its func, plus 1 */
     ing_vec(ing_ad_state) states;
-    uint32_t made; /* number of the backward func */
+    ing_ad_touches reads, writes; /* rule.c; reads of a func: as callers see them */
+    uint32_t made;                /* number of the backward func */
     bool
         stacks; /* its backward code, or that of a callee, keeps something on a stack */
 } ing_ad_fn;
@@ -98,6 +132,8 @@ typedef struct ing_ad {
     uint8_t *acts;    /* per func: it writes arrays or prints */
     uint32_t
         *quiet; /* per func: the version without effects; UINT32_MAX: there is none */
+    ing_ad_touches *writes;   /* per func, as callers see them */
+    uint64_t *span;           /* per func: its instructions, with those of callees */
     ing_vec(ing_ad_fn *) fns; /* [0] is the kernel */
     uint32_t draws;           /* funcs that draw random numbers */
     bool sized; /* the room of the stacks is known before the launch (SIZE1) */
@@ -105,6 +141,10 @@ typedef struct ing_ad {
     const char *bad; /* why it is refused */
 } ing_ad;
 
+/* Number + 1 of the companion of argument k, 0 = none. */
+static inline uint32_t ing_ad_companion_arg(const ing_ad *ad, uint32_t k) {
+    return ad->companion[k] & ~ING_AD_STOPPED;
+}
 static inline bool ing_ad_active(const ing_ad_fn *n, uint32_t id) {
     return (n->mark[id] & (ING_AD_VARIED | ING_AD_USEFUL)) ==
            (ING_AD_VARIED | ING_AD_USEFUL);
@@ -126,8 +166,9 @@ uint32_t ing_ad_exit(const ing_ir_func *f, const ing_ir_inst *loop);
 ing_status ing_ad_find_active(ing_ad *ad, ing_err *e);
 /* What backward code needs, in one context; those of its callees are done. */
 ing_status ing_ad_find_need(ing_ad *ad, ing_ad_fn *n, ing_err *e);
-/* rule.c: refuses what breaks AD3 for all to see. */
-ing_status ing_ad_check_rule(ing_ad *ad, const ing_ad_fn *n, ing_err *e);
+/* rule.c: refuses what may break AD3. */
+ing_status ing_ad_find_writes(ing_ad *ad, ing_err *e);
+ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e);
 
 /* ---- writing a backward function ----------------------------------------------------------- */
 

@@ -105,7 +105,7 @@ static uint32_t companion_of(ing_ad_code *c, uint32_t array) {
     ing_type t = ing_ad_companion(c->ad, c->n, array);
     if (!t) return 0;
     if (i->op == ING_OP_PARAM) return c->shadow[c->n->param_at[i->a]];
-    return emit(c, ING_OP_ARRAY, t, c->ad->companion[i->a] - 1, 0);
+    return emit(c, ING_OP_ARRAY, t, ing_ad_companion_arg(c->ad, i->a) - 1, 0);
 }
 
 uint32_t ing_ad_shadow(ing_ad_code *c, uint32_t ref) {

@@ -214,7 +214,7 @@ static void put_adjoints(ing_ad_code *c, uint32_t id, call *x) {
             x->args[x->n++] = of->op == ING_OP_PARAM
                                   ? c->shadow[c->n->param_at[of->a]]
                                   : emit(c, ING_OP_ARRAY, p->companion,
-                                         c->ad->companion[of->a] - 1, 0);
+                                         ing_ad_companion_arg(c->ad, of->a) - 1, 0);
         } else if (p->active && ing_ad_is_ref(c->m, t)) {
             x->args[x->n++] = ing_ad_shadow(c, arg);
         } else if (p->active) {

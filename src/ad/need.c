@@ -394,7 +394,7 @@ static void find_apart(ing_ad_fn *n) {
 
 static bool is_companion(const ing_ad *ad, const ing_ir_inst *i) {
     for (uint32_t k = 0; i->op == ING_OP_ARRAY && k < ad->m->args.len; k++)
-        if (ad->companion[k] == i->a + 1) return true;
+        if (ing_ad_companion_arg(ad, k) == i->a + 1) return true;
     return false;
 }
 

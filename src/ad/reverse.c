@@ -124,6 +124,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
 
 static ing_status analyse(ing_ad *ad, ing_err *e) {
     ING_TRY(ing_ad_find_active(ad, e));
+    ING_TRY(ing_ad_find_writes(ad, e));
     for (uint32_t k = 0; k < ad->n_funcs; k++) /* callees first */
         for (uint32_t j = 0; j < ad->fns.len; j++) {
             ing_ad_fn *n = ad->fns.at[j];
@@ -189,6 +190,22 @@ static ing_status empty_unused(ing_ir_mod *m, ing_err *e) {
     return ING_OK;
 }
 
+static void free_all(ing_ad *ad) {
+    for (uint32_t k = 0; k < ad->fns.len; k++) {
+        ing_vec_fini(&ad->fns.at[k]->states);
+        ing_vec_fini(&ad->fns.at[k]->reads);
+        ing_vec_fini(&ad->fns.at[k]->writes);
+    }
+    for (uint32_t k = 0; ad->writes && k < ad->n_funcs; k++)
+        ing_vec_fini(&ad->writes[k]);
+    ing_vec_fini(&ad->fns);
+    ing_free(ad->writes);
+    ing_free(ad->span);
+    ing_free(ad->order);
+    ing_free(ad->touches);
+    ing_free(ad->quiet);
+}
+
 static ing_status run(ing_ir_mod *m, const uint32_t *companion, bool size, ing_err *e) {
     ING_TRY(ing_ad_exits(m, e));
     ing_ad ad = {.m = m, .companion = companion, .n_funcs = m->funcs.len};
@@ -196,13 +213,12 @@ static ing_status run(ing_ir_mod *m, const uint32_t *companion, bool size, ing_e
     ad.touches = ing_calloc(ad.n_funcs, 2);
     ad.quiet = ing_calloc(ad.n_funcs, sizeof *ad.quiet);
     ad.acts = ad.touches ? ad.touches + ad.n_funcs : NULL;
-    ing_status s = ad.touches && ad.quiet ? analyse(&ad, e) : ing_ad_no_memory(e);
+    ad.writes = ing_calloc(ad.n_funcs, sizeof *ad.writes);
+    ad.span = ing_calloc(ad.n_funcs, sizeof *ad.span);
+    bool ok = ad.touches && ad.quiet && ad.writes && ad.span;
+    ing_status s = ok ? analyse(&ad, e) : ing_ad_no_memory(e);
     if (s == ING_OK) s = size ? write_size(&ad, e) : write_all(&ad, e);
-    for (uint32_t k = 0; k < ad.fns.len; k++) ing_vec_fini(&ad.fns.at[k]->states);
-    ing_vec_fini(&ad.fns);
-    ing_free(ad.order);
-    ing_free(ad.touches);
-    ing_free(ad.quiet);
+    free_all(&ad);
     return s == ING_OK ? empty_unused(m, e) : s;
 }
 

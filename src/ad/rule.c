@@ -1,83 +1,295 @@
 /* The rule of AD3: what backward code reads again, the launch must not have overwritten. Refuses
- * where the text alone shows that it did, and where iterations of a parallel loop wait for each
- * other; the rest is for Tape(validation=True). Called after
- * need.c, which says what is read again. */
+ * where subscripts do not show that it did not, and where iterations of a parallel loop wait for
+ * each other. Called after need.c, which says what is read again, callees first. Rules
+ *  RULE1 what funcs read again and write counts where they are called, with subscripts in the
+ *     caller's values; those that the func makes by itself may be any.
+ *  RULE2 a write comes later than a read if it does so in the text, in the order of tasks, or in a
+ *     later iteration of a loop around both that is run in order. Iterations of a parallel loop
+ *     have no order: there only the text counts.
+ *  RULE3 subscripts that differ in numbers that the launch was given are taken to differ: it is
+ *     the caller who says so. Tape(validation=True) looks.
+ *  RULE4 arrays that are two arguments are apart, which a launch compares (m->rule). */
 #include "ad/ad_int.h"
 
-#include "ir/access.h"
+#include "gate/place.h"
 
-enum { MAX_PAIRS = 1 << 20 }; /* then it is left to the launch */
+enum {
+    MAX_PAIRS = 1 << 24, /* of one function: more are refused */
+    MAX_DEPTH = 8,       /* of what is made of numbers of the launch */
+    ANY = ING_MAX_NDIM + 1
+};
 
-static uint32_t elem_of(const ing_ir_func *f, uint32_t ref) {
-    while (ing_ir_at(f, ref)->op == ING_OP_MEMBER ||
-           ing_ir_at(f, ref)->op == ING_OP_MEMBER_DYN)
-        ref = ing_ir_at(f, ref)->a;
-    return ing_ir_at(f, ref)->op == ING_OP_ELEM ? ref : 0;
+typedef enum verdict { NO, MAYBE, YES } verdict;
+
+/* ---- what a function touches ---------------------------------------------------------------- */
+
+/* What a function of the module is given to touch: argument or parameter. */
+static bool take_root(const ing_ad_fn *n, uint32_t ref, ing_ad_touch *t,
+                      uint32_t *elem) {
+    const ing_ir_inst *root = ing_ir_root(n->f, ref, elem);
+    t->param = root->op == ING_OP_PARAM;
+    t->of = root->a;
+    return t->param || root->op == ING_OP_ARRAY;
 }
 
-static bool same_array(const ing_ad_fn *n, uint32_t a, uint32_t b) {
-    const ing_ir_inst *x = ing_ir_at(n->f, ing_ad_root(n, a));
-    const ing_ir_inst *y = ing_ir_at(n->f, ing_ad_root(n, b));
-    return x->op == y->op && x->a == y->a;
+static void take_place(const ing_ad_fn *n, uint32_t ref, uint32_t elem,
+                       ing_ad_touch *t) {
+    const ing_ir_inst *at = ing_ir_at(n->f, ref), *e = ing_ir_at(n->f, elem);
+    t->member = at->op == ING_OP_MEMBER ? at->b + 1 : 0;
+    t->n = elem ? e->c : ANY;
+    t->ref = !elem;
+    for (uint32_t k = 0; elem && k < e->c; k++)
+        ing_ir_form_of(n->f, n->f->extra.at[e->b + k], &t->at[k]);
 }
 
-/* Members that both name, and that differ, are different places. */
-static bool other_member(const ing_ir_func *f, uint32_t a, uint32_t b) {
-    const ing_ir_inst *x = ing_ir_at(f, a), *y = ing_ir_at(f, b);
-    return x->op == ING_OP_MEMBER && y->op == ING_OP_MEMBER && x->b != y->b;
-}
-
-/* The innermost loop around both that is run in order; 0 = none. */
-static uint32_t common_loop(const ing_ad_fn *n, uint32_t a, uint32_t b) {
-    for (uint32_t r = n->region[a]; r; r = n->region[r]) {
-        uint32_t s = n->region[b];
-        while (s && s != r) s = n->region[s];
-        if (s == r) return ing_ir_at(n->f, r)->flags & ING_IR_PARALLEL ? 0 : r;
+static bool push(ing_ad_touches *list, const ing_ad_touch *t) {
+    for (uint32_t k = 0; t->id == 0 && k < list->len; k++) {
+        const ing_ad_touch *o = &list->at[k]; /* of a func: each array and kind once */
+        if (o->of == t->of && o->param == t->param && o->kind == t->kind &&
+            t->n == ANY && o->n == ANY)
+            return true;
     }
-    return 0;
+    return ing_vec_push(list, *t);
 }
 
-/* Is an index of the element made in the loop? Then each iteration may have its own. */
-static bool varies(const ing_ad_fn *n, uint32_t elem, uint32_t loop) {
-    const ing_ir_inst *i = ing_ir_at(n->f, elem);
-    for (uint32_t k = 0; k < i->c; k++) {
-        uint32_t idx = n->f->extra.at[i->b + k];
-        if (ing_ir_at(n->f, idx)->op == ING_OP_CONST) continue;
-        for (uint32_t r = n->region[idx]; r || idx == loop; r = n->region[r])
-            if (r == loop || idx == loop) return true;
+/* Places of the func in values of the caller (RULE1). */
+static void translate(const ing_ad_fn *n, const ing_ir_inst *call, ing_ad_touch *t) {
+    for (uint32_t k = 0; t->n != ANY && k < t->n; k++) {
+        ing_ir_form from = t->at[k], *to = &t->at[k];
+        *to = (ing_ir_form){
+            .constant = from.constant, .bits = from.bits, .known = from.known};
+        for (uint32_t j = 0; from.known && j < from.n; j++) {
+            if (!(from.of[j] & ING_AD_OF_PARAM)) {
+                to->known = false;
+                break;
+            }
+            uint32_t arg = n->f->extra.at[call->b + (from.of[j] & ~ING_AD_OF_PARAM)];
+            ing_ir_form part;
+            ing_ir_form_of(n->f, arg, &part);
+            ing_ir_form_add(to, &part, from.times[j]);
+        }
+    }
+}
+
+static bool take_call(ing_ad_fn *n, uint32_t id, uint64_t rank,
+                      const ing_ad_touches *of, ing_ad_touches *list) {
+    const ing_ir_inst *call = ing_ir_at(n->f, id);
+    for (uint32_t k = 0; k < of->len; k++) {
+        ing_ad_touch t = of->at[k];
+        uint32_t elem = 0;
+        t.id = id;
+        t.rank += rank;
+        t.inner = t.of;
+        t.inner_param = t.param;
+        translate(n, call, &t);
+        if (t.param) {
+            uint32_t arg = n->f->extra.at[call->b + t.of];
+            uint8_t member = t.member;
+            if (!take_root(n, arg, &t, &elem)) continue; /* a local */
+            if (elem) take_place(n, arg, elem, &t);
+            if (elem && member) t.member = member;
+        }
+        if (!push(list, &t)) return false;
+    }
+    return true;
+}
+
+static uint8_t kind_of(const ing_ad_fn *n, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    uint8_t mark = n->mark[id];
+    switch (i->op) {
+    case ING_OP_STORE: return ING_AD_STORES;
+    case ING_OP_CAS: return ING_AD_UPDATES;
+    case ING_OP_ATOMIC: return ING_AD_UPDATES | (uint8_t)(i->c << 4);
+    case ING_OP_LOAD:
+        if (mark & (ING_AD_AGAIN | ING_AD_FIRST)) return ING_AD_READS | ING_AD_FOLLOWS;
+        return mark & ING_AD_LIVE ? ING_AD_FOLLOWS : 0;
+    default: return 0;
+    }
+}
+
+static bool is_winner(const ing_ad_fn *n, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    return i->op == ING_OP_ATOMIC && n->mark[id] & ING_AD_LIVE &&
+           (i->c == ING_IR_ATOMIC_MIN || i->c == ING_IR_ATOMIC_MAX);
+}
+
+/* Reads go to n->reads, writes to n->writes. */
+static bool take_inst(ing_ad *ad, ing_ad_fn *n, uint32_t id, uint64_t rank) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    if (i->op == ING_OP_CALL) {
+        const ing_ad_fn *to = n->callee[id] ? ad->fns.at[n->callee[id] - 1] : NULL;
+        return (!to || take_call(n, id, rank, &to->reads, &n->reads)) &&
+               take_call(n, id, rank, &ad->writes[i->a], &n->writes);
+    }
+    ing_ad_touch t = {.id = id, .rank = rank, .loc = i->loc, .kind = kind_of(n, id)};
+    uint32_t elem;
+    if (!t.kind || !take_root(n, i->a, &t, &elem)) return true;
+    if (!elem && !t.param) return true;
+    take_place(n, i->a, elem, &t);
+    bool reads = i->op == ING_OP_LOAD;
+    if (is_winner(n, id)) {
+        ing_ad_touch after =
+            t; /* backward code looks whose value is there (adjoint.c) */
+        after.kind = ING_AD_READS | (uint8_t)(t.kind & ING_AD_UPDATE_OF);
+        if (!push(&n->reads, &after)) return false;
+    }
+    return push(reads ? &n->reads : &n->writes, &t);
+}
+
+/* As callers see it: forms of parameters stay, all else is any. */
+static bool give(const ing_ad_fn *n, const ing_ad_touches *from, ing_ad_touches *to) {
+    for (uint32_t k = 0; k < from->len; k++) {
+        ing_ad_touch t = from->at[k];
+        bool any = t.n != ANY && t.n > 0;
+        t.id = 0;
+        for (uint32_t j = 0; t.n != ANY && j < t.n; j++) {
+            ing_ir_form *form = &t.at[j];
+            for (uint32_t x = 0; x < form->n; x++) {
+                const ing_ir_inst *i = ing_ir_at(n->f, form->of[x]);
+                if (i->op == ING_OP_PARAM)
+                    form->of[x] = i->a | ING_AD_OF_PARAM;
+                else
+                    form->known = false;
+            }
+            any = any && !form->known;
+        }
+        if (any) t.n = ANY;
+        if (!push(to, &t)) return false;
+    }
+    return true;
+}
+
+/* ---- do they meet? ---------------------------------------------------------------------------- */
+
+/* Is it made of numbers that the launch was given, or the func? */
+static bool is_given(const ing_ad_fn *n, uint32_t id, uint32_t left) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    switch (i->op) {
+    case ING_OP_CONST:
+    case ING_OP_ARG:
+    case ING_OP_DIM:
+    case ING_OP_PARAM: return true;
+    case ING_OP_CAST: return left && is_given(n, i->a, left - 1);
+    default:
+        return left && ing_op_is_arith(i->op) && is_given(n, i->a, left - 1) &&
+               (!i->b || is_given(n, i->b, left - 1));
+    }
+}
+
+static bool inside(const ing_ad_fn *n, uint32_t id, uint32_t loop) {
+    if (ing_ir_at(n->f, id)->op == ING_OP_CONST) return false;
+    uint32_t r = id == loop ? loop : n->region[id];
+    while (r && r != loop) r = n->region[r];
+    return r == loop;
+}
+
+/* y - x, of forms that are known. */
+static bool difference(const ing_ir_form *x, const ing_ir_form *y, ing_ir_form *d) {
+    if (!x->known || !y->known) return false;
+    *d = *y;
+    ing_ir_form_add(d, x, (uint64_t)-1);
+    return d->known;
+}
+
+static bool all_given(const ing_ad_fn *n, const ing_ir_form *d) {
+    for (uint32_t k = 0; k < d->n; k++)
+        if (!is_given(n, d->of[k], MAX_DEPTH)) return false;
+    return true;
+}
+
+/* One and the same iteration of all loops around both. */
+static verdict axis_now(const ing_ad_fn *n, const ing_ir_form *read,
+                        const ing_ir_form *write) {
+    ing_ir_form d;
+    if (!difference(read, write, &d)) return MAYBE;
+    if (d.n) return all_given(n, &d) ? NO : MAYBE; /* RULE3 */
+    return d.constant << (64 - d.bits) ? NO : YES;
+}
+
+/* The write in a later iteration of `loop` than the read. */
+static verdict axis_later(const ing_ad_fn *n, const ing_ir_form *read,
+                          const ing_ir_form *write, uint32_t loop) {
+    ing_ir_form d;
+    if (!difference(read, write, &d)) return MAYBE;
+    int64_t step = 0;
+    for (uint32_t k = 0; k < read->n; k++) {
+        if (read->of[k] == loop)
+            step = (int64_t)read->times[k];
+        else if (inside(n, read->of[k], loop))
+            return MAYBE;
+    }
+    if (d.n) {
+        for (uint32_t k = 0; k < d.n; k++)
+            if (inside(n, d.of[k], loop)) return MAYBE;
+        return all_given(n, &d) ? NO : MAYBE;
+    }
+    int64_t by = (int64_t)(d.constant << (64 - d.bits)) >> (64 - d.bits);
+    if (step == 0) return by ? NO : YES;
+    /* iterations from the read to the write: -by / step */
+    return by % step == 0 && -(by / step) > 0 ? YES : NO;
+}
+
+static verdict meet(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touch *w,
+                    uint32_t loop) {
+    verdict all = YES;
+    if (r->n == ANY || w->n == ANY || r->n != w->n) return MAYBE;
+    for (uint32_t k = 0; k < r->n; k++) {
+        verdict one = loop ? axis_later(n, &r->at[k], &w->at[k], loop)
+                           : axis_now(n, &r->at[k], &w->at[k]);
+        if (one == NO) return NO;
+        if (one == MAYBE) all = MAYBE;
+    }
+    return all;
+}
+
+/* Places that lie in ranges which are known not to meet; of loops of several tasks. */
+static bool ranges_apart(const ing_ad_fn *n, const ing_ad_touch *r,
+                         const ing_ad_touch *w) {
+    for (uint32_t k = 0; r->n != ANY && r->n == w->n && k < r->n; k++) {
+        int64_t a, b, c, d;
+        if (ing_ir_form_range(n->f, &r->at[k], &a, &b) &&
+            ing_ir_form_range(n->f, &w->at[k], &c, &d) && (b < c || d < a))
+            return true;
     }
     return false;
 }
 
-static bool overwrites(const ing_ad_fn *n, uint32_t load, uint32_t store) {
-    uint32_t a = ing_ir_at(n->f, load)->a, b = ing_ir_at(n->f, store)->a;
-    uint32_t from = elem_of(n->f, a), to = elem_of(n->f, b);
-    if (!to || !same_array(n, a, b) || other_member(n->f, a, b)) return false;
-    if (!ing_ir_same_place(n->f, from, to)) return false;
-    uint32_t loop = common_loop(n, load, store);
-    return store > load || (loop && !varies(n, from, loop));
+/* In one call of a func, which has judged it already, as far as it could (RULE3). */
+static bool is_judged(const ing_ad_touch *r, const ing_ad_touch *w) {
+    if (r->id != w->id || r->inner != w->inner || r->inner_param != w->inner_param)
+        return false;
+    if (r->n == ANY || w->n == ANY || r->n != w->n) return true;
+    for (uint32_t k = 0; k < r->n; k++)
+        if (!r->at[k].known || !w->at[k].known) return true;
+    return false;
 }
 
-/* Are the indices the same but for a number that makes them meet in another iteration? */
-static bool shifted(const ing_ir_func *f, uint32_t a, uint32_t b, bool *apart) {
-    ing_ir_form x, y;
-    ing_ir_form_of(f, a, &x);
-    ing_ir_form_of(f, b, &y);
-    bool same = x.known && y.known && x.n == y.n;
-    for (uint32_t k = 0; same && k < x.n; k++)
-        same = x.of[k] == y.of[k] && x.times[k] == y.times[k];
-    int64_t by = (int64_t)(x.constant - y.constant);
-    if (!same || by == 0) return same;
-    *apart = true;
-    bool meets = false;
-    for (uint32_t k = 0; k < x.n; k++) {
-        const ing_ir_inst *i = ing_ir_at(f, x.of[k]);
-        if (i->op == ING_OP_LOOP && !(i->flags & ING_IR_PARALLEL))
-            return false; /* in order */
-        meets |= x.times[k] && by % (int64_t)x.times[k] == 0;
+/* Is the write after the read, somewhere (RULE2)? */
+static verdict overwrites(const ing_ad_fn *n, const ing_ad_touch *r,
+                          const ing_ad_touch *w) {
+    verdict found = NO;
+    if (ranges_apart(n, r, w)) return NO;
+    if (w->rank > r->rank && !is_judged(r, w)) found = meet(n, r, w, 0);
+    for (uint32_t l = n->region[r->id]; l && found != YES; l = n->region[l]) {
+        if (!inside(n, w->id, l) || ing_ir_at(n->f, l)->flags & ING_IR_PARALLEL)
+            continue;
+        verdict one = meet(n, r, w, l);
+        if (one > found) found = one;
     }
-    return meets;
+    return found;
 }
+
+static bool same_array(const ing_ad_touch *a, const ing_ad_touch *b) {
+    return a->of == b->of && a->param == b->param;
+}
+
+/* Members that both name, and that differ, are different places. */
+static bool other_member(const ing_ad_touch *a, const ing_ad_touch *b) {
+    return a->member && b->member && a->member != b->member;
+}
+
+/* ---- iterations that wait for each other ------------------------------------------------------ */
 
 static uint32_t parallel_around(const ing_ad_fn *n, uint32_t id) {
     uint32_t r = n->region[id];
@@ -85,54 +297,163 @@ static uint32_t parallel_around(const ing_ad_fn *n, uint32_t id) {
     return r;
 }
 
-/* In a parallel loop one iteration reads what another one stores: adjoints would have to go from
- * iteration to iteration in one order, and there is none. */
-static bool crosses(const ing_ad_fn *n, uint32_t load, uint32_t store) {
-    uint32_t a = ing_ir_at(n->f, load)->a, b = ing_ir_at(n->f, store)->a;
-    uint32_t from = elem_of(n->f, a), to = elem_of(n->f, b);
-    uint32_t loop = parallel_around(n, load);
-    if (!from || !to || !loop || loop != parallel_around(n, store)) return false;
-    if (!same_array(n, a, b) || other_member(n->f, a, b)) return false;
-    const ing_ir_inst *x = ing_ir_at(n->f, from), *y = ing_ir_at(n->f, to);
-    bool apart = false, meet = x->c == y->c;
-    for (uint32_t k = 0; meet && k < x->c; k++)
-        meet =
-            shifted(n->f, n->f->extra.at[x->b + k], n->f->extra.at[y->b + k], &apart);
-    return meet && apart;
+/* Are the indices the same but for a number that makes them meet in another iteration? */
+static bool shifted(const ing_ir_func *f, const ing_ir_form *x, const ing_ir_form *y,
+                    bool *apart) {
+    ing_ir_form d;
+    if (!difference(x, y, &d) || d.n) return false;
+    int64_t by = (int64_t)(d.constant << (64 - d.bits)) >> (64 - d.bits);
+    if (by == 0) return true;
+    *apart = true;
+    bool meets = false;
+    for (uint32_t k = 0; k < x->n; k++) {
+        const ing_ir_inst *i = ing_ir_at(f, x->of[k]);
+        if (i->op == ING_OP_LOOP && !(i->flags & ING_IR_PARALLEL))
+            return false; /* in order */
+        meets |= x->times[k] && by % (int64_t)x->times[k] == 0;
+    }
+    return meets;
 }
 
-static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, uint32_t load,
-                             uint32_t write, ing_err *e) {
-    uint8_t again = ING_AD_AGAIN | ING_AD_FIRST;
-    uint32_t loc = ing_ir_at(n->f, write)->loc;
-    if (n->mark[load] & again && overwrites(n, load, write))
+/* In a parallel loop one iteration reads what another one stores: adjoints would have to go from
+ * iteration to iteration in one order, and there is none. */
+static bool crosses(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touch *w) {
+    uint32_t loop = parallel_around(n, r->id);
+    if (!loop || loop != parallel_around(n, w->id) || r->n == ANY || r->n != w->n ||
+        ranges_apart(n, r, w))
+        return false;
+    bool apart = false, meets = true;
+    for (uint32_t k = 0; meets && k < r->n; k++)
+        meets = shifted(n->f, &r->at[k], &w->at[k], &apart);
+    return meets && apart;
+}
+
+/* ---- all pairs ---------------------------------------------------------------------------------- */
+
+/* Two arguments: a launch sees whether they are one array (RULE4). */
+static ing_status note_apart(ing_ad *ad, const ing_ad_touch *r, const ing_ad_touch *w,
+                             ing_err *e) {
+    ing_ir_mod *m = ad->m;
+    const ing_type_info *x = ing_ir_type(m, m->args.at[r->of].type);
+    const ing_type_info *y = ing_ir_type(m, m->args.at[w->of].type);
+    if (x->elem != y->elem || x->rank != y->rank) return ING_OK;
+    for (uint32_t k = 0; k < m->rule.len; k++)
+        if (m->rule.at[k].read == r->of && m->rule.at[k].written == w->of)
+            return ING_OK;
+    bool ok = m->rule.len < ING_IR_MAX_APART &&
+              ing_vec_push(&m->rule, ((ing_ir_rule){r->of, w->of, w->loc}));
+    return ok ? ING_OK : ing_ad_no_memory(e);
+}
+
+static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
+                             const ing_ad_touch *w, ing_err *e) {
+    bool same = same_array(r, w), reads = r->kind & ING_AD_READS;
+    if (r->ref && w->ref) return ING_OK; /* a local for the func; its callers look */
+    if (other_member(r, w) || (!same && (r->param || w->param || !reads)))
+        return ING_OK;
+    bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
+    if (reads && !like && overwrites(n, r, w) != NO) {
+        if (!same) return note_apart(ad, r, w, e);
         return ing_ad_refuse(
-            ad->m, loc, e,
+            ad->m, w->loc, e,
             "an element that was read, and whose value the backward pass "
             "needs, is overwritten here");
-    bool store = ing_ir_at(n->f, write)->op == ING_OP_STORE;
-    if (store && n->mark[load] & ING_AD_LIVE && crosses(n, load, write))
+    }
+    if (same && w->kind & ING_AD_STORES && r->kind & ING_AD_FOLLOWS && crosses(n, r, w))
         return ing_ad_refuse(
-            ad->m, loc, e,
+            ad->m, w->loc, e,
             "Cross-iteration read-after-write: iterations of a parallel "
             "loop read what others store here");
     return ING_OK;
 }
 
-ing_status ing_ad_check_rule(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
-    uint32_t pairs = 0, len = n->f->insts.len;
-    uint8_t looked = ING_AD_AGAIN | ING_AD_FIRST | ING_AD_LIVE;
-    for (uint32_t id = 1; id < len; id++) {
-        const ing_ir_inst *i = ing_ir_at(n->f, id);
-        if (!n->block[id] || i->op != ING_OP_LOAD || !(n->mark[id] & looked)) continue;
-        if (!elem_of(n->f, i->a)) continue;
-        for (uint32_t w = 1; w < len && pairs < MAX_PAIRS; w++) {
-            const ing_ir_inst *o = ing_ir_at(n->f, w);
-            bool write = o->op == ING_OP_STORE || o->op == ING_OP_ATOMIC;
-            if (!n->block[w] || !write) continue;
-            pairs++;
-            ING_TRY(check_pair(ad, n, id, w, e));
-        }
+/* How many instructions a func runs through, in the order of the text, with those of callees. */
+static uint64_t next_rank(const ing_ad *ad, const ing_ir_inst *i, uint64_t rank) {
+    uint64_t more = i->op == ING_OP_CALL ? ad->span[i->a] : 0;
+    return rank + 1 + more < rank ? rank : rank + 1 + more;
+}
+
+static bool take_write(ing_ad *ad, ing_ad_fn *n, uint32_t id, uint64_t rank) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    ing_ad_touch t = {.id = id, .rank = rank, .loc = i->loc, .kind = ING_AD_UPDATES};
+    uint32_t elem;
+    switch (i->op) {
+    case ING_OP_CALL: return take_call(n, id, rank, &ad->writes[i->a], &n->writes);
+    case ING_OP_STORE: t.kind = ING_AD_STORES; break;
+    case ING_OP_ATOMIC: t.kind |= (uint8_t)(i->c << 4); break;
+    case ING_OP_CAS: break;
+    default: return true;
     }
+    if (!take_root(n, i->a, &t, &elem) || (!elem && !t.param)) return true;
+    take_place(n, i->a, elem, &t);
+    return push(&n->writes, &t);
+}
+
+ing_status ing_ad_find_writes(ing_ad *ad, ing_err *e) {
+    for (uint32_t k = 0; k < ad->n_funcs; k++) {
+        uint32_t func = ad->order[k];
+        ing_ad_fn n = {.func = func, .f = ad->m->funcs.at[func]};
+        uint64_t rank = 0;
+        bool ok = true;
+        for (uint32_t id = 1; ok && func && id < n.f->insts.len; id++) {
+            ok = take_write(ad, &n, id, rank);
+            rank = next_rank(ad, ing_ir_at(n.f, id), rank);
+        }
+        ok = ok && give(&n, &n.writes, &ad->writes[func]);
+        ad->span[func] = rank;
+        ing_vec_fini(&n.writes);
+        if (!ok) return ing_ad_no_memory(e);
+    }
+    return ING_OK;
+}
+
+static ing_status check_pairs(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
+    uint64_t pairs = 0;
+    for (uint32_t k = 0; k < n->reads.len; k++)
+        for (uint32_t j = 0; j < n->writes.len; j++) {
+            pairs += same_array(&n->reads.at[k], &n->writes.at[j]);
+            ING_TRY(check_pair(ad, n, &n->reads.at[k], &n->writes.at[j], e));
+        }
+    if (pairs <= MAX_PAIRS) return ING_OK;
+    return ing_ad_refuse(ad->m, 0, e, "a function with too many reads and writes");
+}
+
+ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
+    uint64_t rank = 0;
+    for (uint32_t id = 1; id < n->f->insts.len; id++) {
+        if (n->block[id] && !take_inst(ad, n, id, rank)) return ing_ad_no_memory(e);
+        rank = next_rank(ad, ing_ir_at(n->f, id), rank);
+    }
+    ING_TRY(check_pairs(ad, n, e));
+    if (!n->func) return ING_OK;
+    ing_ad_touches own = n->reads; /* for callers */
+    n->reads = (ing_ad_touches){0};
+    bool ok = give(n, &own, &n->reads);
+    ing_vec_fini(&own);
+    return ok ? ING_OK : ing_ad_no_memory(e);
+}
+
+/* ---- arrays that are two arguments (RULE4) --------------------------------------------------------- */
+
+ing_status ing_ad_settle(ing_ir_mod *m, ing_err *e) {
+    for (uint32_t k = 0; k < m->rule.len; k++) {
+        ing_ir_rule r = m->rule.at[k];
+        const ing_ir_arg *x = &m->args.at[r.read], *y = &m->args.at[r.written];
+        if (x->word == y->word) {
+            if (ing_place_apart(ing_ir_type(m, x->type)->place,
+                                ing_ir_type(m, y->type)->place))
+                continue;
+            return ing_ad_refuse(
+                m, r.loc, e,
+                "an element that was read, and whose value the backward pass "
+                "needs, is overwritten here: two names are of one array");
+        }
+        bool first = r.read < r.written, known = false;
+        ing_ir_apart pair = {first ? r.read : r.written, first ? r.written : r.read};
+        for (uint32_t j = 0; j < m->apart.len; j++)
+            known |= m->apart.at[j].a == pair.a && m->apart.at[j].b == pair.b;
+        if (!known && !ing_vec_push(&m->apart, pair)) return ing_ad_no_memory(e);
+    }
+    m->n_rule = m->apart.len;
     return ING_OK;
 }

@@ -345,18 +345,12 @@ void ing_ad_put_forward(ing_ad_code *c, uint32_t block, bool record) {
 
 /* ---- funcs without effects ------------------------------------------------------------------------------------ */
 
-/* Does the address lead into an array? */
-static bool is_element(const ing_ir_func *f, uint32_t ref) {
-    while (ing_ir_at(f, ref)->op == ING_OP_MEMBER ||
-           ing_ir_at(f, ref)->op == ING_OP_MEMBER_DYN)
-        ref = ing_ir_at(f, ref)->a;
-    return ing_ir_at(f, ref)->op == ING_OP_ELEM;
-}
-
 static bool is_effect(const ing_ir_func *f, const ing_ir_inst *i) {
     bool writes =
         i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
-    return i->op == ING_OP_PRINT || (writes && is_element(f, i->a));
+    uint32_t elem = 0;
+    if (writes) ing_ir_root(f, i->a, &elem);
+    return i->op == ING_OP_PRINT || elem;
 }
 
 static bool hook(ing_ir_copy *c, uint32_t id) {

@@ -106,6 +106,11 @@ bool ing_ir_axis_is_one(const ing_ir_func *f, const ing_ir_inst *axes, uint32_t 
 bool ing_ir_range(const ing_ir_func *f, uint32_t id, int64_t *low, int64_t *high);
 
 void ing_ir_form_of(const ing_ir_func *f, uint32_t id, ing_ir_form *out);
+/* to += times * more */
+void ing_ir_form_add(ing_ir_form *to, const ing_ir_form *more, uint64_t times);
+/* As ing_ir_range. */
+bool ing_ir_form_range(const ing_ir_func *f, const ing_ir_form *form, int64_t *low,
+                       int64_t *high);
 bool ing_ir_form_same(const ing_ir_form *a, const ing_ir_form *b);
 /* Are the subscripts the same values, axis by axis? */
 bool ing_ir_same_place(const ing_ir_func *f, uint32_t elem, uint32_t other);

@@ -199,6 +199,16 @@ static void add_term(ing_ir_form *form, uint32_t of, uint64_t times) {
     form->times[k] = times;
 }
 
+static void drop_zeros(ing_ir_form *form) {
+    uint32_t n = 0; /* what cancelled out */
+    for (uint32_t k = 0; k < form->n; k++) {
+        if (!form->times[k]) continue;
+        form->of[n] = form->of[k];
+        form->times[n++] = form->times[k];
+    }
+    form->n = (uint8_t)n;
+}
+
 static void push(taker *x, uint32_t id, uint64_t times) {
     if (x->n < MAX_STEPS && x->steps < MAX_STEPS)
         x->todo[x->n++] = (part){id, times};
@@ -279,13 +289,35 @@ void ing_ir_form_of(const ing_ir_func *f, uint32_t id, ing_ir_form *out) {
         else if (!is_exact(&x, p.id, i))
             narrow(&x, i->type); /* it may have wrapped */
     }
-    uint32_t n = 0; /* what cancelled out */
-    for (uint32_t k = 0; k < out->n; k++) {
-        if (!out->times[k]) continue;
-        out->of[n] = out->of[k];
-        out->times[n++] = out->times[k];
+    drop_zeros(out);
+}
+
+void ing_ir_form_add(ing_ir_form *to, const ing_ir_form *more, uint64_t times) {
+    to->known = to->known && more->known;
+    to->constant += times * more->constant;
+    if (more->bits < to->bits) to->bits = more->bits;
+    for (uint32_t k = 0; k < more->n; k++)
+        add_term(to, more->of[k], times * more->times[k]);
+    drop_zeros(to);
+}
+
+bool ing_ir_form_range(const ing_ir_func *f, const ing_ir_form *form, int64_t *low,
+                       int64_t *high) {
+    __int128 half = (__int128)1 << (form->bits - 1);
+    uint32_t unused = 64 - form->bits;
+    range all = {(int64_t)(form->constant << unused) >> unused, 0};
+    all.high = all.low;
+    for (uint32_t k = 0; k < form->n; k++) {
+        range one, times = {(int64_t)form->times[k], (int64_t)form->times[k]};
+        if (!range_of(f, form->of[k], MAX_RANGE, &one)) return false;
+        one = product(&one, &times);
+        all = (range){all.low + one.low, all.high + one.high};
     }
-    out->n = (uint8_t)n;
+    if (!form->known || all.low < -half || all.high >= half)
+        return false; /* it may wrap */
+    *low = (int64_t)all.low;
+    *high = (int64_t)all.high;
+    return true;
 }
 
 static bool equal_mod(uint64_t a, uint64_t b, uint32_t bits) {

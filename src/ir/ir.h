@@ -290,6 +290,11 @@ typedef struct ing_ir_apart { /* array arguments that share no memory, says the 
     uint32_t a, b;            /* a < b */
 } ing_ir_apart;
 
+typedef struct
+    ing_ir_rule { /* of a gradient: arguments that must share no memory (src/ad/rule.c) */
+    uint32_t read, written, loc;
+} ing_ir_rule;
+
 typedef struct ing_ir_mod {
     ing_arena arena;
     ing_atoms atoms;
@@ -309,7 +314,10 @@ typedef struct ing_ir_mod {
     ing_vec(ing_ir_step) steps;   /* after the split of a graph kernel */
     uint32_t n_stages;            /* CHECKPOINTs */
     ing_vec(ing_ir_apart) apart;  /* what passes assumed; a launch must compare (R22) */
-    uint32_t buffer_bytes;        /* launch buffer, after the split */
+    ing_vec(ing_ir_rule) rule;
+    uint32_t
+        n_rule; /* of `apart`, at its start: a launch where they share memory is refused */
+    uint32_t buffer_bytes; /* launch buffer, after the split */
 } ing_ir_mod;
 
 ing_ir_mod *ing_ir_mod_new(void); /* NULL: no memory */

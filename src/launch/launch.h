@@ -13,15 +13,20 @@ static inline uint64_t ing_launch_bytes(const ing_record_array *a,
     return n;
 }
 
-/* Do arrays that the code takes to lie apart share memory in this launch (R22)? */
-static inline bool ing_launch_overlaps(const ing_record *r, const uint64_t *words) {
-    for (uint32_t i = 0; i < r->apart.len; i++) {
+/* Do arrays that the code takes to lie apart share memory in this launch (R22)? Of the first n. */
+static inline bool ing_launch_shares(const ing_record *r, const uint64_t *words,
+                                     uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
         const ing_record_array *a = &r->apart.at[i].a, *b = &r->apart.at[i].b;
         uint64_t p = words[a->word] + a->at, q = words[b->word] + b->at;
         if (p < q + ing_launch_bytes(b, words) && q < p + ing_launch_bytes(a, words))
             return true;
     }
     return false;
+}
+
+static inline bool ing_launch_overlaps(const ing_record *r, const uint64_t *words) {
+    return ing_launch_shares(r, words, r->apart.len);
 }
 
 typedef struct ing_launch_interp { /* what an interpreted task needs */

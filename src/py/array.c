@@ -135,7 +135,9 @@ static PyObject *get_grad(PyObject *self, void *unused) {
 
 static PyObject *get_generation(PyObject *self, void *unused) {
     (void)unused;
-    return PyLong_FromUnsignedLongLong(ing_py_array_generation(as_array(self)));
+    const ing_py_state *st = ing_py_state_of(self);
+    return PyLong_FromUnsignedLongLong(st ? ing_py_array_generation(st, as_array(self))
+                                          : 0);
 }
 
 static PyObject *array_repr(PyObject *self) {

@@ -426,6 +426,21 @@ static ing_status want_other(ing_py_asker *a, ing_py_variant *v, bool overlaps) 
     return ING_DECLINED;
 }
 
+/* A gradient whose launch gives one array as two, one of which is read and the other written: what
+ * it reads again is not there any more. */
+static __attribute__((noinline)) ing_status note_overlap(const ing_py_kernel *k,
+                                                         const ing_py_variant *v,
+                                                         const uint64_t *words,
+                                                         ing_err *e) {
+    ing_count(&k->st->counters, ING_COUNT_LAUNCH_OVERLAP);
+    if (!ing_launch_shares(&v->record, words, v->record.n_rule)) return ING_OK;
+    return ing_fail(e, ING_COMPILE,
+                    "%s cannot be differentiated: an element that was read, and whose "
+                    "value the backward pass needs, is overwritten by way of another "
+                    "argument that is the same array\nhelp: pass two arrays",
+                    ing_py_def_name(&k->def));
+}
+
 /* What few launches need before they run: the place to resume from, the launch that this one is
  * the reverse of, the comparison of paranoid mode, copies for the device. */
 static __attribute__((noinline)) ing_status
@@ -498,7 +513,7 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
         held = ing_calloc(checks->fetches.len, sizeof *held);
     v->refs++; /* qd.init in another thread may drop it from the kernel */
     checks->refs++;
-    k->st->launching++;
+    if (k->st->launching++ == 0) k->st->settled = k->st->generations;
     ing_status s = ING_OK;
     uint64_t scratch = 0;
     if (!words || !held) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
@@ -511,12 +526,12 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
         s = begin_stage(a, v, label, views.stage, words, &resume, e);
     bool overlaps = s == ING_OK && ing_launch_overlaps(&v->record, words);
     bool fits = s == ING_OK && overlaps == (v->record.overlap != 0);
-    if (fits && overlaps) ing_count(&k->st->counters, ING_COUNT_LAUNCH_OVERLAP);
-    if (fits)
+    if (__builtin_expect(fits && overlaps, 0)) s = note_overlap(k, v, words, e);
+    if (fits && s == ING_OK)
         *result = __builtin_expect(k->mode == ING_AD_SIZE, 0)
                       ? run_size(k, v, checks, args, held, words)
                       : run(k, v, args, words, resume, scratch);
-    if (views.stage) end_stage(k->st, &views, fits, result);
+    if (views.stage) end_stage(k->st, &views, fits && s == ING_OK, result);
     if (s == ING_OK && !fits) s = want_other(a, v, overlaps);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
     for (uint32_t i = 0; held && i < n_held; i++) Py_XDECREF(held[i]);

@@ -129,12 +129,14 @@ int ing_py_field_ready(ing_py_state *st, ing_py_field *f) {
 
 /* ---- generations ----------------------------------------------------------------------- */
 
-uint64_t ing_py_field_generation(const ing_py_field *f) {
+uint64_t ing_py_field_generation(const ing_py_state *st, const ing_py_field *f) {
     uint64_t most = 0;
-    if (f->whole) return ing_py_field_generation(as_field(f->whole));
-    if (!f->parts) return f->exports ? 0 : f->generation;
+    if (f->whole) return ing_py_field_generation(st, as_field(f->whole));
+    bool unknown = f->exports || ing_py_unsettled(st, f->generation);
+    if (!f->parts) return unknown ? 0 : f->generation;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(f->parts); i++) {
-        uint64_t one = ing_py_field_generation(as_field(PyTuple_GET_ITEM(f->parts, i)));
+        uint64_t one =
+            ing_py_field_generation(st, as_field(PyTuple_GET_ITEM(f->parts, i)));
         if (!one) return 0;
         if (one > most) most = one; /* a new one is larger than all others */
     }
@@ -228,7 +230,9 @@ static PyObject *get_name(PyObject *self, void *unused) {
 
 static PyObject *get_generation(PyObject *self, void *unused) {
     (void)unused;
-    return PyLong_FromUnsignedLongLong(ing_py_field_generation(as_field(self)));
+    const ing_py_state *st = ing_py_state_of(self);
+    return PyLong_FromUnsignedLongLong(st ? ing_py_field_generation(st, as_field(self))
+                                          : 0);
 }
 
 static PyObject *get_block(PyObject *self, void *unused) {

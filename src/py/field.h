@@ -81,7 +81,7 @@ int ing_py_fields_announce(ing_py_state *st);
 int ing_py_fields_settle(ing_py_state *st);
 
 /* 0 = unknown, which never matches (R25). Unique in the process, as those of arrays. */
-uint64_t ing_py_field_generation(const ing_py_field *f);
+uint64_t ing_py_field_generation(const ing_py_state *st, const ing_py_field *f);
 /* To be called after every write that Ingot makes. */
 void ing_py_field_touch(ing_py_state *st, ing_py_field *f);
 

@@ -133,6 +133,7 @@ typedef struct ing_py_state {
     ing_map spec_map;
     ing_vec(ing_py_spec *) specs;
     uint64_t generations; /* the last one given out */
+    uint64_t settled;     /* the same when the first of the launches under way began */
     uint64_t bindings;    /* of launches with several fields, so far */
     const ing_home *home; /* of new arrays */
 
@@ -329,10 +330,17 @@ const ing_py_spec *ing_py_spec_intern(ing_py_state *st, const ing_py_spec *s);
 const ing_py_spec *ing_py_spec_get(ing_py_state *st, const ing_spec *s,
                                    const ing_home *home);
 
+/* May a launch that is under way be writing what has this generation? It gives out numbers before
+ * it runs; those that were given before any such launch began are of contents that stay. */
+static inline bool ing_py_unsettled(const ing_py_state *st, uint64_t generation) {
+    return st->launching && generation > st->settled;
+}
 /* 0 = unknown, which never matches (R25). Numbers are unique in the process, so an equal
  * one means the same array with the same contents. */
-static inline uint64_t ing_py_array_generation(const ing_py_array *a) {
-    return a->exports || a->mem->drop ? 0 : a->generation;
+static inline uint64_t ing_py_array_generation(const ing_py_state *st,
+                                               const ing_py_array *a) {
+    bool unknown = a->exports || a->mem->drop || ing_py_unsettled(st, a->generation);
+    return unknown ? 0 : a->generation;
 }
 /* To be called after every write that Ingot makes. */
 static inline void ing_py_array_touch(ing_py_state *st, ing_py_array *a) {

@@ -27,9 +27,9 @@ static uint32_t words_of(const ing_py_kernel *k, const ing_py_bind *b) {
 
 static uint64_t generation_of(const ing_py_kernel *k, PyObject *obj) {
     if (ing_py_is_array(k->st, obj))
-        return ing_py_array_generation((const ing_py_array *)obj);
+        return ing_py_array_generation(k->st, (const ing_py_array *)obj);
     if (ing_py_is_field(k->st, obj))
-        return ing_py_field_generation((const ing_py_field *)obj);
+        return ing_py_field_generation(k->st, (const ing_py_field *)obj);
     return 0;
 }
 

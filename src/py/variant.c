@@ -177,13 +177,11 @@ static void place_error(const ing_front_result *r, uint32_t loc, const char *rem
     ing_err_fini(&old);
 }
 
-/* Of arrays behind qd.stop_grad: in forward mode what is written there has a dual. */
-static void mark_stopped(const ing_py_kernel *k, ing_front_result *r) {
-    for (uint32_t i = 0; i < r->companions.len; i++) {
-        uint32_t *other = &r->companions.at[i];
-        if (!r->args.at[i].constant || !*other) continue;
-        *other = k->mode == ING_AD_FORWARD ? *other | ING_AD_STOPPED : 0;
-    }
+/* Of arrays behind qd.stop_grad: what is read there is constant, what is written is not. */
+static void mark_stopped(ing_front_result *r) {
+    for (uint32_t i = 0; i < r->companions.len; i++)
+        if (r->args.at[i].constant && r->companions.at[i])
+            r->companions.at[i] |= ING_AD_STOPPED;
 }
 
 /* The module of a derivative in place of the kernel's, before any pass. Its function is in no
@@ -193,7 +191,7 @@ static ing_status derive(const ing_py_kernel *k, ing_front_result *r, ing_err *e
     if (k->graph)
         return ing_fail(e, ING_COMPILE, "%s: graph kernels are not differentiated",
                         ing_py_def_name(&k->def));
-    mark_stopped(k, r);
+    mark_stopped(r);
     ing_pass_options o = {0};
     ING_TRY(ing_pass_run_one(r->mod, "promote", &o, e)); /* fewer locals to keep */
     ING_TRY(ing_pass_run_one(r->mod, "simplify", &o, e));
@@ -221,6 +219,9 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
      * for the same memory, and is not to be taken for the first one. */
     ING_TRY(derive(k, r, e));
     ING_TRY(ing_py_share_blocks(k, *gate, r, e));
+    s = ing_ad_settle(r->mod, e);
+    if (s != ING_OK) place_error(r, r->mod->bad_loc, NULL, e);
+    ING_TRY(s);
     return ask_settings(k, face, answered, e);
 }
 

@@ -107,6 +107,7 @@ typedef struct ing_record_warning { /* given while lowering (R16) */
     ONE(uint8_t, returns_tuple)                                                   \
     ONE(uint8_t, overlap) /* for launches in which two of `apart` share memory */ \
     ONE(uint8_t, sized)   /* as ing_ir_mod.sized */                               \
+    ONE(uint32_t, n_rule) /* as ing_ir_mod.n_rule */                              \
     ONE(uint8_t, flush_denormals)                                                 \
     ONE(uint8_t, draws)       /* random numbers */                                \
     ONE(ing_hash128, lowered) /* ing_ir_content of what it was compiled from */   \

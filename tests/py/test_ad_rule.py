@@ -1,0 +1,341 @@
+"""Elements that a launch reads and overwrites (src/ad/rule.c): the gradient is right, or it is refused; and
+what qd.stop_grad stops. Right is what central differences say."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import ingot as qd
+
+A = qd.types.ndarray()
+F = qd.f64
+OVER = "is overwritten"
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    qd.init(default_fp=F)
+    yield
+    qd.init()
+
+
+def nd(*shape):
+    a = qd.ndarray(F, shape, needs_grad=True)
+    a.from_numpy(np.random.default_rng(len(shape)).uniform(0.3, 1.5, shape))
+    return a
+
+
+def field(*shape):
+    a = qd.field(F, shape, needs_grad=True)
+    a.from_numpy(np.random.default_rng(len(shape)).uniform(0.3, 1.5, shape))
+    return a
+
+
+@qd.func
+def square(x: qd.template(), i):
+    return x[i] * x[i]
+
+
+@qd.func
+def put(x: qd.template(), i, value):
+    x[i] = value
+
+
+@qd.func
+def store_then_square(x: qd.template(), i, value):
+    x[i] = value
+    return x[i] * x[i]
+
+
+@qd.func
+def square_to(x: qd.template(), i, j):
+    x[j] = x[i] * x[i]
+
+
+@qd.func
+def chain(x: qd.template(), i):
+    for j in range(3):
+        x[i * 4 + j + 1] = x[i * 4 + j] * x[i * 4 + j]
+
+
+@qd.kernel
+def in_a_later_task(x: A, y: A):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    for i in range(x.shape[0]):
+        x[i] = 0.5 * y[i]
+
+
+@qd.kernel
+def added_to_in_a_later_task(x: A, y: A):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+    for i in range(x.shape[0]):
+        x[0] += y[i]
+
+
+@qd.kernel
+def read_by_a_func(x: A, y: A):
+    for i in range(x.shape[0]):
+        y[i] = square(x, i)
+    for i in range(x.shape[0]):
+        x[i] = 0.5 * y[i]
+
+
+@qd.kernel
+def written_by_a_func(x: A, y: A):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+        put(x, i, y[i])
+
+
+@qd.kernel
+def func_with_equal_indices(x: A, y: A):
+    for i in range(x.shape[0]):
+        square_to(x, i, i)
+
+
+@qd.kernel
+def before_the_loop(x: A, y: A):
+    s = x[0] * x[1]
+    for i in range(x.shape[0]):
+        y[i] = s * x[i]
+    t = y[0] * s
+    for i in range(x.shape[0]):
+        y[i] += t
+
+
+@qd.kernel
+def an_iteration_later(x: A, y: A):
+    for _ in range(1):
+        for i in range(x.shape[0] - 1):
+            y[i] = x[i + 1] * x[i + 1]
+            x[i] = y[i]
+
+
+@qd.kernel
+def by_way_of_an_index(x: A, y: A):
+    for _ in range(1):
+        for i in range(x.shape[0]):
+            x[(i * 3) % 5] = x[i] * x[i]
+
+
+@qd.kernel
+def to_and_fro(x: A, y: A):
+    qd.loop_config(serialize=True)
+    for t in range(3):
+        for i in range(4):
+            y[i] = x[i] * x[i]
+        for i in range(4):
+            x[i] = y[i] * 0.7
+
+
+@qd.kernel
+def a_winner_is_overwritten(x: A, y: A):
+    for i in range(x.shape[0]):
+        qd.atomic_max(y[0], x[i])
+    for i in range(1):
+        y[i] = 0.0
+
+
+@pytest.mark.parametrize("kernel", [
+    in_a_later_task, added_to_in_a_later_task, read_by_a_func, written_by_a_func, func_with_equal_indices,
+    before_the_loop, an_iteration_later, by_way_of_an_index, to_and_fro, a_winner_is_overwritten])
+def test_what_is_needed_and_overwritten_is_refused(kernel):
+    with pytest.raises(qd.IngotCompilationError, match=OVER):
+        kernel.grad(nd(5), nd(5))
+
+
+@qd.kernel
+def linear_in_a_later_task(x: A, y: A):
+    for i in range(x.shape[0]):
+        y[i] = 3 * x[i]
+    for i in range(x.shape[0]):
+        x[i] = 0.5 * y[i]
+
+
+@qd.kernel
+def an_iteration_before(x: A, y: A):
+    for _ in range(1):
+        for i in range(1, x.shape[0]):
+            y[i] = y[i - 1] * x[i]
+
+
+@qd.kernel
+def in_other_ranges(x: A, y: A):
+    for i in range(2):
+        y[i] = x[i] * x[i]
+    for i in range(2, 5):
+        x[i] = y[i - 2] * 3
+
+
+@qd.kernel
+def written_then_read_by_a_func(x: A, y: A):
+    for i in range(1, x.shape[0]):
+        x[0] += store_then_square(y, i, x[i] * 2)
+
+
+@qd.kernel
+def func_with_other_indices(x: A, y: A):
+    for i in range(2):
+        square_to(x, i, i + 2)
+
+
+@qd.kernel
+def func_with_a_loop(x: A, y: A):
+    for i in range(1):
+        chain(x, i)
+
+
+@pytest.mark.parametrize("kernel", [
+    linear_in_a_later_task, an_iteration_before, in_other_ranges, written_then_read_by_a_func,
+    func_with_other_indices, func_with_a_loop])
+def test_what_is_written_elsewhere_is_right(kernel):
+    qd.ad.check_grad(kernel, nd(5), nd(5))
+
+
+@qd.kernel
+def two_steps(x: A, t: qd.i32):
+    for i in range(4):
+        x[t + 1, i] = x[t, i] * x[t, i]
+    for i in range(4):
+        x[t + 2, i] = x[t + 1, i] * x[t + 1, (i + 1) % 4]
+
+
+@qd.kernel
+def from_to(x: A, source: qd.i32, to: qd.i32):
+    for i in range(4):
+        x[to, i] = x[source, i] * x[source, (i + 1) % 4]
+    for i in range(4):
+        x[to, i] += 1
+
+
+@qd.kernel
+def double_buffer(x: A, t: qd.i32):
+    for i in range(4):
+        x[(t + 1) % 2, i] = x[t % 2, i] * x[t % 2, (i + 1) % 4]
+
+
+@pytest.mark.parametrize("kernel, numbers", [(two_steps, [1]), (from_to, [0, 3]), (double_buffer, [5])])
+def test_steps_are_told_apart_by_their_numbers(kernel, numbers):
+    qd.ad.check_grad(kernel, nd(4, 4), *numbers)
+
+
+# ---- one array by two names ----
+
+
+@qd.kernel
+def squares(x: A, y: A):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+
+
+@qd.kernel
+def doubles(x: A, y: A):
+    for i in range(x.shape[0]):
+        y[i] = 2 * x[i]
+
+
+def test_one_array_as_two_arguments():
+    a, b = nd(5), nd(5)
+    qd.ad.check_grad(squares, a, b)
+    for _ in range(2):
+        with pytest.raises(qd.IngotCompilationError, match="the same array"):
+            squares.grad(a, a)
+    qd.ad.check_grad(squares, a, b)
+    qd.ad.check_grad(doubles, a, a)
+
+
+def test_views_of_one_array():
+    torch = pytest.importorskip("torch")
+    a = torch.rand(6, dtype=torch.double)
+    x, y = a[:5].requires_grad_(), a[1:].requires_grad_()
+    squares(x, y)
+    with pytest.raises(qd.IngotCompilationError, match="the same array"):
+        squares.grad(x, y)
+
+
+def test_one_field_as_two_templates():
+    @qd.kernel
+    def of(x: qd.template(), y: qd.template()):
+        for i in range(5):
+            y[i] = x[i] * x[i]
+
+    a, b = field(5), field(5)
+    qd.ad.check_grad(of, a, b)
+    with pytest.raises(qd.IngotCompilationError, match="of one array"):
+        of.grad(a, a)
+
+
+def test_one_field_captured_and_given():
+    a, b = field(5), field(5)
+
+    @qd.kernel
+    def of(y: qd.template()):
+        for i in range(5):
+            y[i] = a[i] * a[i]
+
+    qd.ad.check_grad(of, b)
+    with pytest.raises(qd.IngotCompilationError, match="of one array"):
+        of.grad(a)
+
+
+# ---- what stop_grad stops ----
+
+
+def test_stop_grad_stops_reads_alone():
+    """What is stored or added behind it keeps its gradient, in funcs too."""
+    x, y, z, w = field(4), field(4), field(4), field()
+
+    @qd.kernel
+    def through():
+        for i in range(4):
+            qd.stop_grad(y)
+            qd.stop_grad(z)
+            qd.stop_grad(w)
+            y[i] = x[i] * x[i]
+            put(z, i, y[i] * x[i])
+            w[None] += z[i] * 3 + x[i]
+
+    for one in (y, z):
+        one.grad.fill(1.0)
+    w.grad[None] = 10.0
+    through()
+    through.grad()
+    values = x.to_numpy()
+    assert np.allclose(x.grad.to_numpy(), 2 * values + values**2 + 10)
+
+
+# ---- generations of what a launch writes ----
+
+
+def test_generations_are_unknown_while_a_launch_writes(monkeypatch):
+    """Until it ends, nobody can say what an array holds: another thread could size stacks from half of it."""
+    a, b, s = qd.ndarray(qd.i32, 4), qd.ndarray(qd.i32, 4), field(3)
+
+    @qd.kernel
+    def fill(a: A):
+        for i in range(4):
+            a[i] = i
+        for i in range(3):
+            s[i] = 1.0
+        for i in range(1):
+            print("here")
+
+    seen = []
+
+    class Out:
+        def write(self, text):
+            seen.append((a._generation, b._generation, s._generation))
+
+        def flush(self):
+            pass
+
+    known = b._generation
+    assert known
+    monkeypatch.setattr(sys, "stdout", Out())
+    fill(a)
+    monkeypatch.undo()
+    assert seen and all(one == (0, known, 0) for one in seen)
+    assert a._generation and s._generation and b._generation == known
