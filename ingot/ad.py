@@ -131,8 +131,9 @@ class Tape(_Recorder):
                     from gradients that were set before
     clear_gradients set the gradients of all fields to 0 when the block begins; those of ndarrays and
                     torch tensors stay and are added to
-    validation      refuse a launch that reads an element and overwrites it when it is made, not when its
-                    gradient runs: as far as compiling can tell, by names and indices
+    validation      refuse a launch that overwrites what its gradient reads again when it is made, and a
+                    gradient for which other launches, or the host, changed that: element by element, by value.
+                    Launches run on one thread
     grad_check      fields or ndarrays whose gradients are compared with differences of a loss of f64
     state           arrays that launches read and later ones overwrite: the tape keeps copies of them, and
                     puts back what a launch found before its gradient runs
@@ -150,6 +151,7 @@ class Tape(_Recorder):
         self.gradient_evaluated = False
         self._calls = []
         self._checked = set()
+        self._reads = {}  # id of a call -> what its launch read
         if memory_budget is not None and state is None:
             raise TypeError("memory_budget is for copies of `state`: name the arrays that launches overwrite")
         self._copies = None if state is None else _Copies(list(state), memory_budget)
@@ -183,8 +185,14 @@ class Tape(_Recorder):
             self._state.add(array for _, array in _arrays_in(args))
         if self._copies:
             self._copies.before(len(self._calls))
-        result = _core.launch(kernel, args)
+        reads = None
+        if self.validation:
+            result, reads = _core.launch_watched(kernel, args)
+        else:
+            result = _core.launch(kernel, args)
         self._calls.append((kernel, args, _core.last_key(kernel)))
+        if reads is not None:
+            self._reads[id(self._calls[-1])] = reads
         return result
 
     def __exit__(self, kind, error, where):
@@ -202,9 +210,10 @@ class Tape(_Recorder):
             _fill(_gradient(self.loss), 1)
         with _Quiet():
             if self._copies:
-                self._copies.reverse(self._calls, [] if self.loss is None else [self.loss])
+                self._copies.reverse(self._calls, [] if self.loss is None else [self.loss], self._reads)
             else:
-                _reverse(self._calls)
+                _reverse(self._calls, self._reads)
+            self._reads.clear()
             self.gradient_evaluated = True
             if self.grad_check:
                 self._check()
@@ -265,8 +274,11 @@ def _replay(calls):
             _core.launch(target, args, how)
 
 
-def _reverse(calls):
-    for target, args, how in reversed(calls):
+def _reverse(calls, reads=None):
+    for call in reversed(calls):
+        target, args, how = call
+        if reads and id(call) in reads:
+            _core.unchanged(reads[id(call)])
         if not isinstance(how, dict):
             _core.launch(target.grad, args, how)
         elif target.grad is None:
@@ -305,15 +317,16 @@ class _Copies:
                 del self._kept[one]
             self._next = max(self._kept) + self._every
 
-    def reverse(self, calls, others):
+    def reverse(self, calls, others, reads):
         """The gradients of all launches, the last one first; arrays hold afterwards what they did before."""
+        self._reads = reads
         last = _State([*self._arrays, *others])
         end = len(calls)
         for begin in sorted(self._kept, reverse=True):
             self._section(calls, begin, end)
             del self._kept[begin]
             end = begin
-        _reverse(calls[:end])
+        _reverse(calls[:end], self._reads)
         last.restore()
 
     def _section(self, calls, begin, end):
@@ -331,10 +344,10 @@ class _Copies:
                 continue
             self._kept[begin].restore()
             _replay(calls[begin:end - 1])
-            _reverse(calls[end - 1:end])
+            _reverse(calls[end - 1:end], self._reads)
             end -= 1
         self._kept[begin].restore()
-        _reverse(calls[begin:end])
+        _reverse(calls[begin:end], self._reads)
 
 
 def _split(count, room):

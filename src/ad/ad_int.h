@@ -3,6 +3,7 @@
  *   exits.c     loops and funcs are left at their end only; updates of locals are spelled out
  *   active.c    which values have derivatives, which the backward code must know
  *   size.c      the room of the stacks
+ *   trace.c     the kernel itself, telling what it reads and writes
  *   reverse.c   the conductor; sweep.c the forward code, adjoint.c the backward code of values,
  *               backward.c of loops, branches and calls
  *
@@ -249,6 +250,9 @@ void ing_ad_put_adjoint(ing_ad_code *c, uint32_t id);
 bool ing_ad_has_stacks(const ing_ad *ad, const ing_ad_fn *n);
 ing_status ing_ad_can_size(ing_ad *ad, bool *yes, ing_err *e);
 ing_status ing_ad_write_size(ing_ad_code *c, ing_err *e); /* the kernel that tells it */
+
+/* trace.c: the kernel with what it tells. */
+ing_status ing_ad_write_trace(ing_ad *ad, ing_err *e);
 
 /* backward.c: backward code of blocks, loops, branches, calls. */
 void ing_ad_put_backward(ing_ad_code *c, uint32_t block);

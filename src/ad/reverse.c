@@ -122,7 +122,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
 
 /* ---- all of it --------------------------------------------------------------------------------------- */
 
-static ing_status analyse(ing_ad *ad, ing_err *e) {
+static ing_status analyse(ing_ad *ad, ing_ad_mode mode, ing_err *e) {
     ING_TRY(ing_ad_find_active(ad, e));
     ING_TRY(ing_ad_find_writes(ad, e));
     for (uint32_t k = 0; k < ad->n_funcs; k++) /* callees first */
@@ -130,7 +130,7 @@ static ing_status analyse(ing_ad *ad, ing_err *e) {
             ing_ad_fn *n = ad->fns.at[j];
             if (n->func != ad->order[k]) continue;
             ING_TRY(ing_ad_find_need(ad, n, e));
-            ING_TRY(ing_ad_check_rule(ad, n, e));
+            if (mode != ING_AD_TRACE) ING_TRY(ing_ad_check_rule(ad, n, e));
             n->stacks = ing_ad_has_stacks(ad, n);
         }
     if (ad->fns.at[0]->stacks) ING_TRY(ing_ad_can_size(ad, &ad->sized, e));
@@ -206,7 +206,8 @@ static void free_all(ing_ad *ad) {
     ing_free(ad->quiet);
 }
 
-static ing_status run(ing_ir_mod *m, const uint32_t *companion, bool size, ing_err *e) {
+static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode,
+                      ing_err *e) {
     ING_TRY(ing_ad_exits(m, e));
     ing_ad ad = {.m = m, .companion = companion, .n_funcs = m->funcs.len};
     ING_TRY(ing_ir_call_order(m, &ad.order, e));
@@ -216,16 +217,23 @@ static ing_status run(ing_ir_mod *m, const uint32_t *companion, bool size, ing_e
     ad.writes = ing_calloc(ad.n_funcs, sizeof *ad.writes);
     ad.span = ing_calloc(ad.n_funcs, sizeof *ad.span);
     bool ok = ad.touches && ad.quiet && ad.writes && ad.span;
-    ing_status s = ok ? analyse(&ad, e) : ing_ad_no_memory(e);
-    if (s == ING_OK) s = size ? write_size(&ad, e) : write_all(&ad, e);
+    ing_status s = ok ? analyse(&ad, mode, e) : ing_ad_no_memory(e);
+    if (s == ING_OK)
+        s = mode == ING_AD_SIZE    ? write_size(&ad, e)
+            : mode == ING_AD_TRACE ? ing_ad_write_trace(&ad, e)
+                                   : write_all(&ad, e);
     free_all(&ad);
     return s == ING_OK ? empty_unused(m, e) : s;
 }
 
 ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
-    return run(m, companion, false, e);
+    return run(m, companion, ING_AD_REVERSE, e);
 }
 
 ing_status ing_ad_size(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
-    return run(m, companion, true, e);
+    return run(m, companion, ING_AD_SIZE, e);
+}
+
+ing_status ing_ad_trace(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
+    return run(m, companion, ING_AD_TRACE, e);
 }

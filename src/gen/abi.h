@@ -46,6 +46,9 @@ typedef enum ing_abi_error {
                       of the message that names it */
     ING_ABI_SCRATCH, /* a loop's stack of a gradient needs more room than there is */
     ING_ABI_USER,    /* codes from here on index the kernel's message table */
+    /* PRINTs that no person reads (src/ad/trace.c): address and bytes of a number */
+    ING_ABI_READS = 0x7ffffffe,
+    ING_ABI_WRITES = 0x7fffffff,
 } ing_abi_error;
 
 /* Operations whose overflow is reported. */

@@ -389,6 +389,7 @@ static inline __attribute__((always_inline)) PyObject *run(
     l.buffer = buffer;
     l.flush_denormals = v->record.flush_denormals;
     l.max_threads = (uint32_t)k->st->settings.at[ING_SET_cpu_max_num_threads];
+    if (__builtin_expect(k->mode == ING_AD_TRACE, 0)) l.max_threads = 1;
     l.host = &k->host->callbacks;
     l.sink = &output;
     l.key = k->key = (*k->keys)++;
@@ -531,6 +532,8 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
         *result = __builtin_expect(k->mode == ING_AD_SIZE, 0)
                       ? run_size(k, v, checks, args, held, words)
                       : run(k, v, args, words, resume, scratch);
+    if (__builtin_expect(k->mode == ING_AD_TRACE, 0) && fits)
+        ing_py_reads_hold(k, v, held, n_held);
     if (views.stage) end_stage(k->st, &views, fits && s == ING_OK, result);
     if (s == ING_OK && !fits) s = want_other(a, v, overlaps);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);

@@ -5,7 +5,7 @@
 #include "py/kernel.h"
 
 const char *ing_py_companion_name(ing_ad_mode mode) {
-    static const char *const names[] = {NULL, "grad", "dual", "grad"};
+    static const char *const names[] = {NULL, "grad", "dual", "grad", "grad"};
     return names[mode];
 }
 
@@ -22,8 +22,9 @@ static ing_py_kernel *companion_new(ing_py_kernel *k, ing_ad_mode mode) {
     c->graph = k->graph;
     c->checkpoints = k->checkpoints;
     c->pure = k->pure;
-    if (mode != ING_AD_FORWARD) c->keys = &c->forward_key;
-    static const char *const names[] = {"", ".grad", ".dual", ".grad.room"};
+    if (mode == ING_AD_REVERSE || mode == ING_AD_SIZE) c->keys = &c->forward_key;
+    static const char *const names[] = {"", ".grad", ".dual", ".grad.room",
+                                        ".grad.check"};
     if (ing_py_def_copy(k->st, &c->def, &k->def, names[mode]) == 0) return c;
     Py_DECREF(c);
     return NULL;

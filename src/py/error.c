@@ -186,6 +186,14 @@ static ing_status no_room(const at *a, ing_err *e) {
         e, text);
 }
 
+ing_status ing_py_error_at(ing_py_kernel *k, const ing_py_variant *v,
+                           PyObject *const *args, const ing_error_slot *slot,
+                           ing_status s, const char *remedy, ing_err *e,
+                           const char *text) {
+    at a = {k, v, args, slot};
+    return at_node(&a, s, remedy, e, text);
+}
+
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e) {

@@ -211,7 +211,7 @@ typedef struct ing_py_variant {
     bool only_here; /* never on disk: no other process could ask what it asked */
 } ing_py_variant;
 
-enum { ING_PY_COMPANIONS = 3 }; /* mode - 1 of a companion is its number */
+enum { ING_PY_COMPANIONS = 4 }; /* mode - 1 of a companion is its number */
 
 /* What a kernel of mode ING_AD_SIZE found, and for what (sizing.c). */
 enum { ING_PY_SIZES = 4 };
@@ -239,6 +239,7 @@ typedef struct ing_py_kernel {
     uint64_t size;                   /* of its last launch */
     uint64_t
         forward_key; /* of a gradient: that of the launch that it is the reverse of */
+    struct ing_py_reads *reads; /* of mode ING_AD_TRACE, while it runs: reads.c */
     PyObject *dict, *weakrefs;
     uint64_t epoch;
     ing_paths paths;
@@ -281,6 +282,14 @@ bool ing_py_size_known(ing_py_kernel *k, const ing_py_variant *v,
                        PyObject *const *held, const uint64_t *words, ing_py_size *now);
 void ing_py_size_note(ing_py_kernel *k, ing_py_size *now, uint64_t bytes);
 void ing_py_sizes_drop(ing_py_kernel *k);
+
+/* reads.c: what a launch of mode ING_AD_TRACE tells. */
+typedef struct ing_py_reads ing_py_reads;
+void ing_py_reads_note(ing_py_reads *w, const ing_rt_printed *r, const uint64_t *words);
+/* The launch was made with this variant and these captured objects. */
+void ing_py_reads_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const *held,
+                       uint32_t n);
+int ing_py_reads_add(PyObject *module);
 
 /* bound.c: a kernel as a method. */
 PyObject *ing_py_bound_new(ing_py_kernel *k, PyObject *obj);
@@ -552,6 +561,11 @@ int ing_py_tell_gdb(ing_py_kernel *k, const ing_py_variant *v,
 ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e);
+/* A text about a place in the code of a variant (code and detail of the slot do not count). */
+ing_status ing_py_error_at(ing_py_kernel *k, const ing_py_variant *v,
+                           PyObject *const *args, const ing_error_slot *slot,
+                           ing_status s, const char *remedy, ing_err *e,
+                           const char *text);
 /* What a launch prints goes here: ing_rt_sink.self. */
 typedef struct ing_py_sink {
     ing_py_kernel *kernel;

@@ -27,7 +27,9 @@ static void put_records(const ing_py_sink *s, const uint8_t *at, size_t n,
         const ing_rt_printed *r = (const void *)at;
         const uint64_t *words = (const void *)(at + sizeof *r);
         uint32_t message = r->p.code - ING_ABI_USER;
-        if (r->p.code < ING_ABI_USER)
+        if (r->p.code >= ING_ABI_READS)
+            ing_py_reads_note(s->kernel->reads, r, words);
+        else if (r->p.code < ING_ABI_USER)
             put_fault(s, r, words, out);
         else if (message < s->variant->record.messages.len)
             ing_front_message_fill(s->variant->record.messages.at[message], words,

@@ -339,3 +339,146 @@ def test_generations_are_unknown_while_a_launch_writes(monkeypatch):
     monkeypatch.undo()
     assert seen and all(one == (0, known, 0) for one in seen)
     assert a._generation and s._generation and b._generation == known
+
+
+# ---- Tape(validation=True): element by element ----
+
+
+@qd.kernel
+def step(x: A, source: qd.i32, to: qd.i32):
+    for i in range(4):
+        x[to, i] = x[source, i] * x[source, (i + 1) % 4]
+
+
+@qd.kernel
+def total(x: A, loss: A, t: qd.i32):
+    for i in range(4):
+        loss[0] += x[t, i] * x[t, i]
+
+
+@qd.func
+def power(x: qd.template(), i, n):
+    s = x[i]
+    for j in range(n):
+        s = s * x[i]
+    return s
+
+
+@qd.kernel
+def powers(x: A, n: A, y: A):
+    for i in range(4):
+        y[i] = power(x, i, n[i])
+
+
+def tape_of(*steps, **options):
+    """The gradients of x, where each step is from one row to another."""
+    x, loss = nd(4, 4), nd(1)
+    with qd.ad.Tape(loss=loss, validation=True, **options):
+        for source, to in steps:
+            step(x, source, to)
+        total(x, loss, steps[-1][1])
+    return x.grad.to_numpy()
+
+
+@pytest.mark.parametrize("target", [qd.cpu, qd.interp])
+def test_validation_finds_indices_that_meet(target):
+    qd.init(arch=target, default_fp=F)
+    assert np.any(tape_of((0, 1), (1, 2)))
+    with pytest.raises(qd.IngotAssertionError, match=r"overwritten here\n *x\[to, i\](.|\n)*where it was read\n"):
+        tape_of((1, 1))
+    with pytest.raises(qd.IngotAssertionError, match=r"changed between the launch and its gradient\n *x\[to, i\] = x"):
+        tape_of((0, 1), (1, 2), (2, 1))
+    assert np.any(tape_of((0, 1), (1, 2)))
+
+
+def test_validation_with_copies_of_the_state():
+    x, loss = nd(4, 4), nd(1)
+    with qd.ad.Tape(loss=loss, validation=True, state=[x]):
+        step(x, 0, 1)
+        step(x, 1, 2)
+        step(x, 2, 1)
+        total(x, loss, 1)
+    exact = x.grad.to_numpy()
+    y, loss = nd(4, 4), nd(1)
+    with qd.ad.Tape(loss=loss, validation=True):
+        step(y, 0, 1)
+        step(y, 1, 2)
+        step(y, 2, 3)
+        total(y, loss, 3)
+    assert np.allclose(exact[0], y.grad.to_numpy()[0]) and np.any(exact[0])
+
+
+@pytest.mark.parametrize("change", [lambda n: n.__setitem__(1, 5), lambda n: n.fill(0)])
+def test_validation_finds_a_bound_that_changed(change):
+    x, y, n = nd(4), nd(4), qd.ndarray(qd.i32, 4)
+    n.from_numpy(np.array([1, 2, 3, 0], np.int32))
+    with qd.ad.Tape(validation=True) as tape:
+        powers(x, n, y)
+    change(n)
+    with pytest.raises(qd.IngotAssertionError, match="changed between the launch and its gradient"):
+        tape.grad()
+
+
+def test_validation_compares_values():
+    """The same numbers once more are no change."""
+    x, y, n = nd(4), nd(4), qd.ndarray(qd.i32, 4)
+    n.fill(2)
+    with qd.ad.Tape(validation=True) as tape:
+        powers(x, n, y)
+    n.fill(2)
+    y.grad.fill(1.0)
+    tape.grad()
+    assert np.allclose(x.grad.to_numpy(), 3 * x.to_numpy() ** 2)
+
+
+def test_validation_of_vectors_and_captured_fields():
+    for layout in (qd.Layout.AOS, qd.Layout.SOA):
+        v = qd.Vector.field(3, F, 4, needs_grad=True, layout=layout)
+        v.fill(1.5)
+
+        @qd.kernel
+        def scale(source: qd.i32, to: qd.i32):
+            for i in range(1):
+                v[to] = v[source] * v[source].norm()
+
+        with qd.ad.Tape(validation=True) as tape:
+            scale(1, 2)
+            scale(2, 3)
+        tape.grad()
+        with pytest.raises(qd.IngotAssertionError, match="where it was read"):
+            with qd.ad.Tape(validation=True):
+                scale(1, 1)
+
+
+def test_validation_leaves_results_and_random_numbers_alone():
+    @qd.kernel
+    def draw(x: A, y: A) -> F:
+        for i in range(4):
+            y[i] = x[i] * qd.random(F)
+            print(i)
+        return 3.5
+
+    x, y = nd(4), nd(4)
+    with qd.ad.Tape(validation=True) as tape:
+        assert draw(x, y) == 3.5
+    drawn = y.to_numpy() / x.to_numpy()
+    y.grad.fill(1.0)
+    tape.grad()
+    assert np.allclose(x.grad.to_numpy(), drawn) and len(set(drawn)) == 4
+
+
+@qd.kernel
+def refused_otherwise(x: A, y: A) -> F:
+    for i in range(4):
+        y[i] = 2 * x[i]
+    return x[1]
+
+
+def test_validation_of_what_has_no_gradient():
+    """The launch is made; what cannot be differentiated says so where its gradient runs."""
+    x, y = nd(4), nd(4)
+    with qd.ad.Tape(validation=True) as tape:
+        assert refused_otherwise(x, y) == x[1]
+    assert np.allclose(y.to_numpy(), 2 * x.to_numpy())
+    with pytest.raises(qd.IngotCompilationError):
+        tape.grad()

@@ -570,9 +570,13 @@ def test_validation():
         bad()
 
     with qd.ad.Tape(loss=loss, validation=True):
-        good()
-        good()
         quiet()
+        good()
+        good()
+    with pytest.raises(qd.IngotAssertionError, match="between the launch and its gradient(.|\\n)*x\\[1\\] \\* b"):
+        with qd.ad.Tape(loss=loss, validation=True):
+            good()
+            quiet()
     with pytest.raises(qd.IngotAssertionError, match="is overwritten here(.|\\n)*b\\[None\\] \\+= 100"):
         with qd.ad.Tape(loss=loss, validation=True):
             bad()
