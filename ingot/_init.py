@@ -140,26 +140,16 @@ def _collect(options, known):
 class _Config:
     """The options in force, as attributes: `qd.cfg.fast_math`. Setting one is like `qd.init` with it."""
 
-    __slots__ = ("_given", "_arch", "_engine")
-
     def __init__(self):
         self._put({}, _arch.cpu)
 
     def _put(self, given, arch):
-        object.__setattr__(self, "_given", given)
-        object.__setattr__(self, "_arch", arch)
-        object.__setattr__(self, "_engine", _core.settings())  # programs read options in each launch
+        # plain attributes: programs read options in qd.static, which is once in each launch
+        options = {**_options.PATHS, **_options.ACCEPTED, **given, **_core.settings()}
+        self.__dict__.clear()
+        self.__dict__.update(options, arch=arch, _given=given, _arch=arch)
 
     def __getattr__(self, name):
-        if name == "arch":
-            return self._arch
-        if name in self._engine:
-            return self._engine[name]
-        if name in self._given:
-            return self._given[name]
-        for table in (_options.ACCEPTED, _options.PATHS):
-            if name in table:
-                return table[name]
         raise AttributeError(f"there is no option '{name}'")
 
     def __setattr__(self, name, value):

@@ -1,5 +1,7 @@
 """The runtime and its program, as far as programs reach them."""
 
+import operator
+
 import ingot
 from ingot import _core
 from ingot.compat.quadrants.lang.exception import QuadrantsSyntaxError
@@ -79,6 +81,7 @@ class PyQuadrants(metaclass=_Replaceable):
 
     def __init__(self):
         self._prog = Program()
+        self._options = ingot.cfg
         self.began()
 
     def began(self):
@@ -89,22 +92,6 @@ class PyQuadrants(metaclass=_Replaceable):
     def prog(self):
         return self._prog
 
-    @property
-    def default_fp(self):
-        return ingot.cfg.default_fp
-
-    @default_fp.setter
-    def default_fp(self, dtype):
-        self.set_default_fp(dtype)
-
-    @property
-    def default_ip(self):
-        return ingot.cfg.default_ip
-
-    @default_ip.setter
-    def default_ip(self, dtype):
-        self.set_default_ip(dtype)
-
     def set_default_fp(self, dtype):
         """`default_fp` of `qd.init`."""
         ingot.cfg.default_fp = dtype
@@ -112,6 +99,10 @@ class PyQuadrants(metaclass=_Replaceable):
     def set_default_ip(self, dtype):
         """`default_ip` of `qd.init`. Integers take the unsigned type that they meet anyway."""
         ingot.cfg.default_ip = {ingot.u32: ingot.i32, ingot.u64: ingot.i64}.get(dtype, dtype)
+
+    # read in qd.static by programs, that is in each launch: no Python frame
+    default_fp = property(operator.attrgetter("_options.default_fp"), set_default_fp)
+    default_ip = property(operator.attrgetter("_options.default_ip"), set_default_ip)
 
     def materialize(self):
         """Takes the memory of all fields that are placed."""
