@@ -61,6 +61,8 @@ enum { /* of a loop */
        ING_GEN_POLLS = 1,
        ING_GEN_SCALAR = 2, /* too long or too short to be vectorised */
        ING_GEN_INLINE = 4, /* calls in it are inlined */
+       ING_GEN_WIDE =
+           8, /* parallel, with no loops in it that stay: vectors are likely */
 };
 
 typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */

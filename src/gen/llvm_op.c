@@ -61,6 +61,15 @@ static txt constant(ing_gen *g, const ing_ir_inst *i) {
     }
 }
 
+/* The integer of a float that is in the range of its type. */
+static txt truncated(ing_gen *g, txt ft, ing_dtype to, txt x) {
+    bool narrow = ing_dtype_bits(to) < 32;
+    const char *op = narrow || ing_dtype_is_signed(to) ? "fptosi" : "fptoui";
+    txt r =
+        ing_gen_def(g, "%s %s %s to %s", op, ft.s, x.s, narrow ? "i32" : scalar(to).s);
+    return narrow ? ing_gen_def(g, "trunc i32 %s to %s", r.s, scalar(to).s) : r;
+}
+
 /* ---- integer division ------------------------------------------------------------------ */
 
 typedef struct division {  /* operands made safe, and what to do with the result */
@@ -107,17 +116,45 @@ static int power_of_two(ing_dtype t, const ing_ir_inst *b_const) {
     return c > 1 && (c & (c - 1)) == 0 ? __builtin_ctzll((uint64_t)c) : 0;
 }
 
+/* Whether a division is better done in floats: there are vectors of them. Only where iterations
+ * do not wait for each other and can become vectors: one after the other an integer is faster. */
+static bool divides_in_floats(const ing_gen *g, ing_dtype t,
+                              const ing_ir_inst *b_const) {
+    return !b_const && t != ING_U1 && ing_dtype_bits(t) <= 32 && g->loop &&
+           g->plan->loops[g->loop] & ING_GEN_WIDE;
+}
+
+/* The quotient, by way of floats that hold both operands and more than twice their bits: it is
+ * at least 1 / |a| of itself away from the next integer, so division rounds it to none. */
+static txt float_quotient(ing_gen *g, bool floor, ing_dtype t, txt a, txt b) {
+    bool s = ing_dtype_is_signed(t), narrow = ing_dtype_bits(t) <= 16;
+    txt ft = scalar(narrow ? ING_F32 : ING_F64), it = scalar(t);
+    const char *op = s ? "sitofp" : "uitofp", *sfx = narrow ? "f32" : "f64";
+    txt x = ing_gen_def(g, "%s %s %s to %s", op, it.s, a.s, ft.s);
+    txt y = ing_gen_def(g, "%s %s %s to %s", op, it.s, b.s, ft.s);
+    txt q = ing_gen_def(g, "fdiv %s %s, %s", ft.s, x.s, y.s);
+    if (floor && s) {
+        ing_gen_declare(g, "%s @llvm.floor.%s(%s)", ft.s, sfx, ft.s);
+        q = ing_gen_def(g, "call %s @llvm.floor.%s(%s %s)", ft.s, sfx, ft.s, q.s);
+    }
+    return truncated(g, ft, t, q);
+}
+
 static txt int_quotient(ing_gen *g, bool floor, ing_dtype t, txt a, txt b,
                         const ing_ir_inst *b_const) {
     txt ty = scalar(t);
     int shift = floor ? power_of_two(t, b_const) : 0;
     if (shift) return ing_gen_def(g, "ashr %s %s, %d", ty.s, a.s, shift);
     division d = guard(g, t, b, b_const);
-    if (!ing_dtype_is_signed(t))
-        return unless_zero(g, &d, ty,
-                           ing_gen_def(g, "udiv %s %s, %s", ty.s, a.s, d.safe.s));
-    txt q = ing_gen_def(g, "sdiv %s %s, %s", ty.s, a.s, d.safe.s);
-    if (floor) {
+    bool floats = divides_in_floats(g, t, b_const);
+    txt q;
+    if (floats)
+        q = float_quotient(g, floor, t, a, d.safe);
+    else
+        q = ing_gen_def(g, "%s %s %s, %s", ing_dtype_is_signed(t) ? "sdiv" : "udiv",
+                        ty.s, a.s, d.safe.s);
+    if (!ing_dtype_is_signed(t)) return unless_zero(g, &d, ty, q);
+    if (floor && !floats) {
         txt r = ing_gen_def(g, "srem %s %s, %s", ty.s, a.s, d.safe.s);
         txt low = needs_floor(g, ty, r, d.safe);
         txt one = ing_gen_def(g, "sext i1 %s to %s", low.s, ty.s);
@@ -137,6 +174,12 @@ static txt int_remainder(ing_gen *g, bool floor, ing_dtype t, txt a, txt b,
     int shift = floor ? power_of_two(t, b_const) : 0;
     if (shift) return ing_gen_def(g, "and %s %s, %lld", ty.s, a.s, (1ll << shift) - 1);
     division d = guard(g, t, b, b_const);
+    if (divides_in_floats(g, t, b_const)) {
+        txt q = float_quotient(g, floor, t, a, d.safe);
+        txt whole = ing_gen_def(g, "mul %s %s, %s", ty.s, q.s, d.safe.s);
+        txt r = ing_gen_def(g, "sub %s %s, %s", ty.s, a.s, whole.s);
+        return ing_dtype_is_signed(t) ? r : unless_zero(g, &d, ty, r);
+    }
     if (!ing_dtype_is_signed(t))
         return unless_zero(g, &d, ty,
                            ing_gen_def(g, "urem %s %s, %s", ty.s, a.s, d.safe.s));
@@ -442,15 +485,6 @@ static txt at_least(ing_gen *g, txt ft, txt x, double low) {
     txt c = float_number(low),
         is = ing_gen_def(g, "fcmp ogt %s %s, %s", ft.s, x.s, c.s);
     return ing_gen_def(g, "select i1 %s, %s %s, %s %s", is.s, ft.s, x.s, ft.s, c.s);
-}
-
-/* The integer of a float that is in the range of its type. */
-static txt truncated(ing_gen *g, txt ft, ing_dtype to, txt x) {
-    bool narrow = ing_dtype_bits(to) < 32;
-    const char *op = narrow || ing_dtype_is_signed(to) ? "fptosi" : "fptoui";
-    txt r =
-        ing_gen_def(g, "%s %s %s to %s", op, ft.s, x.s, narrow ? "i32" : scalar(to).s);
-    return narrow ? ing_gen_def(g, "trunc i32 %s to %s", r.s, scalar(to).s) : r;
 }
 
 /* Saturates, and makes 0 of NaN, in steps that there are for vectors: llvm.fptosi.sat becomes

@@ -34,6 +34,9 @@ enum { VECTOR_SIZE = 6000 };
  * 32,768 items: 7.5 ms with masks, 2.0 without. */
 enum { FEW_TRIPS = 16, MASKED_TRIPS = 8 };
 
+/* Iterations that LLVM surely unrolls. */
+enum { UNROLLED = 8 };
+
 /* PLAN6. 30 funcs in a loop over 2**20 elements: 97 ms with two calls that LLVM leaves, 33 without.
  * Milliseconds of processor time for 100 calls of 24 instructions: 80 as LLVM chooses, 100. */
 enum { INLINE_SIZE = 4000, INLINE_ALL = 8000 };
@@ -110,8 +113,11 @@ static void decide_loop(walk *w, const level *l) {
     }
     if (l->size > VECTOR_SIZE && w->g->o->opt_level < 3)
         p->loops[l->inst] |= ING_GEN_SCALAR;
-    if (is_short(w->g->m->funcs.at[w->fi], l->inst))
-        p->loops[l->inst] |= ING_GEN_SCALAR;
+    const ing_ir_func *f = w->g->m->funcs.at[w->fi];
+    if (is_short(f, l->inst)) p->loops[l->inst] |= ING_GEN_SCALAR;
+    if (f->insts.at[l->inst].flags & ING_IR_PARALLEL && l->inner <= UNROLLED &&
+        !(p->loops[l->inst] & ING_GEN_SCALAR))
+        p->loops[l->inst] |= ING_GEN_WIDE;
 }
 
 /* The block at the top of the walk is done: account for it in its parent. Returns false

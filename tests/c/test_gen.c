@@ -439,6 +439,33 @@ static void test_division(void) {
 #undef DIVIDE
 }
 
+/* In floats only where vectors are likely: in a parallel loop, of up to 32 bits. */
+static void test_wide_division(void) {
+    static const char ir[] =
+        "arg 0 array<%s, 1>\ntask @0 {\n  %%b = task.begin i32\n  %%e = task.end i32\n"
+        "  %%a = array array<%s, 1> 0\n  %%i = loop parallel i32 %%b, %%e {\n"
+        "    %%p = elem ref<%s> %%a, [%%i]\n    %%x = load %s %%p\n%s"
+        "    %%q = floordiv %%x, %%x\n%s    store %%p, %%q\n  }\n"
+        "}\nrun @0 range begin 0 end 8 cost 6\n";
+    static const struct {
+        const char *type, *before, *after;
+        int floats;
+    } cases[] = {
+        {"i32", "", "", 1},
+        {"u16", "", "", 1},
+        {"i64", "", "", 0},
+        {"i32", "while {\n  break\n  }\n", "", 0},
+        {"i32", "", "%k = loop i32 %b, %e {\n%z = alloca ref<i32>\n}\n", 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[1024];
+        const char *t = cases[k].type;
+        snprintf(text, sizeof text, ir, t, t, t, t, cases[k].before, cases[k].after);
+        expect(text, true, " = fdiv ", cases[k].floats, " = sdiv ", 1 - cases[k].floats,
+               NULL);
+    }
+}
+
 static void test_errors(void) {
     ing_bytes b;
     ing_err e;
@@ -588,6 +615,7 @@ int main(void) {
     test_long_blocks();
     test_polls();
     test_division();
+    test_wide_division();
     test_errors();
     test_no_memory();
     test_options();
