@@ -44,6 +44,7 @@ from ingot._core import (
     IngotSyntaxError,
     IngotTypeError,
     IngotValueError,
+    IngotZeroDivisionError,
     MatrixField,
     Ndarray,
     ScalarField,
@@ -81,8 +82,12 @@ from ingot._matrix import Matrix, Vector
 from ingot._ops import (
     abs,
     acos,
+    acosh,
     asin,
+    asinh,
+    atan,
     atan2,
+    atanh,
     atomic_add,
     atomic_and,
     atomic_cas,
@@ -97,12 +102,22 @@ from ingot._ops import (
     bit_shr,
     block_local,
     cast,
+    cbrt,
     ceil,
     cos,
+    cosh,
+    erf,
+    erfc,
     exp,
+    exp2,
+    expm1,
     floor,
     grouped,
+    hypot,
     log,
+    log10,
+    log1p,
+    log2,
     loop_config,
     max,
     min,
@@ -117,6 +132,7 @@ from ingot._ops import (
     rsqrt,
     select,
     sin,
+    sinh,
     sqrt,
     static,
     static_assert,
@@ -185,7 +201,11 @@ _MODULES = ("ad", "algorithms", "linalg")
 def __getattr__(name):
     home = _LAZY.get(name)
     if home is None and name not in _MODULES:
-        raise AttributeError(f"module 'ingot' has no attribute {name!r}")
+        if name.startswith("__"):
+            raise AttributeError(f"module 'ingot' has no attribute {name!r}")
+        from ingot._absent import message
+
+        raise AttributeError(message(name, __dir__()))
     module = __import__(home or f"ingot.{name}", fromlist=[name])  # without loading importlib
     if home is None:
         return module

@@ -101,6 +101,102 @@ def log(x):
 
 
 @_elementwise
+def sinh(x):
+    """The hyperbolic sine of x."""
+    try:
+        return _math.sinh(x)
+    except OverflowError:
+        return _math.copysign(_math.inf, x)
+
+
+@_elementwise
+def cosh(x):
+    """The hyperbolic cosine of x."""
+    return _quiet(_math.cosh, x)
+
+
+@_elementwise
+def asinh(x):
+    """The inverse of sinh."""
+    return _math.asinh(x)
+
+
+@_elementwise
+def acosh(x):
+    """The inverse of cosh, from 0 on."""
+    return _quiet(_math.acosh, x)
+
+
+@_elementwise
+def atanh(x):
+    """The inverse of tanh."""
+    return _math.copysign(_math.inf, x) if _py.abs(x) == 1 else _quiet(_math.atanh, x)
+
+
+@_elementwise
+def atan(x):
+    """The arc tangent of x."""
+    return _math.atan(x)
+
+
+@_elementwise
+def erf(x):
+    """The error function: the integral of 2/sqrt(pi) exp(-t*t) from 0 to x."""
+    return _math.erf(x)
+
+
+@_elementwise
+def erfc(x):
+    """1 - erf(x), also where that is tiny."""
+    return _math.erfc(x)
+
+
+@_elementwise
+def exp2(x):
+    """2 to the power of x."""
+    return _quiet(_math.pow, 2.0, x)
+
+
+@_elementwise
+def expm1(x):
+    """exp(x) - 1, also where x is tiny."""
+    return _quiet(_math.expm1, x)
+
+
+@_elementwise
+def log2(x):
+    """The logarithm of x to base 2."""
+    return -_math.inf if x == 0 else _quiet(_math.log2, x)
+
+
+@_elementwise
+def log10(x):
+    """The logarithm of x to base 10."""
+    return -_math.inf if x == 0 else _quiet(_math.log10, x)
+
+
+@_elementwise
+def log1p(x):
+    """log(1 + x), also where x is tiny."""
+    return -_math.inf if x == -1 else _quiet(_math.log1p, x)
+
+
+@_elementwise
+def cbrt(x):
+    """The cube root of x, which has its sign."""
+    if not _math.isfinite(x) or x == 0:
+        return float(x)
+    root = _math.copysign(_py.abs(x) ** (1 / 3), x)
+    return root - (root * root * root - x) / (3 * root * root)
+
+
+@_elementwise
+def hypot(x, y):
+    """sqrt(x*x + y*y), without overflow on the way."""
+    return _math.hypot(x, y)
+
+
+@_elementwise
 def sqrt(x):
     """The square root of x."""
     return _quiet(_math.sqrt, x)

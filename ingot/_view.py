@@ -4,7 +4,7 @@ Kernels know the class by identity (it is an intrinsic) and read `arr`, `offset`
 an instance at each launch, so that views of one array, wherever they begin, share their code.
 """
 
-from ingot._core import DType, Ndarray, TensorType, register_intrinsic
+from ingot._core import DType, Ndarray, TensorType, ViewBuffer, register_intrinsic
 
 
 class BufferViewType:
@@ -22,11 +22,12 @@ class BufferViewType:
         return f"BufferView[{self.dtype}]"
 
 
-class BufferView:
+class BufferView(ViewBuffer):
     """The elements [offset, offset + size) of a 1-d ndarray, sharing its memory.
 
     Made by slices, `data[8:16]`, of ndarrays and of views. As an annotation of a parameter,
-    `BufferView` takes views of any dtype and `BufferView[qd.f32]` those of one.
+    `BufferView` takes views of any dtype and `BufferView[qd.f32]` those of one. Others see it as
+    an array without a copy: by the buffer protocol (NumPy, memoryview) and DLPack (torch).
     """
 
     __slots__ = ("arr", "offset", "size", "__weakref__")
@@ -71,10 +72,55 @@ class BufferView:
             raise ValueError(f"subview out of range: offset={offset}, size={size} of {self.size} elements")
         return BufferView(self.arr, self.offset + offset, size)
 
+    def _index(self, key):
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"a BufferView takes an integer or a slice, view[2:5], not {type(key).__name__!r}")
+        index = key.__index__()
+        if not -self.size <= index < self.size:
+            raise IndexError(f"index {index} is out of bounds for a view of {self.size} elements")
+        return self.offset + index % self.size
+
+    def __len__(self):
+        return self.size
+
     def __getitem__(self, key):
-        if not isinstance(key, slice):
-            raise TypeError("outside of kernels a BufferView takes a slice: view[2:5]; read elements of its array")
-        return self.subview(*_bounds(key, self.size))
+        if isinstance(key, slice):
+            return self.subview(*_bounds(key, self.size))
+        return self.arr[self._index(key)]
+
+    def __setitem__(self, key, value):
+        if isinstance(key, slice):
+            begin, size = _bounds(key, self.size)
+            self.arr[self.offset + begin : self.offset + begin + size] = value
+        else:
+            self.arr[self._index(key)] = value
+
+    def __iter__(self):
+        return (self.arr[k] for k in range(self.offset, self.offset + self.size))
+
+    def to_numpy(self, copy=True):
+        """The elements as a NumPy array; with copy=False one that shares their memory."""
+        part = self.arr.to_numpy(copy=False)[self.offset : self.offset + self.size]
+        return part.copy() if copy else part
+
+    def tolist(self):
+        """The elements as a list."""
+        return self.to_numpy(copy=False).tolist()
+
+    @property
+    def dtype(self):
+        """The dtype of its elements."""
+        return self.arr.dtype
+
+    @property
+    def __array_interface__(self):
+        return self.to_numpy(copy=False).__array_interface__
+
+    def __dlpack__(self, **options):
+        return self.to_numpy(copy=False).__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.to_numpy(copy=False).__dlpack_device__()
 
     def __repr__(self):
         return f"BufferView({self.arr!r}, offset={self.offset}, size={self.size})"

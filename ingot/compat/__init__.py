@@ -61,6 +61,15 @@ def install(name="quadrants"):
         where = getattr(loaded, "__file__", None) or "a folder without code"
         raise RuntimeError(f"{name} is imported already, from {where}")
     sys.meta_path.insert(0, _Finder(name))
+    _speak_reference()
+
+
+def _speak_reference():
+    """Before the first `init` of the program, too, kernels refuse what the reference refuses."""
+    import ingot
+
+    if not ingot.cfg._given:
+        ingot.cfg.reference = True
 
 
 def search_path(name="quadrants"):

@@ -16,6 +16,10 @@ typedef struct point { /* where a derivative is asked for */
 
 enum { X = 1, Y = 2, R = 4 };
 
+#define TWO_BY_ROOT_PI 1.1283791670955126
+#define LN_2           0.6931471805599453
+#define LN_10          2.302585092994046
+
 static const ing_ad_factor zero = {ING_AD_ZERO, 0}, one = {ING_AD_ONE, 0},
                            minus = {ING_AD_MINUS, 0};
 
@@ -198,6 +202,85 @@ static ing_ad_factor d_log(const point *p) {
     return value(op2(p, ING_OP_DIV, constant(p, 1), p->x));
 }
 
+static ing_ad_factor d_sinh(const point *p) {
+    return value(op1(p, ING_OP_COSH, p->x));
+}
+
+static ing_ad_factor d_cosh(const point *p) {
+    return value(op1(p, ING_OP_SINH, p->x));
+}
+
+static ing_ad_factor d_asinh(const point *p) {
+    uint32_t xx = op2(p, ING_OP_MUL, p->x, p->x);
+    return value(op1(p, ING_OP_RSQRT, op2(p, ING_OP_ADD, constant(p, 1), xx)));
+}
+
+static uint32_t beside_one(const point *p) { /* x^2 - 1 */
+    uint32_t below = op2(p, ING_OP_SUB, p->x, constant(p, 1));
+    return op2(p, ING_OP_MUL, below, op2(p, ING_OP_ADD, p->x, constant(p, 1)));
+}
+
+static ing_ad_factor d_acosh(const point *p) {
+    return value(op1(p, ING_OP_RSQRT, beside_one(p)));
+}
+
+static ing_ad_factor d_atanh(const point *p) {
+    return value(op2(p, ING_OP_DIV, constant(p, -1), beside_one(p)));
+}
+
+static ing_ad_factor d_atan(const point *p) {
+    uint32_t xx = op2(p, ING_OP_MUL, p->x, p->x);
+    return value(
+        op2(p, ING_OP_DIV, constant(p, 1), op2(p, ING_OP_ADD, constant(p, 1), xx)));
+}
+
+static uint32_t bell(const point *p, double height) {
+    uint32_t xx = op2(p, ING_OP_MUL, p->x, p->x);
+    return op2(p, ING_OP_MUL, constant(p, height),
+               op1(p, ING_OP_EXP, op1(p, ING_OP_NEG, xx)));
+}
+
+static ing_ad_factor d_erf(const point *p) {
+    return value(bell(p, TWO_BY_ROOT_PI));
+}
+
+static ing_ad_factor d_erfc(const point *p) {
+    return value(bell(p, -TWO_BY_ROOT_PI));
+}
+
+static ing_ad_factor d_exp2(const point *p) {
+    return value(op2(p, ING_OP_MUL, constant(p, LN_2), p->r));
+}
+
+static ing_ad_factor d_expm1(const point *p) {
+    return value(op1(p, ING_OP_EXP, p->x));
+}
+
+static ing_ad_factor d_log2(const point *p) {
+    return value(op2(p, ING_OP_DIV, constant(p, 1 / LN_2), p->x));
+}
+
+static ing_ad_factor d_log10(const point *p) {
+    return value(op2(p, ING_OP_DIV, constant(p, 1 / LN_10), p->x));
+}
+
+static ing_ad_factor d_log1p(const point *p) {
+    return value(
+        op2(p, ING_OP_DIV, constant(p, 1), op2(p, ING_OP_ADD, constant(p, 1), p->x)));
+}
+
+static ing_ad_factor d_cbrt(const point *p) {
+    uint32_t rr = op2(p, ING_OP_MUL, p->r, p->r);
+    return value(op2(p, ING_OP_DIV, constant(p, 1.0 / 3), rr));
+}
+
+/* At the tip of the cone, as for a norm that is 0: 0. */
+static ing_ad_factor d_hypot(const point *p) {
+    uint32_t nothing = constant(p, 0), z = p->operand ? p->y : p->x;
+    uint32_t tip = op2(p, ING_OP_EQ, p->r, nothing);
+    return value(choose(p, tip, nothing, op2(p, ING_OP_DIV, z, p->r)));
+}
+
 /* ---- the tables ---------------------------------------------------------------------- */
 
 /* RULE(name, what it reads for the derivative by x, by y) */
@@ -223,7 +306,22 @@ static ing_ad_factor d_log(const point *p) {
     RULE(acos, X, 0)            \
     RULE(tanh, R, 0)            \
     RULE(exp, R, 0)             \
-    RULE(log, X, 0)
+    RULE(log, X, 0)             \
+    RULE(sinh, X, 0)            \
+    RULE(cosh, X, 0)            \
+    RULE(asinh, X, 0)           \
+    RULE(acosh, X, 0)           \
+    RULE(atanh, X, 0)           \
+    RULE(atan, X, 0)            \
+    RULE(erf, X, 0)             \
+    RULE(erfc, X, 0)            \
+    RULE(exp2, R, 0)            \
+    RULE(expm1, X, 0)           \
+    RULE(log2, X, 0)            \
+    RULE(log10, X, 0)           \
+    RULE(log1p, X, 0)           \
+    RULE(cbrt, R, 0)            \
+    RULE(hypot, X | R, Y | R)
 
 typedef struct rule {
     ing_ad_factor (*of)(const point *p); /* NULL: 0 */

@@ -29,6 +29,7 @@
     X(ARGUMENT, "IngotArgumentError") /* an argument that its parameter cannot take */ \
     X(NAME, "IngotNameError")         /* undefined name */                             \
     X(ATTRIBUTE, "IngotAttributeError") /* undefined attribute */                      \
+    X(ZERO, "IngotZeroDivisionError")   /* an integer divided by 0, in debug mode */   \
     X(VALUE, "IngotValueError")         /* right type, impossible value */             \
     X(COMPILE, "IngotCompilationError") /* any other refusal to compile */             \
     X(RUNTIME, "IngotRuntimeError")     /* the kernel ran and failed */                \
@@ -457,6 +458,7 @@ typedef enum ing_setting_use {
     X(random_seed, I, 0, NOT, "seed of qd.random")                                     \
     X(ad_stack_experimental_enabled, B, 1, ASKED,                                      \
       "gradients of loops in loops; off: refused")                                     \
+    X(reference, B, 0, ASKED, "refuse what Quadrants refuses, in its words")           \
     X(opt_level, I, 2, CODE, "LLVM optimisation level, 0 to 3")                        \
     X(frozen, B, 0, NOT, "raise where a kernel would have to be compiled")             \
     X(paranoid, B, 0, NOT, "lower each kernel again at every launch and compare")      \

@@ -96,9 +96,14 @@ ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value
     ING_TRY(ing_front_fold_binary(fr, at, op, l, r, out, &done));
     if (done) return ING_OK;
     if (!binaries[op].op)
-        return ing_front_fail_at(fr, at, ING_SYNTAX, "write the sums out in loops",
-                                 "the operator '%s' is not supported yet",
-                                 ing_front_op_text(op));
+        return ing_front_fail_at(
+            fr, at, ING_SYNTAX,
+            ing_front_is_scalar(l) || ing_front_is_scalar(r)
+                ? "multiply numbers with '*'"
+                : "loop over the elements: c[i, j] += a[i, k] * b[k, j]",
+            "the operator '%s' takes vectors and matrices, not %s and %s",
+            ing_front_op_text(op), ing_front_describe(fr, l),
+            ing_front_describe(fr, r));
     if (!ing_front_is_scalar(l) || !ing_front_is_scalar(r))
         return fail_operands(fr, at, ing_front_op_text(op), l, r);
     value a, b;
@@ -108,6 +113,7 @@ ing_status ing_front_binary(frame *fr, ing_node at, ing_front_op op, const value
     uint32_t x = ing_front_emit_cast(fr, a.inst, v_type(&a), t);
     uint32_t y = ing_front_emit_cast(fr, b.inst, v_type(&b), t);
     if (op == ING_AST_Pow) ING_TRY(ing_front_check_power(fr, at, t, y));
+    ING_TRY(ing_front_check_divisor(fr, at, binaries[op].op, t, y));
     uint32_t inst = ing_ir_emit(&fr->b, binaries[op].op, t, x, y, 0);
     bool wraps = op == ING_AST_Add || op == ING_AST_Sub || op == ING_AST_Mult;
     if (fr->in_index && wraps && inst && ing_dtype_is_signed(t) &&

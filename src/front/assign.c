@@ -153,6 +153,18 @@ static ing_status check_place(frame *fr, ing_node target, const value *out) {
                              "items of compile-time values cannot be assigned");
 }
 
+/* a[:], a[0, 1:] */
+static bool has_slice(const frame *fr, ing_node index) {
+    uint8_t kind = fr->t->nodes.at[index].kind;
+    if (kind == ING_NODE_SLICE) return true;
+    if (kind != ING_NODE_TUPLE) return false;
+    uint32_t elts = NF(fr->t, index, TUPLE)->elts;
+    for (uint32_t i = 0; i < list_len(fr->t, elts); i++)
+        if (fr->t->nodes.at[list_at(fr->t, elts, i)].kind == ING_NODE_SLICE)
+            return true;
+    return false;
+}
+
 /* The place that a subscript names. */
 static ing_status target_ref(frame *fr, ing_node target, value *out) {
     const struct nf_SUBSCRIPT *f = NF(fr->t, target, SUBSCRIPT);
@@ -166,6 +178,13 @@ static ing_status target_ref(frame *fr, ing_node target, value *out) {
         return ing_front_fail_at(fr, target, ING_SYNTAX,
                                  "write a list, [..], or a vector, qd.Vector([..])",
                                  "items of a tuple cannot be assigned");
+    bool array = base.kind == V_ARRAY || base.kind == V_BUNDLE || base.kind == V_VIEW;
+    if (array && has_slice(fr, f->slice))
+        return ing_front_fail_at(
+            fr, target, ING_SYNTAX,
+            "loop over the elements, `for i in a: a[i] = x`; outside of kernels, "
+            "a.fill(x)",
+            "slices of arrays cannot be assigned in kernels");
     ING_TRY(ing_front_subscript_value(fr, target, &base, f->slice, out));
     ING_TRY(ing_front_force(fr, target, out));
     return check_place(fr, target, out);

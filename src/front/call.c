@@ -85,7 +85,10 @@ static ing_status call_dtype(frame *fr, ing_node n, ing_dtype t, const call_args
             "A primitive type cannot decorate an expression with a compound type.");
     if (literal && (v.kind == V_FLOAT) != ing_dtype_is_float(t))
         return ing_front_fail_at(
-            fr, n, ING_TYPE, "write the literal in its own kind, or use qd.cast",
+            fr, n, ING_TYPE,
+            v.kind == V_FLOAT ? "write a whole number, or qd.cast(x, dtype)"
+                              : "write it with a point, as in qd.f64(0.0), or "
+                                "qd.cast(x, dtype)",
             v.kind == V_FLOAT
                 ? "Floating-point literals must be annotated with a floating-point "
                   "type. For type casting, use `qd.cast`."
@@ -213,6 +216,23 @@ static ing_status call_lambda(frame *fr, ing_node n, const value *fn,
     return *done ? ing_front_call_func(fr, n, &func, NULL, a, out) : ING_OK;
 }
 
+/* What to do about a Python function with arguments of the run time. */
+static const char *outside_remedy(frame *fr, ing_node n, const value *fn) {
+    const ing_front_tree *t = fr->t;
+    ing_node f = t->nodes.at[n].kind == ING_NODE_CALL ? NF(t, n, CALL)->func : 0;
+    uint8_t kind = f ? t->nodes.at[f].kind : 0;
+    uint32_t slot = kind == ING_NODE_ATTRIBUTE ? NF(t, f, ATTRIBUTE)->attr
+                    : kind == ING_NODE_NAME    ? NF(t, f, NAME)->id
+                                               : 0;
+    char what[128] = "";
+    const ing_gate *g = fr->lo->gate;
+    if (fn->gref) g->ops->describe(g->self, fn->gref, what, sizeof what);
+    char text[160];
+    ing_front_function_remedy(ing_front_atom_text(fr, slot), what, true, text,
+                              sizeof text);
+    return ing_arena_printf(&fr->lo->arena, "%s", text);
+}
+
 ing_status ing_front_call_outside(frame *fr, ing_node n, const value *fn,
                                   const call_args *a, value *out) {
     bool done = false;
@@ -229,9 +249,7 @@ ing_status ing_front_call_outside(frame *fr, ing_node n, const value *fn,
         if (!v.gref) ING_TRY(ing_front_force(fr, a->node[i], &v));
         if (!ing_front_is_static(&v) || v.kind == V_ARRAY)
             return ing_front_fail_at(
-                fr, a->node[i], ING_COMPILE,
-                "decorate the function with @qd.func, or use the qd.* function of "
-                "that name",
+                fr, a->node[i], ING_COMPILE, outside_remedy(fr, n, fn),
                 "%s is a Python function and runs while compiling; it cannot take %s",
                 ing_front_describe(fr, fn), ing_front_describe(fr, &v));
         ING_TRY(make_thing(fr, a->node[i], &v, &refs[i]));

@@ -199,7 +199,13 @@ static ing_status comprehend(frame *fr, comprehension *c, uint32_t g) {
     if (!ok)
         return ing_front_fail_at(
             fr, f->iter, ING_COMPILE,
-            "iterate over a range, tuple or list known while compiling",
+            it.kind == V_ITER && it.tag == ING_IN_PY_RANGE
+                ? "its bounds must be known while compiling: make them qd.template() "
+                  "parameters or globals; or store into an array, in a loop"
+            : it.kind == V_ARRAY || it.kind == V_BUNDLE
+                ? "loop over its indices, `for i in range(a.shape[0])`, and store into "
+                  "an array"
+                : "iterate over a range, tuple or list known while compiling",
             "a comprehension needs a compile-time sequence; this is %s",
             ing_front_describe(fr, &it));
     for (uint32_t i = 0; i < n; i++) {

@@ -148,3 +148,69 @@ ing_status ing_front_diag(const ing_front_tree *t, ing_node at, ing_status s,
     ing_front_diag_put(t, at, text, remedy, &out);
     return ing_front_diag_done(t, at, s, &out, e);
 }
+
+/* ---- Python's functions ------------------------------------------------------------------ */
+
+/* Other libraries' names for functions of qd; NULL: the same name. */
+static const struct {
+    const char *name, *ours;
+} other_names[] = {
+    {"absolute", "abs"},     {"arccos", "acos"},
+    {"arccosh", "acosh"},    {"arcsin", "asin"},
+    {"arcsinh", "asinh"},    {"arctan", "atan"},
+    {"arctan2", "atan2"},    {"arctanh", "atanh"},
+    {"clip", "math.clamp"},  {"degrees", "math.degrees"},
+    {"fabs", "abs"},         {"fmax", "max"},
+    {"fmin", "min"},         {"fmod", "raw_mod"},
+    {"isinf", "math.isinf"}, {"isnan", "math.isnan"},
+    {"maximum", "max"},      {"minimum", "min"},
+    {"power", "pow"},        {"radians", "math.radians"},
+    {"rint", "round"},       {"sign", "math.sign"},
+    {"where", "select"},
+};
+
+static const char *ours(const char *name) {
+    ing_intrinsic in = ing_intrinsic_find(name);
+    if (in != ING_IN_NONE) return name;
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+        if (strcmp(other_names[i].name, name) == 0) return other_names[i].ours;
+    return NULL;
+}
+
+static bool is_among(const char *name, const char *const *names) {
+    while (*names && strcmp(*names, name) != 0) names++;
+    return *names != NULL;
+}
+
+void ing_front_function_remedy(const char *name, const char *what, bool runtime,
+                               char *buf, size_t size) {
+    static const char *const arrays[] = {"zeros",  "ones",       "empty",    "full",
+                                         "arange", "zeros_like", "linspace", "eye",
+                                         "tensor", "array",      NULL};
+    static const char *const texts[] = {"str", "repr", "format", "chr",
+                                        "hex", "bin",  NULL};
+    const char *function = ours(name);
+    bool builtin = strstr(what, "builtin_function") || strstr(what, "type ") ||
+                   strstr(what, "ufunc") || strstr(what, "ArrayFunction");
+    if (runtime && function && builtin)
+        snprintf(buf, size, "use qd.%s", function);
+    else if (is_among(name, arrays))
+        snprintf(buf, size,
+                 "make arrays outside of the kernel and pass them; a few numbers are "
+                 "a qd.Vector([...])");
+    else if (is_among(name, texts))
+        snprintf(buf, size,
+                 "text is made while compiling; print(x) and f-strings in print show "
+                 "numbers of the run time");
+    else if (builtin)
+        snprintf(buf, size, "call it outside of the kernel and pass the result");
+    else if (runtime && function)
+        snprintf(buf, size, "decorate the function with @qd.func, or use qd.%s",
+                 function);
+    else if (runtime)
+        snprintf(buf, size, "decorate the function with @qd.func");
+    else
+        snprintf(buf, size,
+                 "decorate the function with @qd.func, or call it outside and pass "
+                 "the result");
+}

@@ -211,7 +211,7 @@ static ing_status index_inst(frame *fr, ing_node at, uint32_t axis, const value 
     if (v->kind == V_INT && v->i < 0 && !v->wide && !negative)
         return ing_front_fail_at(
             fr, at, ING_SYNTAX, "count from the end with a.shape[k] - 1",
-            "Negative indices are not supported in Quadrants kernels.");
+            "Negative indices are not supported in %s.", ing_front_kernels(fr));
     if (v->kind == V_INT && !v->dtype && !v->wide) { /* whatever default_ip is */
         *type = v->i <= INT32_MAX && v->i >= INT32_MIN ? ING_I32 : ING_I64;
         *inst = ing_ir_const_int(&fr->b, *type, v->i);

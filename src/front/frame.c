@@ -152,11 +152,13 @@ static void count_targets(frame *fr, ing_node n) {
 /* Is the callee called like a function of the language that only computes? */
 static bool computes(const ing_front_tree *t, ing_node callee) {
     static const char *const names[] = {
-        "abs",     "acos",  "asin",  "atan2",  "bool",  "cast",  "ceil", "cos",
-        "exp",     "f16",   "f32",   "f64",    "float", "floor", "i16",  "i32",
-        "i64",     "i8",    "int",   "log",    "max",   "min",   "pow",  "raw_div",
-        "raw_mod", "round", "rsqrt", "select", "sin",   "sqrt",  "tan",  "tanh",
-        "trunc",   "u1",    "u16",   "u32",    "u64",   "u8"};
+        "abs",   "acos",   "acosh", "asin", "asinh", "atan",    "atan2",   "atanh",
+        "bool",  "cast",   "cbrt",  "ceil", "cos",   "cosh",    "erf",     "erfc",
+        "exp",   "exp2",   "expm1", "f16",  "f32",   "f64",     "float",   "floor",
+        "hypot", "i16",    "i32",   "i64",  "i8",    "int",     "log",     "log10",
+        "log1p", "log2",   "max",   "min",  "pow",   "raw_div", "raw_mod", "round",
+        "rsqrt", "select", "sin",   "sinh", "sqrt",  "tan",     "tanh",    "trunc",
+        "u1",    "u16",    "u32",   "u64",  "u8"};
     uint8_t kind = t->nodes.at[callee].kind;
     uint32_t slot = kind == ING_NODE_ATTRIBUTE ? NF(t, callee, ATTRIBUTE)->attr
                     : kind == ING_NODE_NAME    ? NF(t, callee, NAME)->id
@@ -334,6 +336,12 @@ ing_status ing_front_config_get(frame *fr, ing_node at, ing_setting k, int64_t *
     }
     *out = fr->config[k];
     return ING_OK;
+}
+
+const char *ing_front_kernels(frame *fr) {
+    int64_t reference = 0;
+    ing_status s = ing_front_config_get(fr, 0, ING_SET_reference, &reference);
+    return s == ING_OK && reference ? "Quadrants kernels" : "kernels";
 }
 
 const char *ing_front_atom_text(const frame *fr, uint32_t slot) {

@@ -164,6 +164,11 @@ typedef struct ing_front_result {
 void ing_front_result_init(ing_front_result *r);
 void ing_front_result_fini(ing_front_result *r); /* mod included */
 
+/* What to do about the Python function `name` in a kernel; `what` describes it. `runtime`: it was
+ * given values of the run time. */
+void ing_front_function_remedy(const char *name, const char *what, bool runtime,
+                               char *buf, size_t size);
+
 /* Lowers the kernel whose frame 0 the gate has open. */
 ing_status ing_front_lower(const ing_front_tree *tree, const ing_gate *gate,
                            ing_front_result *out, ing_err *e);

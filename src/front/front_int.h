@@ -305,6 +305,8 @@ ing_status ing_front_deeper(frame *fr, ing_node at); /* counts; undone by lo->de
 ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
                                 const ing_front_tree *t);
 void ing_front_frame_fini(frame *fr);
+/* What kernels are called in messages. */
+const char *ing_front_kernels(frame *fr);
 ing_status ing_front_config_get(frame *fr, ing_node at, ing_setting k, int64_t *out);
 const char *ing_front_atom_text(const frame *fr,
                                 uint32_t slot); /* of an ATOM slot (atom + 1) */
@@ -750,6 +752,8 @@ ing_status ing_front_check_bounds(frame *fr, ing_node at, uint32_t array, uint32
 ing_status ing_front_check_extent(frame *fr, ing_node at, uint32_t array, uint32_t axis,
                                   uint32_t extent, uint32_t index, ing_dtype t);
 /* Debug mode: reports that r = a op b wrapped. */
+ing_status ing_front_check_divisor(frame *fr, ing_node at, ing_op op, ing_dtype t,
+                                   uint32_t y);
 ing_status ing_front_check_overflow(frame *fr, ing_node at, ing_op op, ing_dtype t,
                                     uint32_t a, uint32_t b, uint32_t r);
 /* Debug mode: an integer's exponent is not negative. */

@@ -2,8 +2,8 @@
  * function, the count of arguments and an operation; static arguments are computed as
  * Python would. Called by call.c. */
 #include "front/tensor.h"
+#include "base/libm.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct intrin intrin;
@@ -93,14 +93,15 @@ static ing_status in_math(frame *fr, ing_node n, const intrin *in, const call_ar
     return convert_to_second(fr, a, out);
 }
 
-static ing_status in_atan2(frame *fr, ing_node n, const intrin *in, const call_args *a,
+static ing_status in_math2(frame *fr, ing_node n, const intrin *in, const call_args *a,
                            value *out) {
     (void)n;
     value y, x;
     ING_TRY(arg_forced(fr, a, 0, &y));
     ING_TRY(arg_forced(fr, a, 1, &x));
     if (is_literal(&y) && is_literal(&x)) {
-        *out = ing_front_float(atan2(literal_float(&y), literal_float(&x)));
+        double p = literal_float(&y), q = literal_float(&x);
+        *out = ing_front_float(in->op == ING_OP_HYPOT ? hypot(p, q) : atan2(p, q));
         return ING_OK;
     }
     value given[2] = {y, x};
@@ -240,6 +241,7 @@ static ing_status in_raw(frame *fr, ing_node n, const intrin *in, const call_arg
     ING_TRY(ing_front_arith_type(fr, n, &t));
     uint32_t l = ing_front_emit_cast(fr, x.inst, v_type(&x), t);
     uint32_t r = ing_front_emit_cast(fr, y.inst, v_type(&y), t);
+    ING_TRY(ing_front_check_divisor(fr, n, (ing_op)in->op, t, r));
     *out = ing_front_rt(ing_ir_emit(&fr->b, in->op, t, l, r, 0), t);
     ing_front_put_wide(fr, (ing_op)in->op, &given[0], &x, &given[1], &y, out);
     return ING_OK;
@@ -393,6 +395,29 @@ static ing_status in_iter(frame *fr, ing_node n, const intrin *in, const call_ar
     return ING_OK;
 }
 
+/* Of the first axis, as in Python; *ok: it has one. */
+static ing_status len_of_array(frame *fr, ing_node n, const value *v, value *out,
+                               bool *ok) {
+    bool field = v->kind == V_BUNDLE || ing_front_field_place(fr, v);
+    *ok = false;
+    if (v->kind == V_VIEW) {
+        *ok = true;
+        return ing_front_view_attr(fr, n, v, "size", out);
+    }
+    if (field) {
+        value shape;
+        ING_TRY(ing_front_field_attr(fr, n, v, "shape", &shape, ok));
+        *ok = *ok && shape.kind == V_TUPLE && shape.n;
+        if (*ok) *out = shape.items[0];
+        return ING_OK;
+    }
+    *ok = v->n > 0;
+    if (*ok)
+        *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, v->inst, 0, 0),
+                            ING_I32);
+    return ING_OK;
+}
+
 static ing_status in_len(frame *fr, ing_node n, const intrin *in, const call_args *a,
                          value *out) {
     (void)in;
@@ -415,12 +440,15 @@ static ing_status in_len(frame *fr, ing_node n, const intrin *in, const call_arg
             return ING_OK;
         }
     }
-    if (v.kind != V_ITER || v.tag == ING_IN_PY_RANGE)
+    bool array = v.kind == V_ARRAY || v.kind == V_BUNDLE || v.kind == V_VIEW;
+    if (array) ING_TRY(len_of_array(fr, n, &v, out, &ok));
+    if (ok) return ING_OK;
+    if (!array && (v.kind != V_ITER || v.tag == ING_IN_PY_RANGE))
         ING_TRY(ing_front_items(fr, n, &v, &items, &count, &ok));
     if (!ok)
         return ing_front_fail_at(fr, a->node[0], ING_TYPE,
-                                 v.kind == V_ARRAY ? "use a.shape[0]"
-                                                   : "tuples, lists and dicts have one",
+                                 array ? "it has no axes: read it with a[()]"
+                                       : "tuples, lists, dicts and arrays have one",
                                  "%s has no length", ing_front_describe(fr, &v));
     *out = ing_front_int(count);
     return ING_OK;
@@ -777,13 +805,28 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_TANH] = MATH(TANH, tanh),
     [ING_IN_EXP] = MATH(EXP, exp),
     [ING_IN_LOG] = MATH(LOG, log),
+    [ING_IN_SINH] = MATH(SINH, sinh),
+    [ING_IN_COSH] = MATH(COSH, cosh),
+    [ING_IN_ASINH] = MATH(ASINH, asinh),
+    [ING_IN_ACOSH] = MATH(ACOSH, acosh),
+    [ING_IN_ATANH] = MATH(ATANH, atanh),
+    [ING_IN_ATAN] = MATH(ATAN, atan),
+    [ING_IN_ERF] = MATH(ERF, erf),
+    [ING_IN_ERFC] = MATH(ERFC, erfc),
+    [ING_IN_EXP2] = MATH(EXP2, exp2),
+    [ING_IN_EXPM1] = MATH(EXPM1, expm1),
+    [ING_IN_LOG2] = MATH(LOG2, log2),
+    [ING_IN_LOG10] = MATH(LOG10, log10),
+    [ING_IN_LOG1P] = MATH(LOG1P, log1p),
+    [ING_IN_CBRT] = MATH(CBRT, cbrt),
     [ING_IN_SQRT] = MATH(SQRT, sqrt),
     [ING_IN_RSQRT] = MATH(RSQRT, rsqrt_of),
     [ING_IN_FLOOR] = ROUND(FLOOR, floor),
     [ING_IN_CEIL] = ROUND(CEIL, ceil),
     [ING_IN_ROUND] = ROUND(ROUND, round),
     [ING_IN_TRUNC] = ROUND(TRUNC, trunc),
-    [ING_IN_ATAN2] = {in_atan2, 2, 2, ING_OP_ATAN2, NULL, false},
+    [ING_IN_ATAN2] = {in_math2, 2, 2, ING_OP_ATAN2, NULL, false},
+    [ING_IN_HYPOT] = {in_math2, 2, 2, ING_OP_HYPOT, NULL, false},
     [ING_IN_ABS] = {in_abs, 1, 1, ING_OP_ABS, NULL, false},
     [ING_IN_MIN] = {in_min_max, 1, 255, ING_OP_MIN, NULL, false},
     [ING_IN_MAX] = {in_min_max, 1, 255, ING_OP_MAX, NULL, false},
@@ -822,7 +865,8 @@ static const char *usage(frame *fr, const intrin *in, const char *name) {
     if (in->fn == in_cast) return "it is called with (x, dtype)";
     if (in->fn == in_select) return "it is called with (condition, x, y)";
     if (in->fn == in_cas) return "it is called with (place, expected, new)";
-    if (strcmp(name, "range") == 0) return "it is called with (n) or (begin, end)";
+    if (strcmp(name, "range") == 0)
+        return "it is called with (n), (begin, end) or (begin, end, step)";
     return ing_arena_printf(&fr->lo->arena, "it is called with (%s)",
                             args[in->min < 4 ? in->min : 0]);
 }

@@ -33,6 +33,7 @@ typedef struct run {
     bool grouped;           /* one target: all indices as a tuple */
     bool array;             /* over the elements of an array */
     const ing_place *field; /* over those of a field, by levels */
+    uint32_t from, step;    /* of a range with steps; the loop counts them in i64 */
     value *fill; /* in place of a body: a field, and what each element becomes */
     uint32_t n;
     axis at[ING_MAX_NDIM];
@@ -100,6 +101,11 @@ static void axis_indices(frame *fr, const run *r, uint32_t axes, uint32_t number
         const axis *a = &r->at[p];
         uint32_t id = number;
         if (axes) id = ing_ir_emit(&fr->b, ING_OP_AXIS, a->type, axes, number, p);
+        if (r->step) {
+            id = ing_front_emit_cast(fr, id, ING_I64, a->type);
+            id = ing_ir_emit(&fr->b, ING_OP_MUL, a->type, id, r->step, 0);
+            id = ing_ir_emit(&fr->b, ING_OP_ADD, a->type, r->from, id, 0);
+        }
         index[a->target] = ing_front_rt(id, a->type);
     }
 }
@@ -210,7 +216,7 @@ static ing_status run_loop(frame *fr, const run *r) {
     uint16_t flags = parallel ? ING_IR_PARALLEL : top ? ING_IR_SERIAL : 0;
     fr->serialize_next = false;
     uint32_t axes = 0, begin = r->at[0].begin, end = r->at[0].end;
-    ing_dtype t = r->n == 1 ? r->at[0].type : ING_I64;
+    ing_dtype t = r->n == 1 && !r->step ? r->at[0].type : ING_I64;
     if (r->n > 1) {
         ING_TRY(emit_axes(fr, r, &axes));
         begin = ing_ir_const_int(b, t, 0);
@@ -351,14 +357,70 @@ static ing_node arg_node(const frame *fr, ing_node at, uint32_t i, uint32_t n) {
     return at;
 }
 
+/* How many steps lead from begin to end (i64), for a step of that sign. */
+static uint32_t count_steps(frame *fr, uint32_t begin, uint32_t end, uint32_t step) {
+    ing_ir_builder *b = &fr->b;
+    uint32_t far = ing_ir_emit(b, ING_OP_SUB, ING_I64, end, begin, 0);
+    uint32_t less = ing_ir_emit(b, ING_OP_SUB, ING_I64, begin, end, 0);
+    uint32_t back = ing_ir_emit(b, ING_OP_FLOORDIV, ING_I64, less, step, 0);
+    uint32_t count = ing_ir_emit(b, ING_OP_NEG, ING_I64, back, 0, 0); /* rounded up */
+    uint32_t zero = ing_ir_const_int(b, ING_I64, 0);
+    uint32_t up = ing_ir_emit(b, ING_OP_GT, ING_U1, step, zero, 0);
+    uint32_t ahead = ing_ir_emit(b, ING_OP_GT, ING_U1, far, zero, 0);
+    uint32_t behind = ing_ir_emit(b, ING_OP_LT, ING_U1, far, zero, 0);
+    uint32_t any = ing_ir_emit(b, ING_OP_SELECT, ING_U1, up, ahead, behind);
+    return ing_ir_emit(b, ING_OP_SELECT, ING_I64, any, count, zero);
+}
+
+/* range(begin, end, step) runs over the numbers of its steps; the index is made of them. */
+static ing_status stepped_for(frame *fr, ing_node n, const value *it) {
+    ing_ir_builder *b = &fr->b;
+    ing_node iter = NF(fr->t, n, FOR)->iter;
+    run r = {.node = n, .body = NF(fr->t, n, FOR)->body, .n = 1};
+    edge e[3];
+    for (uint32_t k = 0; k < 3; k++)
+        ING_TRY(read_edge(fr, arg_node(fr, iter, k, 3), &it->items[k], &e[k]));
+    ing_node at = arg_node(fr, iter, 2, 3);
+    if (e[2].known && e[2].at == 0)
+        return ing_front_fail_at(fr, at, ING_VALUE, "pass a step that is not 0",
+                                 "the step of a range is 0");
+    ing_dtype t = index_type(&e[0], &e[1]);
+    uint32_t from = ing_front_emit_cast(fr, e[0].inst, e[0].type, t);
+    for (uint32_t k = 0; k < 3; k++) widen(fr, &e[k], ING_I64);
+    if (!e[2].known) {
+        uint32_t zero = ing_ir_const_int(b, ING_I64, 0);
+        uint32_t bad = ing_ir_emit(b, ING_OP_EQ, ING_U1, e[2].inst, zero, 0);
+        stop_if(fr, at, bad, ING_ABI_LOOP_STEP, 0);
+    }
+    if (t == ING_I64) { /* i32 bounds are less than 2**32 apart */
+        uint32_t apart = ing_ir_emit(b, ING_OP_SUB, ING_I64, e[1].inst, e[0].inst, 0);
+        uint32_t x = ing_ir_emit(b, ING_OP_XOR, ING_I64, e[1].inst, e[0].inst, 0);
+        uint32_t y = ing_ir_emit(b, ING_OP_XOR, ING_I64, e[1].inst, apart, 0);
+        uint32_t both = ing_ir_emit(b, ING_OP_AND, ING_I64, x, y, 0);
+        uint32_t zero = ing_ir_const_int(b, ING_I64, 0);
+        stop_if(fr, n, ing_ir_emit(b, ING_OP_LT, ING_U1, both, zero, 0),
+                ING_ABI_LOOP_LENGTH, 0);
+    }
+    r.at[0] = (axis){.type = t,
+                     .begin = ing_ir_const_int(b, ING_I64, 0),
+                     .end = count_steps(fr, e[0].inst, e[1].inst, e[2].inst)};
+    r.from = from;
+    r.step = e[2].known ? ing_ir_const_int(b, t, e[2].at)
+                        : ing_front_emit_cast(fr, e[2].inst, ING_I64, t);
+    return run_loop(fr, &r);
+}
+
 static ing_status range_for(frame *fr, ing_node n, const value *it, flow *out) {
     ING_TRY(ing_front_check_reverse(fr, n));
     const struct nf_FOR *f = NF(fr->t, n, FOR);
-    if (it->n != 1 && it->n != 2)
+    int64_t reference = 0;
+    if (it->n == 3) ING_TRY(ing_front_config_get(fr, n, ING_SET_reference, &reference));
+    if (reference || it->n < 1 || it->n > 3)
         return ing_front_fail_at(
             fr, f->iter, ING_SYNTAX,
             "loop over the count and compute the value: i = start + k * step",
             "Range should have 1 or 2 arguments, found %u", it->n);
+    if (it->n == 3) return stepped_for(fr, n, it);
     run r = {.node = n, .body = f->body, .n = 1};
     uint32_t last = it->n - 1;
     edge begin = known_zero(fr), end;
@@ -640,14 +702,24 @@ static ing_status static_for(frame *fr, ing_node n, const value *it, flow *out) 
     return s;
 }
 
+static const char *loop_remedy(const value *it) {
+    for (uint32_t k = 0; it->kind == V_ITER && k < it->n; k++)
+        if (!ing_front_is_static(&it->items[k]) || it->items[k].kind == V_ARRAY ||
+            it->items[k].kind == V_BUNDLE)
+            return "loop over the index, `for i in range(a.shape[0])`, and read a[i]";
+    return ing_front_is_scalar(it)   ? "loop over range(n)"
+           : ing_front_is_static(it) ? "wrap it in qd.static(...) to unroll the loop"
+                                     : "loop over range(n) and index inside";
+}
+
 /* ---- the statement ------------------------------------------------------------------------------------ */
 
 ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out) {
     const struct nf_FOR *f = NF(fr->t, n, FOR);
     if (list_len(fr->t, f->orelse))
-        return ing_front_fail_at(
-            fr, n, ING_SYNTAX, "use a flag variable",
-            "'else' clause for 'for' not supported in Quadrants kernels");
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "use a flag variable",
+                                 "'else' clause for 'for' not supported in %s",
+                                 ing_front_kernels(fr));
     value it;
     ING_TRY(ing_front_expr_forced(fr, f->iter, &it));
     if (it.from_static) return static_for(fr, n, &it, out);
@@ -666,10 +738,6 @@ ing_status ing_front_stmt_for(frame *fr, ing_node n, flow *out) {
         if (inner->kind == V_ITER && inner->tag == ING_IN_NDRANGE)
             return ndrange_for(fr, n, inner, true);
     }
-    return ing_front_fail_at(fr, f->iter, ING_SYNTAX,
-                             ing_front_is_scalar(&it) ? "loop over range(n)"
-                             : ing_front_is_static(&it)
-                                 ? "wrap it in qd.static(...) to unroll the loop"
-                                 : "loop over range(n) and index inside",
+    return ing_front_fail_at(fr, f->iter, ING_SYNTAX, loop_remedy(&it),
                              "a loop cannot run over %s", ing_front_describe(fr, &it));
 }

@@ -267,6 +267,22 @@ ing_status ing_front_check_power(frame *fr, ing_node at, ing_dtype t, uint32_t y
     return s;
 }
 
+/* An integer divided by 0 is 0; debug mode stops there. */
+ing_status ing_front_check_divisor(frame *fr, ing_node at, ing_op op, ing_dtype t,
+                                   uint32_t y) {
+    int64_t debug = 0;
+    bool divides = op == ING_OP_DIV || op == ING_OP_REM || op == ING_OP_FLOORDIV ||
+                   op == ING_OP_MOD;
+    if (!divides || !ing_dtype_is_int(t)) return ING_OK;
+    ING_TRY(ing_front_config_get(fr, at, ING_SET_debug, &debug));
+    if (!debug) return ING_OK;
+    fr->b.loc = at;
+    uint32_t zero = ing_ir_const_int(&fr->b, t, 0);
+    uint32_t fine = ing_ir_emit(&fr->b, ING_OP_NE, ING_U1, y, zero, 0);
+    ing_ir_emit(&fr->b, ING_OP_CHECK, 0, fine, ING_ABI_ZERO, 0);
+    return ING_OK;
+}
+
 ing_status ing_front_check_overflow(frame *fr, ing_node at, ing_op op, ing_dtype t,
                                     uint32_t a, uint32_t b, uint32_t r) {
     bool checked =

@@ -231,9 +231,9 @@ static ing_status while_test(frame *fr, ing_node n, ing_node test, loop *l) {
 static ing_status stmt_while(frame *fr, ing_node n, flow *out) {
     const struct nf_WHILE *f = NF(fr->t, n, WHILE);
     if (list_len(fr->t, f->orelse))
-        return ing_front_fail_at(
-            fr, n, ING_SYNTAX, "use a flag variable",
-            "'else' clause for 'while' not supported in Quadrants kernels");
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "use a flag variable",
+                                 "'else' clause for 'while' not supported in %s",
+                                 ing_front_kernels(fr));
     bool done = false;
     ING_TRY(ing_front_do_while(fr, n, &done));
     if (done) return ING_OK;

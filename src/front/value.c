@@ -76,6 +76,16 @@ static const char *describe_seen(frame *fr, const value *v) {
     return ing_arena_printf(&fr->lo->arena, "a %s (%s)", kind ? kind : "thing", buf);
 }
 
+static const char *describe_iterator(const value *v) {
+    switch (v->tag) {
+    case ING_IN_PY_RANGE: return "a range";
+    case ING_IN_PY_ENUMERATE: return "an enumerate";
+    case ING_IN_PY_ZIP: return "a zip";
+    case ING_IN_NDRANGE: return "an ndrange";
+    default: return "an iterator";
+    }
+}
+
 const char *ing_front_describe(frame *fr, const value *v) {
     ing_arena *a = &fr->lo->arena;
     const char *s = NULL;
@@ -107,7 +117,7 @@ const char *ing_front_describe(frame *fr, const value *v) {
         break;
     case V_SLICE: s = "a slice"; break;
     case V_FORMAT: s = "a formatted string"; break;
-    case V_ITER: s = "an iterator"; break;
+    case V_ITER: s = describe_iterator(v); break;
     case V_SHAPE: s = "a shape"; break;
     case V_RT:
     case V_REF:

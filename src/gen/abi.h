@@ -44,6 +44,7 @@ typedef enum ing_abi_error {
     ING_ABI_LOOP,   /* a loop that cannot run: what (below), and a number */
     ING_ABI_FIELD, /* an index beyond a field: axis, index, end, first index, and the code
                       of the message that names it */
+    ING_ABI_ZERO,    /* an integer divided by 0 (debug mode) */
     ING_ABI_SCRATCH, /* a loop's stack of a gradient needs more room than there is */
     ING_ABI_USER,    /* codes from here on index the kernel's message table */
     /* PRINTs that no person reads (src/ad/trace.c): address and bytes of a number */
@@ -68,9 +69,10 @@ enum {
 
 /* Why a loop cannot run, and the detail that follows it. */
 enum {
-    ING_ABI_LOOP_BOUND, /* a bound of 2**63 or more: u64 */
-    ING_ABI_LOOP_FLOAT, /* a bound that no i32 holds: f64 */
-    ING_ABI_LOOP_LENGTH /* 2**63 iterations or more */
+    ING_ABI_LOOP_BOUND,  /* a bound of 2**63 or more: u64 */
+    ING_ABI_LOOP_FLOAT,  /* a bound that no i32 holds: f64 */
+    ING_ABI_LOOP_LENGTH, /* 2**63 iterations or more */
+    ING_ABI_LOOP_STEP    /* a step of 0 */
 };
 
 /* A PRINT: `code` is its message, or a fault at (func, node); words as in CONST. */

@@ -41,9 +41,6 @@ enum {
     ING_GEN_ATTR_VECTOR = 16, /* calls of them: 2 * op, plus 1 for f32, from here on */
 };
 
-/* Functions of the vector library: operations, and one that none of them is. */
-enum { ING_GEN_EXP2 = ING_OP_N, ING_GEN_VECTOR_N };
-
 /* What a ref points into: decides the metadata of accesses through it. */
 typedef enum ing_gen_root {
     ING_GEN_UNKNOWN, /* a parameter: whatever the caller passed */
@@ -101,7 +98,7 @@ typedef struct ing_gen {
     ing_gen_fplan *plans;
     uint64_t local_bytes; /* of the locals of all functions so far */
     uint32_t pow_types;   /* bit per dtype: integer power wanted */
-    uint64_t vector_calls[(2 * ING_GEN_VECTOR_N + 63) / 64]; /* 2 * op, + 1 for f32 */
+    uint64_t vector_calls[(2 * ING_OP_N + 63) / 64]; /* 2 * op, + 1 for f32 */
     ing_bytes kept; /* functions that stay until the vectoriser ran (VEC4), as a list */
     uint32_t n_kept;
     bool stop_fn;                    /* the error function is wanted */

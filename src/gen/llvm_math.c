@@ -23,17 +23,24 @@ typedef struct vector_fn {
     uint8_t since;    /* of ing_gen_options.vector_math */
 } vector_fn;
 
-static const vector_fn vector_fns[ING_GEN_VECTOR_N] = {
-    [ING_OP_SIN] = {"sin", 1},    [ING_OP_COS] = {"cos", 1},
-    [ING_OP_EXP] = {"exp", 1},    [ING_OP_LOG] = {"log", 1},
-    [ING_OP_POW] = {"pow", 1},    [ING_OP_TAN] = {"tan", 2},
-    [ING_OP_ASIN] = {"asin", 2},  [ING_OP_ACOS] = {"acos", 2},
-    [ING_OP_TANH] = {"tanh", 2},  [ING_OP_ATAN2] = {"atan2", 2},
-    [ING_GEN_EXP2] = {"exp2", 2},
+static const vector_fn vector_fns[ING_OP_N] = {
+    [ING_OP_SIN] = {"sin", 1},     [ING_OP_COS] = {"cos", 1},
+    [ING_OP_EXP] = {"exp", 1},     [ING_OP_LOG] = {"log", 1},
+    [ING_OP_POW] = {"pow", 1},     [ING_OP_TAN] = {"tan", 2},
+    [ING_OP_ASIN] = {"asin", 2},   [ING_OP_ACOS] = {"acos", 2},
+    [ING_OP_TANH] = {"tanh", 2},   [ING_OP_ATAN2] = {"atan2", 2},
+    [ING_OP_SINH] = {"sinh", 2},   [ING_OP_COSH] = {"cosh", 2},
+    [ING_OP_ASINH] = {"asinh", 2}, [ING_OP_ACOSH] = {"acosh", 2},
+    [ING_OP_ATANH] = {"atanh", 2}, [ING_OP_ATAN] = {"atan", 2},
+    [ING_OP_ERF] = {"erf", 2},     [ING_OP_ERFC] = {"erfc", 2},
+    [ING_OP_EXP2] = {"exp2", 2},   [ING_OP_EXPM1] = {"expm1", 2},
+    [ING_OP_LOG2] = {"log2", 2},   [ING_OP_LOG10] = {"log10", 2},
+    [ING_OP_LOG1P] = {"log1p", 2}, [ING_OP_CBRT] = {"cbrt", 2},
+    [ING_OP_HYPOT] = {"hypot", 2},
 };
 
 static bool is_binary(uint32_t op) {
-    return op < ING_OP_N && ing_op_get((ing_op)op)->operands[1] == 'v';
+    return ing_op_get((ing_op)op)->operands[1] == 'v';
 }
 
 /* 512-bit vectors. */
@@ -49,7 +56,7 @@ bool ing_gen_has_vector(const ing_gen *g, uint32_t op) {
 }
 
 uint32_t ing_gen_vector_width(const ing_gen *g) {
-    for (uint32_t bit = 0; is_wide(g) && bit < 2 * ING_GEN_VECTOR_N; bit++)
+    for (uint32_t bit = 0; is_wide(g) && bit < 2 * ING_OP_N; bit++)
         if (vector_fns[bit / 2].name && g->vector_calls[bit / 64] >> bit % 64 & 1)
             return 512;
     return 256;
@@ -177,7 +184,7 @@ static void put_attribute(ing_gen *g, const fn *f, uint32_t bit) {
 
 void ing_gen_vector_functions(ing_gen *g) {
     fn f;
-    for (uint32_t bit = 0; bit < 2 * ING_GEN_VECTOR_N; bit++) {
+    for (uint32_t bit = 0; bit < 2 * ING_OP_N; bit++) {
         if (!wanted(g, bit, &f)) continue;
         put_declaration(g, &f);
         put_scalar(g, &f);

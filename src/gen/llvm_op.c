@@ -345,6 +345,14 @@ static const math_fn math_fns[ING_OP_N] = {
     [ING_OP_MAX] = {"maxnum", NULL},  [ING_OP_TAN] = {NULL, "tan"},
     [ING_OP_ASIN] = {NULL, "asin"},   [ING_OP_ACOS] = {NULL, "acos"},
     [ING_OP_TANH] = {NULL, "tanh"},   [ING_OP_ATAN2] = {NULL, "atan2"},
+    [ING_OP_SINH] = {NULL, "sinh"},   [ING_OP_COSH] = {NULL, "cosh"},
+    [ING_OP_ASINH] = {NULL, "asinh"}, [ING_OP_ACOSH] = {NULL, "acosh"},
+    [ING_OP_ATANH] = {NULL, "atanh"}, [ING_OP_ATAN] = {NULL, "atan"},
+    [ING_OP_ERF] = {NULL, "erf"},     [ING_OP_ERFC] = {NULL, "erfc"},
+    [ING_OP_EXP2] = {NULL, "exp2"},   [ING_OP_EXPM1] = {NULL, "expm1"},
+    [ING_OP_LOG2] = {NULL, "log2"},   [ING_OP_LOG10] = {NULL, "log10"},
+    [ING_OP_LOG1P] = {NULL, "log1p"}, [ING_OP_CBRT] = {NULL, "cbrt"},
+    [ING_OP_HYPOT] = {NULL, "hypot"},
 };
 
 static bool is_binary(ing_op op) {
@@ -437,8 +445,8 @@ static txt float_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
     default: break;
     }
     bool two = op == ING_OP_POW && strcmp(a.s, "0x4000000000000000") == 0;
-    if (two && ing_gen_has_vector(g, ING_GEN_EXP2))
-        return ing_gen_vector_call(g, ING_GEN_EXP2, t, b, b);
+    if (two && ing_gen_has_vector(g, ING_OP_EXP2))
+        return ing_gen_vector_call(g, ING_OP_EXP2, t, b, b);
     if (ing_gen_has_vector(g, op) && !(op == ING_OP_POW && is_half_integer(b_const)))
         return ing_gen_vector_call(g, op, t, a, b);
     if (math_fns[op].intrinsic || math_fns[op].libm) return float_call(g, op, t, a, b);

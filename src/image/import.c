@@ -4,12 +4,12 @@
  * by load.c to fill a GOT. Anything not listed here is not importable: a task reaches
  * the rest of the world through its context only. */
 #include "image/image_int.h"
+#include "base/libm.h"
 
 #include <dlfcn.h>
 #if defined(__GLIBC__)
 #include <gnu/libc-version.h>
 #endif
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -2,8 +2,8 @@
  * time and by the simplifier at compile time, so that the two cannot differ. Values are
  * 64-bit words as in CONST. No state, no traps: whatever the operands, a value comes out. */
 #include "ir/ir.h"
+#include "base/libm.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- words ----------------------------------------------------------------------- */
@@ -221,6 +221,21 @@ FLOAT_DIVMOD(double, )
     case ING_OP_TANH: *r = tanh##sfx(a); return true;               \
     case ING_OP_EXP: *r = exp##sfx(a); return true;                 \
     case ING_OP_LOG: *r = log##sfx(a); return true;                 \
+    case ING_OP_SINH: *r = sinh##sfx(a); return true;               \
+    case ING_OP_COSH: *r = cosh##sfx(a); return true;               \
+    case ING_OP_ASINH: *r = asinh##sfx(a); return true;             \
+    case ING_OP_ACOSH: *r = acosh##sfx(a); return true;             \
+    case ING_OP_ATANH: *r = atanh##sfx(a); return true;             \
+    case ING_OP_ATAN: *r = atan##sfx(a); return true;               \
+    case ING_OP_ERF: *r = erf##sfx(a); return true;                 \
+    case ING_OP_ERFC: *r = erfc##sfx(a); return true;               \
+    case ING_OP_EXP2: *r = exp2##sfx(a); return true;               \
+    case ING_OP_EXPM1: *r = expm1##sfx(a); return true;             \
+    case ING_OP_LOG2: *r = log2##sfx(a); return true;               \
+    case ING_OP_LOG10: *r = log10##sfx(a); return true;             \
+    case ING_OP_LOG1P: *r = log1p##sfx(a); return true;             \
+    case ING_OP_CBRT: *r = cbrt##sfx(a); return true;               \
+    case ING_OP_HYPOT: *r = hypot##sfx(a, b); return true;          \
     default: return false;
 
 static bool f32_op(ing_op op, float a, float b, float *r) {

@@ -324,7 +324,7 @@ int ing_py_array_add(PyObject *module, ing_py_state *st) {
     ing_map_init(&st->spec_map);
     st->home = &ing_home_cpu;
     st->array_type = ing_py_add_type(module, &array_spec);
-    if (!st->array_type) return -1;
+    if (!st->array_type || ing_py_view_buffer_add(module) < 0) return -1;
     return PyModule_AddFunctions(module, (PyMethodDef *)functions);
 }
 

@@ -90,6 +90,7 @@ int ing_py_array_getbuffer(PyObject *self, Py_buffer *view, int flags);
 void ing_py_array_releasebuffer(PyObject *self, Py_buffer *view);
 /* A memoryview that only reads: the generation stays as it is. */
 PyObject *ing_py_array_look(PyObject *self, PyObject *unused);
+int ing_py_view_buffer_add(PyObject *module);
 /* One that could write is gone: what the array holds now is new (R25). */
 void ing_py_array_end_export(ing_py_array *a);
 

@@ -107,3 +107,47 @@ PyObject *ing_py_array_look(PyObject *self, PyObject *unused) {
     a->looking = false;
     return view;
 }
+
+/* ---- views ------------------------------------------------------------------------------- */
+
+/* Of ingot/_view.py's class, whose base this is: the stretch of its array's buffer. Consumers
+ * hold that of a memoryview, which keeps the array's. */
+static int view_getbuffer(PyObject *self, Py_buffer *view, int flags) {
+    PyObject *array = PyObject_GetAttrString(self, "arr");
+    PyObject *offset = array ? PyObject_GetAttrString(self, "offset") : NULL;
+    PyObject *size = offset ? PyObject_GetAttrString(self, "size") : NULL;
+    PyObject *end = size ? PyNumber_Add(offset, size) : NULL;
+    PyObject *slice = end ? PySlice_New(offset, end, NULL) : NULL;
+    PyObject *all = slice ? PyMemoryView_FromObject(array) : NULL;
+    PyObject *part = all ? PyObject_GetItem(all, slice) : NULL;
+    int rc = part ? PyObject_GetBuffer(part, view, flags) : -1;
+    if (rc < 0 && view) view->obj = NULL;
+    Py_XDECREF(array);
+    Py_XDECREF(offset);
+    Py_XDECREF(size);
+    Py_XDECREF(end);
+    Py_XDECREF(slice);
+    Py_XDECREF(all);
+    Py_XDECREF(part);
+    return rc;
+}
+
+static PyType_Slot view_slots[] = {
+    {Py_bf_getbuffer, (void *)view_getbuffer},
+    {Py_tp_doc, (void *)"The buffer of a view: see ingot/_view.py."},
+    {0, NULL},
+};
+
+static PyType_Spec view_spec = {
+    .name = "ingot._core.ViewBuffer",
+    .basicsize = sizeof(PyObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = view_slots,
+};
+
+int ing_py_view_buffer_add(PyObject *module) {
+    PyObject *type = PyType_FromModuleAndSpec(module, &view_spec, NULL);
+    int rc = type ? PyModule_AddObjectRef(module, "ViewBuffer", type) : -1;
+    Py_XDECREF(type);
+    return rc;
+}

@@ -162,6 +162,10 @@ static ING_PY_HOT ing_status bind_array(ing_py_kernel *k, const ing_py_bind *b,
     return bind_other(k, b, obj, words, views, e);
 }
 
+static const char *param_name(const ing_py_kernel *k, uint32_t i) {
+    return ing_py_utf8(PyTuple_GET_ITEM(k->def.names, i));
+}
+
 /* ---- scalars ------------------------------------------------------------------------------ */
 
 static ing_status bad_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
@@ -173,6 +177,11 @@ static ing_status bad_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *o
         return unfit(k, b, ING_TYPE, "convert it, or declare it with another type", e,
                      "it must be %s (%s), it is %.100s", must, want,
                      Py_TYPE(obj)->tp_name);
+    if (!k->st->settings.at[ING_SET_reference])
+        return unfit(k, b, ING_ARGUMENT,
+                     real ? "pass a number" : "pass an int, or convert with int(...)",
+                     e, "argument '%s' must be %s (%s), it is of type %.100s",
+                     param_name(k, b->arg), must, want, Py_TYPE(obj)->tp_name);
     return unfit(k, b, ING_ARGUMENT,
                  real ? "pass a number" : "pass an int, or convert with int(...)", e,
                  "Argument (%u,) (type=<class '%.100s'>) cannot be converted into "
@@ -397,16 +406,19 @@ ing_status ing_py_bind_all(ing_py_kernel *k, const ing_py_variant *v,
 
 /* ---- refusing what the annotations forbid ---------------------------------------------------- */
 
-static const char *param_name(const ing_py_kernel *k, uint32_t i) {
-    return ing_py_utf8(PyTuple_GET_ITEM(k->def.names, i));
-}
-
 static ing_status not_an_array(ing_py_kernel *k, uint32_t i, PyObject *obj,
                                ing_err *e) {
     char text[81];
     if (ing_py_show_str(obj, text, sizeof text) < 0) return ING_PYTHON;
-    return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT,
-                           "pass a qd.ndarray, a NumPy array or a torch tensor", e,
+    const char *remedy = "pass a qd.ndarray, a NumPy array or a torch tensor";
+    if (PyBytes_Check(obj))
+        remedy = "wrap it: memoryview(x), which kernels may only read";
+    if (ing_py_is_view(k->st, obj))
+        remedy =
+            "annotate the parameter with qd.BufferView, or pass x.to_numpy(copy=False)";
+    if (PyList_Check(obj) || PyTuple_Check(obj))
+        remedy = "make an array of it: numpy.array(x, numpy.float32)";
+    return ing_py_def_fail(k->st, &k->def, i, ING_ARGUMENT, remedy, e,
                            "Invalid type for argument %s, got %s: it must be an array, "
                            "not %.100s",
                            param_name(k, i), text, Py_TYPE(obj)->tp_name);
@@ -518,10 +530,13 @@ static ing_status check_array(ing_py_kernel *k, uint32_t i, const ing_gate_param
         s = check_gradient(k, obj, &why);
     if (s == ING_PYTHON) return s;
     if (s != ING_OK) {
+        char *help = why.text ? strstr(why.text, "\nhelp: ") : NULL;
+        if (help) *help = 0;
         s = ing_py_def_fail(
             k->st, &k->def, i, s,
-            "pass a contiguous array of a supported dtype in CPU memory, "
-            "or a qd.ndarray",
+            help ? help + strlen("\nhelp: ")
+                 : "pass a contiguous array of a supported dtype in CPU memory, "
+                   "or a qd.ndarray",
             e, "Invalid value for argument %s - %s", param_name(k, i),
             why.text ? why.text : "this array cannot be used");
         ing_err_fini(&why);

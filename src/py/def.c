@@ -613,6 +613,27 @@ static bool is_method(const ing_py_def *d) {
     return dot > text && dot[-1] != '>'; /* f.<locals>.g is no method of f */
 }
 
+/* An annotation that says nothing to kernels. */
+static ing_status no_parameter_type(ing_py_state *st, ing_py_def *d, uint32_t i,
+                                    PyObject *a, ing_err *e) {
+    const char *what = PyType_Check(a) ? ((PyTypeObject *)a)->tp_name : "";
+    const char *remedy =
+        "use a dtype such as qd.f32, qd.types.ndarray() or qd.template()";
+    if (a == (PyObject *)&PyUnicode_Type)
+        remedy = "strings are compile-time values: annotate it with qd.template()";
+    else if (a == (PyObject *)&PyList_Type || a == (PyObject *)&PyTuple_Type ||
+             a == (PyObject *)&PyDict_Type)
+        remedy = "annotate it with qd.template(), which makes it a compile-time value, "
+                 "or pass an array: qd.types.ndarray()";
+    else if (strcmp(what, "numpy.ndarray") == 0 || strcmp(what, "Tensor") == 0)
+        remedy = "annotate arrays with qd.types.ndarray()";
+    return ing_py_def_fail(
+        st, d, i, ING_SYNTAX, remedy, e,
+        "the annotation of parameter '%s' (%s%.80s) is no parameter type",
+        ing_py_utf8(PyTuple_GET_ITEM(d->names, i)), *what ? "" : "of type ",
+        *what ? what : Py_TYPE(a)->tp_name);
+}
+
 static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObject *a,
                               bool optional, bool kernel, ing_gate_param *out,
                               ing_err *e) {
@@ -662,11 +683,7 @@ static ing_status one_meaning(ing_py_state *st, ing_py_def *d, uint32_t i, PyObj
         out->passing = ING_PASS_TEMPLATE;
         return ING_OK;
     }
-    return ing_py_def_fail(
-        st, d, i, ING_SYNTAX,
-        "use a dtype such as qd.f32, qd.types.ndarray() or qd.template()", e,
-        "the annotation of parameter '%s' (%.80s) is no parameter type", text,
-        Py_TYPE(a)->tp_name);
+    return no_parameter_type(st, d, i, a, e);
 }
 
 /* An annotation in quotes (or under `from __future__ import annotations`) that raises an

@@ -163,6 +163,9 @@ static ing_status endless(const at *a, ing_err *e) {
         snprintf(text, sizeof text,
                  "the bound %.17g of a loop is a float that no i32 holds", x);
         remedy = "convert it: qd.cast(x, qd.i64)";
+    } else if (d[0] == ING_ABI_LOOP_STEP) {
+        snprintf(text, sizeof text, "the step of a range is 0");
+        remedy = "pass a step that is not 0";
     }
     return at_node(a, ING_VALUE, remedy, e, text);
 }
@@ -218,6 +221,10 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
     case ING_ABI_FIELD: return beyond_field(&a, e);
     case ING_ABI_VIEW: return beyond_view(&a, e);
     case ING_ABI_LOOP: return endless(&a, e);
+    case ING_ABI_ZERO:
+        return at_node(&a, ING_ZERO,
+                       "test the divisor first: `x // y if y != 0 else 0`", e,
+                       "integer division by zero");
     case ING_ABI_SCRATCH: return no_room(&a, e);
     default: break;
     }

@@ -119,9 +119,8 @@ static void classify(ing_py_state *st, PyTypeObject *type, known *k) {
     PyObject *exchange = find_in_type(type, names[EXCHANGE]);
     k->masked = find_in_type(type, names[MASK]) && find_in_type(type, names[FILLED]);
     if (type->tp_as_buffer && type->tp_as_buffer->bf_getbuffer) {
-        /* Text of bytes is a constant, not an array. */
-        if (!PyType_IsSubtype(type, &PyBytes_Type) &&
-            !PyType_IsSubtype(type, &PyByteArray_Type))
+        /* Bytes are a constant, not an array. */
+        if (!PyType_IsSubtype(type, &PyBytes_Type))
             k->kind = is_numpy_scalar(type) ? ING_FOREIGN_NUMBER : ING_FOREIGN_BUFFER;
         return;
     }
@@ -252,6 +251,32 @@ static ing_status order_axes(ing_py_foreign *a, const int64_t *strides, bool any
 
 /* ---- the buffer protocol ---------------------------------------------------------------------- */
 
+/* What its elements are, in words. */
+static ing_status bad_format(const char *format, ing_err *e) {
+    char c = format[strspn(format, "@=<>!")];
+    const char *what, *remedy;
+    if (c == 'Z')
+        what = "complex numbers",
+        remedy = "pass its parts: x.real.copy(), x.imag.copy()";
+    else if (*format == '>' || *format == '!')
+        what = "numbers in big-endian order",
+        remedy = "convert it: x.astype(x.dtype.newbyteorder('='))";
+    else if (c == 'T')
+        what = "records", remedy = "pass each member as an array: x['name'].copy()";
+    else if (c == 'O')
+        what = "Python objects", remedy = "convert it: x.astype(np.float64)";
+    else if (c == 'g')
+        what = "long doubles", remedy = "convert it: x.astype(np.float64)";
+    else if (c && strchr("cspwu", c) == NULL && strpbrk(format, "wu") == NULL)
+        what = "elements",
+        remedy = "convert it to a supported dtype: x.astype(np.float32)";
+    else
+        what = "text", remedy = "pass numbers: x.view(np.uint8) of bytes";
+    return ing_fail(e, ING_ARGUMENT,
+                    "arrays of %s (element format '%.40s') are not supported\nhelp: %s",
+                    what, format, remedy);
+}
+
 /* One-letter struct codes of the buffer protocol, native sizes. */
 static ing_dtype dtype_of_format(const char *fmt, Py_ssize_t itemsize) {
     if (*fmt == '@' || *fmt == '=' || *fmt == '<') fmt++;
@@ -281,10 +306,7 @@ static ing_status read_buffer(PyObject *obj, ing_py_foreign *out, Py_buffer *vie
         return refused(e);
     }
     ing_dtype t = view->format ? dtype_of_format(view->format, view->itemsize) : ING_U8;
-    if (t == ING_VOID)
-        return ing_fail(e, ING_ARGUMENT,
-                        "arrays of element format '%.40s' are not supported",
-                        view->format);
+    if (t == ING_VOID) return bad_format(view->format, e);
     if (view->ndim > ING_MAX_NDIM) return too_many_axes(view->ndim, e);
     int64_t strides[ING_MAX_NDIM];
     for (int k = 0; k < view->ndim; k++) {

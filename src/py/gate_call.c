@@ -49,10 +49,12 @@ static void only_here(ing_py_gate *g, const thing *fn, const ing_gref *args,
 static ing_status refuse_call(ing_py_gate *g, ing_gref fn, ing_err *e) {
     char what[128];
     ing_py_gate_describe(g, fn, what, sizeof what);
-    return ing_fail(e, ING_TYPE,
-                    "%s cannot be called in kernels\nhelp: decorate the "
-                    "function with @qd.func, or call it outside and pass the result",
-                    what);
+    const char *name = strrchr(what, ' ');
+    char remedy[160];
+    ing_front_function_remedy(name ? name + 1 : what, what, false, remedy,
+                              sizeof remedy);
+    return ing_fail(e, ING_TYPE, "%s cannot be called in kernels\nhelp: %s", what,
+                    remedy);
 }
 
 /* Of Python's own classes: repr runs nobody's code. Long ones are not told. */

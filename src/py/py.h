@@ -33,6 +33,7 @@
     X(ARGUMENT, "IngotArgumentError", RUNTIME_TYPE, PyExc_ValueError)      \
     X(ASSERTION, "IngotAssertionError", RUNTIME, PyExc_AssertionError)     \
     X(INDEX, "IngotIndexError", ASSERTION, PyExc_IndexError)               \
+    X(ZERO, "IngotZeroDivisionError", ASSERTION, PyExc_ZeroDivisionError)  \
     X(STATIC_CALL, "IngotStaticCallWarning", NONE, PyExc_UserWarning)
 
 typedef enum ing_py_exc {

@@ -397,16 +397,16 @@ ing_status ing_py_see(ing_py_state *st, PyObject *obj, ing_gate_fact *f, ing_err
     int member = ing_py_is_enum_member(st, obj);
     if (member < 0) return ING_PYTHON;
     if (member && !answers_itself(st, obj)) return see_enum(st, obj, f, e);
+    if (ing_py_is_view(st, obj)) {
+        f->kind = ING_GATE_VIEW;
+        f->s = Py_TYPE(obj)->tp_name;
+        return ING_OK;
+    }
     ing_py_foreign_kind kind = ing_py_foreign_kind_of(st, obj);
     if (kind >= ING_FOREIGN_BUFFER) return see_foreign(st, obj, 0, f, e);
     if (kind == ING_FOREIGN_NUMBER) {
         ing_status s = see_number(obj, f);
         if (s != ING_DECLINED) return s;
-    }
-    if (ing_py_is_view(st, obj)) {
-        f->kind = ING_GATE_VIEW;
-        f->s = Py_TYPE(obj)->tp_name;
-        return ING_OK;
     }
     see_rest(st, obj, f);
     return ING_OK;

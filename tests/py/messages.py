@@ -479,10 +479,10 @@ body("continue of a static loop", "S", "`continue` a static `for`", """
         if a[i] > 1:
             «continue»
 """, help="static")
-body("range with a step", "S", "Range should have 1 or 2 arguments", """
-    for i in «range(0, 8, 2)»:
+body("range with a step of 0", "V", "the step of a range is 0", """
+    for i in range(0, 8, «0»):
         a[i] = 1
-""", help="step")
+""", help="not 0")
 body("range of nothing", "T", "range takes at least 1", """
     for i in «range()»:
         a[i] = 1

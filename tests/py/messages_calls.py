@@ -32,7 +32,7 @@ body("math function with a run-time value", "C", "runs while compiling", "x = ma
 body("NumPy function with a run-time value", "C", "runs while compiling", "x = np.sin(«a[0]»)",
      before="import numpy as np\n", help="qd.")
 body("Python function with an array", "C", "runs while compiling", "x = np.sum(«a»)",
-     before="import numpy as np\n", help="@qd.func")
+     before="import numpy as np\n", help="outside of the kernel")
 body("Python function that fails", "ValueError", "mine", "x = plain(1)", before="""
 def plain(x):
     raise ValueError('mine')
@@ -271,7 +271,7 @@ row("annotation str", "S", "no parameter type", """
 @qd.kernel
 def k(«a: str»):
     pass
-""", help="qd.types.ndarray", run="k('x')")
+""", help="qd.template()", run="k('x')")
 row("annotation that is undefined", "N", "nonsense", """
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ row("float for an integer", "A", "must be an integer", """
 def k(«n: qd.i32»):
     pass
 """, run="k(1.5)")
-row("string for a number", "A", "cannot be converted into required type i32", """
+row("string for a number", "A", "argument 'n' must be an integer (i32), it is of type str", """
 @qd.kernel
 def k(«n: qd.i32»):
     pass
@@ -323,7 +323,7 @@ row("list for an array", "A", "must be an array, not list", """
 @qd.kernel
 def k(«a: qd.types.ndarray()»):
     pass
-""", run="k([1, 2])", help="NumPy")
+""", run="k([1, 2])", help="numpy.array")
 row("wrong dtype of an array", "A", "Expect element type i32 for argument a, but get f32", """
 @qd.kernel
 def k(«a: qd.types.ndarray(dtype=qd.i32)»):
@@ -341,13 +341,13 @@ import numpy as np
 def k(«a: qd.types.ndarray()»):
     pass
 """, run="k(np.zeros((4, 4))[:, 1])", help="contiguous")
-row("array of objects", "A", "not supported", """
+row("array of complex numbers", "A", "arrays of complex numbers", """
 import numpy as np
 
 @qd.kernel
 def k(«a: qd.types.ndarray()»):
     pass
-""", run="k(np.zeros(3, complex))", help="dtype")
+""", run="k(np.zeros(3, complex))", help="x.real.copy()")
 row("return without annotation", "S", "must be annotated with a return type", """
 @qd.kernel
 def k(a: qd.types.ndarray()):

@@ -310,8 +310,12 @@ def test_template_annotation():
 
 
 def test_mathematics():
-    for name in ("sin", "cos", "tan", "tanh", "exp", "sqrt", "log"):
+    for name in "sin cos tan tanh exp sqrt log sinh cosh asinh atanh atan erf erfc expm1 log2 log10 log1p".split():
         assert getattr(qd, name)(0.5) == getattr(math, name)(0.5)
+    assert qd.acosh(2) == math.acosh(2) and qd.hypot(3, 4) == 5 and qd.exp2(3) == 8 and math.isnan(qd.acosh(0))
+    assert [round(qd.cbrt(x), 14) for x in (27.0, -8.0, 0.0, 2)] == [3.0, -2.0, 0.0, 1.25992104989487]
+    assert (qd.sinh(-800), qd.cosh(800), qd.atanh(-1), qd.log2(0), qd.log10(0), qd.log1p(-1), qd.cbrt(-math.inf)) == (
+        -math.inf, math.inf, -math.inf, -math.inf, -math.inf, -math.inf, -math.inf)
     assert qd.asin(0.5) == math.asin(0.5) and qd.atan2(1, 2) == math.atan2(1, 2)
     assert qd.rsqrt(4) == 0.5 and qd.rsqrt(0) == math.inf
     assert qd.floor(-1.5) == -2.0 and qd.ceil(-1.5) == -1.0 and qd.trunc(-1.5) == -1.0

@@ -36,13 +36,81 @@ def test_range():
         want[: max(b, 0)] += 10
         assert list(out.to_numpy()) == list(want)
 
-    @qd.kernel
-    def step(n: qd.i32):
-        for i in range(0, n, 2):
-            pass
 
+def test_range_with_a_step():
+    @qd.kernel
+    def serial(out: qd.types.ndarray(), a: qd.i32, b: qd.i32, step: qd.i32) -> qd.i32:
+        n = 0
+        for _ in range(1):
+            for i in range(a, b, step):
+                out[n] = i
+                n += 1
+        return n
+
+    @qd.kernel
+    def parallel(out: qd.types.ndarray(), a: qd.i64, b: qd.i64, step: qd.i32):
+        for i in range(a, b, step):
+            out[abs(i - a)] += 1
+
+    @qd.kernel
+    def constant(out: qd.types.ndarray()) -> qd.i32:
+        n = 0
+        for _ in range(1):
+            for i in range(-2147483648, 2147483647, 1431655765):
+                out[n] = i
+                n += 1
+            for i in qd.static(range(6, 0, -2)):
+                out[n] = i
+                n += 1
+            for i in range(3, -4, -3):
+                out[n] = i
+                n += 1
+        return n
+
+    out = np.zeros(100, np.int64)
+    for a in (-7, 0, 3):
+        for b in (-9, 0, 3, 12):
+            for step in (-4, -3, -1, 1, 2, 5, 100):
+                want = list(range(a, b, step))
+                assert list(out[:serial(out, a, b, step)]) == want
+                out[:] = 0
+                parallel(out, a, b, step)
+                assert sorted(np.nonzero(out)[0]) == sorted(abs(i - a) for i in want) and out.max() <= 1
+    want = [*range(-2147483648, 2147483647, 1431655765), 6, 4, 2, 3, 0, -3]
+    assert list(out[:constant(out)]) == want
+    with pytest.raises(qd.IngotValueError, match="the step of a range is 0"):
+        serial(out, 0, 3, 0)
+    with pytest.raises(qd.IngotValueError, match="iterations or more"):
+        parallel(out, -2**63, 2**63 - 1, 1)
     with pytest.raises(qd.IngotSyntaxError, match="Range should have 1 or 2 arguments, found 3"):
-        step(4)
+        qd.init(reference=True)
+        serial(out, 0, 3, 2)
+
+
+def test_length_of_arrays():
+    @qd.kernel
+    def k(a: qd.types.ndarray()) -> qd.i32:
+        n = 0
+        for i in range(len(a)):
+            n += 1
+        return n * 100 + len(a)
+
+    assert k(qd.ndarray(qd.f32, 7)) == 707 and k(qd.ndarray(qd.f32, (3, 5))) == 303
+    assert k(qd.Vector.ndarray(4, qd.f32, 2)) == 202
+    f, v = qd.field(qd.f32, (5, 3)), qd.Vector.field(3, qd.f32, 6)
+
+    @qd.kernel
+    def others(view: qd.BufferView) -> qd.i32:
+        return len(f) * 100 + len(v) * 10 + len(view)
+
+    assert others(qd.ndarray(qd.f32, 9)[2:5]) == 563
+
+    @qd.kernel
+    def none(a: qd.types.ndarray(ndim=0)) -> qd.i32:
+        return len(a)
+
+    with pytest.raises(qd.IngotTypeError, match="has no length"):
+        none(qd.ndarray(qd.f32, ()))
 
 
 def test_loop_variables_cannot_be_assigned_or_shadowed():
@@ -383,5 +451,5 @@ def test_a_choice_of_iterators_is_refused():
             s += i
         return s
 
-    with pytest.raises(qd.IngotTypeError, match="an iterator cannot be returned"):
+    with pytest.raises(qd.IngotTypeError, match="a range cannot be returned"):
         k(3)

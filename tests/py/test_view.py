@@ -60,6 +60,32 @@ def test_views_are_made_and_kept():
     assert alive() is view.get_ndarray()
 
 
+@pytest.mark.host_memory
+def test_views_outside_of_kernels(target):
+    a = count(10)
+    view = a[2:6]
+    shared = memoryview(view)
+    assert (shared.shape, shared.format, shared.tolist()) == ((4,), "f", [2, 3, 4, 5])
+    x = np.asarray(view)
+    x[0] = 99
+    assert a[2] == view[0] == view[-4] == 99 and len(view) == 4 and list(view) == view.tolist() == [99, 3, 4, 5]
+    y = np.from_dlpack(view)
+    y[1] = 7
+    view[3], view[-1:] = 8, 11
+    assert a.tolist() == [0, 1, 99, 7, 4, 11, 6, 7, 8, 9] and view.dtype == qd.f32
+    assert view.to_numpy().tolist() == view.to_numpy(copy=False).tolist() == [99, 7, 4, 11]
+    assert np.shares_memory(view.to_numpy(copy=False), x) and not np.shares_memory(view.to_numpy(), x)
+    vectors = qd.Vector.ndarray(3, qd.f32, 5)[1:3]
+    assert np.asarray(vectors).shape == memoryview(vectors).shape == (2, 3)
+    alive = weakref.ref(a)
+    del a, view, y
+    gc.collect()
+    assert alive() is not None and x[0] == 99  # the memory stays while somebody looks
+    del x, shared
+    gc.collect()
+    assert alive() is None
+
+
 def test_views_that_cannot_be_made():
     a = qd.ndarray(qd.f32, 8)
     for offset, size in ((-1, 2), (0, -1), (4, 5), (9, 0)):
@@ -77,7 +103,10 @@ def test_views_that_cannot_be_made():
     with pytest.raises(TypeError, match="grad"):
         qd.ndarray(qd.f32, 4, needs_grad=True)[:2]
     with pytest.raises(TypeError, match="slice"):
-        a[:4][0]
+        a[:4]["x"]
+    for index in (4, -5):
+        with pytest.raises(IndexError, match="out of bounds for a view of 4"):
+            a[:4][index]
     with pytest.raises(TypeError, match="no dtype"):
         qd.BufferView["f32"]
 

@@ -32,7 +32,7 @@ def _check_dumps(src_ll_cache):
 def init(*args, _test_mode=False, src_ll_cache=True, **options):
     """`ingot.init`. In test mode it gives the options in force."""
     impl.get_runtime().clear()
-    ingot.init(*args, **options)
+    ingot.init(*args, **{"reference": True} | options)
     _check_dumps(src_ll_cache)
     _logging.set_logging_level(ingot.cfg.log_level)
     impl.get_runtime().began()
@@ -43,4 +43,5 @@ def reset():
     """`ingot.reset`."""
     impl.get_runtime().clear()
     ingot.reset()
+    ingot.cfg.reference = True
     impl.get_runtime().began()

@@ -1,0 +1,75 @@
+"""Words about attributes of `ingot` that are not there: names of Quadrants, Taichi and NumPy, and near misses.
+
+Loaded when somebody asks for one; `ingot.__getattr__` raises what is said here.
+"""
+
+_PICTURES = "qd.tools.imshow(image) and qd.tools.imwrite(image, 'x.png') show arrays"
+_SPARSE = "Ingot's fields are dense: use qd.root.dense"
+_STREAMS = "kernels run in the order of their calls: leave it out"
+_MESH = "keep vertices and indices in ndarrays"
+
+# name: what to do instead
+_REMEDIES = {
+    "GUI": _PICTURES,
+    "ui": _PICTURES,
+    "aot": "kernels are kept on disk by themselves: `ingot cache seal` makes a folder to ship",
+    "graphics": _PICTURES,
+    "Mesh": _MESH,
+    "MeshInstance": _MESH,
+    "mesh_local": _MESH,
+    "mesh_patch_idx": _MESH,
+    "activate": _SPARSE,
+    "append": _SPARSE,
+    "deactivate": _SPARSE,
+    "deactivate_all_snodes": _SPARSE,
+    "is_active": _SPARSE,
+    "length": _SPARSE,
+    "no_activate": _SPARSE,
+    "BitpackedFields": "use fields of i8 or i16",
+    "quant": "use fields of i8 or i16",
+    "Stream": _STREAMS,
+    "Event": _STREAMS,
+    "create_stream": _STREAMS,
+    "create_event": _STREAMS,
+    "stream_parallel": _STREAMS,
+    "simt": "write the loop: Ingot runs kernels on the CPU",
+    "pyfunc": "@qd.func works in kernels; in Python, call a plain function",
+    "external_arr": "annotate with qd.types.ndarray()",
+    "ext_arr": "annotate with qd.types.ndarray()",
+    "any_arr": "annotate with qd.types.ndarray()",
+    "math_funcs": "the functions are in qd.math",
+    "print_profile_info": "qd.init(kernel_profiler=True) and qd.profiler",
+    "clock_counter": "time.perf_counter() around the launch",
+    "global_thread_idx": "loops have no visible threads: use the index of the loop",
+    "cache_read_only": "leave it out",
+    "assume_in_range": "leave it out",
+    "zeros": "qd.ndarray(qd.f32, shape) is filled with zeros",
+    "ones": "a = qd.ndarray(qd.f32, shape); a.fill(1)",
+    "empty": "qd.ndarray(qd.f32, shape)",
+    "array": "qd.from_numpy(np.array(x))",
+    "jit": "decorate with @qd.kernel",
+    "njit": "decorate with @qd.kernel",
+    "prange": "the outermost `for` of a kernel is parallel: use range",
+    "vec2": "qd.math.vec2", "vec3": "qd.math.vec3", "vec4": "qd.math.vec4",
+    "mat2": "qd.math.mat2", "mat3": "qd.math.mat3", "mat4": "qd.math.mat4",
+    "vector": "qd.types.vector(n, dtype) or qd.Vector([...])",
+    "matrix": "qd.types.matrix(n, m, dtype) or qd.Matrix([...])",
+    "struct": "qd.types.struct(x=qd.f32) or @qd.dataclass",
+    "arcsin": "qd.asin", "arccos": "qd.acos", "arctan": "qd.atan", "arctan2": "qd.atan2",
+    "clamp": "qd.math.clamp", "sign": "qd.math.sign", "dot": "qd.math.dot, or v.dot(w)",
+    "pi": "qd.math.pi", "e": "qd.math.e", "inf": "qd.math.inf", "nan": "qd.math.nan",
+    "int": "int is the default integer type", "float": "float is the default float type", "bool": "qd.u1",
+}
+
+
+def message(name, known):
+    """Why `ingot.name` fails."""
+    text = f"module 'ingot' has no attribute {name!r}"
+    if name.startswith("__"):
+        return text
+    if name in _REMEDIES:
+        return f"{text}: {_REMEDIES[name]}"
+    import difflib
+
+    near = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1)
+    return f"{text}; did you mean {near[0]!r}?" if near else text
