@@ -132,22 +132,21 @@ static int view_getbuffer(PyObject *self, Py_buffer *view, int flags) {
     return rc;
 }
 
-static PyType_Slot view_slots[] = {
+static const PyType_Slot view_slots[] = {
     {Py_bf_getbuffer, (void *)view_getbuffer},
     {Py_tp_doc, (void *)"The buffer of a view: see ingot/_view.py."},
     {0, NULL},
 };
 
-static PyType_Spec view_spec = {
+static const PyType_Spec view_spec = {
     .name = "ingot._core.ViewBuffer",
     .basicsize = sizeof(PyObject),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = view_slots,
+    .slots = (PyType_Slot *)view_slots,
 };
 
 int ing_py_view_buffer_add(PyObject *module) {
-    PyObject *type = PyType_FromModuleAndSpec(module, &view_spec, NULL);
-    int rc = type ? PyModule_AddObjectRef(module, "ViewBuffer", type) : -1;
+    PyTypeObject *type = ing_py_add_type(module, &view_spec);
     Py_XDECREF(type);
-    return rc;
+    return type ? 0 : -1;
 }
