@@ -220,9 +220,32 @@ static void put_fuel_entry(ing_gen *g) {
                      offsetof(ing_ctx, fuel), ING_GEN_MD_LAUNCH);
 }
 
+/* Extents that are known (ing_ir_arg.last), for the funcs that LLVM inlines: they take them from
+ * the arguments' words. */
+static void put_known_extents(ing_gen *g) {
+    if (g->f->kind != ING_IR_TASK || g->m->funcs.len < 2) return;
+    for (uint32_t k = 0; k < g->m->args.len; k++) {
+        const ing_ir_arg *a = &g->m->args.at[k];
+        const ing_type_info *t = ing_ir_type(g->m, a->type);
+        if (!a->last) continue;
+        ing_gen_declare(g, "void @llvm.assume(i1)");
+        ing_gen_args(g);
+        ing_bytes_printf(
+            &g->entry,
+            "  %%last%u.p = getelementptr inbounds i8, ptr %%args, i64 %u\n"
+            "  %%last%u = load i64, ptr %%last%u.p, align 8, "
+            "!invariant.load !%d\n"
+            "  %%last%u.is = icmp eq i64 %%last%u, %u\n"
+            "  call void @llvm.assume(i1 %%last%u.is)\n",
+            k, 8 * (a->word + 1 + t->layout[t->rank - 1]), k, k, ING_GEN_MD_EMPTY, k, k,
+            a->last, k);
+    }
+}
+
 static void put_function(ing_gen *g, uint32_t fi) {
     open_function(g, fi);
     if (g->status != ING_OK) return;
+    put_known_extents(g);
     ing_gen_body(g);
     put_header(g);
     ing_bytes_put(g->out, g->entry.at, g->entry.len);

@@ -53,8 +53,11 @@ static txt load_arg(ing_gen *g, const ing_ir_inst *i) {
 }
 
 /* Extent of a logical axis of an array that is no field, as i64. */
-static txt load_extent(ing_gen *g, txt array, uint32_t axis) {
-    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %u", array.s,
+static txt load_extent(ing_gen *g, uint32_t id, uint32_t axis) {
+    uint32_t known = ing_ir_known_extent(g->m, g->f, id, axis);
+    if (known) return ing_gen_text("%u", known);
+    txt array = g->vals[id],
+        p = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %u", array.s,
                         8 * (1 + axis));
     return ing_gen_def(g, "load i64, ptr %s, align 8%s", p.s,
                        ing_gen_access(g, ING_GEN_CONTEXT));
@@ -63,7 +66,7 @@ static txt load_extent(ing_gen *g, txt array, uint32_t axis) {
 static txt extent(ing_gen *g, const ing_ir_inst *i) {
     const ing_place *field = ing_ir_type(g->m, ing_gen_type_of(g, i->a))->place;
     if (field) return ing_gen_text("%lld", (long long)ing_place_extent(field, i->b));
-    return load_extent(g, g->vals[i->a], i->b);
+    return load_extent(g, i->a, i->b);
 }
 
 static txt task_bound(ing_gen *g, const ing_ir_inst *i) {
@@ -115,7 +118,7 @@ static txt element(ing_gen *g, const ing_ir_inst *i) {
         uint32_t axis = at->layout[k];
         txt x = index_i64(g, idx[axis]);
         if (k > 0) {
-            txt n = load_extent(g, array, axis);
+            txt n = load_extent(g, i->a, axis);
             off = ing_gen_def(g, "mul nsw i64 %s, %s", off.s, n.s);
             x = ing_gen_def(g, "add nsw i64 %s, %s", off.s, x.s);
         }

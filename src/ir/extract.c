@@ -234,6 +234,8 @@ static bool extract(extractor *x, uint32_t k) {
         uint32_t with = ing_ir_arg_first(x->from, j);
         ing_ir_add_arg_with(x->to, x->types[x->from->args.at[j].type],
                             with < j ? with : UINT32_MAX);
+        if (!ing_ir_ok(x->to)) return false;
+        x->to->args.at[j].last = x->from->args.at[j].last;
     }
     for (uint32_t j = 0; j < x->from->rets.len; j++) {
         if (!ing_vec_push(&x->to->rets, x->from->rets.at[j])) return false;

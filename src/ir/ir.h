@@ -197,7 +197,12 @@ typedef struct ing_ir_func {
 typedef struct ing_ir_arg {
     ing_type type; /* scalar or array */
     uint32_t word; /* first word */
+    uint8_t
+        last; /* array that is no field: extent of the axis that is innermost in memory, up
+                      to ING_IR_MAX_LAST, if code may rely on it; 0: known at run time alone */
 } ing_ir_arg;
+
+enum { ING_IR_MAX_LAST = 16 };
 
 typedef enum ing_ir_task_kind {
     ING_IR_TASK_SERIAL,
@@ -450,6 +455,13 @@ ing_status ing_ir_task_funcs(const ing_ir_mod *m, uint32_t k, uint32_t **funcs,
 /* The same from any function on: before the split, from the kernel. */
 ing_status ing_ir_func_reaches(const ing_ir_mod *m, uint32_t func, uint32_t **funcs,
                                uint32_t *n, ing_err *e);
+/* Arrays whose `last` is worth knowing: some subscript of that axis is a constant or the index of
+ * a short loop, here or in a func that is given them. One byte for each argument. False: no
+ * memory. */
+bool ing_ir_last_wanted(const ing_ir_mod *m, uint8_t *wanted);
+/* The extent of that axis of an array value, if it is known; 0: it is not. */
+uint32_t ing_ir_known_extent(const ing_ir_mod *m, const ing_ir_func *f, uint32_t array,
+                             uint32_t axis);
 /* All functions, callees before callers; ING_INTERNAL on a cycle. Malloc'ed. */
 ing_status ing_ir_call_order(const ing_ir_mod *m, uint32_t **funcs, ing_err *e);
 

@@ -584,7 +584,20 @@ static ing_status parse_with(parser *p, ing_type t, uint32_t *with) {
     return ing_ir_lex_fail(&p->x, "that is not the first field of a block");
 }
 
-/* "arg n type", "arg n field with k" and "ret n type". */
+/* "last n": the extent of the innermost axis. */
+static ing_status parse_last(parser *p) {
+    uint32_t n;
+    if (!ing_ir_tok_is(&p->x.tok, "last")) return ING_OK;
+    LEX(p);
+    ing_ir_tok at = p->x.tok;
+    ING_TRY(parse_u32(p, ING_TOK_NUMBER, "an extent", &n));
+    p->m->args.at[p->m->args.len - 1].last = (uint8_t)n;
+    if (n && n <= ING_IR_MAX_LAST) return ING_OK;
+    p->x.tok = at;
+    return ing_ir_lex_fail(&p->x, "such an extent is from 1 to %d", ING_IR_MAX_LAST);
+}
+
+/* "arg n type", "arg n field with k", "arg n array last k" and "ret n type". */
 static ing_status parse_slot(parser *p, bool is_arg) {
     uint32_t number, next = is_arg ? p->m->args.len : p->m->rets.len;
     ing_type t;
@@ -600,7 +613,7 @@ static ing_status parse_slot(parser *p, bool is_arg) {
         uint32_t with;
         ING_TRY(parse_with(p, t, &with));
         ing_ir_add_arg_with(p->m, t, with);
-        return ing_ir_ok(p->m) ? ING_OK : no_memory(p);
+        return ing_ir_ok(p->m) ? parse_last(p) : no_memory(p);
     }
     return ing_vec_push(&p->m->rets, t) ? ING_OK : no_memory(p);
 }

@@ -333,6 +333,7 @@ void ing_ir_print(const ing_ir_mod *m, uint32_t flags, ing_bytes *out) {
         ing_ir_print_type(m, m->args.at[k].type, flags, out);
         uint32_t with = ing_ir_arg_first(m, k);
         if (with != k) ing_bytes_printf(out, " with %u", with);
+        if (m->args.at[k].last) ing_bytes_printf(out, " last %u", m->args.at[k].last);
         ing_bytes_puts(out, "\n");
     }
     for (uint32_t k = 0; k < m->rets.len; k++) {

@@ -561,6 +561,11 @@ static ing_status check_args(const ing_ir_mod *m, ing_err *e) {
         if (!array && !ing_ir_is_scalar(m->args.at[k].type)) {
             return ing_fail(e, ING_INTERNAL, "bad IR: argument %u has no type", k);
         }
+        if (m->args.at[k].last &&
+            (!array || i->place || !i->rank || m->args.at[k].last > ING_IR_MAX_LAST)) {
+            return ing_fail(e, ING_INTERNAL, "bad IR: argument %u has no last extent",
+                            k);
+        }
         if (i->place && m->args.at[k].word < word) { /* of a block that came before */
             uint32_t first = ing_ir_arg_first(m, k);
             if (ing_ir_type(m, m->args.at[first].type)->place) continue;

@@ -230,6 +230,11 @@ static uint32_t fold_axis(simplifier *s, const ing_ir_inst *i) {
     return put_const(s, i->type, ing_ir_norm((ing_dtype)i->type, (uint64_t)begin));
 }
 
+static uint32_t fold_dim(simplifier *s, const ing_ir_inst *i) {
+    uint32_t n = ing_ir_known_extent(s->b.mod, s->b.func, s->copy.map[i->a], i->b);
+    return n ? put_const(s, i->type, n) : 0;
+}
+
 /* The value that instruction i (of the old function) equals, or 0. */
 static uint32_t fold(simplifier *s, const ing_ir_inst *i) {
     const uint32_t *map = s->copy.map;
@@ -244,6 +249,7 @@ static uint32_t fold(simplifier *s, const ing_ir_inst *i) {
     case ING_OP_SELECT: return fold_convert(s, i, map[i->a], map[i->b], map[i->c]);
     case ING_OP_EXTRACT: return fold_extract(s, map[i->a], i->b);
     case ING_OP_AXIS: return fold_axis(s, i);
+    case ING_OP_DIM: return fold_dim(s, i);
     default: return 0;
     }
 }

@@ -900,6 +900,19 @@ ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r) {
     return r < g->things.len ? g->things.at[r].root : 0;
 }
 
+ing_status ing_py_gate_small(ing_py_gate *g, ing_gref of, uint32_t axis, int64_t *out,
+                             ing_err *e) {
+    thing t = *ing_py_thing(g, of);
+    ing_gate_fact f = {0};
+    ing_gref n;
+    t.path = t.root; /* frame 0 is open */
+    ING_TRY(ing_py_gate_depth(g, t.path, e));
+    ING_TRY(step_from(g, t, ING_STEP_SMALL, NULL, axis, &n, e));
+    if (n) ING_TRY(gate_look(g, n, &f, e));
+    *out = f.kind == ING_GATE_INT ? f.i : 0;
+    return ING_OK;
+}
+
 ing_status ing_py_gate_asked(ing_py_gate *g, ing_path path, ing_ask ask,
                              ing_hash128 answer, const ing_bytes *words, ing_err *e) {
     ing_answers_add(&g->answers, answer, 0, words);

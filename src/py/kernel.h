@@ -443,6 +443,14 @@ const ing_gate *ing_py_gate_face(const ing_py_gate *g);
 ing_trace *ing_py_gate_trace(ing_py_gate *g); /* of frame 0 */
 ing_path ing_py_gate_path(const ing_py_gate *g, ing_gref r);
 /* A question that is asked when all is lowered, with its answer, also in words. */
+/* The extent of an array on that axis if it is small, else 0; recorded for the kernel. */
+ing_status ing_py_gate_small(ing_py_gate *g, ing_gref of, uint32_t axis, int64_t *out,
+                             ing_err *e);
+/* What it is for any object, as an int (extent.c). */
+ing_status ing_py_small_step(ing_py_state *st, PyObject *from, int64_t axis,
+                             PyObject **out);
+/* Asks for the small extents that are worth it (ing_ir_last_wanted) of a lowered kernel. */
+ing_status ing_py_ask_extents(ing_py_gate *g, ing_front_result *r, ing_err *e);
 ing_status ing_py_gate_asked(ing_py_gate *g, ing_path path, ing_ask ask,
                              ing_hash128 answer, const ing_bytes *words, ing_err *e);
 PyObject *ing_py_gate_object(const ing_py_gate *g, ing_gref r); /* borrowed */

@@ -173,6 +173,8 @@ ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
     case ING_STEP_ITEMS:
     case ING_STEP_SAME:
         return from ? derived_step(from, (ing_step)node->step, out) : ING_OK;
+    case ING_STEP_SMALL:
+        return from ? ing_py_small_step(k->st, from, node->i, out) : ING_OK;
     case ING_STEP_ITEM_INT:
     case ING_STEP_DEFAULT:
         return from ? numbered_step(k->st, from, (ing_step)node->step, node->i, out)

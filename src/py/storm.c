@@ -91,7 +91,8 @@ static ing_status look_for_storm(ing_py_kernel *k, const ing_py_variant *v) {
     for (uint32_t q = 0; q < v->record.trace.list.len; q++) {
         ing_path path = v->record.trace.list.at[q].path;
         PyObject *mine = value_at(v, path);
-        if (!mine) continue;
+        if (!mine || k->paths.nodes.at[path].step == ING_STEP_SMALL)
+            continue; /* an extent: few values, and nothing that could be done about it */
         uint32_t n = 1;
         int shown = 0;
         ing_bytes values;

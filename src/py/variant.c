@@ -223,6 +223,7 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
     s = ing_ad_settle(r->mod, e);
     if (s != ING_OK) place_error(r, r->mod->bad_loc, NULL, e);
     ING_TRY(s);
+    ING_TRY(ing_py_ask_extents(*gate, r, e));
     return ask_settings(k, face, answered, e);
 }
 

@@ -143,7 +143,8 @@ static void print_step(const ing_paths *p, const ing_path_node *n, ing_bytes *ou
     case ING_STEP_TRUTH: ing_bytes_puts(out, ":bool"); break;
     case ING_STEP_ITEMS: ing_bytes_puts(out, ":items"); break;
     case ING_STEP_SAME: ing_bytes_puts(out, ":is"); break; /* then what, if not None */
-    case ING_STEP_BESIDE: break;                           /* likewise */
+    case ING_STEP_SMALL: ing_bytes_printf(out, ":extent(%lld)", (long long)n->i); break;
+    case ING_STEP_BESIDE: break; /* likewise */
     }
 }
 

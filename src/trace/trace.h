@@ -39,6 +39,7 @@ typedef enum ing_step {
     ING_STEP_ITEMS,
     ING_STEP_SAME,   /* whether it is the very thing at path number i; 0: None */
     ING_STEP_BESIDE, /* the field at path number i, after those of the steps before */
+    ING_STEP_SMALL,  /* the extent of an array on axis i if it is small, else 0 */
     ING_STEP_N,
 } ing_step;
 
@@ -65,7 +66,7 @@ typedef struct ing_path_node {
 
 /* Python's word about a thing: a value of its own, whatever it was said of. */
 static inline bool ing_step_is_derived(uint8_t step) {
-    return step >= ING_STEP_LEN && step <= ING_STEP_SAME;
+    return (step >= ING_STEP_LEN && step <= ING_STEP_SAME) || step == ING_STEP_SMALL;
 }
 
 /* Does the step name another path, in its i? */

@@ -281,6 +281,7 @@ static void put_step(const ing_paths *p, const ing_path_node *n, ing_bytes *out)
     case ING_STEP_LEN:
     case ING_STEP_TRUTH:
     case ING_STEP_ITEMS: ing_bytes_puts(out, ")"); break;
+    case ING_STEP_SMALL: ing_bytes_printf(out, ".shape[%lld], 0 if large", i); break;
     case ING_STEP_SAME: ing_bytes_puts(out, i ? " is another" : " is None"); break;
     case ING_STEP_BESIDE: /* its own path holds no such step */
         ing_bytes_puts(out, n->parent ? ", " : "blocks of ");
