@@ -151,6 +151,7 @@ class Tape(_Recorder):
         self.gradient_evaluated = False
         self._calls = []
         self._checked = set()
+        self._failed = False
         self._reads = {}  # id of a call -> what its launch read
         if memory_budget is not None and state is None:
             raise TypeError("memory_budget is for copies of `state`: name the arrays that launches overwrite")
@@ -169,6 +170,8 @@ class Tape(_Recorder):
         self._entered = True
         if self.clear_gradients:
             clear_all_gradients()
+        for gradient in _core.partials():
+            gradient.fill(0)
         if self.loss is not None:
             _fill(self.loss, 0)
         if self.grad_check:
@@ -206,6 +209,9 @@ class Tape(_Recorder):
             raise AssertionError("Before evaluating gradients tape must be entered.")
         if self.gradient_evaluated:
             raise AssertionError("Gradients of grad can be evaluated only once.")
+        if self._failed:
+            self._again()
+        self._failed = True
         if self.loss is not None:
             _fill(_gradient(self.loss), 1)
         with _Quiet():
@@ -213,10 +219,21 @@ class Tape(_Recorder):
                 self._copies.reverse(self._calls, [] if self.loss is None else [self.loss], self._reads)
             else:
                 _reverse(self._calls, self._reads)
+            self._failed = False
             self._reads.clear()
             self.gradient_evaluated = True
             if self.grad_check:
                 self._check()
+
+    def _again(self):
+        """A try that failed left sums of some launches: they go before the next one."""
+        if self.loss is None:
+            raise IngotRuntimeError("the gradients of this tape ended with an error: set them and record it again")
+        for _, args, _ in self._calls:
+            for _, array in _arrays_in(args):
+                if _has_gradient(array):
+                    _fill(_gradient(array), 0)
+        clear_all_gradients()
 
     def _check(self):
         import numpy as np

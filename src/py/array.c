@@ -334,6 +334,7 @@ int ing_py_array_traverse(ing_py_state *st, visitproc visit, void *arg) {
 }
 
 void ing_py_array_clear(ing_py_state *st) {
+    ing_py_partials_drop(st);
     Py_CLEAR(st->array_type);
 }
 

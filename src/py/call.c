@@ -329,8 +329,8 @@ static PyObject *result_of(ing_py_kernel *k, const ing_py_variant *v,
 
 static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot) {
-    if (slot->code == ING_ABI_SCRATCH && k->primal &&
-        k->primal->companions[ING_AD_SIZE - 1])
+    k->overflowed = slot->code == ING_ABI_SCRATCH && k->primal;
+    if (k->overflowed && k->primal->companions[ING_AD_SIZE - 1])
         ing_py_sizes_drop(k->primal->companions[ING_AD_SIZE - 1]);
     /* Ctrl-C: the signal handler has set its exception already. */
     if (PyErr_Occurred()) return NULL;
@@ -521,6 +521,8 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     if (s == ING_OK && __builtin_expect(v->record.sized, 0))
         s = find_scratch(k, args, v->record.sized, &scratch, e);
     if (s == ING_OK) s = ing_py_guards_hold(k, v, checks, args, held, &n_held, e);
+    if (s == ING_OK && __builtin_expect(k->st->partials.len != 0, 0) && k->mode)
+        s = ing_py_partials_check(k, checks, args, held, e);
     if (s == ING_OK) s = ing_py_bind_all(k, v, checks, args, held, words, &views, e);
     uint32_t resume = ING_GRAPH_NO_STAGE;
     if (s == ING_OK && (label || views.stage || k->st->settings.at[ING_SET_paranoid]))
@@ -532,8 +534,11 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
         *result = __builtin_expect(k->mode == ING_AD_SIZE, 0)
                       ? run_size(k, v, checks, args, held, words)
                       : run(k, v, args, words, resume, scratch);
-    if (__builtin_expect(k->mode == ING_AD_TRACE, 0) && fits)
-        ing_py_reads_hold(k, v, held, n_held);
+    if (__builtin_expect(k->mode, 0) && fits) {
+        if (k->overflowed) ing_py_partials_note(k, checks, args, held);
+        if (k->mode == ING_AD_TRACE) ing_py_reads_hold(k, v, held, n_held);
+        k->overflowed = false;
+    }
     if (views.stage) end_stage(k->st, &views, fits && s == ING_OK, result);
     if (s == ING_OK && !fits) s = want_other(a, v, overlaps);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);

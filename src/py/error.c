@@ -2,6 +2,7 @@
  * knows which trees those are. For run-time errors of a launch, for warnings that a variant
  * carries, and for gdb. */
 #include "py/kernel.h"
+#include "trace/notes.h"
 
 #include <string.h>
 
@@ -170,23 +171,44 @@ static ing_status endless(const at *a, ing_err *e) {
     return at_node(a, ING_VALUE, remedy, e, text);
 }
 
+/* The gradients that the launch added to: `x.grad, y.grad`. */
+static void put_gradients(const at *a, ing_bytes *out) {
+    const ing_record *r = &a->variant->record;
+    const char *between = "";
+    for (uint32_t i = 0; i < r->binds.len; i++) {
+        const ing_record_bind *b = &r->binds.at[i];
+        bool array = b->kind == ING_BIND_ARRAY || b->kind == ING_BIND_CAPTURED;
+        if (!array || !b->written || !b->path) continue;
+        ing_bytes_puts(out, between);
+        ing_words_path(&a->kernel->paths, b->path, out);
+        between = ", ";
+    }
+}
+
 /* A loop ran more often than was found before the launch, or memory ran out. */
 static ing_status no_room(const at *a, ing_err *e) {
-    char text[400];
+    ing_bytes names, text;
     if (!a->variant->record.sized)
         return at_node(a, ING_MEMORY, "differentiate fewer iterations at a time", e,
                        "no memory for what the backward pass of this loop keeps");
-    snprintf(
-        text, sizeof text,
-        "(kernel=%.100s, task %u) the backward pass of this loop needs more room than "
-        "was found before the launch: what bounds the loop was changed behind Ingot's "
-        "back, or this is a bug of Ingot. Gradients hold partial sums",
-        ing_py_def_name(&a->kernel->def), a->slot->task);
-    return at_node(
+    ing_bytes_init(&names);
+    ing_bytes_init(&text);
+    put_gradients(a, &names);
+    ing_bytes_printf(
+        &text,
+        "(kernel=%s, task %u) the backward pass of this loop needs more room than was "
+        "found before the launch: what bounds the loop was changed behind Ingot's back, "
+        "or this is a bug of Ingot. These gradients hold partial sums: %s",
+        ing_py_def_name(&a->kernel->def), a->slot->task,
+        names.at ? (const char *)names.at : "none");
+    ing_status s = at_node(
         a, ING_ASSERT,
-        "clear the gradients and launch it again: room is found anew; write such "
-        "arrays by kernels or methods of the array",
-        e, text);
+        "clear these gradients and launch all of them again: room is found anew; write "
+        "such arrays by kernels or methods of the array",
+        e, text.at ? (const char *)text.at : "no room for a loop's stack");
+    ing_bytes_fini(&names);
+    ing_bytes_fini(&text);
+    return s;
 }
 
 ing_status ing_py_error_at(ing_py_kernel *k, const ing_py_variant *v,

@@ -465,7 +465,8 @@ int ing_py_kernel_add(PyObject *module, ing_py_state *st) {
     st->host->func_type = ing_py_add_type(module, &func_spec);
     if (!st->host->kernel_type || !st->host->func_type) return -1;
     if (ing_py_graph_add(module) < 0 || ing_py_bound_add(module, st) < 0 ||
-        ing_py_companion_add(module) < 0 || ing_py_reads_add(module) < 0)
+        ing_py_companion_add(module) < 0 || ing_py_reads_add(module) < 0 ||
+        ing_py_partials_add(module) < 0)
         return -1;
     return PyModule_AddFunctions(module, (PyMethodDef *)functions);
 }

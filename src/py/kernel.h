@@ -239,6 +239,7 @@ typedef struct ing_py_kernel {
     uint64_t size;                   /* of its last launch */
     uint64_t
         forward_key; /* of a gradient: that of the launch that it is the reverse of */
+    bool overflowed; /* its last launch ended for lack of room (sizing.c) */
     struct ing_py_reads *reads; /* of mode ING_AD_TRACE, while it runs: reads.c */
     PyObject *dict, *weakrefs;
     uint64_t epoch;
@@ -282,6 +283,16 @@ bool ing_py_size_known(ing_py_kernel *k, const ing_py_variant *v,
                        PyObject *const *held, const uint64_t *words, ing_py_size *now);
 void ing_py_size_note(ing_py_kernel *k, ing_py_size *now, uint64_t bytes);
 void ing_py_sizes_drop(ing_py_kernel *k);
+
+/* partial.c: gradients that hold partial sums. */
+struct ing_py_checks;
+void ing_py_partials_note(ing_py_kernel *k, const struct ing_py_checks *c,
+                          PyObject *const *args, PyObject *const *held);
+/* Refuses a gradient that would add to one. */
+ing_status ing_py_partials_check(ing_py_kernel *k, const struct ing_py_checks *c,
+                                 PyObject *const *args, PyObject *const *held,
+                                 ing_err *e);
+int ing_py_partials_add(PyObject *module);
 
 /* reads.c: what a launch of mode ING_AD_TRACE tells. */
 typedef struct ing_py_reads ing_py_reads;

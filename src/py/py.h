@@ -100,6 +100,11 @@ typedef struct ing_py_link { /* of a ring */
 
 /* ---- module state -------------------------------------------------------------------- */
 
+typedef struct ing_py_partial { /* partial.c */
+    PyObject *array;
+    uint64_t stamp; /* its generation when it was left so */
+} ing_py_partial;
+
 typedef struct ing_py_state {
     /* module.c */
     ing_settings settings;
@@ -134,6 +139,7 @@ typedef struct ing_py_state {
     ing_map spec_map;
     ing_vec(ing_py_spec *) specs;
     uint64_t generations; /* the last one given out */
+    ing_vec(ing_py_partial) partials; /* gradients that hold partial sums */
     uint64_t settled;     /* the same when the first of the launches under way began */
     uint64_t bindings;    /* of launches with several fields, so far */
     const ing_home *home; /* of new arrays */
@@ -315,6 +321,7 @@ typedef struct ing_py_array {
     PyObject *grad; /* an array of the same shape, or NULL */
 } ing_py_array;
 
+void ing_py_partials_drop(ing_py_state *st); /* partial.c */
 int ing_py_array_add(PyObject *module, ing_py_state *st);
 int ing_py_array_traverse(ing_py_state *st, visitproc visit, void *arg);
 void ing_py_array_clear(ing_py_state *st);

@@ -32,6 +32,12 @@ def bump(c: I1, by: qd.i32):
         c[i] += by
 
 
+@qd.kernel
+def total(y: F1, loss: F1):
+    for i in range(y.shape[0]):
+        loss[0] += y[i]
+
+
 def gradient(x, c, n, y):
     """By kernel.grad, and how often room was found for it."""
     before = _core.counters()["launch_sized"]
@@ -124,8 +130,44 @@ def test_behind_our_back():
     with pytest.raises(Exception, match="more room than was found.*behind Ingot's back") as caught:
         gradient(x, c, 1, y)
     assert "ragged" in str(caught.value) and "for t in range(c[i])" in str(caught.value)
+    assert "x.grad" in str(caught.value) and "y.grad" in str(caught.value)
     ctypes.cast(address, ctypes.POINTER(ctypes.c_int32))[7] = 60
-    check(x, c, 1, y, 1)  # found afresh
+    with pytest.raises(qd.IngotRuntimeError, match=r"[xy]\.grad holds partial sums(.|\n)*\.grad\.fill\(0\)"):
+        ragged.grad(x, c, 1, y)
+    y.grad.fill(1.0)
+    with pytest.raises(qd.IngotRuntimeError, match=r"x\.grad holds partial sums"):
+        ragged.grad(x, c, 1, y)
+    check(x, c, 1, y, 0)  # filled; its room was found afresh by those that were refused
+
+
+@pytest.mark.host_memory
+def test_a_tape_clears_partial_sums():
+    """Behind our back too: the tape fails, and is right when it is run, or recorded, again."""
+    qd.init(arch=qd.interp)
+    x, c, y = arrays()
+    loss = qd.ndarray(qd.f32, 1, needs_grad=True)
+    gradient(x, c, 1, y)
+    with memoryview(c) as view:
+        bound = ctypes.cast(ctypes.addressof(ctypes.c_char.from_buffer(view)), ctypes.POINTER(ctypes.c_int32))
+    for again in (lambda tape: tape.grad(), lambda tape: run(False)):
+        def run(harm):
+            with qd.ad.Tape(loss=loss) as tape:
+                ragged(x, c, 1, y)
+                total(y, loss)
+                if harm:
+                    bound[7] = 5000
+                    tape_of.append(tape)
+
+        tape_of, was = [], bound[7]
+        x.grad.fill(0.0)
+        gradient(x, c, 1, y)
+        for one in (x, y, loss):
+            one.grad.fill(0.0)
+        with pytest.raises(qd.IngotAssertionError, match="x.grad"):
+            run(True)
+        bound[7] = was
+        again(tape_of[0])
+        assert np.allclose(x.grad.to_numpy(), expected(x.to_numpy(), c.to_numpy(), 1), rtol=1e-4, atol=1e-7)
 
 
 PROGRAM = """
