@@ -13,7 +13,6 @@ ACCEPTED = {
     "gdb_trigger": False,
     "kernel_profiler": False,
     # Dynamic loops are differentiated exactly and by default, so nothing needs tuning.
-    "ad_stack_size": 0,
     "ad_stack_sparse_threshold_bytes": 100 << 20,
     # The cache keeps within its bounds by itself; the policy "never" takes them away.
     "offline_cache_cleaning_factor": 0.25,

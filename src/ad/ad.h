@@ -14,8 +14,9 @@ typedef enum ing_ad_mode {
     ING_AD_NONE,
     ING_AD_REVERSE,
     ING_AD_FORWARD,
-    ING_AD_SIZE, /* how much room the stacks of the reverse kernel need */
-    ING_AD_TRACE /* the kernel itself, which tells what it reads and writes */
+    ING_AD_SIZE,  /* how much room the stacks of the reverse kernel need */
+    ING_AD_TRACE, /* the kernel itself, which tells what it reads and writes */
+    ING_AD_BOUNDS /* as SIZE, of all inner loops */
 } ing_ad_mode;
 
 #define ING_AD_STOPPED 0x80000000u
@@ -33,6 +34,9 @@ ing_status ing_ad_size(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 /* The kernel itself, which tells by PRINT (ING_ABI_READS, ING_ABI_WRITES) of elements that the
  * reverse kernel reads again, and of those that it writes: address and bytes of each number. */
 ing_status ing_ad_trace(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
+/* As ing_ad_size, of any kernel and all inner loops of it, for those who count how often bounds
+ * are looked at; 0 where bounds are not known beforehand. */
+ing_status ing_ad_bounds(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 ing_status ing_ad_forward(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 
 /* ---- the derivative of one operation (partial.c) ---------------------------------------- */

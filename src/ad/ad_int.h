@@ -137,6 +137,7 @@ typedef struct ing_ad {
     uint64_t *span;           /* per func: its instructions, with those of callees */
     ing_vec(ing_ad_fn *) fns; /* [0] is the kernel */
     uint32_t draws;           /* funcs that draw random numbers */
+    bool all_bounds;          /* SIZE3 */
     bool sized; /* the room of the stacks is known before the launch (SIZE1) */
     uint32_t bad_loc;
     const char *bad; /* why it is refused */

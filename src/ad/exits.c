@@ -103,6 +103,7 @@ static void put_while(exits *x, uint32_t id) {
     x->loop = &loop;
     put_block(x, i->a, 0);
     x->loop = loop.outer;
+    x->b.loc = i->loc;
     put_end(x, loop.left);
     ing_ir_emit(&x->b, ING_OP_WHILE, 0, ing_ir_block_end(&x->b), 0, 0);
 }
@@ -131,6 +132,7 @@ static void put_counted(exits *x, uint32_t id) {
     uint32_t next = ing_ir_emit(b, ING_OP_ADD, i->type, now, one, 0);
     ing_ir_emit(b, ING_OP_STORE, 0, at, next, 0);
     ing_ir_emit(b, ING_OP_IF, 0, done, ended, ing_ir_block_end(b));
+    b->loc = i->loc;
     put_end(x, loop.left);
     ing_ir_emit(b, ING_OP_WHILE, 0, ing_ir_block_end(b), 0, 0);
 }

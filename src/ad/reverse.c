@@ -133,7 +133,8 @@ static ing_status analyse(ing_ad *ad, ing_ad_mode mode, ing_err *e) {
             if (mode != ING_AD_TRACE) ING_TRY(ing_ad_check_rule(ad, n, e));
             n->stacks = ing_ad_has_stacks(ad, n);
         }
-    if (ad->fns.at[0]->stacks) ING_TRY(ing_ad_can_size(ad, &ad->sized, e));
+    bool asked = ad->all_bounds || ad->fns.at[0]->stacks;
+    if (asked && ad->m->stack_entries <= 0) ING_TRY(ing_ad_can_size(ad, &ad->sized, e));
     return ING_OK;
 }
 
@@ -169,7 +170,8 @@ static ing_status write_all(ing_ad *ad, ing_err *e) {
 }
 
 static ing_status write_size(ing_ad *ad, ing_err *e) {
-    if (!ad->sized) return ing_fail(e, ING_INTERNAL, "stacks without a size");
+    if (!ad->sized && !ad->all_bounds)
+        return ing_fail(e, ING_INTERNAL, "stacks without a size");
     ad->m->rets.len = 0;
     if (!ing_vec_push(&ad->m->rets, (ing_type)ING_I64)) return ing_ad_no_memory(e);
     return write_fn(ad, ad->fns.at[0], true, e);
@@ -210,6 +212,7 @@ static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode
                       ing_err *e) {
     ING_TRY(ing_ad_exits(m, e));
     ing_ad ad = {.m = m, .companion = companion, .n_funcs = m->funcs.len};
+    ad.all_bounds = mode == ING_AD_BOUNDS;
     ING_TRY(ing_ir_call_order(m, &ad.order, e));
     ad.touches = ing_calloc(ad.n_funcs, 2);
     ad.quiet = ing_calloc(ad.n_funcs, sizeof *ad.quiet);
@@ -219,9 +222,9 @@ static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode
     bool ok = ad.touches && ad.quiet && ad.writes && ad.span;
     ing_status s = ok ? analyse(&ad, mode, e) : ing_ad_no_memory(e);
     if (s == ING_OK)
-        s = mode == ING_AD_SIZE    ? write_size(&ad, e)
-            : mode == ING_AD_TRACE ? ing_ad_write_trace(&ad, e)
-                                   : write_all(&ad, e);
+        s = mode == ING_AD_SIZE || ad.all_bounds ? write_size(&ad, e)
+            : mode == ING_AD_TRACE               ? ing_ad_write_trace(&ad, e)
+                                                 : write_all(&ad, e);
     free_all(&ad);
     return s == ING_OK ? empty_unused(m, e) : s;
 }
@@ -232,6 +235,10 @@ ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e) 
 
 ing_status ing_ad_size(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
     return run(m, companion, ING_AD_SIZE, e);
+}
+
+ing_status ing_ad_bounds(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
+    return run(m, companion, ING_AD_BOUNDS, e);
 }
 
 ing_status ing_ad_trace(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {

@@ -5,8 +5,12 @@
  *     bounds are made of arguments, extents, indices of loops and elements of arrays by way of
  *     values and locals that no loop carries. Else stacks ask for room as they grow.
  *  SIZE2 of a region: the stacks of its loops stand one upon the other, in the order of the
- *     text; what the iterations of a loop need for themselves is on top of its own. */
+ *     text; what the iterations of a loop need for themselves is on top of its own.
+ *  SIZE3 for those who count how often bounds are looked at (compat), the same kernel over all inner
+ *     loops with backward code, whether or not they have stacks: ing_ad_bounds. */
 #include "ad/ad_int.h"
+
+#include <string.h>
 
 typedef struct sizes {
     ing_ad *ad;
@@ -15,6 +19,7 @@ typedef struct sizes {
     uint8_t *want;      /* per instruction: the kernel computes it */
     uint8_t *holds;     /* per control instruction: a loop with a stack is in it */
     uint32_t acc, most; /* i64 locals of the region: stacks so far, need */
+    bool all;           /* SIZE3 */
     bool changed, unknown;
 } sizes;
 
@@ -28,6 +33,13 @@ static bool has_stack(const ing_ad_fn *n, uint32_t loop) {
     for (uint32_t k = 0; k < n->states.len; k++)
         if (n->states.at[k].loop == loop && n->states.at[k].carried) return true;
     return false;
+}
+
+/* A loop that counts: one with a stack, or every inner one (SIZE3). */
+static bool counts(const sizes *x, uint32_t id) {
+    bool inner = ing_ir_at(x->n->f, id)->op == ING_OP_LOOP && x->n->region[id] &&
+                 x->n->mark[id] & ING_AD_LIVE;
+    return has_stack(x->n, id) || (x->all && inner);
 }
 
 bool ing_ad_has_stacks(const ing_ad *ad, const ing_ad_fn *n) {
@@ -46,7 +58,7 @@ static void find_stacks(sizes *x) {
         const ing_ir_inst *i = ing_ir_at(n->f, id);
         if (n->callee[id] && x->ad->fns.at[n->callee[id] - 1]->stacks)
             x->unknown = true;
-        if (!has_stack(n, id)) continue;
+        if (!counts(x, id)) continue;
         if (i->op != ING_OP_LOOP || n->region[id] == 0) x->unknown = true;
         want(x, i->a);
         want(x, i->b);
@@ -161,7 +173,7 @@ static uint32_t put_body(sizes *x, uint32_t block, uint32_t most, bool parallel)
 
 static bool holds_more(const sizes *x, uint32_t loop) {
     for (uint32_t id = loop + 1; id < x->n->f->insts.len; id++) {
-        uint32_t r = x->holds[id] && has_stack(x->n, id) ? x->n->region[id] : 0;
+        uint32_t r = x->holds[id] && counts(x, id) ? x->n->region[id] : 0;
         while (r && r != loop) r = x->n->region[r];
         if (r) return true;
     }
@@ -172,7 +184,7 @@ static void put_loop(sizes *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->n->f, id);
     ing_ad_code *c = x->c;
     bool parallel = i->flags & ING_IR_PARALLEL;
-    uint32_t stride = ing_ad_stride(c, id);
+    uint32_t stride = ing_ad_stride(c, id) + x->all;
     if (stride) {
         uint32_t each = ing_ir_const_int(&c->b, ING_I64, stride);
         uint32_t own = emit(x, ING_OP_MUL, ing_ad_trips(c, i), each);
@@ -218,6 +230,7 @@ static void write_kernel(sizes *x) {
 
 static bool open(sizes *x, ing_ad *ad) {
     x->ad = ad;
+    x->all = ad->all_bounds;
     x->n = ad->fns.at[0];
     x->want = ing_calloc(x->n->f->insts.len, 2);
     x->holds = x->want ? x->want + x->n->f->insts.len : NULL;
@@ -235,7 +248,8 @@ ing_status ing_ad_can_size(ing_ad *ad, bool *yes, ing_err *e) {
 ing_status ing_ad_write_size(ing_ad_code *c, ing_err *e) {
     sizes x = {.c = c};
     if (!open(&x, c->ad)) return ing_ad_no_memory(e);
-    find_wanted(&x);
+    if (!find_wanted(&x))
+        memset(x.want, 0, (size_t)2 * x.n->f->insts.len); /* SIZE3: none */
     write_kernel(&x);
     ing_free(x.want);
     return ING_OK;

@@ -2,6 +2,7 @@
  * on arrays. Where backward code of the region follows (`record`), loops keep what their
  * iterations found (AD2), branches their values (AD1). */
 #include "ad/ad_int.h"
+#include "gen/abi.h"
 
 #include <string.h>
 
@@ -189,8 +190,17 @@ static void keep_state(ing_ad_code *c, uint32_t loop) {
     }
 }
 
+/* qd.init(ad_stack_size=N): more entries are an error. */
+static void limit_entries(ing_ad_code *c, uint32_t entries) {
+    if (c->m->stack_entries <= 0) return;
+    uint32_t most = number(c, c->m->stack_entries);
+    uint32_t fits = ing_ir_emit(&c->b, ING_OP_LE, ING_U1, entries, most, 0);
+    ing_ir_emit(&c->b, ING_OP_CHECK, 0, fits, ING_ABI_SCRATCH, 0);
+}
+
 /* Room for that many entries on top of the stacks; where they begin. */
 static uint32_t open_stack(ing_ad_code *c, uint32_t id, uint32_t entries) {
+    limit_entries(c, entries);
     uint32_t base = ing_ad_get_top(c);
     uint32_t stride = number(c, ing_ad_stride(c, id));
     uint32_t end = arith(c, ING_OP_ADD, base, arith(c, ING_OP_MUL, entries, stride));
@@ -242,6 +252,8 @@ static void put_while(ing_ad_code *c, uint32_t id, bool record) {
         if (stride) {
             uint32_t bytes = arith(c, ING_OP_MUL, next, number(c, stride));
             uint32_t end = arith(c, ING_OP_ADD, base, bytes);
+            c->b.loc = i->loc;
+            limit_entries(c, next);
             ing_ir_emit(b, ING_OP_ROOM, 0, end, 1, 0);
             push_all(c, id, base, n);
         }

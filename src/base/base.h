@@ -459,6 +459,9 @@ typedef enum ing_setting_use {
     X(ad_stack_experimental_enabled, B, 1, ASKED,                                      \
       "gradients of loops in loops; off: refused")                                     \
     X(reference, B, 0, ASKED, "refuse what Quadrants refuses, in its words")           \
+    X(ad_stack_size, I, 0, ASKED,                                                      \
+      "iterations that the stack of a loop's gradient has room for; 0 = as many as "   \
+      "there are")                                                                     \
     X(opt_level, I, 2, CODE, "LLVM optimisation level, 0 to 3")                        \
     X(frozen, B, 0, NOT, "raise where a kernel would have to be compiled")             \
     X(paranoid, B, 0, NOT, "lower each kernel again at every launch and compare")      \

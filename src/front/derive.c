@@ -163,6 +163,13 @@ ing_status ing_front_companions(frame *fr) {
     return ING_OK;
 }
 
+ing_status ing_front_ask_entries(frame *fr, ing_node n) {
+    const char *of = fr->lo->gate->companion;
+    if (!of || strcmp(of, "grad") != 0) return ING_OK;
+    return ing_front_config_get(fr, n, ING_SET_ad_stack_size,
+                                &fr->lo->mod->stack_entries);
+}
+
 ing_status ing_front_check_reverse(frame *fr, ing_node n) {
     const char *of = fr->lo->gate->companion;
     int64_t on = 1;
@@ -172,6 +179,7 @@ ing_status ing_front_check_reverse(frame *fr, ing_node n) {
     if (inner)
         ING_TRY(
             ing_front_config_get(fr, n, ING_SET_ad_stack_experimental_enabled, &on));
+    if (inner) ING_TRY(ing_front_ask_entries(fr, n));
     return on ? ING_OK
               : ing_front_fail_at(fr, n, ING_COMPILE,
                                   "leave out ad_stack_experimental_enabled=False, or "

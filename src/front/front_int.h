@@ -660,6 +660,8 @@ ing_status ing_front_arg_here(frame *fr, uint32_t *k);
 ing_status ing_front_companions(frame *fr);
 /* A loop in a loop, if a gradient is made and the user asked for none of those. */
 ing_status ing_front_check_reverse(frame *fr, ing_node n);
+/* In a gradient: how many iterations its stacks are for (ad_stack_size). */
+ing_status ing_front_ask_entries(frame *fr, ing_node n);
 /* Those of the field or array are of no interest from here on to the end of the block. */
 ing_status ing_front_stop_grad(frame *fr, ing_node at, value *v);
 void ing_front_stopped_key(const frame *fr, ing_hasher *h);

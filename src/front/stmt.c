@@ -230,6 +230,7 @@ static ing_status while_test(frame *fr, ing_node n, ing_node test, loop *l) {
 
 static ing_status stmt_while(frame *fr, ing_node n, flow *out) {
     const struct nf_WHILE *f = NF(fr->t, n, WHILE);
+    ING_TRY(ing_front_ask_entries(fr, n));
     if (list_len(fr->t, f->orelse))
         return ing_front_fail_at(fr, n, ING_SYNTAX, "use a flag variable",
                                  "'else' clause for 'while' not supported in %s",

@@ -310,6 +310,8 @@ typedef struct ing_ir_mod {
     /* Scratch is sized before a launch (ROOM with b = 0; src/ad/size.c): how many times what is
      * found that a slot needs; 0: it is not. */
     uint8_t sized;
+    int64_t
+        stack_entries; /* that each stack of a gradient has room for, 0 = as many as needed */
     uint8_t *lost; /* per argument: ING_IR_READS_LOST, in the arena; NULL: none */
     ing_vec(ing_ir_func *) funcs; /* [0] is the kernel before the split */
     ing_vec(ing_ir_arg) args;     /* scalars and arrays, in order of first use */

@@ -88,7 +88,7 @@ static bool returns_fit(const ing_py_kernel *k, const ing_record *r) {
     const ing_gate_returns *a = &k->def.returns;
     uint64_t n = 0;
     if (k->mode == ING_AD_REVERSE) return r->n_rets == 0;
-    if (k->mode == ING_AD_SIZE) return r->n_rets == 1;
+    if (k->mode == ING_AD_SIZE || k->mode == ING_AD_BOUNDS) return r->n_rets == 1;
     for (uint32_t i = 0; i < a->n; i++)
         n += a->layouts[i] ? a->layouts[i]->n_numbers : ing_gate_count(&a->tensors[i]);
     return n == r->n_rets && r->returns_tuple == (a->n > 1 || a->tuple);

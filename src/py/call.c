@@ -340,6 +340,10 @@ static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
     return ing_py_raise(k->st, &e);
 }
 
+static inline bool is_sizing(const ing_py_kernel *k) {
+    return k->mode == ING_AD_SIZE || k->mode == ING_AD_BOUNDS;
+}
+
 static __attribute__((noinline)) bool scratch_for(const ing_py_kernel *k,
                                                   ing_rt_launch *l, uint64_t bytes) {
     size_t all = 0;
@@ -413,7 +417,7 @@ static inline __attribute__((always_inline)) PyObject *run(
     if (failed) return launch_failed(k, v, args, &l.error);
     if (k->checkpoints) return ing_py_graph_status(k, v, args, graph.yielded);
     if (v->record.n_rets == 0) Py_RETURN_NONE;
-    if (__builtin_expect(k->mode == ING_AD_SIZE, 0)) k->size = rets[0];
+    if (__builtin_expect(is_sizing(k), 0)) k->size = rets[0];
     return result_of(k, v, rets);
 }
 
@@ -478,7 +482,7 @@ static __attribute__((noinline)) PyObject *run_size(ing_py_kernel *k, ing_py_var
     if (ing_py_size_known(k, v, c, args, held, words, &now)) Py_RETURN_NONE;
     PyObject *r = run(k, v, args, words, ING_GRAPH_NO_STAGE, 0);
     if (r)
-        ing_py_size_note(k, &now, k->size);
+        ing_py_size_note(k, v, &now, k->size);
     else
         ing_free(now.key);
     return r;
@@ -531,7 +535,7 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     bool fits = s == ING_OK && overlaps == (v->record.overlap != 0);
     if (__builtin_expect(fits && overlaps, 0)) s = note_overlap(k, v, words, e);
     if (fits && s == ING_OK)
-        *result = __builtin_expect(k->mode == ING_AD_SIZE, 0)
+        *result = __builtin_expect(is_sizing(k), 0)
                       ? run_size(k, v, checks, args, held, words)
                       : run(k, v, args, words, resume, scratch);
     if (__builtin_expect(k->mode, 0) && fits) {

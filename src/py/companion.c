@@ -5,7 +5,7 @@
 #include "py/kernel.h"
 
 const char *ing_py_companion_name(ing_ad_mode mode) {
-    static const char *const names[] = {NULL, "grad", "dual", "grad", "grad"};
+    static const char *const names[] = {NULL, "grad", "dual", "grad", "grad", "grad"};
     return names[mode];
 }
 
@@ -22,9 +22,10 @@ static ing_py_kernel *companion_new(ing_py_kernel *k, ing_ad_mode mode) {
     c->graph = k->graph;
     c->checkpoints = k->checkpoints;
     c->pure = k->pure;
-    if (mode == ING_AD_REVERSE || mode == ING_AD_SIZE) c->keys = &c->forward_key;
-    static const char *const names[] = {"", ".grad", ".dual", ".grad.room",
-                                        ".grad.check"};
+    if (mode == ING_AD_REVERSE || mode == ING_AD_SIZE || mode == ING_AD_BOUNDS)
+        c->keys = &c->forward_key;
+    static const char *const names[] = {"",           ".grad",       ".dual",
+                                        ".grad.room", ".grad.check", ".grad.bounds"};
     if (ing_py_def_copy(k->st, &c->def, &k->def, names[mode]) == 0) return c;
     Py_DECREF(c);
     return NULL;
@@ -70,7 +71,9 @@ ing_status ing_py_forward_unknown(ing_py_kernel *k, const ing_py_variant *v,
 /* The reverse of the launch with this key, 0 = it is unknown. */
 static PyObject *reverse(ing_py_kernel *k, PyObject *const *full, uint64_t key) {
     k->forward_key = key;
-    return ing_py_launch(k, full, key ? NULL : Py_None);
+    PyObject *result = ing_py_launch(k, full, key ? NULL : Py_None);
+    if (result && k->st->observed && ing_py_bounds_count(k, full) < 0) Py_CLEAR(result);
+    return result;
 }
 
 static PyObject *tuple_of(PyObject *const *items, uint32_t n) {
@@ -162,7 +165,17 @@ static PyObject *last_key(PyObject *module, PyObject *kernel) {
     return PyLong_FromUnsignedLongLong(((ing_py_kernel *)kernel)->key);
 }
 
+static PyObject *observe_bounds(PyObject *module, PyObject *unused) {
+    (void)unused;
+    ing_py_state_in(module)->observed = true;
+    Py_RETURN_NONE;
+}
+
 static const PyMethodDef functions[] = {
+    {"observe_bounds", observe_bounds, METH_NOARGS,
+     "observe_bounds()\n\nFrom now on the counter launch_sized counts the bounds of "
+     "all "
+     "inner loops of gradients that depend on data, also where no stack needs them."},
     {"listen", listen, METH_O,
      "listen(listener) -> the one before\n\nA list gets (kernel, arguments, key) of "
      "each "

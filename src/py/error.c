@@ -188,6 +188,11 @@ static void put_gradients(const at *a, ing_bytes *out) {
 /* A loop ran more often than was found before the launch, or memory ran out. */
 static ing_status no_room(const at *a, ing_err *e) {
     ing_bytes names, text;
+    int64_t forced = a->kernel->st->settings.at[ING_SET_ad_stack_size];
+    if (!a->variant->record.sized && forced > 0)
+        return at_node(
+            a, ING_ASSERT, "leave out ad_stack_size: stacks are as long as needed", e,
+            "this loop runs more often than ad_stack_size of qd.init allows");
     if (!a->variant->record.sized)
         return at_node(a, ING_MEMORY, "differentiate fewer iterations at a time", e,
                        "no memory for what the backward pass of this loop keeps");
@@ -197,7 +202,8 @@ static ing_status no_room(const at *a, ing_err *e) {
     ing_bytes_printf(
         &text,
         "(kernel=%s, task %u) the backward pass of this loop needs more room than was "
-        "found before the launch: what bounds the loop was changed behind Ingot's back, "
+        "found before the launch: what bounds the loop was changed behind Ingot's "
+        "back, "
         "or this is a bug of Ingot. These gradients hold partial sums: %s",
         ing_py_def_name(&a->kernel->def), a->slot->task,
         names.at ? (const char *)names.at : "none");

@@ -82,6 +82,7 @@ static int label_of(const ing_py_kernel *k, ing_bytes *out) {
     if (rc >= 0) rc = put_attr(k->def.fn, "__qualname__", false, out);
     if (k->mode) ing_bytes_printf(out, ".%s", ing_py_companion_name(k->mode));
     if (k->mode == ING_AD_SIZE) ing_bytes_puts(out, ".room");
+    if (k->mode == ING_AD_BOUNDS) ing_bytes_puts(out, ".bounds");
     if (k->mode == ING_AD_TRACE) ing_bytes_puts(out, ".check");
     ing_bytes_fini(&module);
     return rc < 0 ? -1 : 0;

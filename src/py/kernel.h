@@ -211,7 +211,7 @@ typedef struct ing_py_variant {
     bool only_here; /* never on disk: no other process could ask what it asked */
 } ing_py_variant;
 
-enum { ING_PY_COMPANIONS = 4 }; /* mode - 1 of a companion is its number */
+enum { ING_PY_COMPANIONS = 5 }; /* mode - 1 of a companion is its number */
 
 /* What a kernel of mode ING_AD_SIZE found, and for what (sizing.c). */
 enum { ING_PY_SIZES = 4 };
@@ -281,8 +281,11 @@ ing_status ing_py_size_find(ing_py_kernel *k, PyObject *const *args, uint64_t *b
 bool ing_py_size_known(ing_py_kernel *k, const ing_py_variant *v,
                        const struct ing_py_checks *c, PyObject *const *args,
                        PyObject *const *held, const uint64_t *words, ing_py_size *now);
-void ing_py_size_note(ing_py_kernel *k, ing_py_size *now, uint64_t bytes);
+void ing_py_size_note(ing_py_kernel *k, const ing_py_variant *v, ing_py_size *now,
+                      uint64_t bytes);
 void ing_py_sizes_drop(ing_py_kernel *k);
+/* For those who count: the bounds of the loops of a gradient without stacks. -1 = raised. */
+int ing_py_bounds_count(ing_py_kernel *k, PyObject *const *args);
 
 /* partial.c: gradients that hold partial sums. */
 struct ing_py_checks;

@@ -37,8 +37,8 @@ void ing_py_partials_drop(ing_py_state *st) {
     ing_vec_fini(&st->partials);
 }
 
-void ing_py_partials_note(ing_py_kernel *k, const ing_py_checks *c, PyObject *const *args,
-                          PyObject *const *held) {
+void ing_py_partials_note(ing_py_kernel *k, const ing_py_checks *c,
+                          PyObject *const *args, PyObject *const *held) {
     for (uint32_t i = 0; i < c->binds.len; i++) {
         PyObject *array = written(&c->binds.at[i], args, held);
         uint64_t stamp = array ? stamp_of(k->st, array) : 0;
@@ -51,7 +51,8 @@ void ing_py_partials_note(ing_py_kernel *k, const ing_py_checks *c, PyObject *co
 /* Those that were written since are forgotten. */
 static void forget(ing_py_state *st) {
     for (uint32_t i = st->partials.len; i-- > 0;)
-        if (stamp_of(st, st->partials.at[i].array) != st->partials.at[i].stamp) drop(st, i);
+        if (stamp_of(st, st->partials.at[i].array) != st->partials.at[i].stamp)
+            drop(st, i);
 }
 
 ing_status ing_py_partials_check(ing_py_kernel *k, const ing_py_checks *c,

@@ -138,8 +138,9 @@ typedef struct ing_py_state {
     PyTypeObject *array_type;
     ing_map spec_map;
     ing_vec(ing_py_spec *) specs;
-    uint64_t generations; /* the last one given out */
+    uint64_t generations;             /* the last one given out */
     ing_vec(ing_py_partial) partials; /* gradients that hold partial sums */
+    bool observed;                    /* somebody counts bounds of loops (compat) */
     uint64_t settled;     /* the same when the first of the launches under way began */
     uint64_t bindings;    /* of launches with several fields, so far */
     const ing_home *home; /* of new arrays */

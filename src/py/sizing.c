@@ -77,14 +77,33 @@ bool ing_py_size_known(ing_py_kernel *k, const ing_py_variant *v,
     return false;
 }
 
-void ing_py_size_note(ing_py_kernel *k, ing_py_size *now, uint64_t bytes) {
+static bool reads_elements(const ing_py_variant *v) {
+    for (uint32_t i = 0; i < v->record.binds.len; i++)
+        if (v->record.binds.at[i].reads == ING_IR_READS_ELEMENTS) return true;
+    return false;
+}
+
+void ing_py_size_note(ing_py_kernel *k, const ing_py_variant *v, ing_py_size *now,
+                      uint64_t bytes) {
     k->size = bytes;
-    ing_count(&k->st->counters, ING_COUNT_LAUNCH_SIZED);
+    if (k->mode == ING_AD_SIZE || reads_elements(v))
+        ing_count(&k->st->counters, ING_COUNT_LAUNCH_SIZED);
     if (!now->key) return;
     now->bytes = bytes;
     drop(&k->sizes[ING_PY_SIZES - 1]);
     memmove(k->sizes + 1, k->sizes, (ING_PY_SIZES - 1) * sizeof *now);
     k->sizes[0] = *now;
+}
+
+int ing_py_bounds_count(ing_py_kernel *k, PyObject *const *args) {
+    if (!k->last || k->last->record.sized) return 0; /* counted */
+    PyObject *of = ing_py_companion(k->primal, ING_AD_BOUNDS);
+    if (!of) return -1;
+    ((ing_py_kernel *)of)->forward_key = k->forward_key;
+    PyObject *r = ing_py_launch((ing_py_kernel *)of, args, NULL);
+    Py_XDECREF(r);
+    Py_DECREF(of);
+    return r ? 0 : -1;
 }
 
 ing_status ing_py_size_find(ing_py_kernel *k, PyObject *const *args, uint64_t *bytes,

@@ -196,10 +196,11 @@ static ing_status derive(const ing_py_kernel *k, ing_front_result *r, ing_err *e
     ING_TRY(ing_pass_run_one(r->mod, "promote", &o, e)); /* fewer locals to keep */
     ING_TRY(ing_pass_run_one(r->mod, "simplify", &o, e));
     ing_status s =
-        k->mode == ING_AD_REVERSE ? ing_ad_reverse(r->mod, r->companions.at, e)
-        : k->mode == ING_AD_SIZE  ? ing_ad_size(r->mod, r->companions.at, e)
-        : k->mode == ING_AD_TRACE ? ing_ad_trace(r->mod, r->companions.at, e)
-                                  : ing_ad_forward(r->mod, r->companions.at, e);
+        k->mode == ING_AD_REVERSE  ? ing_ad_reverse(r->mod, r->companions.at, e)
+        : k->mode == ING_AD_SIZE   ? ing_ad_size(r->mod, r->companions.at, e)
+        : k->mode == ING_AD_BOUNDS ? ing_ad_bounds(r->mod, r->companions.at, e)
+        : k->mode == ING_AD_TRACE  ? ing_ad_trace(r->mod, r->companions.at, e)
+                                   : ing_ad_forward(r->mod, r->companions.at, e);
     if (s == ING_OK) s = ing_ir_verify(r->mod, e);
     if (s != ING_OK) place_error(r, r->mod->bad_loc, NULL, e);
     return s;

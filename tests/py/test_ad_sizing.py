@@ -294,3 +294,97 @@ def test_random_numbers_are_those_of_the_forward_launch(target):
     y.grad.fill(1.0)
     draws.grad(x, y, r)
     assert np.array_equal(x.grad.to_numpy(), r.to_numpy())
+
+
+# ---- as the reference counts ----
+
+
+@qd.kernel
+def sums(x: F1, c: I1, y: F1):
+    """No stack is needed: a sum is only added to."""
+    for i in range(c.shape[0]):
+        s = 0.0
+        for j in range(c[i]):
+            s = s + x[j] * x[j]
+        y[0] += s
+
+
+@qd.kernel
+def constant_bounds(x: F1, y: F1):
+    for i in range(x.shape[0]):
+        v = x[i]
+        for _ in range(3):
+            v = v * 0.95 + 0.01
+        y[0] += v
+
+
+COUNTED = """
+import sys
+sys.path.insert(0, {here!r})
+from test_ad_sizing import *
+from ingot.compat.quadrants.lang import impl
+qd.init()
+x, y = (qd.ndarray(qd.f32, 8, needs_grad=True) for _ in range(2))
+c = qd.ndarray(qd.i32, 4)
+x.fill(0.5), y.grad.fill(1.0), c.fill(2)
+prog = impl.get_runtime().prog
+count = prog._get_max_reducer_dispatch_count
+sums.grad(x, c, y)
+assert count() == 0, "nobody counts, nothing is sized"
+prog._reset_max_reducer_dispatch_count()
+assert count() == 0
+constant_bounds.grad(x, y)
+assert count() == 0
+for k in range(1, 4):
+    sums.grad(x, c, y)
+    sums.grad(x, c, y)
+    assert count() == k, (k, count())
+    bump(c, 1)
+before = count()
+a, d, b = arrays()
+ragged.grad(a, d, 1, b)
+assert count() == before + 1
+prog._reset_max_reducer_dispatch_count()
+assert count() == 0
+"""
+
+
+def test_bounds_are_counted_for_those_who_ask(cache_dir):
+    here = __file__.rsplit("/", 1)[0]
+    for _ in range(2):  # cold, warm
+        done = subprocess.run([sys.executable, "-B", "-c", COUNTED.format(here=here)], capture_output=True, text=True,
+                              timeout=600)
+        assert done.returncode == 0, done.stderr
+
+
+# ---- qd.init(ad_stack_size=N) ----
+
+
+@qd.kernel
+def with_while(x: F1, c: I1, n: qd.i32, y: F1):
+    for i in range(x.shape[0]):
+        a, t = x[i], 0
+        while t < c[i]:
+            a = a * a * 0.3 + 0.2
+            t += n
+        y[i] = a
+
+
+@pytest.mark.parametrize("kernel, most", [(ragged, 6), (with_while, 7)])
+def test_a_forced_stack_size(kernel, most):
+    """Stacks for so many iterations: fewer are an error that names the loop, no room is looked for."""
+    found = []
+    for size in (0, most, most - 1, 10 * most):
+        qd.init(ad_stack_size=size)
+        x, c, y = arrays()
+        y.grad.fill(1.0)
+        before = _core.counters()["launch_sized"]
+        if size == most - 1:
+            with pytest.raises(qd.IngotAssertionError, match=r"ad_stack_size(.|\n)*(for [tu] in|while t <)"):
+                kernel.grad(x, c, 1, y)
+            continue
+        kernel.grad(x, c, 1, y)
+        assert size == 0 or _core.counters()["launch_sized"] == before
+        found.append(x.grad.to_numpy())
+    assert all(np.array_equal(found[0], one) for one in found)
+    qd.init()

@@ -19,6 +19,8 @@ qd_int, qd_float, qd_bool = int, float, bool  # what casts are, in kernels too
 class Program:
     """`get_runtime().prog`."""
 
+    _sized = 0  # the counter when it was reset
+
     def config(self):
         """The options in force."""
         return ingot.cfg
@@ -57,6 +59,15 @@ class Program:
     def get_graph_total_builds(self):
         """How many were built."""
         return 0
+
+    def _get_max_reducer_dispatch_count(self):
+        """How often bounds of loops were looked up in data for gradients, since it was set to 0."""
+        return _core.counters()["launch_sized"] - self._sized
+
+    def _reset_max_reducer_dispatch_count(self):
+        """Sets it to 0; from the first time on, also loops whose gradients need no bound count."""
+        _core.observe_bounds()
+        self._sized = _core.counters()["launch_sized"]
 
     def get_device_caps(self):
         """The capabilities of a GPU device: none."""
