@@ -7,7 +7,14 @@
  *     atomic f[i], x, add                x = load x[j];  atomic h, x, add
  *                                      if a < b { store the members that the loop writes }
  *
- * Runs after shape, before lanes, on the loops of tasks that contain no other. Rules
+ * Runs after shape, before lanes, on the loops of tasks that contain no other. The same for an
+ * iteration of the parallel loop, which updates its element in branches or loops:
+ *
+ *     x[i] += d                          h = load x[i]
+ *     if x[i] > 1: x[i] = 1       =>     h += d;  if h > 1: h = 1
+ *                                        store x[i], h
+ *
+ * LLVM must not write where the program does not, and masks each of the stores. Rules
  *  HOLD1 the element is of an array argument, a scalar or a small tensor; its subscript is the
  *     same in all iterations, and every access of the loop to that array has that subscript
  *     and makes its address in the loop: loads, stores and plain updates (ING_IR_PRIVATE) of
@@ -19,7 +26,10 @@
  *     loop runs at least once; and if no access is certain, the subscript is within bounds.
  *  HOLD4 nothing leaves the task from inside of the loop.
  *  HOLD5 every other array that the loop touches is assumed to share no memory with this one
- *     (apart.c); if there is none, LLVM sees it all. */
+ *     (apart.c); if there is none, LLVM sees it all.
+ *  HOLD6 of an iteration: its subscript is made in the body itself before the first use, every
+ *     member that is written is so in each iteration, some also in a branch or loop, and no
+ *     iteration ends early. */
 #include "pass/pass_int.h"
 
 enum {
@@ -34,8 +44,10 @@ typedef struct place { /* what one loop does to one array argument */
     uint32_t elem;     /* the subscript of the first access; 0 = none that is known */
     uint32_t local;    /* h, of the new function */
     uint16_t used, written, certain; /* members; certain: written in each iteration */
-    bool spoiled;                    /* HOLD1 */
-    bool stores;                     /* some write is no plain update */
+    uint32_t first; /* HOLD6: instruction of the body before which it is loaded */
+    bool spoiled;   /* HOLD1 */
+    bool again;     /* some write is not made in each iteration */
+    bool stores;    /* some write is no plain update */
 } place;
 
 typedef struct holder {
@@ -49,6 +61,10 @@ typedef struct holder {
     ing_vec(place) held;      /* of all loops, in order of the text */
     uint32_t stamp, loop;     /* at which we are */
     uint32_t next;            /* emission: number of the next one in `held` */
+    ing_vec(place) own;       /* of the iterations of the parallel loop (HOLD6) */
+    uint32_t
+        *owner;  /* per instruction of that loop: the one of its body that it is in */
+    bool inside; /* emission: we are in it */
     bool failed;
 } holder;
 
@@ -103,17 +119,27 @@ static void note(holder *x, const ing_ir_access *a) {
     bool known = i->op == ING_OP_LOAD || i->op == ING_OP_STORE || update;
     uint16_t members = a->elem ? (uint16_t)members_at(x, a) : 0;
     if (!p->elem) p->elem = a->elem;
-    if (!known || !members || !ing_ir_inside(&x->scan, a->elem, x->loop) ||
-        !is_fixed(x, a->elem) || !ing_ir_same_place(x->f, p->elem, a->elem))
+    bool fixed = x->loop == x->scan.parallel || is_fixed(x, a->elem);
+    if (!known || !members || !ing_ir_inside(&x->scan, a->elem, x->loop) || !fixed ||
+        !ing_ir_same_place(x->f, p->elem, a->elem))
         p->spoiled = true;
     p->used |= members;
     if (i->op == ING_OP_LOAD) return;
     p->written |= members;
-    if (a->sure && x->scan.home[a->id] == x->loop) p->certain |= members;
+    if (a->sure && x->scan.home[a->id] == x->loop)
+        p->certain |= members;
+    else
+        p->again = true;
     p->stores |= i->op == ING_OP_STORE;
 }
 
 /* ---- which are held ---------------------------------------------------------------------------- */
+
+static void assume(const holder *x, const place *p) { /* HOLD5 */
+    for (uint32_t k = 0; k < x->arrays.len; k++)
+        if (x->arrays.at[k] != p->array)
+            ing_pass_assume_apart(x->m, p->array, x->arrays.at[k]);
+}
 
 static bool holds(holder *x, const place *p) {
     uint32_t n = members_of(x, p->array), others = x->arrays.len - 1;
@@ -121,17 +147,16 @@ static bool holds(holder *x, const place *p) {
     if (p->spoiled || !n || !(p->written & all) || !others) return false;
     if (p->stores && (p->written & all) != (p->certain & all)) return false; /* HOLD2 */
     if (!ing_pass_may_assume(x->m, x->o, others)) return false;
-    for (uint32_t k = 0; k < x->arrays.len; k++)
-        if (x->arrays.at[k] != p->array)
-            ing_pass_assume_apart(x->m, p->array, x->arrays.at[k]);
+    assume(x, p);
     return true;
 }
 
-static void judge(holder *x, uint32_t loop) {
+/* What the loop touches; false: it is none whose elements are held. */
+static bool look(holder *x, uint32_t loop, uint32_t refuse) {
     const ing_ir_scan *s = &x->scan;
     bool calls = s->has[loop] & ING_IR_HAS_CALL, refused = calls && x->funcs->stops;
-    refused |= s->has[loop] & (ING_IR_HAS_STOP | ING_IR_HAS_VOLATILE | ING_IR_HAS_LOOP);
-    if (refused || at(x, loop)->flags & ING_IR_PARALLEL) return;
+    refused |= s->has[loop] & (ING_IR_HAS_STOP | ING_IR_HAS_VOLATILE | refuse);
+    if (refused) return false;
     x->loop = loop;
     x->stamp++;
     x->arrays.len = 0;
@@ -141,9 +166,73 @@ static void judge(holder *x, uint32_t loop) {
     }
     for (uint32_t k = 0; k < x->m->args.len && calls; k++)
         if (x->funcs->named[k]) place_of(x, k)->spoiled = true;
+    return !x->failed;
+}
+
+static void judge(holder *x, uint32_t loop) {
+    if (at(x, loop)->flags & ING_IR_PARALLEL || !look(x, loop, ING_IR_HAS_LOOP)) return;
     for (uint32_t k = 0; k < x->arrays.len && !x->failed; k++) {
         const place *p = &x->places[x->arrays.at[k]];
-        if (holds(x, p)) x->failed |= !ing_vec_push(&x->held, *p);
+        bool own = false; /* the iterations of the parallel loop hold it already */
+        for (uint32_t j = 0; j < x->own.len; j++) own |= x->own.at[j].array == p->array;
+        if (!own && holds(x, p)) x->failed |= !ing_vec_push(&x->held, *p);
+    }
+}
+
+/* ---- HOLD6 -------------------------------------------------------------------------------------- */
+
+static void mark_owners(holder *x, uint32_t block, uint32_t owner) {
+    for (uint32_t k = 0; k < ing_ir_block_len(x->f, block); k++) {
+        uint32_t id = ing_ir_block_ids(x->f, block)[k], blocks[2];
+        uint32_t n = ing_ir_inst_blocks(at(x, id), blocks);
+        x->owner[id] = owner ? owner : id;
+        for (uint32_t j = 0; j < n; j++) mark_owners(x, blocks[j], x->owner[id]);
+    }
+}
+
+/* Is the subscript there before that instruction of the body? */
+static bool is_made_before(const holder *x, uint32_t index, uint32_t first) {
+    uint32_t body = at(x, x->loop)->c, n = ing_ir_block_len(x->f, body);
+    if (at(x, index)->op == ING_OP_CONST || index == x->loop || !x->owner[index])
+        return true;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t id = ing_ir_block_ids(x->f, body)[k];
+        if (id == first) return false;
+        if (id == index) return true;
+    }
+    return false;
+}
+
+/* Where an iteration first names the array. */
+static uint32_t first_use(const holder *x, uint32_t array) {
+    uint32_t body = at(x, x->loop)->c, n = ing_ir_block_len(x->f, body), first = n;
+    for (uint32_t id = 1; id < x->f->insts.len; id++) {
+        const ing_ir_inst *i = at(x, id);
+        if (i->op != ING_OP_ELEM || !x->owner[id]) continue;
+        if (at(x, i->a)->op != ING_OP_ARRAY || at(x, i->a)->a != array) continue;
+        for (uint32_t k = 0; k < first; k++)
+            if (ing_ir_block_ids(x->f, body)[k] == x->owner[id]) first = k;
+    }
+    return first < n ? ing_ir_block_ids(x->f, body)[first] : 0;
+}
+
+static void judge_iterations(holder *x) {
+    const ing_ir_scan *s = &x->scan;
+    if (!s->parallel || !look(x, s->parallel, ING_IR_HAS_EXIT)) return;
+    mark_owners(x, at(x, s->parallel)->c, 0);
+    for (uint32_t k = 0; k < x->arrays.len && !x->failed; k++) {
+        place *p = &x->places[x->arrays.at[k]];
+        uint32_t n = members_of(x, p->array), all = n ? (1u << n) - 1 : 0;
+        bool ok = p->again && !p->spoiled && p->written & all &&
+                  (p->written & all) == (p->certain & all);
+        p->first = ok ? first_use(x, p->array) : 0;
+        ok = ok && p->first;
+        for (uint32_t j = 0; ok && j < at(x, p->elem)->c; j++)
+            ok = is_made_before(x, x->f->extra.at[at(x, p->elem)->b + j], p->first);
+        uint32_t others = x->arrays.len - 1;
+        if (!ok || !ing_pass_may_assume(x->m, x->o, others)) continue;
+        assume(x, p);
+        x->failed |= !ing_vec_push(&x->own, *p);
     }
 }
 
@@ -220,10 +309,51 @@ static void move_guarded(const holder *x, ing_ir_copy *c, const place *p,
     if (may) ing_ir_emit(c->b, ING_OP_IF, 0, may, ing_ir_block_end(c->b), 0);
 }
 
+static uint32_t put_local(const holder *x, ing_ir_copy *c, const place *p) {
+    ing_type elem = ing_ir_type(x->m, x->m->args.at[p->array].type)->elem;
+    return ing_ir_emit(c->b, ING_OP_ALLOCA, ing_ir_type_ref(x->m, elem), 0, 0, 0);
+}
+
+/* The parallel loop; what its iterations hold is stored at their end. */
+static void put_parallel(holder *x, ing_ir_copy *c, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    uint32_t loop = c->map[id] = ing_ir_loop_reserve(c->b, i->type);
+    ing_ir_block_begin(c->b);
+    x->inside = true;
+    ing_ir_copy_block(c, i->c);
+    x->inside = false;
+    for (uint32_t k = 0; k < x->own.len; k++)
+        move(x, c, &x->own.at[k], x->own.at[k].written, true);
+    uint32_t body = ing_ir_block_end(c->b);
+    ing_ir_loop_finish(c->b, loop, c->map[i->a], c->map[i->b], body, i->flags);
+}
+
+/* In an iteration: loads before the first use; subscripts are the local. */
+static bool own_hook(holder *x, ing_ir_copy *c, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    for (uint32_t k = 0; k < x->own.len; k++) {
+        place *p = &x->own.at[k];
+        if (p->first == id && !p->local) {
+            p->local = put_local(x, c, p);
+            move(x, c, p, p->used, false);
+        }
+        bool there = i->op == ING_OP_ELEM && at(x, i->a)->op == ING_OP_ARRAY &&
+                     at(x, i->a)->a == p->array;
+        if (there) c->map[id] = p->local;
+        if (there) return true;
+    }
+    return false;
+}
+
 static bool hook(ing_ir_copy *c, uint32_t id) {
     holder *x = c->self;
     const ing_ir_inst *i = ing_ir_at(c->from, id);
     uint32_t first = x->next, n = x->held.len;
+    if (id == x->scan.parallel && x->own.len && !x->inside) {
+        put_parallel(x, c, id);
+        return true;
+    }
+    if (x->inside && own_hook(x, c, id)) return true;
     if (i->op == ING_OP_ELEM && x->loop && at(x, i->a)->op == ING_OP_ARRAY) {
         for (uint32_t k = first; k-- > 0 && x->held.at[k].loop == x->loop;) {
             if (x->held.at[k].array != at(x, i->a)->a) continue;
@@ -234,9 +364,7 @@ static bool hook(ing_ir_copy *c, uint32_t id) {
     if (first == n || x->held.at[first].loop != id) return false;
     for (; x->next < n && x->held.at[x->next].loop == id; x->next++) {
         place *p = &x->held.at[x->next];
-        ing_type elem = ing_ir_type(x->m, x->m->args.at[p->array].type)->elem;
-        ing_type ref = ing_ir_type_ref(x->m, elem);
-        p->local = ing_ir_emit(c->b, ING_OP_ALLOCA, ref, 0, 0, 0);
+        p->local = put_local(x, c, p);
         move_guarded(x, c, p, p->used, false);
     }
     x->loop = id;
@@ -247,18 +375,28 @@ static bool hook(ing_ir_copy *c, uint32_t id) {
     return true;
 }
 
+/* At the cost of a look: are there serial loops, or branches with writes? */
+static bool may_hold(const ing_ir_func *f) {
+    bool branches = false;
+    for (uint32_t id = 1; id < f->insts.len; id++)
+        branches |= ing_ir_at(f, id)->op == ING_OP_IF;
+    return branches || ing_ir_has_serial_loops(f);
+}
+
 static bool run_task(holder *x, uint32_t func) {
     ing_ir_func old;
     ing_ir_builder b;
     x->f = x->m->funcs.at[func];
-    x->held.len = x->next = 0;
-    if (!ing_ir_has_serial_loops(x->f)) return true;
+    x->held.len = x->own.len = x->next = 0;
+    if (!may_hold(x->f)) return true;
     uint32_t *map = ing_calloc(x->f->insts.len, sizeof *map);
-    bool ok = ing_ir_scan_init(&x->scan, x->f) && map;
+    x->owner = ing_calloc(x->f->insts.len, sizeof *x->owner);
+    bool ok = ing_ir_scan_init(&x->scan, x->f) && map && x->owner;
+    if (ok) judge_iterations(x);
     for (uint32_t k = 0; ok && k < x->scan.loops.len; k++)
         judge(x, x->scan.loops.at[k]);
     ok = ok && !x->failed;
-    if (ok && x->held.len) {
+    if (ok && x->held.len + x->own.len) {
         ing_ir_rebuild_begin(&b, x->m, func, &old);
         x->f = &old;
         x->loop = 0;
@@ -268,6 +406,7 @@ static bool run_task(holder *x, uint32_t func) {
     }
     ing_ir_scan_fini(&x->scan);
     ing_free(map);
+    ing_free(x->owner);
     return ok;
 }
 
@@ -282,5 +421,6 @@ ing_status ing_pass_hold(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
     ing_free(x.places);
     ing_vec_fini(&x.arrays);
     ing_vec_fini(&x.held);
+    ing_vec_fini(&x.own);
     return ok ? ing_pass_done(m, e) : ing_fail(e, ING_MEMORY, "no memory for a pass");
 }

@@ -159,3 +159,141 @@ def test_members_of_other_iterations():
         out.fill(0)
         one_member(x, out)
         assert out.to_numpy().tolist() == [[x[-1], 5.0]]
+
+
+# ---- elements that iterations of the parallel loop hold ---------------------------------------
+
+V3 = qd.types.vector(3, qd.f32)
+A3 = Array(V3, 1)
+
+
+@qd.kernel
+def bounce(x: A3, v: A3, early: qd.i32):
+    for i in range(x.shape[0]):
+        v[i] += 0.5 * (qd.Vector([0.0, -2.0, 4.0]) - v[i])
+        x[i] += v[i]
+        for k in qd.static(range(3)):
+            if x[i][k] < 0.0:
+                x[i][k] = 0.0
+                v[i][k] = -2.0 * v[i][k]
+            if x[i][k] > 8.0:
+                x[i][k] = 8.0
+                v[i][k] = -2.0 * v[i][k]
+
+
+@qd.kernel
+def bounce_some(x: A3, v: A3, early: qd.i32):
+    """Iterations that end early hold nothing."""
+    for i in range(x.shape[0]):
+        v[i] += 0.5 * (qd.Vector([0.0, -2.0, 4.0]) - v[i])
+        x[i] += v[i]
+        if i % 3 == early:
+            continue
+        for k in qd.static(range(3)):
+            if x[i][k] < 0.0:
+                x[i][k] = 0.0
+                v[i][k] = -2.0 * v[i][k]
+            if x[i][k] > 8.0:
+                x[i][k] = 8.0
+                v[i][k] = -2.0 * v[i][k]
+
+
+def bounced(x, v, keep):
+    x, v = x.copy(), v.copy()
+    v += np.float32(0.5) * (np.array([0, -2, 4], "f4") - v)
+    x += v
+    for low, limit in ((True, 0.0), (False, 8.0)):
+        out = ((x < limit) if low else (x > limit)) & keep[:, None]
+        x[out] = limit
+        v[out] *= -2
+    return x, v
+
+
+def vectors(values):
+    a = qd.Vector.ndarray(3, qd.f32, len(values))
+    a.from_numpy(values)
+    return a
+
+
+def test_iterations_hold_their_elements():
+    for n in (0, 1, 7, 8, 33, 1000):
+        x0, v0 = numbers(n, 3), numbers(n, 3)[::-1].copy() * 2
+        i = np.arange(n)
+        for kernel, early, keep in ((bounce, 0, i >= 0), (bounce_some, 1, i % 3 != 1), (bounce_some, 5, i >= 0)):
+            x, v = vectors(x0), vectors(v0)
+            kernel(x, v, early)
+            want_x, want_v = bounced(x0, v0, keep)
+            assert (x.to_numpy() == want_x).all() and (v.to_numpy() == want_v).all()
+
+
+@qd.kernel
+def through_both(x: F1, y: F1):
+    for i in range(x.shape[0]):
+        x[i] += 1.0
+        if y[i] > 2.0:
+            x[i] = y[i] + 5.0
+        y[i] = x[i] * 2.0
+        if x[i] < 4.0:
+            y[i] += 1.0
+
+
+@qd.kernel
+def its_own_and_next(x: F1, y: F1):
+    for i in range(x.shape[0] - 1):
+        y[i] = 1.0
+        if x[i] > 0.0:
+            y[i] = y[i] + x[i + 1]
+        for k in range(3):
+            if x[i] > k:
+                y[i] += k
+
+
+@qd.kernel
+def parts(x: Array(V2, 1), y: F1):
+    """Member 1 is written by some iterations alone."""
+    for i in range(y.shape[0]):
+        x[i][0] = y[i]
+        if y[i] > 0.0:
+            x[i][1] = y[i] + x[i][0]
+
+
+def model_both(x, y):
+    for i in range(len(x)):
+        x[i] += 1
+        if y[i] > 2:
+            x[i] = y[i] + 5
+        y[i] = x[i] * 2
+        if x[i] < 4:
+            y[i] += 1
+
+
+def test_iterations_with_shared_memory():
+    x, y = numbers(300), numbers(300, 1)[:, 0].copy()
+    want_x, want_y = x.copy(), y.copy()
+    model_both(want_x, want_y)
+    assert overlaps(through_both, x, y) == 0
+    assert (x == want_x).all() and (y == want_y).all()
+
+
+@pytest.mark.host_memory
+def test_iterations_of_one_array_by_two_names():
+    x = numbers(300)
+    want = x.copy()
+    model_both(want, want)
+    through_both(x, x)
+    assert (x == want).all()
+
+
+def test_iterations_that_hold_less():
+    x, y = numbers(300), numbers(300) + 3
+    want = y.copy()
+    for i in range(299):
+        want[i] = 1 + (x[i + 1] if x[i] > 0 else 0) + sum(k for k in range(3) if x[i] > k)
+    its_own_and_next(x, y)
+    assert (y == want).all()
+    p = qd.Vector.ndarray(2, qd.f32, 300)
+    before = numbers(300, 2)
+    p.from_numpy(before)
+    parts(p, x)
+    want = np.stack([x, np.where(x > 0, 2 * x, before[:, 1])], 1)
+    assert (p.to_numpy() == want).all()
