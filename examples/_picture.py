@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw
 
 # Anchor colours, interpolated linearly. Vorticity: blue and orange from a near-black middle,
 # so that still water is dark. Speed: dark violet to pale yellow, rising in lightness.
@@ -60,3 +60,28 @@ def save_gif(path: pathlib.Path, frames: Sequence[Image.Image], milliseconds: in
         path, save_all=True, append_images=frames[1:], duration=milliseconds, loop=0,
         optimize=False, disposal=1,
     )
+
+
+def curve(values: Any, title: str, log: bool = False, dots: Any = None, pixels: int = 300) -> Any:
+    """Numbers over their index as a line, others as dots, in a frame with the least and the greatest."""
+    every = np.concatenate([np.asarray(one, float) for one in (values, dots) if one is not None])
+    scaled = np.log10(np.maximum(every, 1e-30)) if log else every
+    low, high = scaled.min(), scaled.max()
+    image = Image.new("RGB", (pixels, pixels), (245, 245, 245))
+    draw = ImageDraw.Draw(image)
+    left, top, right, bottom = 12, 34, pixels - 12, pixels - 26
+    draw.rectangle((left, top, right, bottom), outline=(160, 165, 175))
+    draw.text((left, 8), title, fill=(40, 44, 52))
+    draw.text((right - 60, top + 3), f"{every.max():>9.3g}", fill=(110, 115, 125))
+    draw.text((left + 4, bottom - 13), f"{every.min():.3g}", fill=(110, 115, 125))
+
+    def place(k: int, n: int, y: float) -> tuple[float, float]:
+        return (left + (right - left) * (k + 0.5) / n,
+                bottom - 8 - (bottom - top - 16) * (y - low) / max(high - low, 1e-12))
+
+    n = len(values)
+    draw.line([place(k, n, scaled[k]) for k in range(n)], fill=(31, 111, 181), width=2)
+    for k in range(n, len(scaled)):
+        x, y = place(k - n, len(scaled) - n, scaled[k])
+        draw.ellipse((x - 3, y - 3, x + 3, y + 3), outline=(181, 68, 31), width=2)
+    return np.asarray(image)

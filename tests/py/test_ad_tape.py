@@ -733,3 +733,14 @@ def test_a_tenth_of_the_memory_makes_each_launch_again_once():
     swing(500, memory_budget=48 * 100)
     launches = qd._core.counters()["launches"] - before
     assert launches <= 1001 * 3
+
+
+@pytest.mark.counts("launches")
+def test_a_thousand_steps_with_a_tenth_of_the_memory():
+    """The same bits, by at most three times the launches."""
+    found, launches = [], []
+    for budget in (None, 48 * 200):  # of 2,000 copies
+        before = qd._core.counters()["launches"]
+        found.append(swing(1000, memory_budget=budget))
+        launches.append(qd._core.counters()["launches"] - before)
+    assert found[0] == found[1] and launches[1] <= 3 * launches[0]

@@ -143,3 +143,37 @@ def test_cloth_in_fields(tmp_path):
         arrays.advance(1)
         fields.step()
     assert np.allclose(arrays.x.to_numpy(), fields.mass.x.to_numpy(), atol=1e-4)
+
+
+def test_fit_springs(tmp_path):
+    """The gradient of one spring is a difference of losses; a few rounds bring the loss down."""
+    run("fit_springs", tmp_path / "springs.png", "--rounds", 5)
+    springs = example("fit_springs")
+    chain = springs.Chain()
+    chain.k.fill(200)
+    chain.run()
+    chain.seen.from_numpy(chain.x.to_numpy())
+    k = np.linspace(180, 220, springs.MASSES).astype(np.float32)
+    chain.k.from_numpy(k)
+    _, gradient = chain.loss_and_gradient()
+    sides = []
+    for sign in (1, -1):
+        chain.k.from_numpy(k + sign * 2 * (np.arange(springs.MASSES) == 3).astype(np.float32))
+        sides.append(chain.loss_and_gradient()[0])
+    assert np.isclose(gradient[3], (sides[0] - sides[1]) / 4, rtol=0.02)
+    losses, found, true = springs.fit(40)
+    assert losses[-1] < losses[0] / 20 and np.abs(found / true - 1).max() < 0.25
+
+
+def test_fit_throw(tmp_path):
+    run("fit_throw", tmp_path / "throw.png", "--rounds", 3, "--particles", 60)
+    throw = example("fit_throw")
+    body = throw.Body(100)
+    at = np.array([1.2, 1.3])
+    _, gradient = body.loss_and_gradient(at)
+    for axis in range(2):
+        step = 0.02 * (np.arange(2) == axis)
+        sides = [body.loss_and_gradient(at + sign * step)[0] for sign in (1, -1)]
+        assert np.isclose(gradient[axis], (sides[0] - sides[1]) / 0.04, rtol=0.02)
+    losses, _, _ = throw.fit(100, 16)
+    assert losses[-1] < 1e-3 * losses[0]
