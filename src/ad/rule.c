@@ -8,6 +8,7 @@
  *     have no order: there only the text counts.
  *  RULE3 subscripts that differ in numbers that the launch was given are taken to differ: it is
  *     the caller who says so. Tape(validation=True) looks.
+ *     Where the program promises it (m->promised), so are all that may differ.
  *  RULE4 arrays that are two arguments are apart, which a launch compares (m->rule). */
 #include "ad/ad_int.h"
 
@@ -78,6 +79,7 @@ static bool take_call(ing_ad_fn *n, uint32_t id, uint64_t rank,
         ing_ad_touch t = of->at[k];
         uint32_t elem = 0;
         t.id = id;
+        t.loc = call->loc; /* in the text of the caller */
         t.rank += rank;
         t.inner = t.of;
         t.inner_param = t.param;
@@ -352,7 +354,7 @@ static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch 
     if (other_member(r, w) || (!same && (r->param || w->param || !reads)))
         return ING_OK;
     bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
-    if (reads && !like && overwrites(n, r, w) != NO) {
+    if (reads && !like && overwrites(n, r, w) >= (ad->m->promised ? YES : MAYBE)) {
         if (!same) return note_apart(ad, r, w, e);
         return ing_ad_refuse(
             ad->m, w->loc, e,

@@ -142,6 +142,9 @@ static ing_status companion_of(frame *fr, uint32_t arg, uint32_t own, uint32_t *
 ing_status ing_front_companions(frame *fr) {
     lowering *lo = fr->lo;
     uint32_t n = lo->out->args.len;
+    int64_t reference;
+    ING_TRY(ing_front_config_get(fr, fr->t->root, ING_SET_reference, &reference));
+    lo->mod->promised = reference != 0;
     for (uint32_t i = 0; i < lo->compared.len; i++) {
         const same_pair *p = &lo->compared.at[i];
         bool same;

@@ -322,6 +322,8 @@ typedef struct ing_ir_mod {
     uint32_t n_stages;            /* CHECKPOINTs */
     ing_vec(ing_ir_apart) apart;  /* what passes assumed; a launch must compare (R22) */
     ing_vec(ing_ir_rule) rule;
+    bool
+        promised; /* the program sees to it that subscripts made of data do not meet (AD3) */
     uint32_t
         n_rule; /* of `apart`, at its start: a launch where they share memory is refused */
     uint32_t buffer_bytes; /* launch buffer, after the split */

@@ -482,3 +482,45 @@ def test_validation_of_what_has_no_gradient():
     assert np.allclose(y.to_numpy(), 2 * x.to_numpy())
     with pytest.raises(qd.IngotCompilationError):
         tape.grad()
+
+
+# ---- programs of the reference promise that subscripts made of data do not meet ----
+
+
+@qd.kernel
+def squares_of_groups(x: A, y: A, z: A, begin: qd.types.ndarray(qd.i32)):
+    qd.loop_config(serialize=True)
+    for g in range(begin.shape[0] - 1):
+        for i in range(begin[g], begin[g + 1]):
+            y[i] = x[i] * 2.0
+        for i in range(begin[g], begin[g + 1]):
+            z[i] = y[i] * y[i]
+
+
+@qd.kernel
+def squares_in_place(x: A, y: A):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+        x[i] = 0.0
+
+
+def test_ranges_of_data_are_refused_but_for_programs_that_promise():
+    begin = qd.ndarray(qd.i32, (3,))
+    begin.from_numpy(np.array([0, 2, 5], np.int32))
+    x, y, z = nd(5), nd(5), nd(5)
+    with pytest.raises(qd.IngotError, match=OVER):
+        squares_of_groups.grad(x, y, z, begin)
+    qd.init(default_fp=F, reference=True)
+    x, y, z = nd(5), nd(5), nd(5)
+    begin = qd.ndarray(qd.i32, (3,))
+    begin.from_numpy(np.array([0, 2, 5], np.int32))
+    squares_of_groups(x, y, z, begin)
+    z.grad.fill(1.0)
+    squares_of_groups.grad(x, y, z, begin)
+    assert np.allclose(x.grad.to_numpy(), 8.0 * x.to_numpy(), rtol=1e-12)
+
+
+def test_a_promise_does_not_cover_what_meets_for_certain():
+    qd.init(default_fp=F, reference=True)
+    with pytest.raises(qd.IngotError, match=OVER):
+        squares_in_place.grad(nd(5), nd(5))
