@@ -9,6 +9,7 @@ from numba import njit, prange
 
 THREADS = int(os.environ.get("NUMBA_NUM_THREADS", "1"))
 fast = njit(parallel=THREADS > 1, fastmath=True, error_model="numpy")
+exact = njit(parallel=THREADS > 1, error_model="numpy")
 once = njit(fastmath=True, error_model="numpy")
 F = np.float32
 

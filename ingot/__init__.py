@@ -195,7 +195,7 @@ _LAZY = {
 } | dict.fromkeys("field i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l".split(), "ingot._fields")
 
 
-_MODULES = ("ad", "algorithms", "linalg")
+_MODULES = ("ad", "algorithms", "linalg", "profiler")
 
 
 def __getattr__(name):

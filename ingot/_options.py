@@ -11,7 +11,6 @@ ACCEPTED = {
     "print_full_traceback": False,
     "log_level": "info",
     "gdb_trigger": False,
-    "kernel_profiler": False,
     # Dynamic loops are differentiated exactly and by default, so nothing needs tuning.
     "ad_stack_sparse_threshold_bytes": 100 << 20,
     # The cache keeps within its bounds by itself; the policy "never" takes them away.

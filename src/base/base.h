@@ -448,6 +448,7 @@ typedef enum ing_setting_use {
       "passes run before the interpreter; off: IR as lowered")                         \
     X(python, B, 0, NOT, "run kernels as the Python functions they are")               \
     X(cpu_max_num_threads, I, 0, NOT, "threads a launch may use; 0 = all cores")       \
+    X(kernel_profiler, B, 0, NOT, "measure each task of each launch (qd.profiler)")    \
     X(num_compile_threads, I, 0, NOT, "helper processes; 0 = one per core")            \
     X(compile_timeout, I, 600, NOT, "seconds one compile may take; 0 = no limit")      \
     X(offline_cache, B, 1, NOT, "keep compiled code on disk")                          \

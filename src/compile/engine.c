@@ -5,6 +5,7 @@
  *
  * An image key (R18) is the digest of: task IR, code-generation options with ISA level and
  * triple, back-end revision. */
+#include "compile/arrays.h"
 #include "compile/compile.h"
 
 #include <pthread.h>
@@ -466,29 +467,6 @@ static ing_status batch_run(ing_engine *g, const image_job *common, uint32_t thr
     return b.status;
 }
 
-static ing_record_array array_of(const ing_ir_mod *m, uint32_t arg) {
-    const ing_type_info *t = ing_ir_type(m, m->args.at[arg].type);
-    ing_record_array a = {.word = m->args.at[arg].word,
-                          .ndim = t->rank,
-                          .size = ing_ir_type_size(m, t->elem)};
-    if (t->place) {
-        a.ndim = 0;
-        a.at = (uint64_t)t->place->at;
-        a.span = ing_place_span(t->place);
-    }
-    return a;
-}
-
-static bool take_apart(ing_record *r, const ing_ir_mod *m) {
-    bool ok = ing_vec_reserve(&r->apart, m->apart.len);
-    for (uint32_t i = 0; ok && i < m->apart.len; i++) {
-        const ing_ir_apart *p = &m->apart.at[i];
-        r->apart.at[r->apart.len++] =
-            (ing_record_apart){array_of(m, p->a), array_of(m, p->b)};
-    }
-    return ok;
-}
-
 /* Random numbers depend on where they are drawn, not on what other tasks there are. */
 static ing_status number_places(ing_record *r, const ing_ir_mod *m, ing_err *e) {
     uint8_t *draws = ing_calloc((size_t)m->funcs.len + 1, 1);
@@ -511,8 +489,9 @@ static ing_status take_tasks(ing_record *r, const ing_ir_mod *m, ing_err *e) {
         ok = ing_vec_push(&r->tasks, (ing_record_task){.info = m->tasks.at[i]});
     for (uint32_t i = 0; ok && i < m->steps.len; i++)
         ok = ing_vec_push(&r->steps, m->steps.at[i]);
-    if (!ok || !take_apart(r, m))
+    if (!ok || !ing_arrays_apart(r, m))
         return ing_fail(e, ING_MEMORY, "no memory for the task table");
+    ING_TRY(ing_arrays_touched(r, m, e));
     return number_places(r, m, e);
 }
 

@@ -125,8 +125,7 @@ static bool from_argument(const ing_paths *p, ing_path path) {
     return path && p->nodes.at[path].step == ING_STEP_ARG;
 }
 
-/* "file:line" of a task, "" when it cannot be told without a launch's arguments. */
-static PyObject *place_of(ing_py_kernel *k, const ing_py_variant *v, uint32_t loc) {
+PyObject *ing_py_task_place(ing_py_kernel *k, const ing_py_variant *v, uint32_t loc) {
     uint32_t opened = loc >> ING_FRONT_TREE_SHIFT;
     ing_node node = loc & ((1u << ING_FRONT_TREE_SHIFT) - 1);
     const ing_front_tree *t = NULL;
@@ -177,9 +176,9 @@ static PyObject *step_tuple(ing_py_kernel *k, const ing_py_variant *v,
     bool task = s->kind == ING_IR_STEP_TASK;
     bool stage = s->kind == ING_IR_STEP_STAGE || s->kind == ING_IR_STEP_STAGE_END;
     bool flagged = s->kind == ING_IR_STEP_LOOP_END || s->kind == ING_IR_STEP_STAGE_END;
-    ing_rt_time time = task && v->times ? v->times[s->at] : (ing_rt_time){0, 0};
+    ing_rt_time time = task && v->times ? v->times[s->at] : (ing_rt_time){0};
     long long number = stage ? v->record.stages.at[s->at].label : (long long)s->at;
-    PyObject *text = task      ? place_of(k, v, v->record.tasks.at[s->at].info.loc)
+    PyObject *text = task ? ing_py_task_place(k, v, v->record.tasks.at[s->at].info.loc)
                      : flagged ? flag_text(k, v, s->word)
                                : PyUnicode_FromString("");
     if (!text) return NULL;

@@ -89,6 +89,8 @@ static int configured(ing_py_state *st) {
     h->epoch++;
     seed(h);
     h->target = ing_target_chosen(&st->settings);
+    if (st->settings.at[ING_SET_kernel_profiler])
+        h->target = ing_py_profiled(h, h->target);
     h->aside = st->settings.at[ING_SET_python] || h->listener;
     st->home = h->target->home;
     return 0;
@@ -177,6 +179,7 @@ void ing_py_host_fini(ing_py_state *st) {
     ing_engine_free(h->engine);
     ing_remote_free(h->remote);
     ing_events_free(h->events);
+    ing_py_profile_free(h->profile);
     ing_free(h);
     st->host = NULL;
 }

@@ -63,7 +63,8 @@ typedef struct ing_py_host {
     struct ing_py_waiter *waiters; /* threads that wait for it (call.c) */
     ing_rt_host callbacks;
     ing_cache_host cache;
-    struct ing_py_host *next; /* registry of hosts, for fork */
+    struct ing_py_profile *profile; /* of qd.profiler; NULL: never asked for */
+    struct ing_py_host *next;       /* registry of hosts, for fork */
 } ing_py_host;
 
 int ing_py_host_add(PyObject *module, ing_py_state *st); /* creates st->host */
@@ -208,7 +209,8 @@ typedef struct ing_py_variant {
     ing_rt_time *times;           /* per task, of the last launch of a graph kernel */
     bool times_taken;             /* by a launch under way */
     struct ing_py_checks *checks; /* what a launch asks again: guard.h */
-    bool only_here; /* never on disk: no other process could ask what it asked */
+    bool only_here;   /* never on disk: no other process could ask what it asked */
+    uint32_t profile; /* its first row in the host's profile + 1; 0: none yet */
 } ing_py_variant;
 
 enum { ING_PY_COMPANIONS = 5 }; /* mode - 1 of a companion is its number */
@@ -498,6 +500,16 @@ int ing_py_source_words(ing_py_state *st, PyObject *fn,
                         ing_bytes *out); /* -1 = raised */
 void ing_py_field_words(const ing_py_declared *f, ing_bytes *out);
 int ing_py_explain_add(PyObject *module, ing_py_state *st);
+/* "file:line" of a task, "" when it cannot be told without a launch's arguments (graph.c). */
+PyObject *ing_py_task_place(ing_py_kernel *k, const ing_py_variant *v, uint32_t loc);
+/* qd.profiler (profile.c). The target whose launches are measured in place of `t`, which it is but
+ * for that; `t` itself where it cannot be measured or there is no memory. */
+const ing_target *ing_py_profiled(ing_py_host *h, const ing_target *t);
+void ing_py_profile_free(struct ing_py_profile *p);
+int ing_py_profile_add(PyObject *module, ing_py_state *st);
+/* Sums of what compiles took. */
+void ing_py_profile_compile(ing_py_host *h, const ing_engine_report *g,
+                            uint64_t front_ns);
 /* INGOT_TRACE (tracing.c). A launch that is told: in place of ing_py_kernel_call. */
 int ing_py_tracing_add(PyObject *module, ing_py_state *st);
 PyObject *ing_py_kernel_call_told(PyObject *self, PyObject *const *args, size_t nargsf,
@@ -591,7 +603,7 @@ ing_status ing_py_error_at(ing_py_kernel *k, const ing_py_variant *v,
 /* What a launch prints goes here: ing_rt_sink.self. */
 typedef struct ing_py_sink {
     ing_py_kernel *kernel;
-    const ing_py_variant *variant;
+    ing_py_variant *variant;
     PyObject *const *args;
 } ing_py_sink;
 int ing_py_print(void *self, const uint8_t *records, size_t n); /* ing_rt_sink.write */

@@ -28,6 +28,7 @@ static const ing_py_part parts[] = {
      ing_py_foreign_fini},
     {ing_py_host_add, ing_py_host_traverse, ing_py_host_clear, ing_py_host_fini},
     {ing_py_tracing_add, NULL, NULL, NULL},
+    {ing_py_profile_add, NULL, NULL, NULL},
     {ing_py_kernel_add, NULL, NULL, NULL},
     {ing_py_explain_add, NULL, NULL, NULL},
     {ing_py_packs_add, NULL, NULL, NULL},

@@ -310,6 +310,7 @@ static ing_status build(compile *c, ing_err *e) {
         place_error(&c->front, loc, "compute it where it is used", e);
     ING_TRY(s);
     ing_py_report_show(&c->report, k->host->events, ing_py_def_name(&k->def));
+    ing_py_profile_compile(k->host, &c->report.engine, c->report.front_ns);
     ING_TRY(ing_launch_tasks_init(&c->v->tasks, &c->v->code, e));
     return ing_py_graph_make(c->v, e);
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VERSION = 15, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 16, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 ing_text ing_text_copy(const char *s) {
     size_t n = s ? strlen(s) + 1 : 0;
@@ -186,8 +186,9 @@ STRUCT(ing_ir_task, ING_IR_TASK_MEMBERS)
 STRUCT(ing_ir_step, ING_IR_STEP_MEMBERS)
 STRUCT(ing_spec, ING_SPEC_MEMBERS)
 STRUCT(ing_record_bind, ING_RECORD_BIND_MEMBERS)
-STRUCT(ing_record_task, ING_RECORD_TASK_MEMBERS)
 STRUCT(ing_record_array, ING_RECORD_ARRAY_MEMBERS)
+STRUCT(ing_record_touch, ING_RECORD_TOUCH_MEMBERS)
+STRUCT(ing_record_task, ING_RECORD_TASK_MEMBERS)
 STRUCT(ing_record_apart, ING_RECORD_APART_MEMBERS)
 STRUCT(ing_record_stage, ING_RECORD_STAGE_MEMBERS)
 STRUCT(ing_record_warning, ING_RECORD_WARNING_MEMBERS)
@@ -253,6 +254,10 @@ static bool task_ok(const ing_record *r, const ing_record_task *t) {
     for (uint32_t i = 0; i < t->trees.len; i++) ok &= t->trees.at[i] < r->trees.len;
     for (uint32_t i = 0; i < t->info.n_tallies; i++)
         ok &= tally_ok(r, &t->info.tallies[i]);
+    for (uint32_t i = 0; i < t->touches.len; i++) {
+        const ing_record_array *a = &t->touches.at[i].array;
+        ok &= array_ok(r, a->word, a->ndim);
+    }
     return ok;
 }
 

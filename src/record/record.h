@@ -55,15 +55,6 @@ typedef struct ing_record_bind {
     ING_MEMBERS(ING_RECORD_BIND_MEMBERS)
 } ing_record_bind;
 
-#define ING_RECORD_TASK_MEMBERS(ONE, FIXED, UP_TO, LIST)                            \
-    ONE(ing_ir_task, info)                                                          \
-    ONE(ing_hash128, ir) /* its digest; where the image is follows from it (R18) */ \
-    LIST(uint32_t,                                                                  \
-         trees) /* function ordinal in the image -> number of its tree (R19) */
-typedef struct ing_record_task {
-    ING_MEMBERS(ING_RECORD_TASK_MEMBERS)
-} ing_record_task;
-
 #define ING_RECORD_ARRAY_MEMBERS(ONE, FIXED, UP_TO, LIST)           \
     ONE(uint32_t, word)                                             \
     ONE(uint32_t, ndim)                                             \
@@ -73,6 +64,27 @@ typedef struct ing_record_task {
 typedef struct ing_record_array { /* an array in the words of a launch */
     ING_MEMBERS(ING_RECORD_ARRAY_MEMBERS)
 } ing_record_array;
+
+/* An array that a task touches, for qd.profiler. `each`: elements that an iteration of its loop
+ * touches at most; 0: not known, such as those of loops inside of it. */
+#define ING_RECORD_TOUCH_MEMBERS(ONE, FIXED, UP_TO, LIST) \
+    ONE(ing_record_array, array)                          \
+    ONE(uint8_t, reads)                                   \
+    ONE(uint8_t, writes)                                  \
+    ONE(uint32_t, each)
+typedef struct ing_record_touch {
+    ING_MEMBERS(ING_RECORD_TOUCH_MEMBERS)
+} ing_record_touch;
+
+#define ING_RECORD_TASK_MEMBERS(ONE, FIXED, UP_TO, LIST)                            \
+    ONE(ing_ir_task, info)                                                          \
+    ONE(ing_hash128, ir) /* its digest; where the image is follows from it (R18) */ \
+    LIST(uint32_t,                                                                  \
+         trees) /* function ordinal in the image -> number of its tree (R19) */     \
+    LIST(ing_record_touch, touches)
+typedef struct ing_record_task {
+    ING_MEMBERS(ING_RECORD_TASK_MEMBERS)
+} ing_record_task;
 
 #define ING_RECORD_APART_MEMBERS(ONE, FIXED, UP_TO, LIST) \
     ONE(ing_record_array, a)                              \

@@ -62,6 +62,7 @@ typedef struct
 
 typedef struct ing_rt_time { /* of one task in a launch */
     uint64_t runs, ns;
+    uint32_t threads; /* that worked on it together, at most; 0: not counted, one */
 } ing_rt_time;
 
 typedef struct ing_rt_order {

@@ -232,6 +232,7 @@ typedef struct job {
     struct job *prev, *next;
     part parts[PARTS_MAX];
     _Alignas(64) atomic_uint inside; /* workers between join and leave */
+    atomic_uint worked;              /* of them, those that got pieces */
 } job;
 
 static inline uint64_t part_pack(uint64_t next, uint64_t end) {

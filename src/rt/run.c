@@ -230,11 +230,13 @@ static uint64_t take(job *j, const seat *s, uint64_t *first) {
 }
 
 void ing_rt_job_work(job *j, seat *s) {
-    for (;;) {
+    for (bool first = true;; first = false) {
         if (s->launcher) ing_rt_tick(j->run, ing_os_now_ns());
         if (stopped(j->run)) return;
         uint64_t piece, n = take(j, s, &piece);
         if (!n) return;
+        if (first && !s->launcher)
+            atomic_fetch_add_explicit(&j->worked, 1, memory_order_relaxed);
         if (j->fork) {
             run_section(j, s, piece);
             continue;
@@ -344,6 +346,11 @@ __attribute__((noinline)) static void run_long(run *r, seat *s, const ing_rt_tas
     j.probe = t->info.may_run_long && j.threads > 1 && s->launcher;
     if (!j.probe) cut(&j, PIECE_UNITS / each, PIECE_MIN_UNITS / each);
     ing_rt_job_run(&j, s);
+    const ing_rt_order *o = r->launch->order;
+    if (!o || !o->times) return;
+    uint32_t threads = 1 + atomic_load_explicit(&j.worked, memory_order_relaxed);
+    ing_rt_time *time = &o->times[t - r->launch->tasks];
+    if (time->threads < threads) time->threads = threads;
 }
 
 static bool stays_here(const ing_rt_task *t, uint64_t trips, uint64_t units) {
