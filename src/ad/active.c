@@ -351,7 +351,6 @@ static void find_effects(ing_ad *ad) {
         for (uint32_t id = 1; id < f->insts.len; id++) {
             const ing_ir_inst *i = ing_ir_at(f, id);
             if (i->op == ING_OP_ARRAY && ad->companion[i->a]) ad->touches[func] = 1;
-            ad->draws += i->op == ING_OP_RANDOM && func != 0;
             if (i->op == ING_OP_CALL) {
                 ad->touches[func] |= ad->touches[i->a];
                 ad->acts[func] |= ad->acts[i->a];

@@ -1,5 +1,6 @@
 /* Between the files of src/ad only. Reverse mode in steps:
  *
+ *   draws.c     random numbers are arithmetic on a counter
  *   exits.c     loops and funcs are left at their end only; updates of locals are spelled out
  *   active.c    which values have derivatives, which the backward code must know
  *   size.c      the room of the stacks
@@ -30,6 +31,9 @@
 
 ing_status ing_ad_refuse(ing_ir_mod *m, uint32_t loc, ing_err *e, const char *why);
 ing_status ing_ad_no_memory(ing_err *e);
+
+/* draws.c: random numbers as arithmetic. */
+ing_status ing_ad_draws(ing_ir_mod *m, ing_err *e);
 
 /* exits.c: every function of the module in the form that the others want:
  *  EXITS1 no CONTINUE; a BREAK only as the end of a WHILE: its block ends with a LOAD of a
@@ -136,7 +140,6 @@ typedef struct ing_ad {
     ing_ad_touches *writes;   /* per func, as callers see them */
     uint64_t *span;           /* per func: its instructions, with those of callees */
     ing_vec(ing_ad_fn *) fns; /* [0] is the kernel */
-    uint32_t draws;           /* funcs that draw random numbers */
     bool all_bounds;          /* SIZE3 */
     bool sized; /* the room of the stacks is known before the launch (SIZE1) */
     uint32_t bad_loc;

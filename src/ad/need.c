@@ -28,6 +28,7 @@ bool ing_ad_is_remade(const ing_ir_inst *i) {
     case ING_OP_ARRAY:
     case ING_OP_PARAM:
     case ING_OP_DIM:
+    case ING_OP_SEED:
     case ING_OP_AXES:
     case ING_OP_ALLOCA:
     case ING_OP_ELEM:
@@ -194,24 +195,6 @@ static void content_first(needs *x, uint32_t local, uint32_t region) {
 
 /* ---- rules ---------------------------------------------------------------------------------------------- */
 
-/* The numbers of an iteration are drawn again, all of them, in the same order. That is only so
- * where they stand in the body of the kernel's one loop that draws, which is run once. */
-static void need_random(needs *x, uint32_t id) {
-    const ing_ad_fn *n = x->n;
-    uint32_t loop = n->region[id];
-    bool simple = n->func == 0 && loop &&
-                  ing_ir_at(n->f, loop)->flags & ING_IR_PARALLEL && x->ad->draws == 0;
-    for (uint32_t k = 1; simple && k < n->f->insts.len; k++) {
-        if (!n->block[k] || ing_ir_at(n->f, k)->op != ING_OP_RANDOM) continue;
-        simple = n->region[k] == loop;
-        mark(x, k, ING_AD_AGAIN);
-    }
-    if (!simple || n->mark[loop] & ING_AD_AGAIN)
-        refuse(x, id,
-               "a random number that is drawn in an inner loop or func, or in one of "
-               "several loops");
-}
-
 /* An operand from outside of the loop is there in whatever way the loop, and those around it, are
  * run: from where one is run again, what is outside is kept. */
 static void operand_first(needs *x, uint32_t id, uint32_t of) {
@@ -287,8 +270,6 @@ static void exit_of(needs *x, uint32_t id) {
 
 static void apply(needs *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->n->f, id);
-    if (i->op == ING_OP_RANDOM && x->n->mark[id] & (ING_AD_AGAIN | ING_AD_FIRST))
-        need_random(x, id);
     for (uint32_t k = 0; k < 2; k++) {
         uint8_t bit = k ? ING_AD_FIRST : ING_AD_AGAIN;
         if (!(x->n->mark[id] & bit)) continue;

@@ -210,6 +210,7 @@ static void free_all(ing_ad *ad) {
 
 static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode,
                       ing_err *e) {
+    ING_TRY(ing_ad_draws(m, e));
     ING_TRY(ing_ad_exits(m, e));
     ing_ad ad = {.m = m, .companion = companion, .n_funcs = m->funcs.len};
     ad.all_bounds = mode == ING_AD_BOUNDS;

@@ -108,8 +108,7 @@ static void want_operands(sizes *x, uint32_t id) {
     case ING_OP_CALL:
     case ING_OP_ATOMIC:
     case ING_OP_CAS:
-    case ING_OP_WHILE:
-    case ING_OP_RANDOM: x->unknown = true; break;
+    case ING_OP_WHILE: x->unknown = true; break;
     default: break;
     }
 }

@@ -184,7 +184,8 @@ void ing_gen_stream(ing_gen *g, ing_gen_txt index); /* an iteration begins */
 void ing_gen_stream_call(ing_gen *g, uint32_t callee, bool before);
 void ing_gen_stream_return(ing_gen *g);
 ing_gen_txt ing_gen_random(ing_gen *g, ing_dtype t); /* the next draw */
-void ing_gen_random_functions(ing_gen *g);           /* if they are wanted, to out */
+ing_gen_txt ing_gen_seed(ing_gen *g, uint32_t which, uint32_t place);
+void ing_gen_random_functions(ing_gen *g); /* if they are wanted, to out */
 
 /* ---- llvm_math.c ------------------------------------------------------------------ */
 /* Whether the vector library has it and may be used. */

@@ -85,6 +85,7 @@ static bool input_op(ing_gen *g, uint32_t id) {
                             ing_gen_args(g), 8ull * g->m->args.at[i->a].word);
         return true;
     case ING_OP_PARAM: v[id] = ing_gen_text("%%p%u", i->a); return true;
+    case ING_OP_SEED: v[id] = ing_gen_seed(g, i->a, i->b); return true;
     case ING_OP_DIM:
         v[id] = ing_gen_cast(g, ING_I64, (ing_dtype)i->type, extent(g, i));
         return true;

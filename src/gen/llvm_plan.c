@@ -180,6 +180,7 @@ static bool visit(walk *w, uint32_t id) {
     case ING_OP_CALL: return visit_call(w, i);
     case ING_OP_ROOM:
     case ING_OP_CHECK: w->g->plans[w->fi].stops = true; return true;
+    case ING_OP_SEED: w->g->uses_random = true; return true;
     case ING_OP_RANDOM:
         w->g->uses_random = w->g->plans[w->fi].random = true;
         return true;

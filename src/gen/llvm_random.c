@@ -92,15 +92,18 @@ static void put_mix(ing_gen *g) {
 /* RAND1 */
 static void put_seed(ing_gen *g) {
     ing_bytes *o = g->out;
-    ing_bytes_printf(
-        o,
-        "\ndefine internal { i64, i64 } @ing_seed(ptr %%ctx) #0 {\nentry:\n"
-        "  %%place.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
-        "  %%place = load i64, ptr %%place.p, align 8" TAG "\n"
-        "  %%key.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
-        "  %%key = load i64, ptr %%key.p, align 8" TAG "\n",
-        offsetof(ing_ctx, place), offsetof(ing_ctx, key));
+    ing_bytes_printf(o,
+                     "\ndefine internal { i64, i64 } @ing_seed(ptr %%ctx) #0 {\n"
+                     "  %%place.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+                     "  %%place = load i64, ptr %%place.p, align 8" TAG "\n"
+                     "  %%key.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+                     "  %%key = load i64, ptr %%key.p, align 8" TAG "\n",
+                     offsetof(ing_ctx, place), offsetof(ing_ctx, key));
     ing_bytes_puts(o,
+                   "  %both = call { i64, i64 } @ing_words(i64 %key, i64 %place)\n"
+                   "  ret { i64, i64 } %both\n}\n"
+                   "\ndefine internal { i64, i64 } @ing_words(i64 %key, i64 %place) "
+                   "nounwind willreturn memory(none) {\nentry:\n"
                    "  %p.high = lshr i64 %place, 32\n  %k.high = lshr i64 %key, 32\n"
                    "  %i0 = trunc i64 %place to i32\n  %i1 = trunc i64 %p.high to i32\n"
                    "  %j0 = trunc i64 %key to i32\n  %j1 = trunc i64 %k.high to i32\n"
@@ -139,6 +142,16 @@ void ing_gen_random_functions(ing_gen *g) {
     if (!g->uses_random) return;
     put_mix(g);
     put_seed(g);
+}
+
+/* SEED: as RAND1, of any place. */
+txt ing_gen_seed(ing_gen *g, uint32_t which, uint32_t place) {
+    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
+                        offsetof(ing_ctx, key));
+    txt key = ing_gen_def(g, "load i64, ptr %s, align 8" TAG, p.s);
+    txt both =
+        ing_gen_def(g, "call { i64, i64 } @ing_words(i64 %s, i64 %u)", key.s, place);
+    return ing_gen_def(g, "extractvalue { i64, i64 } %s, %u", both.s, which);
 }
 
 /* ---- draws ---------------------------------------------------------------------------------- */

@@ -340,6 +340,7 @@ static void run_data(vm *v, const ing_flat *f, const ing_step *s, uint8_t *fp) {
     case ING_OP_CONST: WORD(s->d) = (uint64_t)s->a | (uint64_t)s->b << 32; break;
     case ING_OP_ARG: WORD(s->d) = load(s->dtype, (uint8_t *)&v->ctx->args[s->a]); break;
     case ING_OP_ARRAY: WORD(s->d) = (uintptr_t)&v->ctx->args[s->a]; break;
+    case ING_OP_SEED: WORD(s->d) = ing_ir_seed(v->ctx, s->b, s->a); break;
     case ING_OP_DIM: WORD(s->d) = ing_ir_norm(s->dtype, extent(v, f, s, fp)); break;
     case ING_OP_AXES:
     case ING_OP_AXIS: WORD(s->d) = places(f, s, fp); break;

@@ -538,6 +538,8 @@ uint64_t ing_ir_mix(uint64_t x, uint64_t mask); /* RAND3; with mask 0 RAND2 */
 struct ing_ctx;
 /* The iteration `index` of a task begins. */
 void ing_ir_random_begin(struct ing_ctx *ctx, uint64_t index);
+/* One of the two words that the numbers of a place start from. */
+uint64_t ing_ir_seed(const struct ing_ctx *ctx, uint64_t place, uint32_t which);
 /* The next draw of the context's stream as a word of type t. */
 uint64_t ing_ir_random(struct ing_ctx *ctx, ing_dtype t);
 

@@ -33,17 +33,23 @@ uint64_t ing_ir_mix(uint64_t x, uint64_t mask) {
 }
 
 /* What a task starts from, of the key (seed and launch) and its place. */
-static void seeds(const struct ing_ctx *ctx, uint64_t out[2]) {
-    uint32_t counter[4] = {(uint32_t)ctx->place, (uint32_t)(ctx->place >> 32), 0, 0};
+static void seeds(const struct ing_ctx *ctx, uint64_t place, uint64_t out[2]) {
+    uint32_t counter[4] = {(uint32_t)place, (uint32_t)(place >> 32), 0, 0};
     uint32_t key[2] = {(uint32_t)ctx->key, (uint32_t)(ctx->key >> 32)}, w[4];
     ing_ir_philox(counter, key, w);
     out[0] = (uint64_t)w[0] | (uint64_t)w[1] << 32;
     out[1] = (uint64_t)w[2] | (uint64_t)w[3] << 32;
 }
 
+uint64_t ing_ir_seed(const struct ing_ctx *ctx, uint64_t place, uint32_t which) {
+    uint64_t seed[2];
+    seeds(ctx, place, seed);
+    return seed[which];
+}
+
 void ing_ir_random_begin(struct ing_ctx *ctx, uint64_t index) {
     uint64_t seed[2];
-    seeds(ctx, seed);
+    seeds(ctx, ctx->place, seed);
     ctx->draw = ing_ir_mix(seed[0] + index * ING_MIX_STEP, 0);
     ctx->stream = ctx->draw ^ seed[1];
 }

@@ -114,6 +114,9 @@ static ing_status check_inputs(verifier *v, const ing_ir_inst *i) {
         RULE(v->f->kind == ING_IR_FUNC && i->a < v->f->n_params, "no such parameter");
         RULE(i->type == v->f->params[i->a], "the parameter is of another type");
         break;
+    case ING_OP_SEED:
+        RULE(i->a <= 1 && i->type == ING_U64, "is word 0 or 1, an u64");
+        break;
     case ING_OP_DIM:
         RULE(info_of(v, i->a)->kind == ING_TYPE_ARRAY, "needs an array");
         RULE(i->b < info_of(v, i->a)->rank, "no such axis");

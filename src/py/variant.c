@@ -263,7 +263,8 @@ static bool draws(const ing_ir_mod *m) {
     for (uint32_t i = 0; i < m->funcs.len; i++) {
         const ing_ir_func *f = m->funcs.at[i];
         for (uint32_t k = 1; k < f->insts.len; k++)
-            if (f->insts.at[k].op == ING_OP_RANDOM) return true;
+            if (f->insts.at[k].op == ING_OP_RANDOM || f->insts.at[k].op == ING_OP_SEED)
+                return true;
     }
     return false;
 }

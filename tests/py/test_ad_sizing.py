@@ -235,13 +235,6 @@ def odd_from_even(y: F1):
 
 
 @qd.kernel
-def draws_inside(x: F1, y: F1):
-    for i in x:
-        for _ in range(3):
-            y[i] += x[i] * qd.random(qd.f32)
-
-
-@qd.kernel
 def draws(x: F1, y: F1, r: F1):
     for i in x:
         a = qd.random(qd.f32)
@@ -280,9 +273,6 @@ def test_refused():
     y.grad.fill(1.0)
     odd_from_even.grad(y)
     assert y.grad.to_numpy().tolist() == [4.0, 0.0] * 4
-    draws_inside(x, y)
-    with pytest.raises(Exception, match="a random number that is drawn in an inner loop"):
-        draws_inside.grad(x, y)
     with pytest.raises(Exception, match="a returned value"):
         returns.grad(x)
 
