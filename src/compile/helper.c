@@ -10,6 +10,8 @@
  *  HELPER1 A slot is touched without the lock only by the thread that made it BUSY.
  *  HELPER2 A child is waited for by its pid only, and killed only while waitpid says that it is
  *     still ours: the host program may have reaped it, and the number be reused.
+ *  HELPER4 Another process is started only when there is much to compile at once or none became free
+ *     for a while: most kernels have one long task and a short one.
  *  HELPER3 Every descriptor is close-on-exec; a helper gets its own socket and output file. */
 #include "compile/compile_int.h"
 
@@ -24,6 +26,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -32,6 +35,10 @@ enum {
     CHANNEL_FD = 3, /* in the helper */
     MAX_HELPERS = 256,
     OUTPUT_SHOWN = 600, /* bytes of what a dead helper printed that reach the user */
+    /* HELPER4: to start a process takes 65 ms of processor time, to compile a task of 10 KB
+     * 20 to 40 ms. */
+    PATIENCE_MS = 100,
+    MUCH_TEXT = 200000,
 };
 
 typedef enum slot_state { EMPTY, IDLE, BUSY } slot_state;
@@ -48,6 +55,7 @@ struct ing_helpers {
     pthread_cond_t freed;
     char **argv;
     slot *slots;
+    size_t text; /* bytes that are compiled or wait for it */
     uint32_t n, seconds;
     bool lingers;
     ing_events *events;
@@ -77,8 +85,13 @@ static char **copy_argv(const char *const *argv) {
 }
 
 static void init_slots(ing_helpers *h) {
+    pthread_condattr_t at;
+    pthread_condattr_init(&at);
+    pthread_condattr_setclock(&at, CLOCK_MONOTONIC);
     pthread_mutex_init(&h->lock, NULL);
-    pthread_cond_init(&h->freed, NULL);
+    pthread_cond_init(&h->freed, &at);
+    pthread_condattr_destroy(&at);
+    h->text = 0;
     for (uint32_t i = 0; i < h->n; i++)
         h->slots[i] = (slot){.state = EMPTY, .wire = {.fd = -1}, .output = -1};
 }
@@ -254,20 +267,36 @@ static slot *find(ing_helpers *h, slot_state state) {
     return NULL;
 }
 
-/* A BUSY slot, with a live process or none; waits while all are busy. */
-static slot *take(ing_helpers *h) {
+static struct timespec soon(void) {
+    uint64_t at = ing_os_now_ns() + (uint64_t)PATIENCE_MS * 1000000;
+    return (struct timespec){.tv_sec = (time_t)(at / 1000000000),
+                             .tv_nsec = (long)(at % 1000000000)};
+}
+
+/* A BUSY slot, with a live process or none, for `n` bytes; waits while all are busy (HELPER4). */
+static slot *take(ing_helpers *h, size_t n) {
     slot *s;
+    struct timespec end = soon();
     pthread_mutex_lock(&h->lock);
-    while (!(s = find(h, IDLE)) && !(s = find(h, EMPTY)))
-        pthread_cond_wait(&h->freed, &h->lock);
+    h->text += n;
+    bool now = h->lingers;
+    while (!(s = find(h, IDLE))) {
+        s = find(h, EMPTY);
+        if (s && (now || h->text > MUCH_TEXT || !find(h, BUSY))) break;
+        if (s)
+            now = pthread_cond_timedwait(&h->freed, &h->lock, &end) == ETIMEDOUT;
+        else
+            pthread_cond_wait(&h->freed, &h->lock);
+    }
     s->state = BUSY;
     pthread_mutex_unlock(&h->lock);
     if (s->pid > 0 && !still_there(s)) drop(h, s); /* it ended for lack of work */
     return s;
 }
 
-static void give_back(ing_helpers *h, slot *s) {
+static void give_back(ing_helpers *h, slot *s, size_t n) {
     pthread_mutex_lock(&h->lock);
+    h->text -= n;
     s->state = s->pid > 0 ? IDLE : EMPTY;
     pthread_cond_signal(&h->freed);
     pthread_mutex_unlock(&h->lock);
@@ -352,7 +381,7 @@ ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_
     if (n > ING_WIRE_MAX || strlen(options) > ING_WIRE_MAX - n)
         return ing_fail(e, ING_COMPILE,
                         "kernel too large: %zu bytes of code to compile", n);
-    slot *s = take(h);
+    slot *s = take(h, n);
     ing_status r = attempt(h, s, options, ir, n, object, e);
     if (r == ING_DECLINED && !object->failed && !s->wire.late && !h->lingers) {
         if (h->counters) ing_count(h->counters, ING_COUNT_HELPER_RETRIES);
@@ -366,6 +395,6 @@ ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_
                            : report_death(h, s, e);
         if (s->pid > 0) drop(h, s);
     }
-    give_back(h, s);
+    give_back(h, s, n);
     return r;
 }

@@ -329,6 +329,18 @@ def test_fill(dtype, shape):
         a.fill("x")
 
 
+@pytest.mark.parametrize("dtype", ["i8", "u16", "i32", "f64"])
+def test_fill_of_any_length(dtype):
+    """Less than a line, lines and what is left of one, and more than the caches hold."""
+    t = np.dtype(NUMPY[getattr(qd, dtype)])
+    value = t.type(int.from_bytes(bytes(range(1, 9)), "little") & (0x7F if t.itemsize == 1 else 0x7FFF))
+    for n in [*range(1, 140), 1000, 4099, (17 << 20) // t.itemsize + 5]:
+        a = qd.ndarray(getattr(qd, dtype), (n,))
+        a.fill(value)
+        got = a.to_numpy()
+        assert (got == value).all(), n
+
+
 def test_numpy_round_trip():
     for dtype in ALL:
         for shape in [(), (4,), (2, 3, 4), (0, 3)]:
