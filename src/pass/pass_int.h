@@ -8,6 +8,7 @@
 
 ing_status ing_pass_promote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_simplify(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_recip(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_subscript(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_split(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_inline(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);

@@ -13,8 +13,9 @@ static const struct {
     pass_fn run;
     bool shapes;
 } passes[] = {
-    {"promote", ing_pass_promote, false},     /* locals assigned once become values */
-    {"simplify", ing_pass_simplify, false},   /* fold constants, drop what is dead */
+    {"promote", ing_pass_promote, false},   /* locals assigned once become values */
+    {"simplify", ing_pass_simplify, false}, /* fold constants, drop what is dead */
+    {"recip", ing_pass_recip, false},       /* divisions by one value become products */
     {"subscript", ing_pass_subscript, false}, /* what only subscripts use cannot wrap */
     {"split", ing_pass_split, false},         /* the kernel becomes tasks */
     {"inline", ing_pass_inline, false},       /* funcs that update memory of others */

@@ -17,10 +17,11 @@ static char *text_of(const ing_ir_mod *m) {
     return ing_bytes_take(&b);
 }
 
-/* `with` is its name, or "all", and maybe " overlap": for arrays that share memory. */
+/* `with` is its name, or "all", and maybe " overlap": for arrays that share memory, " fast": math. */
 static ing_status run(const char *text, size_t n, const char *with, ing_ir_mod **m,
                       ing_err *e) {
-    ing_pass_options o = {.overlap = strstr(with, " overlap") != NULL};
+    ing_pass_options o = {.overlap = strstr(with, " overlap") != NULL,
+                          .fast_math = strstr(with, " fast") != NULL};
     char pass[32] = "";
     sscanf(with, "%31s", pass);
     ing_status s = ing_ir_parse(text, n, m, e);
