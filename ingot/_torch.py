@@ -28,7 +28,7 @@ def function(kernel, outputs):
             for name in ctx.names:
                 named[name] = named[name].detach().contiguous()
             _core.launch(core, _full(named | results))
-            ctx.key = _core.last_key(core)
+            ctx.launch = _core.last_launch(core, _full(named | results))
             ctx.save_for_backward(*(values[inputs.index(name)] for name in ctx.names), *results.values())
             out = tuple(results.values())
             return out if len(out) > 1 else out[0]
@@ -43,7 +43,9 @@ def function(kernel, outputs):
                 named[name] = _with_gradient(value, needs[name], None)
             for name, value, gradient in zip(outputs, saved[len(ctx.names):], gradients):
                 named[name] = _with_gradient(value, True, gradient)
-            _core.launch(core.grad, _full(named), ctx.key)
+            plain = {name: value.detach().contiguous() for name, value in zip((*ctx.names, *outputs), saved)}
+            _core.check_launch(core, _full(ctx.rest | plain), ctx.launch)
+            _core.launch(core.grad, _full(named), ctx.launch[:1])
             return tuple(named[name].grad if needs[name] else None for name in inputs)
 
     def _full(named):

@@ -193,7 +193,7 @@ class Tape(_Recorder):
             result, reads = _core.launch_watched(kernel, args)
         else:
             result = _core.launch(kernel, args)
-        self._calls.append((kernel, args, _core.last_key(kernel)))
+        self._calls.append((kernel, args, _core.last_launch(kernel, args)))
         if reads is not None:
             self._reads[id(self._calls[-1])] = reads
         return result

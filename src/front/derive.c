@@ -13,9 +13,9 @@ static ing_status no_memory(frame *fr) {
 }
 
 /* Uses of argument k are of another one from here on, which has no companion. */
-static ing_status stop_arg(frame *fr, uint32_t k, uint32_t scope, frame *of) {
+static ing_status stop_arg(frame *fr, uint32_t k, uint32_t control, frame *of) {
     lowering *lo = fr->lo;
-    stopped s = {k, ing_ir_add_arg(lo->mod, lo->mod->args.at[k].type), scope};
+    stopped s = {k, ing_ir_add_arg(lo->mod, lo->mod->args.at[k].type), control};
     ing_front_arg a = {
         .ref = lo->out->args.at[k].ref, .dtype = ING_VOID, .constant = true};
     return ing_vec_push(&lo->out->args, a) && ing_vec_push(&of->stopped, s)
@@ -36,8 +36,14 @@ static ing_status same_array(frame *fr, uint32_t k, const stopped *s, bool *out)
     return st;
 }
 
+void ing_front_stops_end(frame *fr) {
+    while (fr->stopped.len && fr->stopped.at[fr->stopped.len - 1].control > fr->control)
+        fr->stopped.len--;
+}
+
 ing_status ing_front_arg_here(frame *fr, uint32_t *k) {
     if (fr->lo->out->args.at[*k].constant) return ING_OK;
+    for (frame *f = fr; f; f = f->caller) ing_front_stops_end(f);
     for (frame *f = fr; f; f = f->caller)
         for (uint32_t i = f->stopped.len; i-- > 0;) {
             bool same = f->stopped.at[i].arg == *k;
@@ -52,7 +58,7 @@ ing_status ing_front_arg_here(frame *fr, uint32_t *k) {
             stopped s = f->stopped.at[i];
             ING_TRY(same_array(fr, *k, &s, &same));
             if (!same) continue;
-            ING_TRY(stop_arg(fr, *k, s.scope, f));
+            ING_TRY(stop_arg(fr, *k, s.control, f));
             *k = f->stopped.at[f->stopped.len - 1].instead;
             return ING_OK;
         }
@@ -62,7 +68,8 @@ ing_status ing_front_arg_here(frame *fr, uint32_t *k) {
 void ing_front_stopped_key(const frame *fr, ing_hasher *h) {
     for (const frame *f = fr; f; f = f->caller)
         for (uint32_t i = 0; i < f->stopped.len; i++)
-            ing_hasher_u64(h, 4, f->stopped.at[i].arg);
+            if (f->stopped.at[i].control <= f->control)
+                ing_hasher_u64(h, 4, f->stopped.at[i].arg);
 }
 
 static ing_status stop_array(frame *fr, ing_node at, const value *v) {
@@ -72,7 +79,8 @@ static ing_status stop_array(frame *fr, ing_node at, const value *v) {
             fr, at, ING_COMPILE, "stop it in the kernel",
             "stop_grad of an array that the func got as an argument");
     if (fr->lo->out->args.at[i->a].constant) return ING_OK;
-    return stop_arg(fr, i->a, fr->scopes, fr);
+    ing_front_stops_end(fr);
+    return stop_arg(fr, i->a, fr->control, fr);
 }
 
 /* A bundle's nesting, that of its type, bounds the recursion. */

@@ -107,6 +107,7 @@ ing_status ing_front_deeper(frame *fr, ing_node at) {
 }
 
 ing_status ing_front_nest(frame *fr, ing_node at) {
+    ing_front_stops_end(fr);
     if (++fr->control <= MAX_NESTING) return ING_OK;
     return ing_front_fail_at(fr, at, ING_SYNTAX, "move the inner part into a @qd.func",
                              "loops and branches nested more than %d deep",
@@ -379,14 +380,10 @@ ing_status ing_front_params_read(frame *fr, param_list *out) {
 /* ---- names ---------------------------------------------------------------------------------- */
 
 uint32_t ing_front_scope_open(frame *fr) {
-    fr->scopes++;
     return fr->names.len;
 }
 
 void ing_front_scope_close(frame *fr, uint32_t mark) {
-    fr->scopes--;
-    while (fr->stopped.len && fr->stopped.at[fr->stopped.len - 1].scope > fr->scopes)
-        fr->stopped.len--;
     while (fr->names.len > mark) {
         binding *b = &fr->names.at[--fr->names.len];
         fr->slot_of[b->atom] = b->shadows;

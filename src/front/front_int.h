@@ -195,7 +195,8 @@ typedef struct func_info func_info;
  * same array and has no companion. */
 typedef struct stopped {
     uint32_t arg, instead;
-    uint32_t scope; /* until which one ends */
+    uint32_t
+        control; /* until the block so deep ends; what qd.static picks is no block */
 } stopped;
 
 typedef struct
@@ -232,7 +233,6 @@ typedef struct frame {
     ing_gate_param *params; /* kernel: what is known of each parameter; arena */
     bool *params_known;
     ing_gate_returns returns;
-    uint32_t scopes;          /* that are open */
     ing_vec(stopped) stopped; /* arrays that are constants for derivatives, here */
     bool returned;            /* a return statement was lowered */
     bool one_return;          /* a func: every return ends its outermost block */
@@ -664,6 +664,8 @@ ing_status ing_front_check_reverse(frame *fr, ing_node n);
 ing_status ing_front_ask_entries(frame *fr, ing_node n);
 /* Those of the field or array are of no interest from here on to the end of the block. */
 ing_status ing_front_stop_grad(frame *fr, ing_node at, value *v);
+/* Forgets those of blocks that have ended. */
+void ing_front_stops_end(frame *fr);
 void ing_front_stopped_key(const frame *fr, ing_hasher *h);
 
 /* ---- field.c: dense fields --------------------------------------------------------------------- */

@@ -154,6 +154,7 @@ static ing_status pruned_arm(frame *fr, chain *c, const struct nf_IF *f,
                              const value *test, ing_node *next) {
     bool truth = false;
     ING_TRY(ing_front_truth(fr, f->test, test, &truth));
+    ing_front_stops_end(fr);
     fr->control += !test->from_static;
     c->pruned += !test->from_static;
     if (truth) *next = 0;

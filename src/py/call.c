@@ -286,6 +286,86 @@ static ing_status get_variant(const ing_py_asker *a, ing_py_variant **out, ing_e
     }
 }
 
+/* ---- what a launch reads -------------------------------------------------------------------- */
+
+/* The answers of the variant's questions: what it found outside is what these say. Whether arrays
+ * overlap is asked of the launch. */
+static uint64_t answers_of(const ing_py_variant *v) {
+    const ing_trace *t = &v->record.trace;
+    uint32_t n = t->list.len - (v->record.apart.len && t->list.len);
+    ing_hasher h;
+    ing_hasher_init(&h);
+    for (uint32_t i = 0; i < n; i++) {
+        ing_hasher_u64(&h, t->list.at[i].ask, t->list.at[i].path);
+        ing_hasher_digest(&h, 0, t->list.at[i].answer);
+    }
+    return ing_hasher_done(&h).lo;
+}
+
+/* (key, answers, captured arrays and numbers ...); NULL = raised. */
+static PyObject *reading_of(const ing_py_variant *v, const ing_py_checks *c,
+                            PyObject *const *held, uint64_t key) {
+    Py_ssize_t n = 2;
+    for (uint32_t i = 0; i < c->binds.len; i++) n += c->binds.at[i].fetch != 0;
+    PyObject *t = PyTuple_New(n), *item = PyLong_FromUnsignedLongLong(key);
+    if (t && item) PyTuple_SET_ITEM(t, 0, item);
+    item = t && item ? PyLong_FromUnsignedLongLong(answers_of(v)) : NULL;
+    if (!item) {
+        Py_XDECREF(t);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(t, 1, item);
+    n = 2;
+    for (uint32_t i = 0; i < c->binds.len; i++) {
+        uint32_t fetch = c->binds.at[i].fetch;
+        PyObject *o = fetch ? held[fetch - 1] : NULL;
+        if (fetch) PyTuple_SET_ITEM(t, n++, Py_NewRef(o ? o : Py_None));
+    }
+    return t;
+}
+
+/* As of one variant. ING_DECLINED: it does not fit: binding says so of arrays. */
+static ing_status read_by(const ing_py_asker *a, ing_py_variant *v, PyObject **out,
+                          ing_err *e) {
+    ing_py_kernel *k = a->kernel;
+    ing_py_checks *c = v->checks;
+    uint32_t n = 0;
+    PyObject **held = ing_calloc((size_t)c->fetches.len + 1, sizeof *held);
+    uint64_t *words = ing_calloc((size_t)v->record.n_words + 1, sizeof *words);
+    ing_py_views views;
+    views.n = 0;
+    views.stage = NULL;
+    v->refs++;
+    c->refs++;
+    ing_status s = ING_OK;
+    if (!held || !words) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
+    if (s == ING_OK) s = ing_py_guards_hold(k, v, c, a->args, held, &n, e);
+    if (s == ING_OK) s = ing_py_bind_all(k, v, c, a->args, held, words, &views, e);
+    if (s == ING_OK && !(*out = reading_of(v, c, held, k->key))) s = ING_PYTHON;
+    if (views.stage) ing_py_stage_free(views.stage);
+    for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
+    for (uint32_t i = 0; i < n; i++) Py_XDECREF(held[i]);
+    ing_free(held);
+    ing_free(words);
+    ing_py_checks_unref(c);
+    ing_py_variant_unref(v);
+    return s;
+}
+
+ing_status ing_py_reading(ing_py_kernel *k, PyObject *const *args, bool compile,
+                          PyObject **out, ing_err *e) {
+    ing_py_asker a = {k, args, NULL};
+    ing_py_variant *v = NULL;
+    if (k->epoch != k->host->epoch) ing_py_kernel_reset(k);
+    ing_status s = k->last ? read_by(&a, k->last, out, e) : ING_DECLINED;
+    if (s != ING_DECLINED) return s;
+    ING_TRY(ing_cache_open(&k->cache, &k->def.alias, e));
+    s = compile ? get_variant(&a, &v, e) : find_variant(&a, &v, e);
+    if (s == ING_OK) s = v ? read_by(&a, v, out, e) : ING_DECLINED;
+    ing_py_variant_unref(v);
+    return s;
+}
+
 /* ---- running ------------------------------------------------------------------------------------ */
 
 /* Result i: a number, or a vector, matrix or struct of the next numbers. */
@@ -488,13 +568,18 @@ static __attribute__((noinline)) PyObject *run_size(ing_py_kernel *k, ing_py_var
     return r;
 }
 
-/* Whole cache lines, and some even where no stack needs any: code compares with it. */
-static __attribute__((noinline)) ing_status find_scratch(ing_py_kernel *k,
-                                                         PyObject *const *args,
-                                                         uint32_t times,
-                                                         uint64_t *bytes, ing_err *e) {
+/* Whole cache lines, and some even where no stack needs any: code compares with it. Asked only
+ * for launches that the variant fits: code for others may have no stacks that can be sized. Asking
+ * runs Python, so the guards are looked at again after it. */
+static __attribute__((noinline)) ing_status
+find_scratch(ing_py_kernel *k, ing_py_variant *v, ing_py_checks *c,
+             PyObject *const *args, PyObject **held, uint64_t *bytes, ing_err *e) {
+    uint32_t n = 0;
+    ing_status s = ing_py_guards_hold(k, v, c, args, held, &n, e);
+    for (uint32_t i = 0; i < n; i++) Py_XDECREF(held[i]);
+    ING_TRY(s);
     ING_TRY(ing_py_size_find(k, args, bytes, e));
-    *bytes = (*bytes / 64 + 1) * 64 * times;
+    *bytes = (*bytes / 64 + 1) * 64 * v->record.sized;
     return ING_OK;
 }
 
@@ -523,7 +608,7 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     uint64_t scratch = 0;
     if (!words || !held) s = ing_fail(e, ING_MEMORY, "no memory for arguments");
     if (s == ING_OK && __builtin_expect(v->record.sized, 0))
-        s = find_scratch(k, args, v->record.sized, &scratch, e);
+        s = find_scratch(k, v, checks, args, held, &scratch, e);
     if (s == ING_OK) s = ing_py_guards_hold(k, v, checks, args, held, &n_held, e);
     if (s == ING_OK && __builtin_expect(k->st->partials.len != 0, 0) && k->mode)
         s = ing_py_partials_check(k, checks, args, held, e);

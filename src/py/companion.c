@@ -4,6 +4,8 @@
  * and call.c; ordinary launches ask one flag. */
 #include "py/kernel.h"
 
+#include <string.h>
+
 const char *ing_py_companion_name(ing_ad_mode mode) {
     static const char *const names[] = {NULL, "grad", "dual", "grad", "grad", "grad"};
     return names[mode];
@@ -76,6 +78,53 @@ static PyObject *reverse(ing_py_kernel *k, PyObject *const *full, uint64_t key) 
     return result;
 }
 
+/* (key, reading ...) of the launch that was just made; a reference, NULL = raised. */
+static PyObject *launch_of(ing_py_kernel *k, PyObject *const *full) {
+    PyObject *out = NULL;
+    ing_err e;
+    ing_err_init(&e);
+    ing_status s = ing_py_reading(k, full, true, &out, &e);
+    if (s == ING_OK) return out;
+    if (s == ING_DECLINED) /* what it reads changes each time it is read */
+        ing_fail(&e, ING_RUNTIME, "%s: what the kernel reads changed while it ran",
+                 ing_py_def_name(&k->def));
+    return ing_py_raise(k->st, &e);
+}
+
+static bool same_item(PyObject *a, PyObject *b) {
+    if (a == b) return true;
+    if (Py_TYPE(a) != Py_TYPE(b)) return false;
+    if (PyFloat_CheckExact(a)) {
+        double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
+        return memcmp(&x, &y, sizeof x) == 0;
+    }
+    return PyLong_CheckExact(a) && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+}
+
+/* Does the kernel read from outside what it read in that launch? False = raised. */
+static bool reads_the_same(ing_py_kernel *k, PyObject *const *full, PyObject *launch) {
+    PyObject *now = NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(launch);
+    ing_err e;
+    ing_err_init(&e);
+    ing_status s = n > 1 ? ing_py_reading(k, full, false, &now, &e) : ING_OK;
+    bool same = n == 1 || (now && PyTuple_GET_SIZE(now) == n);
+    for (Py_ssize_t i = 1; same && i < n; i++)
+        same = same_item(PyTuple_GET_ITEM(now, i), PyTuple_GET_ITEM(launch, i));
+    Py_XDECREF(now);
+    if (same) return true;
+    if (s == ING_OK || s == ING_DECLINED)
+        ing_fail(
+            &e, ING_RUNTIME,
+            "%s: something that the kernel reads from outside (a global, a member, a "
+            "captured array) was assigned between the launch and its gradient, which "
+            "needs what the launch found\nhelp: pass it as an argument, or assign it "
+            "after the gradient",
+            ing_py_def_name(&k->def));
+    ing_py_raise(k->st, &e);
+    return false;
+}
+
 static PyObject *tuple_of(PyObject *const *items, uint32_t n) {
     PyObject *t = PyTuple_New((Py_ssize_t)n);
     for (uint32_t i = 0; t && i < n; i++)
@@ -83,16 +132,17 @@ static PyObject *tuple_of(PyObject *const *items, uint32_t n) {
     return t;
 }
 
-/* A list is told of launches that are done: (kernel, arguments, key). Anything else is called
+/* A list is told of launches that are done: (kernel, arguments, launch). Anything else is called
  * in place of the launch, with kernel and arguments. */
 static PyObject *listened(ing_py_kernel *k, PyObject *const *full, PyObject *label) {
     PyObject *listener = Py_NewRef(k->host->listener), *result = NULL;
     PyObject *args = tuple_of(full, k->def.n_params);
     if (args && PyList_Check(listener)) {
         result = ing_py_launch(k, full, label);
-        PyObject *one =
-            result ? Py_BuildValue("(OOK)", k, args, (unsigned long long)k->key) : NULL;
+        PyObject *launch = result ? launch_of(k, full) : NULL;
+        PyObject *one = launch ? PyTuple_Pack(3, (PyObject *)k, args, launch) : NULL;
         if (!one || PyList_Append(listener, one) < 0) Py_CLEAR(result);
+        Py_XDECREF(launch);
         Py_XDECREF(one);
     } else if (args && label) {
         PyErr_Format(PyExc_RuntimeError, "%s is resumed, which has no derivative",
@@ -142,27 +192,42 @@ static PyObject *once_more(ing_py_kernel *k, PyObject *const *full, uint64_t key
     return result;
 }
 
-static PyObject *launch_with(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+/* Kernel and arguments of a call of the functions below; NULL = raised. */
+static PyObject *const *full_of(PyObject *module, PyObject *const *args, Py_ssize_t n,
+                                const char *usage) {
     const ing_py_state *st = ing_py_state_in(module);
     if (n < 2 || n > 3 || Py_TYPE(args[0]) != st->host->kernel_type ||
-        !PyTuple_Check(args[1]))
-        return PyErr_Format(PyExc_TypeError, "launch(kernel, arguments, key=None)");
-    ing_py_kernel *k = (ing_py_kernel *)args[0];
-    uint64_t key =
-        n == 3 && args[2] != Py_None ? PyLong_AsUnsignedLongLong(args[2]) : 0;
-    if (PyErr_Occurred()) return NULL;
-    if (PyTuple_GET_SIZE(args[1]) != (Py_ssize_t)k->def.n_params)
-        return PyErr_Format(PyExc_TypeError, "launch: %s takes %u arguments",
-                            ing_py_def_name(&k->def), k->def.n_params);
-    PyObject *const *full = ((PyTupleObject *)args[1])->ob_item;
-    if (k->mode == ING_AD_REVERSE) return reverse(k, full, key);
-    return key ? once_more(k, full, key) : ing_py_launch(k, full, NULL);
+        !PyTuple_Check(args[1]) ||
+        (n == 3 && args[2] != Py_None &&
+         (!PyTuple_Check(args[2]) || PyTuple_GET_SIZE(args[2]) < 1))) {
+        PyErr_SetString(PyExc_TypeError, usage);
+        return NULL;
+    }
+    const ing_py_kernel *k = (ing_py_kernel *)args[0];
+    if (PyTuple_GET_SIZE(args[1]) == (Py_ssize_t)k->def.n_params)
+        return ((PyTupleObject *)args[1])->ob_item;
+    PyErr_Format(PyExc_TypeError, "launch: %s takes %u arguments",
+                 ing_py_def_name(&k->def), k->def.n_params);
+    return NULL;
 }
 
-static PyObject *last_key(PyObject *module, PyObject *kernel) {
-    if (Py_TYPE(kernel) != ing_py_state_in(module)->host->kernel_type)
-        return PyErr_Format(PyExc_TypeError, "last_key(kernel)");
-    return PyLong_FromUnsignedLongLong(((ing_py_kernel *)kernel)->key);
+static PyObject *launch_with(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    PyObject *const *full =
+        full_of(module, args, n, "launch(kernel, arguments, launch=None)");
+    if (!full) return NULL;
+    ing_py_kernel *k = (ing_py_kernel *)args[0];
+    PyObject *launch = n == 3 && args[2] != Py_None ? args[2] : NULL;
+    uint64_t key = launch ? PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(launch, 0)) : 0;
+    if (PyErr_Occurred()) return NULL;
+    bool backward = k->mode == ING_AD_REVERSE;
+    if (launch && !reads_the_same(backward ? k->primal : k, full, launch)) return NULL;
+    if (backward) return reverse(k, full, key);
+    return launch ? once_more(k, full, key) : ing_py_launch(k, full, NULL);
+}
+
+static PyObject *last_launch(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    PyObject *const *full = full_of(module, args, n, "last_launch(kernel, arguments)");
+    return full ? launch_of((ing_py_kernel *)args[0], full) : NULL;
 }
 
 static PyObject *observe_bounds(PyObject *module, PyObject *unused) {
@@ -171,21 +236,39 @@ static PyObject *observe_bounds(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+static PyObject *check_launch(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    PyObject *const *full =
+        full_of(module, args, n, "check_launch(kernel, arguments, launch)");
+    if (!full || n != 3 || args[2] == Py_None) return full ? Py_NewRef(Py_None) : NULL;
+    if (!reads_the_same((ing_py_kernel *)args[0], full, args[2])) return NULL;
+    Py_RETURN_NONE;
+}
+
+#define FAST(f) (PyCFunction)(void (*)(void)) f, METH_FASTCALL
 static const PyMethodDef functions[] = {
     {"observe_bounds", observe_bounds, METH_NOARGS,
      "observe_bounds()\n\nFrom now on the counter launch_sized counts the bounds of "
      "all "
      "inner loops of gradients that depend on data, also where no stack needs them."},
     {"listen", listen, METH_O,
-     "listen(listener) -> the one before\n\nA list gets (kernel, arguments, key) of "
-     "each "
-     "launch of this thread; a function is called in place of it; None: nobody."},
-    {"launch", (PyCFunction)(void (*)(void))launch_with, METH_FASTCALL,
-     "launch(kernel, arguments, key=None)\n\nA launch that nobody listens to, with an "
-     "argument per parameter; key: the random numbers of an earlier one."},
-    {"last_key", last_key, METH_O, "last_key(kernel) -> of its last launch"},
+     "listen(listener) -> the one before\n\nA list gets (kernel, arguments, launch) of "
+     "each launch of this thread; a function is called in place of it; None: nobody."},
+    {"launch", FAST(launch_with),
+     "launch(kernel, arguments, launch=None)\n\nA launch that nobody listens to, with "
+     "an "
+     "argument per parameter; launch: an earlier one, whose random numbers it takes "
+     "and "
+     "whose values from outside it must find."},
+    {"last_launch", FAST(last_launch),
+     "last_launch(kernel, arguments) -> its last one: the key of its random numbers, "
+     "what "
+     "it read from outside"},
+    {"check_launch", FAST(check_launch),
+     "check_launch(kernel, arguments, launch)\n\nRaises unless the kernel would read "
+     "from outside what it read then."},
     {NULL, NULL, 0, NULL},
 };
+#undef FAST
 
 int ing_py_companion_add(PyObject *module) {
     return PyModule_AddFunctions(module, (PyMethodDef *)functions);

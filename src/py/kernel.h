@@ -570,6 +570,11 @@ bool ing_py_arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
 /* One launch with an argument per parameter, whoever listens. `label` of a gradient: the
  * launch that it is the reverse of is unknown. */
 PyObject *ing_py_launch(ing_py_kernel *k, PyObject *const *args, PyObject *label);
+/* What a launch with these arguments reads from outside, as it is now, after the key of the last
+ * launch: a tuple whose items are the same objects, or equal numbers, as long as the launch finds
+ * the same. `compile`: code for it, if need be; else ING_DECLINED: none is known. */
+ing_status ing_py_reading(ing_py_kernel *k, PyObject *const *args, bool compile,
+                          PyObject **out, ing_err *e);
 /* Refuses arguments that the annotations forbid, naming the parameter. */
 ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e);
 

@@ -358,6 +358,32 @@ def test_stop_grad(target):
     assert other.grad.to_numpy().tolist() == [1] * 3
 
 
+STOPPED = True
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_stop_grad_in_what_is_chosen_while_compiling(stopped, monkeypatch):
+    """qd.static leaves no block of its own; loops and other branches do."""
+    monkeypatch.setitem(globals(), "STOPPED", stopped)
+    x, y, z = (qd.field(qd.f32, shape=(), needs_grad=True) for _ in range(3))
+
+    @qd.kernel
+    def k():
+        if qd.static(STOPPED):
+            qd.stop_grad(x)
+        for i in range(1):
+            y[None] += 3 * x[None]
+            for _ in qd.static(range(2)):
+                qd.stop_grad(z)
+            y[None] += 5 * z[None]
+        for i in range(1):
+            y[None] += 7 * z[None]
+
+    y.grad[None] = 1
+    k.grad()
+    assert x.grad[None] == (0 if stopped else 3) and z.grad[None] == 7
+
+
 def test_stop_grad_of_vectors_and_structs():
     v = qd.Vector.field(2, qd.f32, shape=2, needs_grad=True, layout=qd.Layout.SOA)
     p = qd.types.struct(a=qd.f32, b=qd.types.vector(2, qd.f32)).field(shape=2, needs_grad=True)

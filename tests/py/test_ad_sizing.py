@@ -378,3 +378,28 @@ def test_a_forced_stack_size(kernel, most):
         found.append(x.grad.to_numpy())
     assert all(np.array_equal(found[0], one) for one in found)
     qd.init()
+
+
+TURNS = 3
+
+
+@qd.kernel
+def turns(x: F1, y: F1):
+    for i in range(x.shape[0]):
+        a = x[i]
+        for j in range(TURNS):
+            a = a * x[i]
+        y[i] = a
+
+
+def test_code_without_stacks_follows_code_with_them(monkeypatch):
+    """The room is asked of launches that the code fits: here the next one has no stacks."""
+    qd.init()
+    x, y = (qd.ndarray(qd.f32, 2, needs_grad=True) for _ in range(2))
+    x.from_numpy(np.array([1.5, 2.0], np.float32))
+    for n in (3, 0, 2, 1, 0):
+        monkeypatch.setitem(globals(), "TURNS", n)
+        x.grad.fill(0.0)
+        y.grad.fill(1.0)
+        turns.grad(x, y)
+        np.testing.assert_allclose(x.grad.to_numpy(), (n + 1) * x.to_numpy() ** n)

@@ -49,6 +49,95 @@ def test_inner_tapes_record_for_themselves():
     assert len(outer.calls) == 2 and len(inner.calls) == 1
 
 
+class Outside:
+    factor = 2
+    numbers = [3.0]
+    array = None
+
+
+@qd.data_oriented
+class Owner:
+    def __init__(self):
+        self.factor, self.array = 2.0, None
+
+    @qd.kernel
+    def add(self, y: qd.types.ndarray()):
+        for i in range(3):
+            y[0] += self.factor * self.array[i]
+
+
+@qd.kernel
+def add_outside(y: qd.types.ndarray()):
+    for i in range(3):
+        y[0] += Outside.factor * Outside.numbers[0] * Outside.array[i]
+
+
+def filled():
+    array = qd.ndarray(qd.f32, 3, needs_grad=True)
+    array.fill(1.0)
+    return array
+
+
+def change_factor():
+    Outside.factor = 5
+
+
+def change_number():
+    Outside.numbers[0] = 4.0
+
+
+def change_array():
+    Outside.array = filled()
+
+
+@pytest.mark.parametrize("change", [change_factor, change_number, change_array])
+@pytest.mark.parametrize("budget", [None, 1 << 20])
+def test_what_changes_before_the_gradient_is_refused(change, budget, monkeypatch):
+    monkeypatch.setattr(Outside, "factor", 2)
+    monkeypatch.setattr(Outside, "numbers", [3.0])
+    monkeypatch.setattr(Outside, "array", filled())
+    y = qd.ndarray(qd.f32, 1, needs_grad=True)
+    how = {} if budget is None else {"state": [Outside.array], "memory_budget": budget}
+    with qd.ad.Tape(loss=y, **how):
+        add_outside(y)
+        add_outside(y)
+    assert Outside.array.grad.to_numpy().tolist() == [12, 12, 12]
+    with pytest.raises(qd.IngotRuntimeError, match="was assigned between the launch and its gradient"):
+        with qd.ad.Tape(loss=y, **how):
+            add_outside(y)
+            change()
+            add_outside(y)
+
+
+def test_members_that_change_before_the_gradient_are_refused():
+    owner = Owner()
+    owner.array = filled()
+    y = qd.ndarray(qd.f32, 1, needs_grad=True)
+    for name, value in (("factor", 3.0), ("factor", 3), ("array", filled())):
+        with pytest.raises(qd.IngotRuntimeError, match="was assigned between the launch and its gradient"):
+            with qd.ad.Tape(loss=y):
+                owner.add(y)
+                setattr(owner, name, value)
+    with qd.ad.Tape(loss=y):
+        owner.add(y)
+        owner.unread = 4
+    assert owner.array.grad.to_numpy().tolist() == [3, 3, 3]
+
+
+def test_launches_of_several_kinds_find_what_they_read():
+    """Each has code of its own; the gradient of the first is not compared with the code of the last."""
+    x, y = pair()
+    x64, y64 = pair(dtype=qd.f64)
+    with qd.ad.Tape() as tape:
+        square(x, y)
+        square(x64, y64)
+        square(x, y)
+    y.grad.fill(1.0)
+    y64.grad.fill(1.0)
+    tape.grad()
+    assert x.grad.to_numpy().tolist() == [0, 4, 8, 12] and x64.grad.to_numpy().tolist() == [0, 2, 4, 6]
+
+
 def test_other_threads_are_not_recorded():
     import threading
 
@@ -744,3 +833,23 @@ def test_a_thousand_steps_with_a_tenth_of_the_memory():
         found.append(swing(1000, memory_budget=budget))
         launches.append(qd._core.counters()["launches"] - before)
     assert found[0] == found[1] and launches[1] <= 3 * launches[0]
+
+
+@needs("torch")
+def test_torch_functions_refuse_what_changed_since(monkeypatch):
+    import torch
+
+    @qd.kernel
+    def scale(x: qd.types.ndarray(), out: qd.types.ndarray()):
+        for i in x:
+            out[i] = Outside.factor * x[i]
+
+    monkeypatch.setattr(Outside, "factor", 2)
+    function = qd.ad.torch_function(scale, outputs={"out": lambda x: x.shape})
+    x = torch.ones(3, requires_grad=True)
+    function(x).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+    loss = function(x).sum()
+    Outside.factor = 7
+    with pytest.raises(qd.IngotRuntimeError, match="was assigned between the launch and its gradient"):
+        loss.backward()
