@@ -398,12 +398,11 @@ static bool is_object_answer(const ing_question *q) {
     return q->ask == ING_ASK_LOOK && yes;
 }
 
-/* What can change in place is looked at each time, wherever its name is; so is an object,
- * whose class can get other methods, or be assigned. */
+/* A function is looked at each time wherever its name is: it may get other code. So is an object,
+ * whose class may get other methods, or be assigned. A list or dict is one as long as it is there
+ * (one of a derived class is an object): what it holds has questions of its own. */
 static bool changes_in_place(const ing_question *q, PyObject *obj) {
-    if (!obj) return false;
-    return PyList_Check(obj) || PyDict_Check(obj) ||
-           (q->ask == ING_ASK_SOURCE && PyFunction_Check(obj));
+    return obj && q->ask == ING_ASK_SOURCE && PyFunction_Check(obj);
 }
 
 static ing_status add_guard(making *m, const ing_question *q, ing_err *e) {
