@@ -52,9 +52,20 @@ def explain(args, where):
     if not rows:
         print("no compile is on record" + (f" for '{args.kernel}'" if args.kernel else ""))
         return 1 if args.kernel else 0
-    for label, when, pid, why in rows[-args.last:]:
+    if args.code:
+        return _code(rows)
+    for label, when, pid, why, _ in rows[-args.last:]:
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when))
         print(f"{stamp}  {pid:>7}  {label}: {why}")
+    return 0
+
+
+def _code(rows):
+    """Prints what was made of the loops of each kernel when it was compiled last."""
+    for label, code in {row[0]: row[4] for row in rows}.items():
+        print(f"{label}:")
+        for line in code.split("\n"):
+            print("  " + (line or "nothing is on record: it has no loops and no updates"))
     return 0
 
 
@@ -87,6 +98,7 @@ def parser():
     one = command("explain", explain, "why kernels were compiled")
     one.add_argument("kernel", nargs="?", help="a part of the name: module.function")
     one.add_argument("-n", "--last", type=argument(positive), default=50, help="at most so many compiles")
+    one.add_argument("--code", action="store_true", help="what was made of their loops instead")
     one = command("doctor", doctor, "what is installed, where caches are, what would fail", anywhere=True)
     one.add_argument("--json", action="store_true", help="as JSON, for programs")
     cache = _cachetool.add(commands, command)

@@ -12,6 +12,9 @@ def explain(a, b=_NOTHING, **options):
     explain(kernel, launch=True): the calls that its last launch made to find out whether
     anything has changed, such as `terms(self) is called: ...`.
 
+    explain(kernel, code=True): what the compiler made of its loops and updates when it was compiled
+    last, such as `heat.py:12: runs in parallel`; empty if that was before a cache had it.
+
     explain(a, b): the first paths at which the fingerprints of two values differ; the options
     are those of `ingot.fingerprint.explain`.
     """
@@ -19,9 +22,12 @@ def explain(a, b=_NOTHING, **options):
         from ingot.fingerprint import explain as compare
 
         return compare(a, b, **options)
-    launch = options.pop("launch", False)
+    launch, code = options.pop("launch", False), options.pop("code", False)
     if options:
-        raise TypeError("explain(kernel) takes no option but launch=; two values were expected")
+        raise TypeError("explain(kernel) takes no option but launch= and code=; two values were expected")
     if launch:
         return _core._explain_launch(a)
-    return [why for _, _, _, why in reversed(_core._explain(a))]
+    if code:
+        lines = [row[4] for row in _core._explain(a) if row[4]]
+        return lines[-1].split("\n") if lines else []
+    return [row[3] for row in reversed(_core._explain(a))]

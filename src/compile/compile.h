@@ -129,8 +129,9 @@ typedef struct ing_engine_job {
     const char *label;
     uint32_t threads;          /* that compile at once; 0: one per core */
     ing_engine_report *report; /* out, NULL = not wanted */
-    uint32_t *bad_loc; /* out: where a pass found what it refuses, 0 = unknown */
-    bool overlap;      /* for arrays that share memory */
+    uint32_t *bad_loc;       /* out: where a pass found what it refuses, 0 = unknown */
+    ing_ir_remarks *remarks; /* out: what passes decided; NULL = not wanted */
+    bool overlap;            /* for arrays that share memory */
 } ing_engine_job;
 ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job,
                             ing_record *record, ing_code *out, ing_err *e);

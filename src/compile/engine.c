@@ -571,6 +571,10 @@ ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job,
     ing_status s = build(g, job, record, out, e);
     ing_engine_end(g);
     if (job->bad_loc) *job->bad_loc = s == ING_OK ? 0 : job->mod->bad_loc;
+    if (job->remarks) {
+        *job->remarks = job->mod->remarks;
+        job->mod->remarks = (ing_ir_remarks){0};
+    }
     if (out->mod != job->mod) ing_ir_mod_free(job->mod);
     if (s != ING_OK) ing_code_fini(out);
     return s;

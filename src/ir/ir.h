@@ -300,6 +300,14 @@ typedef struct
     uint32_t read, written, loc;
 } ing_ir_rule;
 
+/* What a pass decided, for people (src/pass/remark.def); in no text and no digest. */
+typedef struct ing_ir_remark {
+    uint32_t tree, loc; /* of the function, and of the instruction in it */
+    uint32_t word;      /* + 1, of the array that it is about; 0: none */
+    uint32_t what;
+} ing_ir_remark;
+typedef ing_vec(ing_ir_remark) ing_ir_remarks;
+
 typedef struct ing_ir_mod {
     ing_arena arena;
     ing_atoms atoms;
@@ -327,6 +335,7 @@ typedef struct ing_ir_mod {
     uint32_t
         n_rule; /* of `apart`, at its start: a launch where they share memory is refused */
     uint32_t buffer_bytes; /* launch buffer, after the split */
+    ing_ir_remarks remarks;
 } ing_ir_mod;
 
 ing_ir_mod *ing_ir_mod_new(void); /* NULL: no memory */

@@ -88,6 +88,7 @@ void ing_ir_mod_free(ing_ir_mod *m) {
         ing_vec_fini(&m->funcs.at[i]->extra);
     }
     ing_vec_fini(&m->types);
+    ing_vec_fini(&m->remarks);
     ing_vec_fini(&m->funcs);
     ing_vec_fini(&m->args);
     ing_vec_fini(&m->rets);

@@ -14,9 +14,10 @@
 typedef struct writes { /* to one array argument, in the parallel loop of one task */
     ing_ir_family at[ING_MAX_NDIM]; /* their subscripts on each axis */
     uint32_t axes;
-    bool atomic;          /* some are */
-    bool spoiled;         /* some are made where nobody knows (DEMOTE4) */
-    bool judged, granted; /* DEMOTE2 and DEMOTE3 were asked, and what they said */
+    bool atomic;  /* some are */
+    bool spoiled; /* some are made where nobody knows (DEMOTE4) */
+    bool judged;  /* DEMOTE2 and DEMOTE3 were asked, and what they said */
+    ing_remark said;
 } writes;
 
 enum { MAX_ATOMIC = 16 }; /* arrays that a loop updates atomically, for DEMOTE3 */
@@ -90,14 +91,18 @@ static bool apart(const demoter *d, uint32_t array) { /* DEMOTE3 */
     return true;
 }
 
-static bool is_private(const demoter *d, uint32_t array) {
+/* PLAIN, or why not. */
+static ing_remark judge(const demoter *d, uint32_t array) {
     writes *w = &d->arrays[array];
     bool called = (d->scan.has[d->scan.parallel] & ING_IR_HAS_CALL) &&
                   (d->funcs->atomic || d->funcs->named[array] & ING_PASS_WRITTEN);
-    if (w->spoiled || called) return false;
-    if (!w->judged) w->granted = tells_iteration(d, w) && apart(d, array);
+    if (w->spoiled || called) return ING_REMARK_ATOMIC_FUNC;
+    if (!w->judged)
+        w->said = !tells_iteration(d, w) ? ING_REMARK_ATOMIC_PLACE
+                  : apart(d, array)      ? ING_REMARK_PLAIN
+                                         : ING_REMARK_ATOMIC_APART;
     w->judged = true;
-    return w->granted;
+    return w->said;
 }
 
 /* ---- the pass --------------------------------------------------------------------------------- */
@@ -119,8 +124,10 @@ static bool run_range(demoter *d) {
     for (uint32_t k = first; k < end; k++) {
         const ing_ir_access *a = &s->accesses.at[k];
         ing_ir_inst *i = &d->f->insts.at[a->id];
-        if (is_atomic(i) && a->root == ING_OP_ARRAY && is_private(d, a->of))
-            i->flags |= ING_IR_PRIVATE;
+        if (!is_atomic(i) || a->root != ING_OP_ARRAY) continue;
+        ing_remark said = judge(d, a->of);
+        if (said == ING_REMARK_PLAIN) i->flags |= ING_IR_PRIVATE;
+        ing_pass_remark(d->m, d->f, i->loc, said, a->of);
     }
     ing_free(d->arrays);
     ing_ir_scan_fini(s);

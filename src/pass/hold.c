@@ -175,7 +175,9 @@ static void judge(holder *x, uint32_t loop) {
         const place *p = &x->places[x->arrays.at[k]];
         bool own = false; /* the iterations of the parallel loop hold it already */
         for (uint32_t j = 0; j < x->own.len; j++) own |= x->own.at[j].array == p->array;
-        if (!own && holds(x, p)) x->failed |= !ing_vec_push(&x->held, *p);
+        if (own || !holds(x, p)) continue;
+        x->failed |= !ing_vec_push(&x->held, *p);
+        ing_pass_remark(x->m, x->f, at(x, loop)->loc, ING_REMARK_HELD, p->array);
     }
 }
 
@@ -233,6 +235,7 @@ static void judge_iterations(holder *x) {
         if (!ok || !ing_pass_may_assume(x->m, x->o, others)) continue;
         assume(x, p);
         x->failed |= !ing_vec_push(&x->own, *p);
+        ing_pass_remark(x->m, x->f, at(x, s->parallel)->loc, ING_REMARK_OWN, p->array);
     }
 }
 

@@ -255,6 +255,7 @@ static bool run_task(ing_ir_mod *m, uint32_t func) {
         ok = x.l.needed && x.stretch;
         bool suits = ok && loop_suits(&x);
         if (suits && x.scratch && m->sized) m->sized = ING_LANES;
+        if (suits) ing_pass_remark(m, f, at(&x, x.l.loop)->loc, ING_REMARK_LANES, 0);
         ok = ok && (!suits || ing_lanes_emit(&x.l));
     }
     ing_free(x.l.needed);

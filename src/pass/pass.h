@@ -11,6 +11,14 @@ typedef struct ing_pass_options {
     bool overlap; /* arrays may share memory: assume nothing (R22) */
 } ing_pass_options;
 
+typedef enum ing_remark {
+#define REMARK(name, array, words) ING_REMARK_##name,
+#include "pass/remark.def"
+#undef REMARK
+    ING_REMARK_N
+} ing_remark;
+const char *ing_remark_words(uint32_t what);
+
 /* What any target starts from: tasks, whose parallel loops carry their axes. */
 ing_status ing_pass_tasks(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 /* Then what processors make of them: rows, lanes, chunks, copies per thread. */

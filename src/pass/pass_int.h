@@ -25,6 +25,13 @@ enum { /* what funcs do to an array that they name by themselves */
        ING_PASS_NAMED = 1,
        ING_PASS_WRITTEN = 2,
 };
+/* Notes a decision about instruction `loc` of f, and about array argument `arg` where the remark is of
+ * one. Words are all that is lost without memory. */
+void ing_pass_remark(ing_ir_mod *m, const ing_ir_func *f, uint32_t loc, ing_remark what,
+                     uint32_t arg);
+/* What can be told of the tasks at the end. */
+ing_status ing_pass_remarks(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+
 typedef struct ing_pass_funcs { /* funcs.c: what the funcs of a module do, together */
     uint8_t *named;             /* per argument: the above; 0: no func names it */
     uint64_t *writes;           /* per func: parameters that it writes through */

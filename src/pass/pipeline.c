@@ -28,6 +28,7 @@ static const struct {
     {"tally", ing_pass_tally,
      true}, /* integers at many places: a copy for each thread */
     {"weave", ing_pass_weave, true}, /* loops whose iterations have an order inside */
+    {"remarks", ing_pass_remarks, true}, /* what was decided, for people */
 };
 
 enum { N_PASSES = sizeof passes / sizeof passes[0] };

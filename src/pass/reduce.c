@@ -88,7 +88,12 @@ static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_options *o,
     ing_reduce r = {.m = m, .task = t, .f = f};
     bool ok = ing_targets_init(&x, false);
     for (uint32_t id = 1; ok && id < f->insts.len && r.n < ING_IR_MAX_PARTIALS; id++)
-        if (ing_target_alone(&x, id)) take(&r, id);
+        if (ing_target_alone(&x, id)) {
+            ing_target of = ing_target_of(&x, ing_ir_at(f, id)->a);
+            take(&r, id);
+            if (of.op == ING_OP_ARRAY)
+                ing_pass_remark(m, f, ing_ir_at(f, id)->loc, ING_REMARK_REDUCED, of.a);
+        }
     if (ok && r.n) {
         const ing_ir_scan *s = &x.scan;
         bool calls = s->has[s->parallel] & ING_IR_HAS_CALL;

@@ -68,6 +68,7 @@ static void look(ing_targets *x, ing_ir_task *t, uint32_t id) {
     if (!has_its_word(x, of.a) || !ing_target_alone(x, id)) return;
     if (!known) add_tally(x->m, t, of.a, i->c);
     i->flags |= ING_IR_TALLY;
+    ing_pass_remark(x->m, x->f, i->loc, ING_REMARK_TALLIED, of.a);
 }
 
 static bool run_task(ing_ir_mod *m, ing_ir_task *t, const ing_pass_options *o,

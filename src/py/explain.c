@@ -138,7 +138,7 @@ static void notes_put(ing_py_kernel *k, const ing_bytes *label,
 /* ---- the story of one compile ------------------------------------------------------------------ */
 
 struct ing_py_story {
-    ing_bytes label, why;
+    ing_bytes label, why, code;
     ing_hash128 address;
     ing_notes notes;
 };
@@ -147,6 +147,7 @@ void ing_py_story_free(ing_py_story *story) {
     if (!story) return;
     ing_bytes_fini(&story->label);
     ing_bytes_fini(&story->why);
+    ing_bytes_fini(&story->code);
     ing_notes_fini(&story->notes);
     ing_free(story);
 }
@@ -169,17 +170,19 @@ static const char *missing(const ing_py_kernel *k, const ing_py_variant *v) {
 static ing_notes_compile compile_of(const ing_py_kernel *k, const ing_py_gate *g,
                                     const ing_py_variant *v,
                                     const ing_py_story *story) {
-    return (ing_notes_compile){.label = text_of(&story->label),
-                               .trace = &v->record.trace,
-                               .paths = &k->paths,
-                               .answers = ing_py_gate_answers(g),
-                               .revision = ING_FRONT_REVISION,
-                               .machine = ing_engine_isa_level(k->host->engine),
-                               .when = ing_py_wall_ns(),
-                               .since = k->cache.looked,
-                               .pid = (uint32_t)getpid(),
-                               .address = story->address,
-                               .missing = missing(k, v)};
+    return (ing_notes_compile){
+        .label = text_of(&story->label),
+        .trace = &v->record.trace,
+        .paths = &k->paths,
+        .answers = ing_py_gate_answers(g),
+        .revision = ING_FRONT_REVISION,
+        .machine = ing_engine_isa_level(k->host->engine),
+        .code = story->code.failed ? NULL : (const char *)story->code.at,
+        .when = ing_py_wall_ns(),
+        .since = k->cache.looked,
+        .pid = (uint32_t)getpid(),
+        .address = story->address,
+        .missing = missing(k, v)};
 }
 
 static ing_status refuse(const ing_py_story *story, ing_err *e) {
@@ -198,6 +201,7 @@ ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
     if (!story) return ING_OK;
     ing_bytes_init(&story->label);
     ing_bytes_init(&story->why);
+    ing_bytes_init(&story->code);
     if (label_of(k, &story->label) < 0 ||
         ing_py_cache_address(k, &story->address) < 0) {
         ing_py_story_free(story);
@@ -208,6 +212,10 @@ ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
     ing_notes_why(&story->notes, &c, &story->why);
     *out = story;
     return k->st->settings.at[ING_SET_frozen] ? refuse(story, e) : ING_OK;
+}
+
+ing_bytes *ing_py_story_code(ing_py_story *story) {
+    return story ? &story->code : NULL;
 }
 
 /* INGOT_LOG is a list of topics. */
@@ -246,14 +254,15 @@ ing_status ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g,
 
 /* ---- for people: _core._explain ------------------------------------------------------------------ */
 
-/* Appends (label, seconds since 1970, pid, why) of each note. */
+/* Appends (label, seconds since 1970, pid, why, code) of each note. */
 static int list_notes(const ing_notes *n, PyObject *list) {
     for (uint32_t i = 0; i < n->at.len; i++) {
         const ing_note *note = &n->at.at[i];
-        PyObject *row =
-            Py_BuildValue("(NdkN)", ing_py_lenient(ing_atoms_text(&n->words, n->label)),
-                          (double)note->when / 1e9, (unsigned long)note->pid,
-                          ing_py_lenient(ing_atoms_text(&n->words, note->why)));
+        PyObject *row = Py_BuildValue(
+            "(NdkNN)", ing_py_lenient(ing_atoms_text(&n->words, n->label)),
+            (double)note->when / 1e9, (unsigned long)note->pid,
+            ing_py_lenient(ing_atoms_text(&n->words, note->why)),
+            ing_py_lenient(ing_atoms_text(&n->words, note->code)));
         int bad = row ? PyList_Append(list, row) : -1;
         Py_XDECREF(row);
         if (bad) return -1;
@@ -361,7 +370,7 @@ static PyObject *explain_all(PyObject *module, PyObject *dir) {
 
 static const PyMethodDef functions[] = {
     {"_explain", explain_kernel, METH_O,
-     "_explain(kernel) -> [(label, time, pid, why)], the oldest compile first"},
+     "_explain(kernel) -> [(label, time, pid, why, code)], the oldest compile first"},
     {"_explain_launch", explain_launch, METH_O,
      "_explain_launch(kernel) -> [str], what its last launch called to compare"},
     {"_explain_all", explain_all, METH_O,

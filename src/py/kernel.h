@@ -495,6 +495,10 @@ ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
 ing_status ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g,
                             const ing_py_variant *v, ing_py_story *story);
 void ing_py_story_free(ing_py_story *story);
+ing_bytes *ing_py_story_code(ing_py_story *story); /* what it will say about the code */
+/* What the passes decided, a line each: "file:line: words" (remarks.c). */
+void ing_py_remarks(const ing_py_kernel *k, const ing_front_result *front,
+                    const ing_record *r, const ing_ir_remarks *remarks, ing_bytes *out);
 uint64_t ing_py_wall_ns(void); /* since 1970 */
 int ing_py_source_words(ing_py_state *st, PyObject *fn,
                         ing_bytes *out); /* -1 = raised */

@@ -294,6 +294,7 @@ static ing_status describe(compile *c, ing_err *e) {
 static ing_status build(compile *c, ing_err *e) {
     ing_py_kernel *k = c->k;
     uint32_t loc = 0;
+    ing_ir_remarks remarks = {0};
     ing_engine_job job = {.target = c->v->target,
                           .mod = c->front.mod,
                           .settings = &c->answered,
@@ -302,6 +303,7 @@ static ing_status build(compile *c, ing_err *e) {
                               (uint32_t)k->st->settings.at[ING_SET_num_compile_threads],
                           .report = &c->report.engine,
                           .bad_loc = &loc,
+                          .remarks = &remarks,
                           .overlap = c->apart != NULL};
     ing_status s;
     c->front.mod = NULL; /* taken */
@@ -309,6 +311,10 @@ static ing_status build(compile *c, ing_err *e) {
         ing_engine_build(k->host->engine, &job, &c->v->record, &c->v->code, e);
     Py_END_ALLOW_THREADS if (s != ING_OK)
         place_error(&c->front, loc, "compute it where it is used", e);
+    if (s == ING_OK)
+        ing_py_remarks(k, &c->front, &c->v->record, &remarks,
+                       ing_py_story_code(c->story));
+    ing_vec_fini(&remarks);
     ING_TRY(s);
     ing_py_report_show(&c->report, k->host->events, ing_py_def_name(&k->def));
     ing_py_profile_compile(k->host, &c->report.engine, c->report.front_ns);

@@ -1,19 +1,19 @@
 /* Notes as bytes, and what they tell: which compile before was the nearest, and where the
  * new one first got another answer. Called on a compile and by `ingot explain`. A file that
- * is not as written is no notes at all. Little-endian, version 2:
+ * is not as written is no notes at all. Little-endian, version 3:
  *
  *   u32 version
  *   u32 words, each u32 length + bytes; number 0 is the empty one
  *   u32 label
  *   paths                                     as in src/trace/index.c
  *   u32 notes, the oldest first, each u64 when, u32 pid, u64 lo, u64 hi of the kernel's
- *       address, u32 why, revision, machine, u8 cut, trace as in src/trace/index.c, u32
+ *       address, u32 why, revision, machine, code, u8 cut, trace as in src/trace/index.c, u32
  *       words of each of its questions */
 #include "trace/notes.h"
 
 #include <string.h>
 
-enum { VERSION = 2, MAX_WORD = 4096 };
+enum { VERSION = 3, MAX_WORD = 1 << 15 };
 
 /* ---- life --------------------------------------------------------------------------------- */
 
@@ -62,17 +62,17 @@ static bool atom_of(ing_notes *n, const char *s, uint32_t *out) {
     return *out != UINT32_MAX;
 }
 
-static ing_status add_note(ing_notes *n, ing_note head, const char *const texts[3],
+static ing_status add_note(ing_notes *n, ing_note head, const char *const texts[4],
                            const ing_paths *paths, const ing_trace *trace,
                            const char *const *words, uint32_t limit) {
     ing_note note = {
         .when = head.when, .pid = head.pid, .address = head.address, .cut = head.cut};
     ing_trace_init(&note.trace);
-    ing_status s = atom_of(n, texts[0], &note.why) &&
-                           atom_of(n, texts[1], &note.revision) &&
-                           atom_of(n, texts[2], &note.machine)
-                       ? ING_OK
-                       : ING_MEMORY;
+    ing_status s =
+        atom_of(n, texts[0], &note.why) && atom_of(n, texts[1], &note.revision) &&
+                atom_of(n, texts[2], &note.machine) && atom_of(n, texts[3], &note.code)
+            ? ING_OK
+            : ING_MEMORY;
     if (s == ING_OK) s = copy_questions(n, &note, paths, trace, words, limit);
     if (s == ING_OK && !ing_vec_push(&n->at, note)) s = ING_MEMORY;
     if (s != ING_OK) note_fini(&note);
@@ -85,7 +85,7 @@ ing_status ing_notes_add(ing_notes *n, const ing_notes_compile *c, const char *w
     if (!words) return ING_MEMORY;
     for (uint32_t i = 0; i < count; i++)
         words[i] = ing_answers_get(c->answers, c->paths, &c->trace->list.at[i]);
-    const char *texts[3] = {why, c->revision, c->machine};
+    const char *texts[4] = {why, c->revision, c->machine, c->code ? c->code : ""};
     ing_status s = atom_of(n, c->label, &n->label) ? ING_OK : ING_MEMORY;
     if (s == ING_OK)
         s = add_note(n,
@@ -105,6 +105,7 @@ static void put_note(const ing_note *n, ing_bytes *out) {
     ing_bytes_u32(out, n->why);
     ing_bytes_u32(out, n->revision);
     ing_bytes_u32(out, n->machine);
+    ing_bytes_u32(out, n->code);
     ing_bytes_u8(out, n->cut);
     ing_trace_write(&n->trace, out);
     for (uint32_t i = 0; i < n->words.len; i++) ing_bytes_u32(out, n->words.at[i]);
@@ -131,9 +132,10 @@ static ing_status copy_note(const ing_notes *from, uint32_t i, uint32_t limit,
     if (!words) return ING_MEMORY;
     for (uint32_t k = 0; k < n->words.len; k++)
         words[k] = ing_atoms_text(&from->words, n->words.at[k]);
-    const char *texts[3] = {ing_atoms_text(&from->words, n->why),
+    const char *texts[4] = {ing_atoms_text(&from->words, n->why),
                             ing_atoms_text(&from->words, n->revision),
-                            ing_atoms_text(&from->words, n->machine)};
+                            ing_atoms_text(&from->words, n->machine),
+                            ing_atoms_text(&from->words, n->code)};
     ing_status s = add_note(to, *n, texts, &from->paths, &n->trace, words, limit);
     ing_free(words);
     return s;
@@ -203,7 +205,7 @@ static ing_status get_note(ing_reader *r, ing_notes *n, const ing_path_map *map,
     out->address.lo = ing_reader_u64(r);
     out->address.hi = ing_reader_u64(r);
     if (!word(n, r, &out->why) || !word(n, r, &out->revision) ||
-        !word(n, r, &out->machine))
+        !word(n, r, &out->machine) || !word(n, r, &out->code))
         return ING_DECLINED;
     out->cut = ing_reader_u8(r) != 0;
     ING_TRY(ing_trace_read(r, map, &out->trace));
@@ -215,7 +217,7 @@ static ing_status get_note(ing_reader *r, ing_notes *n, const ing_path_map *map,
 }
 
 static ing_status get_notes(ing_reader *r, ing_notes *n, const ing_path_map *map) {
-    uint32_t count = ing_reader_count(r, 45);
+    uint32_t count = ing_reader_count(r, 49);
     for (uint32_t i = 0; i < count; i++) {
         ing_note note = {0};
         ing_trace_init(&note.trace);

@@ -53,6 +53,7 @@ typedef struct ing_note { /* one compile */
     uint32_t pid;
     ing_hash128 address;             /* of the kernel, where its index is; 0: unknown */
     uint32_t why, revision, machine; /* atoms of the notes' words */
+    uint32_t code;                   /* what passes decided, a line each; an atom */
     bool cut;                        /* its questions are not all here */
     ing_trace trace;
     ing_vec(uint32_t) words; /* of each answer */
@@ -77,6 +78,7 @@ typedef struct ing_notes_compile { /* what is to be noted, or to be explained */
     const ing_paths *paths;
     const ing_answers *answers;
     const char *revision, *machine;
+    const char *code;     /* NULL: nothing is known */
     uint64_t when, since; /* now; when the cache was looked at */
     uint32_t pid;
     ing_hash128 address;
