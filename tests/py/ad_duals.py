@@ -691,7 +691,7 @@ class Duals:
             returns[int(m[1])] = Type(m[2])
         for line in text.splitlines():
             if line.startswith("arg "):
-                self.args.append(Type(re.sub(r" with \d+$", "", line.split(" ", 2)[2])))
+                self.args.append(Type(re.sub(r" (with|last) \d+$", "", line.split(" ", 2)[2])))
             elif re.match(r"(kernel|func|task) @", line):
                 head = re.sub(r' "[^"]*"', "", line.removesuffix(" {"))
                 function = Function(head, returns, None)

@@ -42,7 +42,7 @@ class Case:
             shape = p.shape(d)
             for name, more in self.parts(d):
                 self.leaves.append((name, d))
-                self.values[name] = self.draw(rng, d, shape + more)
+                self.values[name] = self.values[d.twin].copy() if d.twin else self.draw(rng, d, shape + more)
                 if d.role in FLOAT_ROLES:
                     seeds = d.role not in ("in", "mid") or rng.random() < 0.3
                     seed = np.asarray(np.float16(rng.uniform(-2, 2, shape + more) * seeds))
@@ -72,11 +72,12 @@ class Case:
 
     # ---- the kernel and its arguments
 
-    def build(self, needs, prologue=False):
+    def build(self, needs, prologue=False, twin=False):
         """(kernel, arguments, objects by name), on the target that qd.init chose; `needs` of floats:
-        needs_grad, needs_dual or nothing."""
-        text = self.p.text() if not prologue else self.p.text().replace(
-            "fa: F):\n", "fa: F):\n" + self.prologue(), 1)
+        needs_grad, needs_dual or nothing. For oracles: with the prologue, with constants where qd.stop_grad is."""
+        text = self.p.text(twin or prologue)
+        if prologue:
+            text = text.replace("fa: F):\n", "fa: F):\n" + self.prologue(), 1)
         name = f"<differentiable {self.p.seed} {zlib.crc32(text.encode())} {self.dtype}>"
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
         scope = {"qd": qd, "F": getattr(qd, self.dtype), "G": getattr(qd, self.other)}
@@ -105,6 +106,8 @@ class Case:
         if d.home == "nd":
             t = {"f": f, "i": qd.i32, "v": qd.types.vector(p.k, f), "m": qd.types.matrix(p.k, p.k, f)}[d.kind]
             return qd.ndarray(t, shape, **grad)
+        if d.offset:
+            grad["offset"] = (d.offset,) * len(shape)
         if d.kind in "fi":
             return qd.field(f if d.kind == "f" else qd.i32, shape=shape, **grad)
         grad["layout"] = qd.Layout.SOA if d.soa else qd.Layout.AOS
@@ -218,7 +221,7 @@ class Case:
     def differences(self, directions, step=1e-5):
         """For each direction ((name, array) pairs): the slope of <adjoints, what the kernel leaves>, and
         how much two step sizes disagree."""
-        k, args, objects = self.build(None)
+        k, args, objects = self.build(None, twin=True)
         out = []
 
         def loss(h, direction):

@@ -2,12 +2,12 @@
 
 The grammar. F is the program's float type, G another; N, M extents, K how long vectors are.
 
-    program   data func* kernel
+    program   data func* kernel                              fields may have offsets
     data      inputs, constants, intermediates, outputs, sums, extremes: ndarrays or fields of scalars,
               vectors, matrices, structs (fields AOS or SOA), as arguments, templates or globals; integers
               for bounds and indices, of our arrays, NumPy's or fields; scalar arguments
     kernel    (value | sum | while | if | task)+             values of the outermost level cross tasks
-    task      [serialize] for i in range(..) | array | field | qd.grouped(..) | qd.ndrange(..): body store+
+    task      [serialize] [stop_grad of an input] for i in range(..) | array | field | qd.grouped(..) | qd.ndrange(..): body store+
     body      statement*
     statement value | assign | vector | struct | integer | if | loop | while | update | call
     value     v = float                                      also vectors, matrices, structs, integers
@@ -39,6 +39,7 @@ A program is a tree, so that ad_play.py can shrink it: Expr and Stmt hold a text
 """
 
 import random
+import re
 
 FUNCTIONS = ["sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "tanh", "exp", "log", "atan2", "pow"]
 CONSTRUCTS = FUNCTIONS + """
@@ -51,7 +52,7 @@ CONSTRUCTS = FUNCTIONS + """
     cast_int cast_float cast_back mod floordiv pow_const pow_int divide dot norm matmul
     f32 f64 mixed_precision nd_scalar nd_vector nd_matrix field_scalar field_vector_aos field_vector_soa
     field_matrix field_struct_aos field_struct_soa template_field numpy_constant mid_task mid_same
-    store_update integer_field matrix_field_soa func_returns_vector serialized top_while top_if""".split()
+    store_update stop_grad offset integer_field matrix_field_soa func_returns_vector serialized top_while top_if""".split()
 RARE = ["f16"]  # there are a few
 
 
@@ -81,13 +82,34 @@ class Stmt:
         return line + (pad + "else:\n" + write_block(self.other, depth + 1) if self.other else "")
 
 
+class Stopped(Stmt):
+    """A task in which what is read of one input is a constant: by qd.stop_grad, or (`twin`, for oracles) because
+    another array with the same numbers is read."""
+
+    twin = False
+
+    def __init__(self, name, loop):
+        super().__init__(loop.text, loop.parts, loop.body, loop.other)
+        self.name = name
+
+    def write(self, depth):
+        if Stopped.twin:
+            return re.sub(rf"\b{self.name}\b", self.name + "k", super().write(depth))
+        pad = "    " * (depth + 1)
+        head, _, rest = super().write(depth).partition("\n")
+        return f"{head}\n{pad}qd.stop_grad({self.name})\n{rest}"
+
+
 def write_block(body, depth):
     return "".join(s.write(depth) for s in body) or "    " * depth + "pass\n"
 
 
 class Data:
     """An array of the program. role: in, const, int, mid, out, sum, low, high; kind: f i v m s;
-    home: nd, field, numpy; how: arg, template, global; soa: of fields."""
+    home: nd, field, numpy; how: arg, template, global; soa, offset: of fields; twin: the input whose numbers
+    a constant has."""
+
+    offset, twin = 0, None
 
     def __init__(self, name, role, kind, axes, home, how, soa=False, top=None):
         self.name, self.role, self.kind, self.axes, self.home = name, role, kind, axes, home
@@ -131,7 +153,8 @@ class Program:
         self.bound = self.pick([2, 3, 4])  # the scalar argument
         self.data, self.funcs, self.globals_read = {}, [], True
         self.make_data()
-        self.readable = [d for d in self.data.values() if d.role in ("in", "const")]
+        self.make_twin()
+        self.readable = [d for d in self.data.values() if d.role in ("in", "const") and not d.twin]
         for _ in range(self.pick([0, 1, 1, 2, 2, 3])):
             self.make_func()
         self.body = self.make_kernel()
@@ -162,6 +185,9 @@ class Program:
         how = "arg" if home != "field" else self.pick(["global", "global", "template"])
         d = Data(name, role, kind, axes, home, how, soa=home == "field" and self.chance(0.5), **more)
         self.data[name] = d
+        if home == "field" and d.axes and d.role != "int" and name not in ("x", "t") and self.chance(0.2):
+            d.offset = self.pick([-2, 3])  # x and t are given to funcs and looped over
+            self.mark("offset")
         if d.role in ("const", "int"):
             return
         words = {"f": "scalar", "v": "vector", "m": "matrix", "s": "struct"}
@@ -207,6 +233,16 @@ class Program:
             self.add("sv", "sum", "v", 1)
         self.add("lo", "low", "f", 1)
         self.add("hi", "high", "f", 1)
+
+    def make_twin(self):
+        """The input that a task stops, and a constant with its numbers for oracles."""
+        fits = [d for d in self.data.values() if d.role == "in" and d.kind in "fv" and d.how != "global"]
+        self.stopped = None
+        if fits and self.chance(0.25):
+            d = self.stopped = self.pick(fits)
+            twin = Data(d.name + "k", "const", d.kind, d.axes, d.home, d.how, d.soa)
+            twin.offset, twin.twin = d.offset, d.name
+            self.data[twin.name] = twin
 
     def extents(self, d):
         if d.role in ("sum", "low", "high"):
@@ -280,7 +316,7 @@ class Program:
     def read(self, sc, d):
         """A float out of an array."""
         at = [self.index(sc, n) for n in self.extents(d)]
-        place = d.name + "[" + (", ".join("{}" for _ in at) or "None") + "]"
+        place = d.name + "[" + (", ".join("{}" + self.shift(d) for _ in at) or "None") + "]"
         size = 2.5 if d.role in ("mid",) else 1.5
         if d.kind == "s":
             if self.chance(0.5):
@@ -291,6 +327,11 @@ class Program:
         if d.kind == "m":
             return self.element(sc, place, at, "m", size)
         return Expr("f", place, at, size)
+
+    @staticmethod
+    def shift(d):
+        """From an index that counts from 0."""
+        return f" + ({d.offset})" if d.offset else ""
 
     def element(self, sc, text, parts, kind, size):
         def one():
@@ -727,6 +768,8 @@ class Program:
             name = "s"
         d, e = self.data[name], self.squash(self.float(sc, 2), 3.0)
         at = self.index(sc, 2)
+        if d.offset:
+            at = Expr("i", "{}" + self.shift(d), [at])
         if d.role in ("low", "high"):
             word = "min" if d.role == "low" else "max"
             self.mark(f"atomic_{word}")
@@ -829,7 +872,7 @@ class Program:
                 next(v for v in reversed(top.vars.values())).carried = False
             if self.chance(0.15):
                 self.mark("top_sum")
-                body.append(Stmt(f"s[{self.r.randrange(2)}] += {{}}", [self.squash(self.float(top, 2), 3.0)]))
+                body.append(Stmt(f"s[{self.r.randrange(2)}{self.shift(self.data['s'])}] += {{}}", [self.squash(self.float(top, 2), 3.0)]))
             if self.chance(0.12):
                 self.mark("top_while")
                 self.room = 3
@@ -864,7 +907,8 @@ class Program:
                 d.top = True
                 body += self.store(sc, d, names)
                 v = self.fresh("v")
-                body.append(Stmt(f"{v} = {d.name}[{', '.join(names)}] * {{}}", [self.squash(self.float(sc, 1), 2.0)]))
+                at = ", ".join(n + self.shift(d) for n in names)
+                body.append(Stmt(f"{v} = {d.name}[{at}] * {{}}", [self.squash(self.float(sc, 1), 2.0)]))
                 sc.vars[v] = Var("f", 6.0, carried=True)
         body += self.start(sc)
         body += self.block(sc, 3, 6)
@@ -877,12 +921,16 @@ class Program:
             body += self.store(sc, d, names)
         if not free or self.chance(0.3):
             self.mark("atomic_add")
-            body.append(Stmt("s[{}] += {}", [self.index(sc, 2), self.squash(self.all_of(sc, self.leaf(sc)), 3.0)]))
+            body.append(Stmt("s[{}" + self.shift(self.data["s"]) + "] += {}", [self.index(sc, 2), self.squash(self.all_of(sc, self.leaf(sc)), 3.0)]))
         self.readable += [d for d in self.data.values() if d.role == "mid" and d.top and d not in self.readable]
+        loop = Stmt(head, body=body)
+        if self.stopped and self.chance(0.6):
+            self.mark("stop_grad")
+            loop = Stopped(self.stopped.name, loop)
         if self.chance(0.07):
             self.mark("serialized")
-            return [Stmt("qd.loop_config(serialize=True)"), Stmt(head, body=body)]
-        return [Stmt(head, body=body)]
+            return [Stmt("qd.loop_config(serialize=True)"), loop]
+        return [loop]
 
     def start(self, sc):
         """What the loops of a task will carry."""
@@ -908,7 +956,7 @@ class Program:
     def head(self, axes):
         i, j = self.fresh("i"), self.fresh("i")
         arrays = [d for d in self.data.values() if d.axes == axes and d.kind in "fvm" and d.home != "numpy"
-                  and d.role in ("in", "out", "mid") and self.shape(d) == self.extents(d)]
+                  and d.role in ("in", "out", "mid") and not d.offset and self.shape(d) == self.extents(d)]
         roll = self.r.random()
         if roll < 0.4 and arrays:
             d = self.pick(arrays)
@@ -929,7 +977,7 @@ class Program:
             "nb", "nb" if self.bound <= self.n else str(self.n)), [i]
 
     def store(self, sc, d, names):
-        place = f"{d.name}[{', '.join(names)}]"
+        place = f"{d.name}[{', '.join(n + self.shift(d) for n in names)}]"
         size = 2.5
         if d.kind == "f":
             out = [Stmt(place + " = {}", [self.squash(self.all_of(sc, self.float(sc)), size)])]
@@ -958,7 +1006,9 @@ class Program:
     def params(self):
         return [d for d in self.data.values() if d.how != "global"]
 
-    def text(self):
+    def text(self, twin=False):
+        """twin: for oracles, without qd.stop_grad."""
+        Stopped.twin = twin
         out = f"S = qd.types.struct(a=F, v=qd.types.vector({self.k}, F))\n"
         for f in self.funcs:
             out += f"\n\n@qd.func\ndef {f['name']}({', '.join(f['params'])}):\n" + write_block(f["body"], 1)
