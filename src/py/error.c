@@ -192,7 +192,8 @@ static ing_status no_room(const at *a, ing_err *e) {
     if (!a->variant->record.sized && forced > 0)
         return at_node(
             a, ING_ASSERT, "leave out ad_stack_size: stacks are as long as needed", e,
-            "this loop runs more often than ad_stack_size of qd.init allows");
+            "Adstack overflow: this loop runs more often than ad_stack_size of "
+            "qd.init allows");
     if (!a->variant->record.sized)
         return at_node(a, ING_MEMORY, "differentiate fewer iterations at a time", e,
                        "no memory for what the backward pass of this loop keeps");
@@ -201,7 +202,8 @@ static ing_status no_room(const at *a, ing_err *e) {
     put_gradients(a, &names);
     ing_bytes_printf(
         &text,
-        "(kernel=%s, task %u) the backward pass of this loop needs more room than was "
+        "(kernel=%s, task %u) Adstack overflow: the backward pass of this loop needs "
+        "more room than was "
         "found before the launch: what bounds the loop was changed behind Ingot's "
         "back, "
         "or this is a bug of Ingot. These gradients hold partial sums: %s",
