@@ -409,8 +409,9 @@ static PyObject *result_of(ing_py_kernel *k, const ing_py_variant *v,
 
 static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot) {
-    k->overflowed = slot->code == ING_ABI_SCRATCH && k->primal;
-    if (k->overflowed && k->primal->companions[ING_AD_SIZE - 1])
+    k->failed = k->mode == ING_AD_REVERSE;
+    if (k->failed && slot->code == ING_ABI_SCRATCH &&
+        k->primal->companions[ING_AD_SIZE - 1])
         ing_py_sizes_drop(k->primal->companions[ING_AD_SIZE - 1]);
     /* Ctrl-C: the signal handler has set its exception already. */
     if (PyErr_Occurred()) return NULL;
@@ -624,9 +625,9 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
                       ? run_size(k, v, checks, args, held, words)
                       : run(k, v, args, words, resume, scratch);
     if (__builtin_expect(k->mode, 0) && fits) {
-        if (k->overflowed) ing_py_partials_note(k, checks, args, held);
+        if (k->failed) ing_py_partials_note(k, checks, args, held);
         if (k->mode == ING_AD_TRACE) ing_py_reads_hold(k, v, held, n_held);
-        k->overflowed = false;
+        k->failed = false;
     }
     if (views.stage) end_stage(k->st, &views, fits && s == ING_OK, result);
     if (s == ING_OK && !fits) s = want_other(a, v, overlaps);

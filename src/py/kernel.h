@@ -241,7 +241,7 @@ typedef struct ing_py_kernel {
     uint64_t size;                   /* of its last launch */
     uint64_t
         forward_key; /* of a gradient: that of the launch that it is the reverse of */
-    bool overflowed; /* its last launch ended for lack of room (sizing.c) */
+    bool failed;     /* a gradient whose launch ended with an error (partial.c) */
     struct ing_py_reads *reads; /* of mode ING_AD_TRACE, while it runs: reads.c */
     PyObject *dict, *weakrefs;
     uint64_t epoch;
