@@ -114,7 +114,8 @@ static void decide_loop(walk *w, const level *l) {
     if (l->size > VECTOR_SIZE && w->g->o->opt_level < 3)
         p->loops[l->inst] |= ING_GEN_SCALAR;
     const ing_ir_func *f = w->g->m->funcs.at[w->fi];
-    if (is_short(f, l->inst)) p->loops[l->inst] |= ING_GEN_SCALAR;
+    if (is_short(f, l->inst) || f->insts.at[l->inst].flags & ING_IR_STRIDED)
+        p->loops[l->inst] |= ING_GEN_SCALAR;
     if (f->insts.at[l->inst].flags & ING_IR_PARALLEL && l->inner <= UNROLLED &&
         !(p->loops[l->inst] & ING_GEN_SCALAR))
         p->loops[l->inst] |= ING_GEN_WIDE;

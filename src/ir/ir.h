@@ -162,6 +162,9 @@ enum {
     ING_IR_CONSTANT = 256, /* LOAD: of no derivative (qd.stop_grad) */
     ING_IR_WOVEN = 512,    /* LOOP that is parallel: within an iteration the order of
                               accesses matters (src/pass/weave.c) */
+    ING_IR_STRIDED =
+        1024, /* LOOP that writes every m-th place: faster one by one than as
+                              scattered vectors (src/pass/stride.c) */
 };
 
 typedef struct ing_ir_inst {

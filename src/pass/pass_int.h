@@ -15,6 +15,7 @@ ing_status ing_pass_inline(ing_ir_mod *m, const ing_pass_options *o, ing_err *e)
 ing_status ing_pass_demote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_cost(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_shape(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_stride(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_hold(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_lanes(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);

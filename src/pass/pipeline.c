@@ -21,8 +21,9 @@ static const struct {
     {"inline", ing_pass_inline, false},       /* funcs that update memory of others */
     {"demote", ing_pass_demote, false},       /* atomics that need not be */
     {"cost", ing_pass_cost, false},           /* how heavy each task is */
-    {"shape", ing_pass_shape, true}, /* loops over several axes: a loop for each */
-    {"hold", ing_pass_hold, true},   /* what a serial loop updates is held in a local */
+    {"shape", ing_pass_shape, true},   /* loops over several axes: a loop for each */
+    {"stride", ing_pass_stride, true}, /* every m-th index of a checkerboard */
+    {"hold", ing_pass_hold, true}, /* what a serial loop updates is held in a local */
     {"reduce", ing_pass_reduce, true}, /* sums into one place get lanes of their own */
     {"lanes", ing_pass_lanes, true}, /* columns go through a serial loop side by side */
     {"tally", ing_pass_tally,
