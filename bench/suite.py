@@ -136,8 +136,13 @@ def heads(threads):
             ("cold_vs_quadrants", "cold/quadrants", ".2f"), ("same", "results", "")]
 
 
+def cold_heads():
+    return [("kernel", "kernel", ""), *((f"cold_{n}_ms", f"{n} ms", ".0f") for n in ENGINES),
+            ("cold_vs_quadrants", "ingot/quadrants", ".2f")]
+
+
 def mean(values):
-    values = [v for v in values if v]
+    values = [v for v in values if v and v > 0]
     return statistics.geometric_mean(values) if values else None
 
 
@@ -149,15 +154,16 @@ def finish(rows):
         r["same"] = "DIFFER" if r.get("wrong") else "same"
 
 
-def report(rows, threads):
+def report(rows, threads, cold):
     rows = [r for r in rows if r["threads"] == threads]
     if not rows:
         return
-    columns = heads(threads)
+    columns = cold_heads() if cold else heads(threads)
     means = {"kernel": "geometric mean", "same": ""}
     means |= {key: mean(r.get(key) for r in rows) for key, _, _ in columns
               if key.startswith("vs_") or key == "cold_vs_quadrants"}
-    _peers.show(f"suite, {threads} thread{'s' * (threads > 1)}: time of the engine / time of Ingot", columns, rows + [means])
+    title = f"suite, {threads} thread{'s' * (threads > 1)}: time of the engine / time of Ingot"
+    _peers.show("suite: cold compile" if cold else title, columns, rows + [means])
     for r in rows:
         for why in r["wrong"]:
             print(f"  {r['kernel']}: {why}")
@@ -182,8 +188,11 @@ def cold(pythons, rows, rounds, scratch, names):
 
 def picture(path, rows):
     """Bars for each kernel: how much longer C and Quadrants take than Ingot, logarithmic."""
-    import matplotlib
-
+    try:
+        import matplotlib
+    except ImportError:
+        print("not drawn: matplotlib is missing", file=sys.stderr)
+        return
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -262,7 +271,7 @@ def main():
         found = run(args, interpreters(args), rows, pathlib.Path(folder))
     finish(found)
     for threads in sorted({r["threads"] for r in found}):
-        report(found, threads)
+        report(found, threads, args.cold)
     _peers.write(args.json, "control" if args.control else "suite", found)
     if args.picture:
         picture(args.picture, found)

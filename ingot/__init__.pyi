@@ -15,6 +15,7 @@ from typing_extensions import Self, TypeAlias, dataclass_transform
 
 from ingot import ad as ad
 from ingot import math as math
+from ingot import profiler as profiler
 from ingot import types as types
 
 __version__: str
@@ -434,7 +435,7 @@ gpu: list[Arch]
 cfg: Any
 
 @overload
-def explain(a: Callable[..., Any], /, *, launch: bool = False) -> list[str]: ...
+def explain(a: Callable[..., Any], /, *, launch: bool = False, code: bool = False) -> list[str]: ...
 @overload
 def explain(a: object, b: object, /, **options: Any) -> Any: ...
 def init(arch: Any = None, **options: Any) -> None: ...

@@ -1,0 +1,31 @@
+"""Types of ingot.profiler, for type checkers."""
+
+from typing import NamedTuple
+
+class KernelProfilerQueryResult(NamedTuple):
+    counter: int
+    min: float
+    max: float
+    avg: float
+
+class TaskProfile(NamedTuple):
+    kernel: str
+    place: str
+    task: int | None
+    parallel: bool
+    count: int
+    total: float
+    min: float
+    max: float
+    bytes: int
+    threads: int
+    share: float | None
+
+def peak_bandwidth() -> float: ...
+def task_profiles() -> list[TaskProfile]: ...
+def print_kernel_profiler_info(mode: str = "count") -> None: ...
+def query_kernel_profiler_info(name: str) -> KernelProfilerQueryResult | None: ...
+def clear_kernel_profiler_info() -> None: ...
+def get_kernel_profiler_total_time() -> float: ...
+def print_scoped_profiler_info() -> None: ...
+def clear_scoped_profiler_info() -> None: ...
