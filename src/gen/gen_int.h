@@ -119,6 +119,8 @@ typedef struct ing_gen {
     uint32_t paired;   /* the ATOMIC that was written with the one before it */
     uint32_t n_tmp, n_label;
     uint32_t printed_words; /* size of the record that PRINTs fill, 0 = none */
+    uint8_t *words;         /* by argument word: as what it was loaded (llvm_mem.c) */
+    bool has_buffer;
     bool has_args, has_tallies, has_rets, has_status, stop_label, ended;
     uint32_t parallel; /* id of the open parallel loop, 0 = none */
     bool woven;        /* its accesses are in no group (ING_IR_WOVEN) */
@@ -162,6 +164,9 @@ void ing_gen_body(ing_gen *g); /* the whole body of the current function */
 bool ing_gen_memory_op(ing_gen *g, uint32_t id); /* false: not one of these */
 /* The metadata of an access, with its leading comma; "" when there is none. */
 const char *ing_gen_access(const ing_gen *g, ing_gen_root root);
+
+/* The address of an array's first element. */
+ing_gen_txt ing_gen_array_data(ing_gen *g, uint32_t id);
 
 /* ---- llvm_field.c ----------------------------------------------------------------- */
 /* The address of an element of a field. */

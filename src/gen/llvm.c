@@ -193,8 +193,8 @@ static void open_function(ing_gen *g, uint32_t fi) {
     g->f = g->m->funcs.at[fi];
     g->plan = &g->plans[fi];
     g->n_tmp = g->n_label = g->printed_words = 0;
-    g->has_args = g->has_tallies = g->has_rets = g->has_status = g->stop_label =
-        g->ended = false;
+    g->has_args = g->has_buffer = g->has_tallies = g->has_rets = g->has_status =
+        g->stop_label = g->ended = false;
     g->parallel = g->loop = g->paired = 0;
     ing_bytes_clear(&g->entry);
     ing_bytes_clear(&g->body);
@@ -202,7 +202,8 @@ static void open_function(ing_gen *g, uint32_t fi) {
     g->roots = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint8_t);
     g->uses = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint32_t);
     g->homes = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint32_t);
-    if (!g->vals || !g->roots || !g->uses || !g->homes)
+    g->words = ING_NEW_ARRAY(&g->arena, (size_t)g->m->n_words + 1, uint8_t);
+    if (!g->vals || !g->roots || !g->uses || !g->homes || !g->words)
         g->status = ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
     else
         count_uses(g);

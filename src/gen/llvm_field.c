@@ -60,8 +60,7 @@ txt ing_gen_field_element(ing_gen *g, const ing_ir_inst *i, const ing_place *pla
         sum = any ? ing_gen_def(g, "add nsw i64 %s, %s", x.s, sum.s) : x;
         any = true;
     }
-    txt p = ing_gen_def(g, "load ptr, ptr %s, align 8%s", g->vals[i->a].s,
-                        ing_gen_access(g, ING_GEN_CONTEXT));
+    txt p = ing_gen_array_data(g, i->a);
     if (place->at)
         p = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %lld", p.s,
                         (long long)place->at);

@@ -43,12 +43,39 @@ const char *ing_gen_access(const ing_gen *g, ing_gen_root root) {
 
 /* ---- inputs ------------------------------------------------------------------------ */
 
+/* An argument's word, as one of three kinds: p a pointer, x an extent, s a scalar. Loaded once, at the
+ * entry: where only a branch needs it LLVM would leave it in the loop, and take vectors as short
+ * as of its 64 bits. */
+static txt arg_word(ing_gen *g, uint64_t word, char kind, const char *type) {
+    txt name = ing_gen_text("%%w%llu%c", (unsigned long long)word, kind);
+    uint8_t bit = kind == 'p' ? 1 : kind == 'x' ? 2 : 4;
+    if (g->words[word] & bit) return name;
+    g->words[word] |= bit;
+    ing_bytes_printf(&g->entry,
+                     "  %s.a = getelementptr inbounds i8, ptr %s, i64 %llu\n"
+                     "  %s = load %s, ptr %s.a, align 8" NOWRITE "\n",
+                     name.s, ing_gen_args(g), 8ull * word, name.s, type, name.s);
+    return name;
+}
+
+/* Word k of an array value. */
+static txt array_word(ing_gen *g, uint32_t id, uint32_t k) {
+    const ing_ir_inst *i = ing_gen_inst(g, id);
+    const char *type = k ? "i64" : "ptr";
+    if (i->op == ING_OP_ARRAY)
+        return arg_word(g, g->m->args.at[i->a].word + (uint64_t)k, k ? 'x' : 'p', type);
+    txt p = g->vals[id];
+    if (k) p = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %u", p.s, 8 * k);
+    return ing_gen_def(g, "load %s, ptr %s, align 8%s", type, p.s,
+                       ing_gen_access(g, ING_GEN_CONTEXT));
+}
+
+txt ing_gen_array_data(ing_gen *g, uint32_t id) {
+    return array_word(g, id, 0);
+}
+
 static txt load_arg(ing_gen *g, const ing_ir_inst *i) {
-    const ing_ir_arg *arg = &g->m->args.at[i->a];
-    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %llu",
-                        ing_gen_args(g), 8ull * arg->word);
-    txt v = ing_gen_def(g, "load %s, ptr %s, align 8%s", ing_gen_type_mem(g, i->type).s,
-                        p.s, ing_gen_access(g, ING_GEN_CONTEXT));
+    txt v = arg_word(g, g->m->args.at[i->a].word, 's', ing_gen_type_mem(g, i->type).s);
     return i->type == ING_U1 ? ing_gen_def(g, "icmp ne i8 %s, 0", v.s) : v;
 }
 
@@ -56,11 +83,7 @@ static txt load_arg(ing_gen *g, const ing_ir_inst *i) {
 static txt load_extent(ing_gen *g, uint32_t id, uint32_t axis) {
     uint32_t known = ing_ir_known_extent(g->m, g->f, id, axis);
     if (known) return ing_gen_text("%u", known);
-    txt array = g->vals[id],
-        p = ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %u", array.s,
-                        8 * (1 + axis));
-    return ing_gen_def(g, "load i64, ptr %s, align 8%s", p.s,
-                       ing_gen_access(g, ING_GEN_CONTEXT));
+    return array_word(g, id, 1 + axis);
 }
 
 static txt extent(ing_gen *g, const ing_ir_inst *i) {
@@ -109,10 +132,10 @@ static txt index_i64(ing_gen *g, uint32_t id) {
 static txt element(ing_gen *g, const ing_ir_inst *i) {
     const ing_type_info *at = ing_ir_type(g->m, ing_gen_type_of(g, i->a));
     const uint32_t *idx = &g->f->extra.at[i->b];
-    txt array = g->vals[i->a], off = ing_gen_text("0");
+    txt off = ing_gen_text("0");
     if (at->kind != ING_TYPE_ARRAY || i->c != at->rank) {
         ing_gen_fail(g, "subscript of something else than an array, or of other rank");
-        return array;
+        return off;
     }
     if (at->place) return ing_gen_field_element(g, i, at->place);
     for (uint32_t k = 0; k < at->rank; k++) {
@@ -125,18 +148,21 @@ static txt element(ing_gen *g, const ing_ir_inst *i) {
         }
         off = x;
     }
-    txt data = ing_gen_def(g, "load ptr, ptr %s, align 8%s", array.s,
-                           ing_gen_access(g, ING_GEN_CONTEXT));
+    txt data = ing_gen_array_data(g, i->a);
     return ing_gen_def(g, "getelementptr inbounds %s, ptr %s, i64 %s",
                        ing_gen_type_mem(g, at->elem).s, data.s, off.s);
 }
 
 static txt buffer_slot(ing_gen *g, const ing_ir_inst *i) {
-    txt p = ing_gen_def(g, "getelementptr inbounds i8, ptr %%ctx, i64 %zu",
-                        offsetof(ing_ctx, buffer));
-    txt b = ing_gen_def(g, "load ptr, ptr %s, align 8%s", p.s,
-                        ing_gen_access(g, ING_GEN_CONTEXT));
-    return ing_gen_def(g, "getelementptr inbounds i8, ptr %s, i64 %u", b.s, i->a);
+    if (!g->has_buffer) {
+        g->has_buffer = true;
+        ing_bytes_printf(
+            &g->entry,
+            "  %%buffer.a = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+            "  %%buffer = load ptr, ptr %%buffer.a, align 8" NOWRITE "\n",
+            offsetof(ing_ctx, buffer));
+    }
+    return ing_gen_def(g, "getelementptr inbounds i8, ptr %%buffer, i64 %u", i->a);
 }
 
 static txt partial(ing_gen *g, const ing_ir_inst *i) {

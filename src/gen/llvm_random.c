@@ -92,13 +92,14 @@ static void put_mix(ing_gen *g) {
 /* RAND1 */
 static void put_seed(ing_gen *g) {
     ing_bytes *o = g->out;
-    ing_bytes_printf(o,
-                     "\ndefine internal { i64, i64 } @ing_seed(ptr %%ctx) #0 {\n"
-                     "  %%place.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
-                     "  %%place = load i64, ptr %%place.p, align 8" TAG "\n"
-                     "  %%key.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
-                     "  %%key = load i64, ptr %%key.p, align 8" TAG "\n",
-                     offsetof(ing_ctx, place), offsetof(ing_ctx, key));
+    ing_bytes_printf(
+        o,
+        "\ndefine internal { i64, i64 } @ing_seed(ptr %%ctx) noinline #0 {\n"
+        "  %%place.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+        "  %%place = load i64, ptr %%place.p, align 8" TAG "\n"
+        "  %%key.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+        "  %%key = load i64, ptr %%key.p, align 8" TAG "\n",
+        offsetof(ing_ctx, place), offsetof(ing_ctx, key));
     ing_bytes_puts(o,
                    "  %both = call { i64, i64 } @ing_words(i64 %key, i64 %place)\n"
                    "  ret { i64, i64 } %both\n}\n"

@@ -246,8 +246,8 @@ static void test_powers(void) {
 }
 
 static void test_metadata(void) {
-    /* loads of a, x and y, the pointers of x and y, the store: all in the group */
-    expect(saxpy, true, "!llvm.access.group !6", 6, "!llvm.loop !8", 1,
+    /* two loads and the store are in the group; a and the pointers are loaded before the loop */
+    expect(saxpy, true, "!llvm.access.group !6", 3, "!llvm.loop !8", 1,
            "!invariant.load !5", 4, "!tbaa !3", 3, "inttoptr", 0, "ptrtoint", 0,
            "llvm.loop.parallel_accesses", 1, NULL);
     /* a serial loop has no group, a local never */
@@ -337,6 +337,33 @@ static void test_short_loops(void) {
     expect_short("17", "%t = min %g, %o\n", 2, 0);
     expect_short("8", "%t = max %g, %o\n", 0, 3); /* no bound above */
     expect_short("8", "%t = add %i, %g\n", 0, 3);
+}
+
+/* Words of arguments are loaded at the entry, once, also those that only a branch needs; and
+ * PLAN7: what is stored there and read `beside` keeps the loop scalar. */
+static void test_branches(void) {
+    static const char ir[] =
+        "arg 0 array<f32, 1>\narg 1 array<f32, 1>\narg 2 f32\ntask @0 {\n"
+        "  %%b = task.begin i32\n  %%e = task.end i32\n"
+        "  %%x = array array<f32, 1> 0\n  %%y = array array<f32, 1> %d\n"
+        "  %%i = loop parallel i32 %%b, %%e {\n    %%o = const i32 1\n"
+        "    %%n = add %%i, %%o\n    %%p = elem ref<f32> %%x, [%s]\n"
+        "    %%v = load f32 %%p\n    %%z = const f32 0.0\n    %%c = lt %%z, %%v\n"
+        "    if %%c {\n      %%a = arg f32 2\n      %%q = elem ref<f32> %%y, [%%i]\n"
+        "      store %%q, %%a\n    } else {\n      %%k = arg f32 2\n"
+        "      %%w = add %%k, %%k\n      %%r = elem ref<f32> %%y, [%%i]\n"
+        "      store %%r, %%w\n    }\n  }\n}\nrun @0 range begin 0 end 8 cost 6\n";
+    static const struct {
+        int array;
+        const char *place;
+        int scalar;
+    } cases[] = {{1, "%n", 0}, {0, "%i", 0}, {0, "%n", 1}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[1200];
+        snprintf(text, sizeof text, ir, cases[k].array, cases[k].place);
+        expect(text, true, "!llvm.loop !12", cases[k].scalar, " = load ptr, ptr %w",
+               2 - (cases[k].array == 0), " = load float, ptr %w", 1, NULL);
+    }
 }
 
 /* PLAN6: funcs that call funcs, of `length` additions, in a loop and outside of one. */
@@ -612,6 +639,7 @@ int main(void) {
     test_long_loops();
     test_short_loops();
     test_inlined();
+    test_branches();
     test_long_blocks();
     test_polls();
     test_division();
