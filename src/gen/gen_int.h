@@ -115,6 +115,7 @@ typedef struct ing_gen {
     uint8_t *roots;    /* by instruction id: ing_gen_root */
     uint32_t *uses;    /* by instruction id: how often it is an operand */
     uint32_t *homes;   /* by instruction id: the innermost loop around it, 0 = none */
+    uint32_t *rivals;  /* of an ALLOCA: the float that is compared with it, 0 = none */
     uint32_t loop;     /* the innermost open loop */
     uint32_t paired;   /* the ATOMIC that was written with the one before it */
     uint32_t n_tmp, n_label;

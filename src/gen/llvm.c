@@ -188,6 +188,18 @@ static void count_uses(ing_gen *g) {
     }
 }
 
+/* FLOW6 in llvm_flow.c. */
+static void find_rivals(ing_gen *g) {
+    for (uint32_t id = 1; id < g->f->insts.len; id++) {
+        const ing_ir_inst *c = ing_gen_inst(g, id);
+        if (c->op < ING_OP_LT || c->op > ING_OP_GE) continue;
+        const ing_ir_inst *a = ing_gen_inst(g, c->a), *b = ing_gen_inst(g, c->b);
+        if (a->type >= ING_DTYPE_N || !ing_dtype_is_float((ing_dtype)a->type)) continue;
+        if (a->op == ING_OP_LOAD) g->rivals[a->a] = c->b;
+        if (b->op == ING_OP_LOAD) g->rivals[b->a] = c->a;
+    }
+}
+
 static void open_function(ing_gen *g, uint32_t fi) {
     g->fi = fi;
     g->f = g->m->funcs.at[fi];
@@ -203,10 +215,13 @@ static void open_function(ing_gen *g, uint32_t fi) {
     g->uses = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint32_t);
     g->homes = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint32_t);
     g->words = ING_NEW_ARRAY(&g->arena, (size_t)g->m->n_words + 1, uint8_t);
-    if (!g->vals || !g->roots || !g->uses || !g->homes || !g->words)
+    g->rivals = ING_NEW_ARRAY(&g->arena, (size_t)g->f->insts.len + 1, uint32_t);
+    if (!g->vals || !g->roots || !g->uses || !g->homes || !g->words || !g->rivals) {
         g->status = ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
-    else
-        count_uses(g);
+        return;
+    }
+    count_uses(g);
+    find_rivals(g);
 }
 
 /* Fuel lives in a register while a function runs: a counter in memory would put a

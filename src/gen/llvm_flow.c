@@ -11,6 +11,8 @@
  *  FLOW4 Sums in a block of more than LONG_BLOCK instructions are not reordered below
  *     opt_level 3: LLVM gathers a chain of them at its end, which keeps all terms alive
  *     and takes time with the square of their number.
+ *  FLOW6 A float that is compared with a local of a loop and then stored there is a new extreme: rare.
+ *     As a select, each iteration waits for the comparison of the one before.
  *  FLOW5 A fused multiply-add cares for the sign of zero (no nsz): else LLVM looks through the
  *     whole chain before it for a sign to move, with the square of its length. */
 #include "gen/gen_int.h"
@@ -189,9 +191,22 @@ static void push(ing_gen *g, uint32_t inst, uint32_t block) {
     g->ended = false;
 }
 
+/* FLOW6: whether a branch keeps a new extreme of floats, `if t < near: near = t`. */
+static bool keeps_extreme(const ing_gen *g, const ing_ir_inst *i) {
+    const uint32_t *ids = &g->f->extra.at[i->b + 1];
+    if (i->c || !g->loop) return false;
+    for (uint32_t k = 0; k < g->f->extra.at[i->b]; k++) {
+        const ing_ir_inst *s = ing_gen_inst(g, ids[k]);
+        if (s->op == ING_OP_STORE && g->rivals[s->a] == s->b) return true;
+    }
+    return false;
+}
+
 static void open_if(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
-    ing_gen_put(g, "  br i1 %s, label %%then%u, label %%%s%u\nthen%u:\n",
-                g->vals[i->a].s, id, i->c ? "else" : "end", id, id);
+    ing_gen_put(g, "  br i1 %s, label %%then%u, label %%%s%u", g->vals[i->a].s, id,
+                i->c ? "else" : "end", id);
+    if (keeps_extreme(g, i)) ing_gen_put(g, ", !prof !%d", ING_GEN_MD_UNLIKELY);
+    ing_gen_put(g, "\nthen%u:\n", id);
     push(g, id, i->b);
 }
 

@@ -328,6 +328,13 @@ void ing_gen_pow_functions(ing_gen *g) {
     }
 }
 
+/* As LLVM writes a number that is exact in its type. */
+static txt float_number(double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return ing_gen_text("0x%016llX", (unsigned long long)bits);
+}
+
 /* ---- floats -------------------------------------------------------------------------------- */
 
 typedef struct math_fn {
@@ -408,14 +415,40 @@ static txt float2(ing_gen *g, const char *op, const char *more, ing_dtype t, txt
     return ing_gen_def(g, "%s %s%s%s %s, %s", op, g->fmf, more, scalar(t).s, a.s, b.s);
 }
 
-/* An exponent for which LLVM has products and a root: 3, -2, 1.5. */
-static bool is_half_integer(const ing_ir_inst *c) {
-    if (!c) return false;
+static double exponent_of(const ing_ir_inst *c) {
     uint64_t bits = ing_ir_const_bits(c);
     if (c->type == ING_F32) bits = widen_f32_bits((uint32_t)bits);
     double v;
     memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* An exponent for which LLVM has products and a root: 3, -2, 1.5. */
+static bool is_half_integer(const ing_ir_inst *c) {
+    double v = c ? exponent_of(c) : NAN;
     return isfinite(v) && fabs(v) < 1e6 && 2 * v == floor(2 * v);
+}
+
+/* One that takes two roots: 1.75, -0.25. More products would lose accuracy. */
+static bool is_quarter(const ing_ir_inst *c) {
+    double v = c ? exponent_of(c) : NAN;
+    return fabs(v) < 4 && 4 * v == floor(4 * v) && 2 * v != floor(2 * v);
+}
+
+/* x ** e as a product of powers 1/4, 1/2 and 1, in turn of what is left; of x = -inf, which has no
+ * root, it is that of inf. A negative exponent is the reciprocal. */
+static txt quarter_power(ing_gen *g, ing_dtype t, txt x, double e) {
+    txt ty = scalar(t), r, none = ing_gen_text("0.0");
+    txt low = float_number(-INFINITY), high = float_number(INFINITY);
+    txt is = ing_gen_def(g, "fcmp oeq %s %s, %s", ty.s, x.s, low.s);
+    txt p = ing_gen_def(g, "select i1 %s, %s %s, %s %s", is.s, ty.s, high.s, ty.s, x.s);
+    txt half = float_call(g, ING_OP_SQRT, t, p, none);
+    r = float_call(g, ING_OP_SQRT, t, half, none);
+    unsigned quarters = (unsigned)(4 * fabs(e));
+    if (quarters & 2) r = float2(g, "fmul", "", t, r, half);
+    for (unsigned k = 0; k < quarters / 4; k++) r = float2(g, "fmul", "", t, r, p);
+    if (e > 0) return r;
+    return ing_gen_def(g, "fdiv %s%s 1.0, %s", g->fmf, ty.s, r.s);
 }
 
 /* t is f32 or f64. */
@@ -444,6 +477,8 @@ static txt float_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
                            float_call(g, ING_OP_SQRT, t, a, b).s);
     default: break;
     }
+    if (op == ING_OP_POW && g->o->fast_math && is_quarter(b_const))
+        return quarter_power(g, t, a, exponent_of(b_const));
     bool two = op == ING_OP_POW && strcmp(a.s, "0x4000000000000000") == 0;
     if (two && ing_gen_has_vector(g, ING_OP_EXP2))
         return ing_gen_vector_call(g, ING_OP_EXP2, t, b, b);
@@ -479,13 +514,6 @@ static txt compare(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b) {
     int row = ing_dtype_is_float(t) ? 2 : !ing_dtype_is_signed(t);
     return ing_gen_def(g, "%s %s %s %s, %s", row == 2 ? "fcmp" : "icmp",
                        names[row][op - ING_OP_LT], scalar(t).s, a.s, b.s);
-}
-
-/* As LLVM writes a number that is exact in its type. */
-static txt float_number(double v) {
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return ing_gen_text("0x%016llX", (unsigned long long)bits);
 }
 
 /* x above `low`, else `low`, which NaN becomes too. */

@@ -221,10 +221,12 @@ static void test_powers(void) {
         const char *c, *power;
         int llvm, vector, exp2;
     } cases[] = {
-        {"2.0", "pow %x, %c", 2, 0, 0},  {"-3.0", "pow %x, %c", 2, 0, 0},
-        {"1.5", "pow %x, %c", 2, 0, 0},  {"1.7", "pow %x, %c", 0, 1, 0},
-        {"0.25", "pow %x, %c", 0, 1, 0}, {"2.0", "pow %c, %x", 0, 0, 1},
-        {"3.0", "pow %c, %x", 0, 1, 0},  {"inf", "pow %x, %c", 0, 1, 0},
+        {"2.0", "pow %x, %c", 2, 0, 0},   {"-3.0", "pow %x, %c", 2, 0, 0},
+        {"1.5", "pow %x, %c", 2, 0, 0},   {"1.7", "pow %x, %c", 0, 1, 0},
+        {"0.3", "pow %x, %c", 0, 1, 0},   {"1.75", "pow %x, %c", 0, 0, 0},
+        {"-0.25", "pow %x, %c", 0, 0, 0}, {"4.25", "pow %x, %c", 0, 1, 0},
+        {"2.0", "pow %c, %x", 0, 0, 1},   {"3.0", "pow %c, %x", 0, 1, 0},
+        {"inf", "pow %x, %c", 0, 1, 0},
     };
     for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; k++) {
         const char *t = k % 2 ? "f64" : "f32";
@@ -363,6 +365,27 @@ static void test_branches(void) {
         snprintf(text, sizeof text, ir, cases[k].array, cases[k].place);
         expect(text, true, "!llvm.loop !12", cases[k].scalar, " = load ptr, ptr %w",
                2 - (cases[k].array == 0), " = load float, ptr %w", 1, NULL);
+    }
+}
+
+/* FLOW6: a new extreme of floats is rare; other branches, and integers, say nothing. */
+static void test_extremes(void) {
+    static const char ir[] =
+        "arg 0 array<%s, 1>\ntask @0 {\n  %%x = array array<%s, 1> 0\n"
+        "  %%z = const i32 0\n  %%n = dim i32 %%x, 0\n  %%l = alloca ref<%s>\n"
+        "  %%i = loop i32 %%z, %%n {\n    %%p = elem ref<%s> %%x, [%%i]\n"
+        "    %%v = load %s %%p\n    %%w = load %s %%l\n    %%c = lt %%v, %%w\n"
+        "    if %%c {\n      store %%l, %s\n    }\n  }\n}\nrun @0 serial cost 6\n";
+    static const struct {
+        const char *type, *kept;
+        int rare;
+    } cases[] = {
+        {"f32", "%v", 1}, {"f64", "%v", 1}, {"f32", "%w", 0}, {"i32", "%v", 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[900];
+        const char *t = cases[k].type;
+        snprintf(text, sizeof text, ir, t, t, t, t, t, t, cases[k].kept);
+        expect(text, true, ", !prof !9\nthen", cases[k].rare, NULL);
     }
 }
 
@@ -640,6 +663,7 @@ int main(void) {
     test_short_loops();
     test_inlined();
     test_branches();
+    test_extremes();
     test_long_blocks();
     test_polls();
     test_division();

@@ -98,26 +98,31 @@ def powers(x: Array(ndim=1), y: Array(ndim=2)):
         y[3, i] = 2.0 ** x[i]
         y[4, i] = 3.0 ** x[i]
         y[5, i] = x[i] ** 2.5
+        y[6, i] = x[i] ** 1.75
+        y[7, i] = x[i] ** -0.75
+        y[8, i] = x[i] ** 3.25
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_constant_powers(dtype):
     x = (np.random.default_rng(6).random(4003) * 9 + 0.01).astype(dtype)
     q = qd.f32 if dtype == "f4" else qd.f64
-    got = run(powers, q, x, np.zeros((6, len(x)), dtype))[1]
+    got = run(powers, q, x, np.zeros((9, len(x)), dtype))[1]
     wide = x.astype(np.longdouble)
     for k, e in enumerate((1.7, -0.3, 0.25)):
         assert ulps(got[k], wide ** np.longdouble(np.dtype(dtype).type(e))) <= 4
     assert ulps(got[3], np.longdouble(2) ** wide) <= 4
     assert ulps(got[4], np.longdouble(3) ** wide) <= 4
     assert ulps(got[5], wide ** np.longdouble(2.5)) <= 4
+    for k, e in ((6, 1.75), (7, -0.75), (8, 3.25)):
+        assert ulps(got[k], wide ** np.longdouble(e)) <= 4
 
 
 def test_powers_at_the_edges():
     x = np.array([0.0, -0.0, -1.5, np.inf, -np.inf, np.nan, 1.0, -1.0, 200.0, -200.0, 1e-40] * 3, "f4")
-    got = run(powers, qd.f32, x, np.zeros((6, len(x)), "f4"))[1]
+    got = run(powers, qd.f32, x, np.zeros((9, len(x)), "f4"))[1]
     with np.errstate(all="ignore"):
-        for k, e in enumerate((1.7, -0.3)):
+        for k, e in ((0, 1.7), (1, -0.3), (2, 0.25), (6, 1.75), (7, -0.75), (8, 3.25)):
             want = x.astype("f8") ** np.float64(np.float32(e))
             near = np.abs(x) != np.float32(1e-40)  # denormals are zero with fast math
             np.testing.assert_allclose(got[k][near], want.astype("f4")[near], rtol=1e-6)
