@@ -553,3 +553,34 @@ def test_making_fields_loads_no_module(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(LIGHT)
     assert run_program(path).strip() == "[]"
+
+
+def test_a_constant_that_is_no_index_is_an_error_where_it_is_reached():
+    """Also when nobody asks for checks: there is no other memory that could be meant."""
+    a, b = qd.field(qd.i32, shape=55), qd.field(qd.i32, shape=(3, 4), offset=(-1, 2))
+
+    @qd.func
+    def far(x: qd.template()):
+        x[70] = 5
+
+    @qd.kernel
+    def k(case: qd.i32):
+        if case == 1:
+            far(a)
+        if case == 2:
+            b[-2, 3] = 3
+        if case == 3:
+            b[2, 3] = 1
+        if case == 4:
+            b[-1, 6] += 1
+        a[54] = case
+        b[-1, 2] = case
+        b[1, 5] = case
+
+    k(0)
+    for case, text in ((1, r"of shape \(55,\): index 70"), (2, "-2"), (3, "2"), (4, "6")):
+        with pytest.raises(qd.IngotError, match=text):
+            k(case)
+        assert a[54] == 0 and b[-1, 2] == 0 and b[1, 5] == 0
+    k(7)
+    assert a[54] == 7 and b[-1, 2] == 7 and b[1, 5] == 7
