@@ -19,6 +19,7 @@ enum {
     SLAB_MAX = 8 << 20,
     LINE = 16,           /* items that are worth a line of the cache */
     SLAB_KEPT = 1 << 20, /* a new one costs 16 us of page faults */
+    APART = 64,    /* put between rows of a slab that would share a set of the cache */
     PAD_ITEM = 16, /* an x87 long double: 10 bytes of value, then whatever was there */
 };
 
@@ -114,15 +115,22 @@ static bool pair_axes(const shape *s, axis *a, int n) {
     return false;
 }
 
-/* Copies `rows` items of axis k, and all of the axes inside it. */
-static void copy_slab(const shape *s, int k, size_t rows, uint8_t *to,
+/* Rows whose addresses differ by a multiple of a page's quarter end up in few sets of the cache:
+ * 1,024 x 1,024 numbers in Fortran's order took 3.4 times as long side by side. */
+static size_t step_of(const shape *s, int k, size_t rows) {
+    size_t size = (size_t)s->at[k].to;
+    return rows > 8 && size % 1024 == 0 ? size + APART : size;
+}
+
+/* Copies `rows` items of axis k, `step` bytes apart, and all of the axes inside it. */
+static void copy_slab(const shape *s, int k, size_t rows, size_t step, uint8_t *to,
                       const uint8_t *from) {
     axis a[PyBUF_MAX_NDIM + 1];
     size_t at[PyBUF_MAX_NDIM + 1] = {0};
     int n = 0;
     for (int i = k; i < s->n; i++) { /* sorted by stride, the smallest last */
         axis x = s->at[i];
-        if (i == k) x.n = rows;
+        if (i == k) x.n = rows, x.to = (Py_ssize_t)step;
         int j = n++;
         for (; j && labs(a[j - 1].from) < labs(x.from); j--) a[j] = a[j - 1];
         a[j] = x;
@@ -159,8 +167,13 @@ static int choose_slab(const shape *s, size_t *rows) {
     while (k < s->n - 1 && (size_t)s->at[k].to > want) k++;
     *rows = want / (size_t)s->at[k].to;
     if (!*rows) *rows = 1;
+    size_t n = s->at[k].n;
     if (*rows > LINE) *rows -= *rows % LINE; /* whole blocks */
-    if (*rows > s->at[k].n) *rows = s->at[k].n;
+    if (*rows > n) *rows = n;
+    if (n % *rows && n % *rows < 8) { /* too few for a block: all slabs get less */
+        size_t slabs = (n - 1) / *rows + 1;
+        *rows = (n - 1) / slabs + 1;
+    }
     return k;
 }
 
@@ -188,12 +201,14 @@ static void advance(const shape *s, int k, size_t rows, cursor *c) {
 /* Hashes slabs until all are done or about STRETCH bytes are. */
 static void hash_some(const shape *s, int k, size_t most, uint8_t *buf, cursor *c,
                       ing_hasher *h) {
+    size_t step = step_of(s, k, most), row = (size_t)s->at[k].to;
     for (size_t bytes = 0; !c->done && bytes < STRETCH;) {
         size_t left = s->at[k].n - c->at[k], rows = left < most ? left : most;
-        size_t size = rows * (size_t)s->at[k].to;
-        copy_slab(s, k, rows, buf, c->from);
-        ing_hasher_raw(h, buf, size);
-        bytes += size;
+        copy_slab(s, k, rows, step, buf, c->from);
+        if (step == row) ing_hasher_raw(h, buf, rows * row);
+        for (size_t i = 0; step != row && i < rows; i++)
+            ing_hasher_raw(h, buf + i * step, row);
+        bytes += rows * row;
         advance(s, k, rows, c);
     }
 }
@@ -228,7 +243,7 @@ int ing_fp_hash_view(fp_walk *w, const Py_buffer *v, bool pad, ing_hash128 *out)
     size_t rows;
     read_shape(v, pad, &s);
     int k = choose_slab(&s, &rows);
-    size_t size = rows * (size_t)s.at[k].to;
+    size_t size = rows * step_of(&s, k, rows);
     uint8_t *buf = take_slab(w->fp, &size);
     if (!buf) return ing_fp_no_memory();
     cursor c = {.from = v->buf};

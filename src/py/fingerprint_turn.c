@@ -212,16 +212,22 @@ AVX2 static inline void turn8_wide(uint8_t *to, ptrdiff_t ts, const uint8_t *fro
     }
 }
 
-/* All whole blocks: as many items of `a` at a time as are worth a look at a page. */
-#define BLOCKS(block, side)                                                      \
-    for (size_t i0 = 0; i0 < na; i0 += ING_FP_TURN_RUN)                          \
-        for (size_t j = 0; j < nb; j += (side))                                  \
-            for (size_t i = i0; i < na && i < i0 + ING_FP_TURN_RUN; i += (side)) \
-                block(to + (ptrdiff_t)i * a->to + (ptrdiff_t)(j * item), a->to,  \
-                      from + (ptrdiff_t)j * b->from + (ptrdiff_t)(i * item), b->from);
+/* All blocks: as many items of `a` at a time as are worth a look at a page. The last ones along an
+ * axis are put back to end with it: they do again what others did. */
+#define BLOCKS(block, side)                                                            \
+    for (size_t i0 = 0; i0 < a->n; i0 += ING_FP_TURN_RUN)                              \
+        for (size_t j1 = 0; j1 < b->n; j1 += (side)) {                                 \
+            size_t j = j1 + (side) <= b->n ? j1 : b->n - (side);                       \
+            size_t end = a->n < i0 + ING_FP_TURN_RUN ? a->n : i0 + ING_FP_TURN_RUN;    \
+            for (size_t i1 = i0; i1 < end; i1 += (side)) {                             \
+                size_t i = i1 + (side) <= a->n ? i1 : a->n - (side);                   \
+                block(to + (ptrdiff_t)i * a->to + (ptrdiff_t)(j * item), a->to,        \
+                      from + (ptrdiff_t)j * b->from + (ptrdiff_t)(i * item), b->from); \
+            }                                                                          \
+        }
 
 AVX2 static void turn_wide(size_t item, const ing_fp_axis *a, const ing_fp_axis *b,
-                           size_t na, size_t nb, uint8_t *to, const uint8_t *from) {
+                           uint8_t *to, const uint8_t *from) {
     if (item == 4)
         BLOCKS(turn4_wide, 8)
     else
@@ -229,7 +235,7 @@ AVX2 static void turn_wide(size_t item, const ing_fp_axis *a, const ing_fp_axis 
 }
 
 static void turn_narrow(size_t item, const ing_fp_axis *a, const ing_fp_axis *b,
-                        size_t na, size_t nb, uint8_t *to, const uint8_t *from) {
+                        uint8_t *to, const uint8_t *from) {
     switch (item) {
     case 1: BLOCKS(turn1, 8) break;
     case 2: BLOCKS(turn2, 8) break;
@@ -238,44 +244,19 @@ static void turn_narrow(size_t item, const ing_fp_axis *a, const ing_fp_axis *b,
     }
 }
 
-/* Items of each side of a block. */
-static size_t side_of(size_t item, bool wide) {
-    return item <= 2 ? 8 : wide ? 32 / item : 16 / item;
-}
-
 bool ing_fp_can_turn(size_t item, const ing_fp_axis *a, const ing_fp_axis *b) {
     if (item != 1 && item != 2 && item != 4 && item != 8) return false;
     ptrdiff_t size = (ptrdiff_t)item;
-    size_t side = side_of(item, true);
+    size_t side = item <= 2 ? 8 : 32 / item; /* of the widest block */
     return a->from == size && b->to == size && a->n >= side && b->n >= side;
-}
-
-#define SCATTER(size) \
-    for (size_t i = 0; i < n; i++, to += stride, from += (size)) memcpy(to, from, size);
-
-/* Items side by side, put at a stride. */
-static void scatter(size_t item, uint8_t *to, ptrdiff_t stride, const uint8_t *from,
-                    size_t n) {
-    switch (item) {
-    case 1: SCATTER(1) break;
-    case 2: SCATTER(2) break;
-    case 4: SCATTER(4) break;
-    default: SCATTER(8)
-    }
 }
 
 void ing_fp_turn(size_t item, const ing_fp_axis *a, const ing_fp_axis *b, uint8_t *to,
                  const uint8_t *from) {
-    bool wide = item >= 4 && __builtin_cpu_supports("avx2");
-    size_t side = side_of(item, wide), na = a->n / side * side, nb = b->n / side * side;
-    if (wide)
-        turn_wide(item, a, b, na, nb, to, from);
+    if (item >= 4 && __builtin_cpu_supports("avx2"))
+        turn_wide(item, a, b, to, from);
     else
-        turn_narrow(item, a, b, na, nb, to, from);
-    for (size_t i = na; i < a->n; i++) /* what is left at the edges */
-        ing_fp_gather(item, to + (ptrdiff_t)i * a->to, from + i * item, b->from, nb);
-    for (size_t j = nb; j < b->n; j++)
-        scatter(item, to + j * item, a->to, from + (ptrdiff_t)j * b->from, a->n);
+        turn_narrow(item, a, b, to, from);
 }
 #else
 bool ing_fp_can_turn(size_t item, const ing_fp_axis *a, const ing_fp_axis *b) {
