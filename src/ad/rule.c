@@ -9,7 +9,9 @@
  *  RULE3 subscripts that differ in numbers that the launch was given are taken to differ: it is
  *     the caller who says so. Tape(validation=True) looks.
  *     Where the program promises it (m->promised), so are all that may differ.
- *  RULE4 arrays that are two arguments are apart, which a launch compares (m->rule). */
+ *  RULE4 a local that a loop only counts up, or only down, is told from iteration to iteration like
+ *     an index: what is read at t and written at t + 1 stays.
+ *  RULE5 arrays that are two arguments are apart, which a launch compares (m->rule). */
 #include "ad/ad_int.h"
 
 #include "gate/place.h"
@@ -180,17 +182,124 @@ static bool is_given(const ing_ad_fn *n, uint32_t id, uint32_t left) {
 }
 
 static bool inside(const ing_ad_fn *n, uint32_t id, uint32_t loop) {
-    if (ing_ir_at(n->f, id)->op == ING_OP_CONST) return false;
     uint32_t r = id == loop ? loop : n->region[id];
     while (r && r != loop) r = n->region[r];
     return r == loop;
 }
 
+/* May the value change from one iteration of the loop to the next? */
+static bool varies(const ing_ad_fn *n, uint32_t id, uint32_t loop, uint32_t left) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    if (id == loop) return true;
+    if (!inside(n, id, loop)) return false;
+    switch (i->op) {
+    case ING_OP_CONST:
+    case ING_OP_ARG:
+    case ING_OP_DIM:
+    case ING_OP_PARAM: return false;
+    case ING_OP_CAST: return !left || varies(n, i->a, loop, left - 1);
+    default:
+        return !left || !ing_op_is_arith(i->op) || varies(n, i->a, loop, left - 1) ||
+               (i->b && varies(n, i->b, loop, left - 1));
+    }
+}
+
+/* ---- locals that count (RULE4) ------------------------------------------------------------------ */
+
+/* The local that a value is loaded from; 0 = none. */
+static uint32_t local_of(const ing_ad_fn *n, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    bool load = i->op == ING_OP_LOAD && ing_ir_at(n->f, i->a)->op == ING_OP_ALLOCA;
+    return load ? i->a : 0;
+}
+
+static bool writes_local(const ing_ad_fn *n, uint32_t id, uint32_t local) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    if (!n->block[id]) return false;
+    if (i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS)
+        return ing_ad_root(n, i->a) == local;
+    for (uint32_t k = 0; i->op == ING_OP_CALL && k < i->c; k++)
+        if (ing_ad_root(n, n->f->extra.at[i->b + k]) == local) return true;
+    return false;
+}
+
+/* Two loads of a local in one iteration of all loops around them, with no write between. */
+static bool same_load(const ing_ad_fn *n, uint32_t a, uint32_t b) {
+    uint32_t local = local_of(n, a);
+    if (!local || local != local_of(n, b) || n->region[a] != n->region[b]) return false;
+    for (uint32_t id = a < b ? a : b; id < (a < b ? b : a); id++)
+        if (writes_local(n, id, local)) return false;
+    return true;
+}
+
+/* The same number, in one iteration of all loops around both. */
+static bool same_value(const ing_ad_fn *n, uint32_t a, uint32_t b, uint32_t left) {
+    const ing_ir_inst *x = ing_ir_at(n->f, a), *y = ing_ir_at(n->f, b);
+    if (a == b || same_load(n, a, b)) return true;
+    if (x->op != y->op || x->type != y->type || !left) return false;
+    switch (x->op) {
+    case ING_OP_CONST:
+    case ING_OP_ARG:
+    case ING_OP_PARAM: return x->a == y->a && x->b == y->b;
+    case ING_OP_DIM: return x->b == y->b && same_value(n, x->a, y->a, left - 1);
+    case ING_OP_ARRAY: return x->a == y->a;
+    case ING_OP_CAST: return same_value(n, x->a, y->a, left - 1);
+    default:
+        return ing_op_is_arith(x->op) && same_value(n, x->a, y->a, left - 1) &&
+               (!x->b || same_value(n, x->b, y->b, left - 1));
+    }
+}
+
+/* What one write adds to the local: a number, or 0. */
+static int64_t step_of(const ing_ad_fn *n, uint32_t id, uint32_t local) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    ing_ir_form form;
+    if (i->op != ING_OP_STORE || i->a != local) return 0;
+    ing_ir_form_of(n->f, i->b, &form);
+    bool adds = form.known && form.n == 1 && form.times[0] == 1 &&
+                local_of(n, form.of[0]) == local && form.bits >= 32;
+    return adds ? (int64_t)(form.constant << (64 - form.bits)) >> (64 - form.bits) : 0;
+}
+
+/* From an iteration that runs `id` to a later one the local grows (1), shrinks (-1), stays or grows (2),
+ * stays or shrinks (-2); 0: nobody knows. */
+static int32_t counts(const ing_ad_fn *n, uint32_t local, uint32_t loop, uint32_t id) {
+    int32_t sign = 0;
+    bool sure = false;
+    for (uint32_t w = 1; w < n->f->insts.len; w++) {
+        if (!writes_local(n, w, local) || !inside(n, w, loop)) continue;
+        int64_t step = step_of(n, w, local);
+        int32_t now = step > 0 ? 1 : -1;
+        if (step == 0 || (sign && sign != now)) return 0;
+        sign = now;
+        /* a block that runs does so whole (EXITS1) */
+        uint32_t at = id;
+        while (at && n->block[at] != n->block[w]) at = n->parent[at];
+        sure |= at != 0 && n->region[w] == loop;
+    }
+    return sure ? sign : 2 * sign;
+}
+
 /* y - x, of forms that are known. */
-static bool difference(const ing_ir_form *x, const ing_ir_form *y, ing_ir_form *d) {
+static bool difference(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form *y,
+                       ing_ir_form *d) {
     if (!x->known || !y->known) return false;
     *d = *y;
     ing_ir_form_add(d, x, (uint64_t)-1);
+    for (uint32_t k = 0; d->known && k < d->n; k++)
+        for (uint32_t j = k + 1; j < d->n; j++) {
+            if (d->times[k] != 0 - d->times[j] ||
+                !same_value(n, d->of[k], d->of[j], MAX_DEPTH))
+                continue;
+            ing_ir_form both = {.bits = 64, .known = true, .n = 2};
+            both.of[0] = d->of[k];
+            both.of[1] = d->of[j];
+            both.times[0] = d->times[k];
+            both.times[1] = d->times[j];
+            ing_ir_form_add(d, &both, (uint64_t)-1);
+            k = UINT32_MAX; /* from the start: terms have moved */
+            break;
+        }
     return d->known;
 }
 
@@ -204,29 +313,42 @@ static bool all_given(const ing_ad_fn *n, const ing_ir_form *d) {
 static verdict axis_now(const ing_ad_fn *n, const ing_ir_form *read,
                         const ing_ir_form *write) {
     ing_ir_form d;
-    if (!difference(read, write, &d)) return MAYBE;
+    if (!difference(n, read, write, &d)) return MAYBE;
     if (d.n) return all_given(n, &d) ? NO : MAYBE; /* RULE3 */
     return d.constant << (64 - d.bits) ? NO : YES;
 }
 
-/* The write in a later iteration of `loop` than the read. */
+/* Where the only thing that varies counts in one way: by = written - read. */
+static verdict counted(int32_t way, int64_t times, int64_t by) {
+    bool up = (way > 0) == (times > 0);
+    if (way == 0) return MAYBE;
+    if (by == 0) return way == 1 || way == -1 ? NO : MAYBE;
+    return up == (by > 0) ? NO : MAYBE;
+}
+
+/* The write in a later iteration of `loop` than the read, which instruction `id` makes. */
 static verdict axis_later(const ing_ad_fn *n, const ing_ir_form *read,
-                          const ing_ir_form *write, uint32_t loop) {
+                          const ing_ir_form *write, uint32_t loop, uint32_t id) {
     ing_ir_form d;
-    if (!difference(read, write, &d)) return MAYBE;
-    int64_t step = 0;
+    if (!difference(n, read, write, &d)) return MAYBE;
+    int64_t step = 0, times = 0;
+    uint32_t local = 0;
     for (uint32_t k = 0; k < read->n; k++) {
-        if (read->of[k] == loop)
+        if (read->of[k] == loop) {
             step = (int64_t)read->times[k];
-        else if (inside(n, read->of[k], loop))
-            return MAYBE;
+        } else if (varies(n, read->of[k], loop, MAX_DEPTH)) {
+            if (local || !local_of(n, read->of[k])) return MAYBE;
+            local = local_of(n, read->of[k]);
+            times = (int64_t)read->times[k];
+        }
     }
     if (d.n) {
         for (uint32_t k = 0; k < d.n; k++)
-            if (inside(n, d.of[k], loop)) return MAYBE;
+            if (varies(n, d.of[k], loop, MAX_DEPTH)) return MAYBE;
         return all_given(n, &d) ? NO : MAYBE;
     }
     int64_t by = (int64_t)(d.constant << (64 - d.bits)) >> (64 - d.bits);
+    if (local) return step ? MAYBE : counted(counts(n, local, loop, id), times, by);
     if (step == 0) return by ? NO : YES;
     /* iterations from the read to the write: -by / step */
     return by % step == 0 && -(by / step) > 0 ? YES : NO;
@@ -237,7 +359,7 @@ static verdict meet(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touc
     verdict all = YES;
     if (r->n == ANY || w->n == ANY || r->n != w->n) return MAYBE;
     for (uint32_t k = 0; k < r->n; k++) {
-        verdict one = loop ? axis_later(n, &r->at[k], &w->at[k], loop)
+        verdict one = loop ? axis_later(n, &r->at[k], &w->at[k], loop, r->id)
                            : axis_now(n, &r->at[k], &w->at[k]);
         if (one == NO) return NO;
         if (one == MAYBE) all = MAYBE;
@@ -300,19 +422,21 @@ static uint32_t parallel_around(const ing_ad_fn *n, uint32_t id) {
 }
 
 /* Are the indices the same but for a number that makes them meet in another iteration? */
-static bool shifted(const ing_ir_func *f, const ing_ir_form *x, const ing_ir_form *y,
+static bool shifted(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form *y,
                     bool *apart) {
     ing_ir_form d;
-    if (!difference(x, y, &d) || d.n) return false;
+    if (!difference(n, x, y, &d) || d.n) return false;
     int64_t by = (int64_t)(d.constant << (64 - d.bits)) >> (64 - d.bits);
     if (by == 0) return true;
     *apart = true;
     bool meets = false;
     for (uint32_t k = 0; k < x->n; k++) {
-        const ing_ir_inst *i = ing_ir_at(f, x->of[k]);
-        if (i->op == ING_OP_LOOP && !(i->flags & ING_IR_PARALLEL))
+        const ing_ir_inst *i = ing_ir_at(n->f, x->of[k]);
+        if ((i->op == ING_OP_LOOP && !(i->flags & ING_IR_PARALLEL)) ||
+            local_of(n, x->of[k]))
             return false; /* in order */
-        meets |= x->times[k] && by % (int64_t)x->times[k] == 0;
+        bool index = i->op == ING_OP_LOOP || i->op == ING_OP_AXIS;
+        meets |= index && by % (int64_t)x->times[k] == 0;
     }
     return meets;
 }
@@ -326,13 +450,13 @@ static bool crosses(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touc
         return false;
     bool apart = false, meets = true;
     for (uint32_t k = 0; meets && k < r->n; k++)
-        meets = shifted(n->f, &r->at[k], &w->at[k], &apart);
+        meets = shifted(n, &r->at[k], &w->at[k], &apart);
     return meets && apart;
 }
 
 /* ---- all pairs ---------------------------------------------------------------------------------- */
 
-/* Two arguments: a launch sees whether they are one array (RULE4). */
+/* Two arguments: a launch sees whether they are one array (RULE5). */
 static ing_status note_apart(ing_ad *ad, const ing_ad_touch *r, const ing_ad_touch *w,
                              ing_err *e) {
     ing_ir_mod *m = ad->m;
@@ -435,7 +559,7 @@ ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
     return ok ? ING_OK : ing_ad_no_memory(e);
 }
 
-/* ---- arrays that are two arguments (RULE4) --------------------------------------------------------- */
+/* ---- arrays that are two arguments (RULE5) --------------------------------------------------------- */
 
 ing_status ing_ad_settle(ing_ir_mod *m, ing_err *e) {
     for (uint32_t k = 0; k < m->rule.len; k++) {

@@ -139,8 +139,63 @@ def a_winner_is_overwritten(x: A, y: A):
         y[i] = 0.0
 
 
+@qd.kernel
+def counted_the_wrong_way(x: A, y: A):
+    for _ in range(1):
+        t = 0
+        while t < 4:
+            y[t] = x[t + 1] * x[t + 1]
+            x[t] = y[t]
+            t += 1
+
+
+@qd.kernel
+def counted_between(x: A, y: A):
+    for _ in range(1):
+        t = 0
+        while t < 4:
+            y[t] = x[t] * x[t]
+            t += 1
+            x[t - 1] = 0.3 * y[t - 1]
+
+
+@qd.kernel
+def counted_sometimes(x: A, y: A):
+    for _ in range(1):
+        t = 0
+        c = 0
+        while c < 6:
+            c += 1
+            x[t] = c * 0.1 * y[t]
+            y[t + 1] += x[t] * x[t]
+            if c % 2 == 0:
+                t += 1
+
+
+@qd.kernel
+def counted_from_the_start_again(x: A, y: A):
+    for _ in range(1):
+        t = 0
+        for c in range(7):
+            x[t + 1] = x[t] * x[t] * 0.5 + 0.1
+            t += 1
+            if t > 3:
+                t = 0
+
+
+@qd.kernel
+def counted_by_an_inner_loop(x: A, y: A):
+    for _ in range(1):
+        t = 0
+        for j in range(3):
+            y[t] = x[t] * x[t]
+            t += 1
+        x[t - 1] = 0.5
+
+
 @pytest.mark.parametrize("kernel", [
-    in_a_later_task, added_to_in_a_later_task, read_by_a_func, written_by_a_func, func_with_equal_indices,
+    counted_the_wrong_way, counted_between, counted_sometimes, counted_from_the_start_again,
+    counted_by_an_inner_loop, in_a_later_task, added_to_in_a_later_task, read_by_a_func, written_by_a_func, func_with_equal_indices,
     before_the_loop, an_iteration_later, by_way_of_an_index, to_and_fro, a_winner_is_overwritten])
 def test_what_is_needed_and_overwritten_is_refused(kernel):
     with pytest.raises(qd.IngotCompilationError, match=OVER):
@@ -188,8 +243,43 @@ def func_with_a_loop(x: A, y: A):
         chain(x, i)
 
 
+@qd.kernel
+def until_a_break(x: A, y: A):
+    for _ in range(1):
+        for t in range(4):
+            x[t + 1] = x[t] * x[t] * 0.5 + 0.2
+            if x[t + 1] > 50:
+                break
+
+
+@qd.kernel
+def counted_up(x: A, y: A):
+    for _ in range(1):
+        t = 0
+        while t < 4:
+            x[t + 1] = x[t] * x[t] * 0.5 + 0.2
+            t += 1
+
+
+@qd.kernel
+def counted_down(x: A, y: A):
+    for _ in range(1):
+        t = 4
+        while t > 0:
+            x[t - 1] = x[t] * x[t] * 0.5
+            t -= 1
+
+
+@qd.kernel
+def in_rows(x: A, y: A):
+    n = x.shape[0] // 2
+    for i in range(2):
+        for t in range(n - 1):
+            x[i * n + t + 1] = x[i * n + t] * x[i * n + t] * 0.7 + 0.1
+
+
 @pytest.mark.parametrize("kernel", [
-    linear_in_a_later_task, an_iteration_before, in_other_ranges, written_then_read_by_a_func,
+    until_a_break, counted_up, counted_down, in_rows, linear_in_a_later_task, an_iteration_before, in_other_ranges, written_then_read_by_a_func,
     func_with_other_indices, func_with_a_loop])
 def test_what_is_written_elsewhere_is_right(kernel):
     qd.ad.check_grad(kernel, nd(5), nd(5))
