@@ -307,15 +307,16 @@ static PyObject *reading_of(const ing_py_variant *v, const ing_py_checks *c,
                             PyObject *const *held, uint64_t key) {
     Py_ssize_t n = 2;
     for (uint32_t i = 0; i < c->binds.len; i++) n += c->binds.at[i].fetch != 0;
-    PyObject *t = PyTuple_New(n), *item = PyLong_FromUnsignedLongLong(key);
-    if (t && item) PyTuple_SET_ITEM(t, 0, item);
-    item = t && item ? PyLong_FromUnsignedLongLong(answers_of(v)) : NULL;
-    if (!item) {
-        Py_XDECREF(t);
-        return NULL;
+    PyObject *t = PyTuple_New(n);
+    const uint64_t numbers[2] = {key, answers_of(v)};
+    for (n = 0; t && n < 2; n++) {
+        PyObject *item = PyLong_FromUnsignedLongLong(numbers[n]);
+        if (item)
+            PyTuple_SET_ITEM(t, n, item);
+        else
+            Py_CLEAR(t);
     }
-    PyTuple_SET_ITEM(t, 1, item);
-    n = 2;
+    if (!t) return NULL;
     for (uint32_t i = 0; i < c->binds.len; i++) {
         uint32_t fetch = c->binds.at[i].fetch;
         PyObject *o = fetch ? held[fetch - 1] : NULL;
