@@ -354,10 +354,33 @@ static verdict axis_later(const ing_ad_fn *n, const ing_ir_form *read,
     return by % step == 0 && -(by / step) > 0 ? YES : NO;
 }
 
+/* Are the subscripts all axes of the places that the loop goes through? Then no two of its iterations
+ * have the same. */
+static bool tells_places(const ing_ad_fn *n, const ing_ad_touch *r,
+                         const ing_ad_touch *w, uint32_t loop) {
+    uint64_t told = 0;
+    uint32_t axes = 0;
+    for (uint32_t k = 0; k < r->n; k++) {
+        const ing_ir_form *form = &r->at[k];
+        if (!form->known || form->n != 1 || form->times[0] != 1) continue;
+        const ing_ir_inst *i = ing_ir_at(n->f, form->of[0]);
+        bool place = i->op == ING_OP_AXIS &&
+                     (i->b == loop || same_value(n, i->b, loop, MAX_DEPTH));
+        ing_ir_form d;
+        if (!place || !difference(n, form, &w->at[k], &d) || d.n || d.constant)
+            continue;
+        axes = i->a;
+        told |= (uint64_t)1 << i->c;
+    }
+    uint32_t count = axes ? ing_ir_at(n->f, axes)->c / 2 : 64;
+    return count < 64 && told == ((uint64_t)1 << count) - 1;
+}
+
 static verdict meet(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touch *w,
                     uint32_t loop) {
     verdict all = YES;
     if (r->n == ANY || w->n == ANY || r->n != w->n) return MAYBE;
+    if (loop && tells_places(n, r, w, loop)) return NO;
     for (uint32_t k = 0; k < r->n; k++) {
         verdict one = loop ? axis_later(n, &r->at[k], &w->at[k], loop, r->id)
                            : axis_now(n, &r->at[k], &w->at[k]);

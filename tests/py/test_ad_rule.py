@@ -193,8 +193,16 @@ def counted_by_an_inner_loop(x: A, y: A):
         x[t - 1] = 0.5
 
 
+@qd.kernel
+def one_of_two_axes(x: A, y: A):
+    qd.loop_config(serialize=True)
+    for i, j in qd.ndrange(2, 2):
+        y[i] = x[j] * 2
+        x[4] += y[i] * y[i]
+
+
 @pytest.mark.parametrize("kernel", [
-    counted_the_wrong_way, counted_between, counted_sometimes, counted_from_the_start_again,
+    one_of_two_axes, counted_the_wrong_way, counted_between, counted_sometimes, counted_from_the_start_again,
     counted_by_an_inner_loop, in_a_later_task, added_to_in_a_later_task, read_by_a_func, written_by_a_func, func_with_equal_indices,
     before_the_loop, an_iteration_later, by_way_of_an_index, to_and_fro, a_winner_is_overwritten])
 def test_what_is_needed_and_overwritten_is_refused(kernel):
@@ -310,6 +318,18 @@ def double_buffer(x: A, t: qd.i32):
 @pytest.mark.parametrize("kernel, numbers", [(two_steps, [1]), (from_to, [0, 3]), (double_buffer, [5])])
 def test_steps_are_told_apart_by_their_numbers(kernel, numbers):
     qd.ad.check_grad(kernel, nd(4, 4), *numbers)
+
+
+@qd.kernel
+def places_in_order(x: A, y: A):
+    qd.loop_config(serialize=True)
+    for i, j in qd.ndrange(4, 3):
+        y[i, j] = x[i, j] * 2
+        x[i, 3] += y[i, j] * y[i, j]
+
+
+def test_places_of_a_serial_loop_differ():
+    qd.ad.check_grad(places_in_order, nd(4, 4), nd(4, 4))
 
 
 # ---- one array by two names ----
