@@ -168,8 +168,8 @@ static ing_status plain_result(frame *fr, ing_node n, value *v) {
             return ING_OK;
         if (v->kind == V_TUPLE && fr->one_return)
             ING_TRY(ing_front_tensor_pass(fr, n, v));
-        if (v->kind == V_TUPLE) return ING_OK;
-        ING_TRY(ing_front_tensor_load(fr, n, v, v));
+        if (v->kind == V_TUPLE && fr->one_return) return ING_OK;
+        ING_TRY(ing_front_tensor_load(fr, n, v, v)); /* as other returns have it */
         return ing_front_tensor_result(fr, n, v);
     }
     if (v->kind == V_SEEN && v->seen == ING_GATE_STRUCT) {

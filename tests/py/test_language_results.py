@@ -449,3 +449,31 @@ def test_things_that_differ_are_refused():
 
     with pytest.raises(qd.IngotTypeError, match="an earlier one another"):
         k(Config(), Config())
+
+
+def test_slices_and_vectors_are_returned_alike(target):
+    """A row of a matrix at an index of the run time, a computed vector, constants: one kind."""
+    if target == "python":
+        return
+
+    @qd.func
+    def pick(m: qd.types.matrix(3, 3, qd.f32), i: qd.i32):
+        v = qd.Vector([1.0, 2.0, 3.0])
+        if i == 0:
+            return m[(i + 2) % 3, :]
+        if i == 1:
+            return m[:, 0] + m[i, :]
+        if i == 2:
+            return qd.Vector([7.0, 8.0, 9.0])
+        return v
+
+    @qd.kernel
+    def k(o: qd.types.ndarray()):
+        m = qd.Matrix([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+        for i in range(4):
+            v = pick(m, i)
+            o[i] = v[0] * 100 + v[1] * 10 + v[2]
+
+    o = np.zeros(4)
+    k(o)
+    assert o.tolist() == [789, 603, 789, 123]
