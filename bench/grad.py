@@ -6,7 +6,8 @@ Each row is a kernel and its gradient. Times are processor time on one thread (w
 best of N rounds in which both engines take turns, each in a process of its own (INGOT_BENCH_PEER names
 the Python that has quadrants; without it there are no ratios). `back/fwd` is what a backward launch
 costs in forward ones; `Quadrants` its backward time by ours, forward times likewise: above 1 we are
-faster. The gradients of both are compared. `stack` is what a thread keeps for the backward pass:
+faster. `PyTorch` is its forward and backward time by ours, where INGOT_BENCH_TORCH names a Python that has
+torch (_grad_torch.py). The gradients of both are compared. `stack` is what a thread keeps for the backward pass:
 Quadrants documents slots x capacity x 8 bytes for each f32 that a loop carries.
 """
 
@@ -187,6 +188,16 @@ def start(python, repeat, threads, *more):
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+def torch_times(repeat):
+    """{row: times} of PyTorch, on one thread."""
+    python = os.environ.get("INGOT_BENCH_TORCH")
+    if not python:
+        return {}
+    script = pathlib.Path(__file__).with_name("_grad_torch.py")
+    lines = subprocess.run([python, script, str(repeat)], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {row["name"]: row for row in map(json.loads, lines)}
+
+
 def answer(process):
     process.stdin.write("\n")
     process.stdin.flush()
@@ -208,13 +219,17 @@ def main():
     peer = os.environ.get("INGOT_BENCH_PEER")
     ours = start(sys.executable, args.repeat, args.threads)
     theirs = start(peer, args.repeat, args.threads, "--peer") if peer else None
-    print(f"{'kernel':<24}{'forward ms':>12}{'backward':>10}{'back/fwd':>10}{'Quadrants':>11}{'forward':>9}  gradients")
+    torch = torch_times(args.repeat)
+    print(f"{'kernel':<24}{'forward ms':>12}{'backward':>10}{'back/fwd':>10}{'PyTorch':>9}{'Quadrants':>11}{'forward':>9}  gradients")
     found = []
     for name, _, _, carried, trips in rows():
         a, b = answer(ours), answer(theirs) if theirs else None
-        row = {"name": name, "ours": a, "quadrants": b, "carried": carried, "trips": trips}
+        peer_row = torch.get(name)
+        row = {"name": name, "ours": a, "quadrants": b, "torch": peer_row, "carried": carried, "trips": trips}
         found.append(row)
         line = f"{name:<24}{1e3 * a['forward']:>12.3f}{1e3 * a['backward']:>10.3f}{a['backward'] / a['forward']:>10.2f}"
+        both = peer_row and (peer_row["forward"] + peer_row["backward"]) / (a["forward"] + a["backward"])
+        line += f"{both:>9.2f}" if both else f"{'-':>9}"
         if b:
             same = np.allclose(a["sums"], b["sums"], rtol=1e-3)
             line += f"{b['backward'] / a['backward']:>11.2f}{b['forward'] / a['forward']:>9.2f}  {'same' if same else 'DIFFER'}"
