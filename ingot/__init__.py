@@ -26,7 +26,7 @@ except ImportError as e:
 
 from ingot import math, types
 from ingot._annotations import Template, ref, sparse_matrix_builder, template
-from ingot._arch import amdgpu, arm64, cpu, cuda, gpu, interp, metal, python, vulkan, x64, x86_64
+from ingot._arch import Arch, amdgpu, arm64, cpu, cuda, gpu, interp, metal, python, vulkan, x64, x86_64
 from ingot._core import (
     DType,
     Field,
@@ -45,6 +45,7 @@ from ingot._core import (
     IngotTypeError,
     IngotValueError,
     IngotZeroDivisionError,
+    Kernel,
     MatrixField,
     Ndarray,
     ScalarField,

@@ -344,6 +344,7 @@ class PrefixSumExecutor:
         self._scratch = ndarray(u32, exclusive_scan_scratch_slots(length))
 
     def run(self, input_arr):
+        """Replaces the elements by their sums from the first one on."""
         if input_arr.dtype is not i32:
             raise RuntimeError("Only qd.i32 type is supported for prefix sum.")
         if input_arr.shape != (self.length,):

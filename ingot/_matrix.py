@@ -106,14 +106,17 @@ class Matrix(TensorValue):
     # ---- shape and elements ----
 
     def get_shape(self):
+        """(n,) of a vector, (n, m) of a matrix."""
         return (self.n,) if self.ndim == 1 else (self.n, self.m)
 
     @property
     def shape(self):
+        """(n,) of a vector, (n, m) of a matrix."""
         return self.get_shape()
 
     @property
     def entries(self):
+        """The elements as a NumPy array."""
         return self.to_numpy()
 
     def __bool__(self):
@@ -155,11 +158,13 @@ class Matrix(TensorValue):
             array[outer + key] = value
 
     def to_list(self):
+        """The elements as a list, of a matrix as a list of rows."""
         if self.ndim == 1:
             return list(self._entries)
         return [self._entries[i * self.m:(i + 1) * self.m] for i in range(self.n)]
 
     def to_numpy(self):
+        """The elements as a NumPy array."""
         import numpy as np
 
         return np.array(self.to_list(), None if self._dtype is None else _numpy_type(self._dtype))
@@ -226,10 +231,12 @@ class Matrix(TensorValue):
         return _new(self.ndim, self.n, self.m, None, made)
 
     def cast(self, dtype):
+        """The same with elements of another dtype."""
         dtype = _dtype(dtype)
         return _new(self.ndim, self.n, self.m, dtype, [_convert(x, dtype) for x in self._entries])
 
     def fill(self, value):
+        """Sets every element."""
         for i in range(self.n):
             for j in range(self.m if self.ndim == 2 else 1):
                 self[(i, j)[:self.ndim]] = value
@@ -249,34 +256,44 @@ class Matrix(TensorValue):
     # ---- reductions ----
 
     def sum(self):
+        """The sum of the elements."""
         return sum(self._entries)
 
     def max(self):
+        """The largest element."""
         return max(self._entries)
 
     def min(self):
+        """The smallest element."""
         return min(self._entries)
 
     def any(self):
+        """1 if some element is not 0, else 0."""
         return int(any(x != 0 for x in self._entries))
 
     def all(self):
+        """1 if no element is 0, else 0."""
         return int(all(x != 0 for x in self._entries))
 
     def norm_sqr(self):
+        """The sum of the squares of the elements."""
         return sum(x * x for x in self._entries)
 
     def norm(self, eps=0):
+        """sqrt(norm_sqr() + eps)."""
         return _math.sqrt(self.norm_sqr() + eps)
 
     def norm_inv(self, eps=0):
+        """1 / norm(eps)."""
         return 1.0 / self.norm(eps)
 
     def normalized(self, eps=0):
+        """The vector divided by norm() + eps."""
         scale = 1.0 / (self.norm() + eps)
         return self._map(lambda x: x * scale)
 
     def frobenius_inner(self, other):
+        """The sum of the products of elements at the same place."""
         return (self * other).sum()
 
     # ---- products ----
@@ -287,11 +304,13 @@ class Matrix(TensorValue):
         return self._entries
 
     def dot(self, other):
+        """The scalar product of two vectors."""
         self._vector("lhs for dot")
         other._vector("rhs for dot")
         return (self * other).sum()
 
     def cross(self, other):
+        """The cross product: a vector of three, a number for vectors of two."""
         a, b = self._vector("lhs for cross"), other._vector("rhs for cross")
         if len(a) != len(b) or len(a) not in (2, 3):
             raise IngotCompilationError("cross takes two vectors of 2 or of 3 elements")
@@ -300,6 +319,7 @@ class Matrix(TensorValue):
         return Vector([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
     def outer_product(self, other):
+        """The matrix of the products of all pairs of elements."""
         a, b = self._vector("lhs for outer_product"), other._vector("rhs for outer_product")
         return Matrix([[x * y for y in b] for x in a])
 
@@ -320,10 +340,12 @@ class Matrix(TensorValue):
         return Vector([row[0] for row in rows]) if other.ndim == 1 else Matrix(rows)
 
     def transpose(self):
+        """The matrix with rows and columns exchanged."""
         rows = self.to_list() if self.ndim == 2 else [[x] for x in self._entries]
         return Matrix([list(column) for column in zip(*rows)], self._dtype)
 
     def trace(self):
+        """The sum of the diagonal."""
         self._square()
         return sum(self._entries[i * self.m + i] for i in range(self.n))
 
@@ -333,12 +355,14 @@ class Matrix(TensorValue):
         return self.to_list()
 
     def determinant(self):
+        """The determinant, up to 4 x 4."""
         rows = self._square()
         if self.n > 4:
             raise IngotCompilationError("Determinants of matrices with sizes >= 5 are not supported")
         return _determinant(rows)
 
     def inverse(self):
+        """The inverse matrix."""
         import numpy as np
 
         rows = self._square()

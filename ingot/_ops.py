@@ -46,6 +46,10 @@ def _whole(function, x):
     return float(function(x)) if _math.isfinite(x) else float(x)
 
 
+def _as(x, dtype):
+    return x if dtype is None else cast(x, dtype)
+
+
 @_elementwise
 def sin(x):
     """The sine of x, in radians."""
@@ -209,27 +213,27 @@ def rsqrt(x):
 
 
 @_elementwise
-def floor(x):
-    """The largest whole number that is not above x, as a float."""
-    return _whole(_math.floor, x)
+def floor(x, dtype=None):
+    """The largest whole number that is not above x, as a float; of another type if dtype says so."""
+    return _as(_whole(_math.floor, x), dtype)
 
 
 @_elementwise
-def ceil(x):
-    """The smallest whole number that is not below x, as a float."""
-    return _whole(_math.ceil, x)
+def ceil(x, dtype=None):
+    """The smallest whole number that is not below x, as a float; of another type if dtype says so."""
+    return _as(_whole(_math.ceil, x), dtype)
 
 
 @_elementwise
-def round(x):
-    """The nearest whole number, halves to the even one, as a float."""
-    return _whole(_py.round, x)
+def round(x, dtype=None):
+    """The nearest whole number, halves to the even one, as a float; of another type if dtype says so."""
+    return _as(_whole(_py.round, x), dtype)
 
 
 @_elementwise
-def trunc(x):
-    """x without its fraction, as a float."""
-    return _whole(_math.trunc, x)
+def trunc(x, dtype=None):
+    """x without its fraction, as a float; of another type if dtype says so."""
+    return _as(_whole(_math.trunc, x), dtype)
 
 
 @_elementwise

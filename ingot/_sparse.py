@@ -143,6 +143,7 @@ class SparseMatrix:
 
     @property
     def shape(self):
+        """(rows, columns)"""
         return self.n, self.m
 
     # ---- elements ----
@@ -199,6 +200,7 @@ class SparseMatrix:
         return self * other
 
     def transpose(self):
+        """The matrix with rows and columns exchanged."""
         return self._like(self.m, self.n)._set(self._col, self._rows(), self._value)
 
     def __matmul__(self, other):
@@ -303,6 +305,7 @@ class SparseSolver:
             raise IngotRuntimeError(f"a square matrix is needed, not one of {matrix.n} x {matrix.m}")
 
     def factorize(self, sparse_matrix):
+        """Computes the factors, for `solve`."""
         self._check(sparse_matrix)
         a = sparse_matrix
         self._factors = _core.sparse_factorize(a._start, a._col, a._value, _KINDS[self.solver_type])
@@ -361,6 +364,7 @@ class LinearOperator:
         self._matvec = matvec_kernel
 
     def matvec(self, x, Ax):
+        """Writes A x to Ax, by calling the kernel."""
         if x.shape != Ax.shape:
             raise IngotRuntimeError(f"Dimension mismatch x.shape{x.shape} != Ax.shape{Ax.shape}.")
         self._matvec(x, Ax)

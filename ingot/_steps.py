@@ -52,6 +52,7 @@ class MemoryCache:
         return True
 
     def get(self, key, default=None):
+        """The value of a key, or the default."""
         if self.max_entries is None:
             return self._values.get(key, default)
         with self._lock:
@@ -69,6 +70,7 @@ class MemoryCache:
                 del self._values[next(iter(self._values))]
 
     def clear(self):
+        """Forgets everything."""
         with self._lock:
             self._values.clear()
 
@@ -195,6 +197,15 @@ def _private(**options):
     return dataclasses.field(metadata={"fingerprint": False}, **options)
 
 
+class _Signature:
+    """`inspect.signature`: of a step that of what it calls, of the class that of making one."""
+
+    def __get__(self, obj, owner=None):
+        import inspect
+
+        return inspect.signature(owner.__init__ if obj is None else obj.step)
+
+
 @dataclasses.dataclass(eq=False)
 class CachedStep:
     __doc__ = _BorrowedText("""Calls `step`, unless it was called with an equal input before.
@@ -255,6 +266,8 @@ class CachedStep:
         )
 
     # As functools.wraps would make it, without state of its own.
+
+    __signature__ = _Signature()
 
     @property
     def __wrapped__(self):
@@ -486,6 +499,7 @@ class StepSequence:
 
     @classmethod
     def start(cls, first_step):
+        """A sequence of one step."""
         return cls((first_step,))
 
     def chain(self, next_step):

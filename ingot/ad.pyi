@@ -5,6 +5,11 @@ from typing import Any, Callable, Sequence, TypeVar
 
 from typing_extensions import Self
 
+__all__ = [
+    "FwdMode", "GradCheck", "Tape", "check_grad", "clear_all_gradients", "grad_for", "grad_replaced",
+    "no_grad", "torch_function",
+]
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 class Tape:

@@ -83,6 +83,7 @@ class Identity:
 
     @property
     def obj(self):
+        """The object whose identity counts."""
         return self.token.obj
 
     def __repr__(self):

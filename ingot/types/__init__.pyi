@@ -1,27 +1,43 @@
 """What type checkers see of `qd.types`: see ingot/__init__.pyi."""
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeVar
 
 from typing_extensions import TypeAlias
 from typing_extensions import TypeVar as _DefaultTypeVar
 
-import ingot as _qd
+__all__ = [
+    "NDArray", "NdarrayType", "Template", "f16", "f32", "f64", "float16", "float32", "float64", "i16",
+    "i32", "i64", "i8", "int16", "int32", "int64", "int8", "matrix", "ndarray", "ref",
+    "sparse_matrix_builder", "struct", "template", "u1", "u16", "u32", "u64", "u8", "uint1", "uint16",
+    "uint32", "uint64", "uint8", "vector",
+]
 
-_T = TypeVar("_T")
-_N = _DefaultTypeVar("_N", default=Any)
 
-class NDArray(_qd.Ndarray[_T], Generic[_T, _N]):
-    """An array parameter: `NDArray[qd.f32]`, `NDArray[qd.f32, Literal[2]]`."""
+_T = TypeVar("_T", covariant=True)
+_N = _DefaultTypeVar("_N", default=Any, covariant=True)
 
-    def __init__(self, dtype: Any = None, ndim: int | None = None, **options: Any) -> None: ...
-    def __getitem__(self, key: Any) -> _T: ...
-    def __setitem__(self, key: Any, value: Any) -> None: ...
+class NDArray(Protocol[_T, _N]):
+    """An array parameter: `NDArray[qd.f32]`, `NDArray[qd.f32, Literal[2]]`. Ndarrays, NumPy arrays, torch
+    tensors and whatever else is like them can be passed."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def ndim(self) -> Any: ...
+    def __getitem__(self, key: Any, /) -> _T: ...
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
 
 ndarray: Any
 NdarrayType: TypeAlias = NDArray[Any, Any]
 Template: TypeAlias = Any
 template: Any
 ref: Any
+sparse_matrix_builder: Any
 
 f16: TypeAlias = float
 f32: TypeAlias = float
@@ -48,6 +64,6 @@ uint16: TypeAlias = int
 uint32: TypeAlias = int
 uint64: TypeAlias = int
 
-def vector(n: int | None = None, dtype: Any = None) -> Any: ...
+def vector(n: int | None = None, dtype: Any = None, unpacked: bool = False) -> Any: ...
+def struct(**members: Any) -> Any: ...
 def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> Any: ...
-def __getattr__(name: str) -> Any: ...

@@ -216,31 +216,39 @@ static PyObject *get_interface(PyObject *self, void *unused) {
 #define FUNCTION(f) (PyCFunction)(void (*)(void))(f)
 
 static const PyMethodDef array_methods[] = {
-    {"fill", ing_py_array_fill, METH_O, "fill(value): sets every element."},
+    {"fill", ing_py_array_fill, METH_O,
+     "fill($self, value)\n--\n\nSets every element."},
     {"copy_from", ing_py_array_copy_from, METH_O,
-     "copy_from(other): copies, and converts, all elements of an ndarray of equal "
-     "shape."},
+     "copy_from($self, other)\n--\n\nCopies, and converts, all elements of an ndarray "
+     "of equal shape."},
     {"to_numpy", FUNCTION(to_numpy), KEYWORDS,
-     "to_numpy(dtype=None, *, copy=True): the elements as a NumPy array; copy=False "
-     "gives "
-     "a view."},
+     "to_numpy($self, dtype=None, *, copy=True)\n--\n\nThe elements as a NumPy array; "
+     "copy=False gives a view."},
     {"from_numpy", FUNCTION(from_numpy), KEYWORDS,
-     "from_numpy(array): loads all elements from a NumPy array of equal shape."},
+     "from_numpy($self, array)\n--\n\nLoads all elements from a NumPy array of equal "
+     "shape."},
     {"to_torch", FUNCTION(to_torch), KEYWORDS,
-     "to_torch(device=None, *, copy=True): the elements as a torch tensor."},
+     "to_torch($self, device=None, *, copy=True)\n--\n\nThe elements as a torch "
+     "tensor."},
     {"from_torch", FUNCTION(from_torch), KEYWORDS,
-     "from_torch(tensor): loads all elements from a torch tensor of equal shape."},
-    {"tolist", FUNCTION(tolist), KEYWORDS, "tolist(): the elements as nested lists."},
-    {"copy", ing_py_array_copy, METH_NOARGS, "copy(): an ndarray with equal contents."},
+     "from_torch($self, tensor)\n--\n\nLoads all elements from a torch tensor of equal "
+     "shape."},
+    {"tolist", FUNCTION(tolist), KEYWORDS,
+     "tolist($self)\n--\n\nThe elements as nested lists."},
+    {"copy", ing_py_array_copy, METH_NOARGS,
+     "copy($self)\n--\n\nAn ndarray with equal contents."},
     {"to_dlpack", FUNCTION(ing_py_array_to_dlpack), KEYWORDS,
-     "to_dlpack(versioned=False): a DLPack capsule that shares the memory."},
+     "to_dlpack($self, versioned=False)\n--\n\nA DLPack capsule that shares the "
+     "memory."},
     {"__dlpack__", FUNCTION(ing_py_array_dlpack), KEYWORDS, NULL},
     {"__dlpack_device__", ing_py_array_dlpack_device, METH_NOARGS, NULL},
     {"__array__", FUNCTION(as_array_for_numpy), KEYWORDS, NULL},
     {"get_type", FUNCTION(get_type), KEYWORDS,
-     "get_type(): element type, shape in memory and gradient."},
-    {"has_grad", has_grad, METH_NOARGS, "Whether it was made with needs_grad=True."},
-    {"has_dual", has_dual, METH_NOARGS, "False: ndarrays have no dual."},
+     "get_type($self)\n--\n\nElement type, shape in memory and gradient."},
+    {"has_grad", has_grad, METH_NOARGS,
+     "has_grad($self)\n--\n\nWhether it was made with needs_grad=True."},
+    {"has_dual", has_dual, METH_NOARGS,
+     "has_dual($self)\n--\n\nFalse: ndarrays have no dual."},
     {"_on_host", ing_py_array_on_host, METH_NOARGS,
      "The array, or a copy of it in memory that the CPU can address."},
     {"_unwrap", unwrap, METH_NOARGS, "The array itself."},
@@ -309,9 +317,11 @@ static const PyType_Spec array_spec = {
 
 static const PyMethodDef functions[] = {
     {"ndarray", FUNCTION(ing_py_ndarray), KEYWORDS,
-     "ndarray(dtype, shape, needs_grad=False, layout=None): a zeroed array."},
+     "ndarray($module, dtype, shape, needs_grad=False, layout=None)\n--\n\nA zeroed "
+     "array."},
     {"from_dlpack", FUNCTION(ing_py_from_dlpack), KEYWORDS,
-     "from_dlpack(x, /, *, device=None, copy=None): an ndarray of what x exports "
+     "from_dlpack($module, x, /, *, device=None, copy=None)\n--\n\nAn ndarray of what "
+     "x exports "
      "through "
      "DLPack, sharing memory where possible."},
     {"_restore_array", ing_py_array_restore, METH_VARARGS, NULL},

@@ -261,7 +261,7 @@ static const PyGetSetDef dtype_getset[] = {
 };
 static const PyMethodDef dtype_methods[] = {
     {"__reduce__", dtype_reduce, METH_NOARGS, NULL},
-    {"to_string", dtype_reduce, METH_NOARGS, "The short name."},
+    {"to_string", dtype_reduce, METH_NOARGS, "to_string($self)\n--\n\nThe short name."},
     {0},
 };
 static const PyType_Slot dtype_slots[] = {

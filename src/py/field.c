@@ -466,25 +466,29 @@ IN_PYTHON(as_array_for_numpy)
 #define FUNCTION(f) (PyCFunction)(void (*)(void))(f)
 
 static const PyMethodDef dense_methods[] = {
-    {"fill", ing_py_field_fill, METH_O, "fill(value): sets every element."},
+    {"fill", ing_py_field_fill, METH_O,
+     "fill($self, value)\n--\n\nSets every element."},
     {"to_numpy", FUNCTION(to_numpy), KEYWORDS,
-     "to_numpy(dtype=None, *, copy=True): the elements as a NumPy array; of vectors "
-     "and "
-     "matrices to_numpy(keep_dims=False, dtype=None, *, copy=True)."},
+     "to_numpy($self, dtype=None, *, copy=True)\n--\n\nThe elements as a NumPy array; "
+     "of vectors and matrices to_numpy(keep_dims=False, dtype=None, *, copy=True)."},
     {"from_numpy", FUNCTION(from_numpy), KEYWORDS,
-     "from_numpy(array): loads all elements from a NumPy array."},
+     "from_numpy($self, array)\n--\n\nLoads all elements from a NumPy array."},
     {"to_torch", FUNCTION(to_torch), KEYWORDS,
-     "to_torch(device=None, *, copy=True): the elements as a torch tensor."},
+     "to_torch($self, device=None, *, copy=True)\n--\n\nThe elements as a torch "
+     "tensor."},
     {"from_torch", FUNCTION(from_torch), KEYWORDS,
-     "from_torch(tensor): loads all elements from a torch tensor."},
+     "from_torch($self, tensor)\n--\n\nLoads all elements from a torch tensor."},
     {"to_dlpack", FUNCTION(to_dlpack), KEYWORDS,
-     "to_dlpack(versioned=False): a DLPack capsule that shares the memory."},
+     "to_dlpack($self, versioned=False)\n--\n\nA DLPack capsule that shares the "
+     "memory."},
     {"copy_from", FUNCTION(copy_from), KEYWORDS,
-     "copy_from(other): copies all elements of a field of equal shape."},
+     "copy_from($self, other)\n--\n\nCopies all elements of a field of equal shape."},
     {"parent", FUNCTION(parent), KEYWORDS,
-     "parent(n=1): the node of the tree n levels above the field."},
-    {"has_grad", has_grad, METH_NOARGS, "Whether gradients are placed."},
-    {"has_dual", has_dual, METH_NOARGS, "Whether duals are placed."},
+     "parent($self, n=1)\n--\n\nThe node of the tree n levels above the field."},
+    {"has_grad", has_grad, METH_NOARGS,
+     "has_grad($self)\n--\n\nWhether gradients are placed."},
+    {"has_dual", has_dual, METH_NOARGS,
+     "has_dual($self)\n--\n\nWhether duals are placed."},
     {"__dlpack__", FUNCTION(dlpack), KEYWORDS, NULL},
     {"__dlpack_device__", FUNCTION(dlpack_device), KEYWORDS, NULL},
     {"__reduce__", FUNCTION(reduce), KEYWORDS, NULL},
@@ -497,7 +501,7 @@ static const PyMethodDef dense_methods[] = {
 };
 static const PyMethodDef matrix_methods[] = {
     {"get_scalar_field", FUNCTION(get_scalar_field), KEYWORDS,
-     "get_scalar_field(i, j=0): the field of one scalar of each element."},
+     "get_scalar_field($self, i, j=0)\n--\n\nThe field of one scalar of each element."},
     {"_part", ing_py_field_part, METH_O, NULL},
     {0},
 };

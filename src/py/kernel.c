@@ -383,12 +383,12 @@ static const PyMethodDef kernel_methods[] = {
     {"__reduce_ex__", kernel_reduce, METH_O, NULL},
     {"__deepcopy__", same_object, METH_O, NULL},
     {"lower", (PyCFunction)(void (*)(void))kernel_lower, METH_FASTCALL,
-     "lower(*args) -> (trace, ir)\n\nWhat a compile for these arguments would ask and "
+     "lower($self, *args)\n--\n\nWhat a compile for these arguments would ask and "
      "make."},
     {"resume", (PyCFunction)(void (*)(void))ing_py_kernel_resume,
      METH_FASTCALL | METH_KEYWORDS,
-     "resume(*args, from_checkpoint) -> GraphStatus\n\nLaunches a kernel with "
-     "checkpoints from that one on; what stands before it is skipped."},
+     "resume($self, *args, from_checkpoint)\n--\n\nLaunches a kernel with checkpoints "
+     "from that one on; what stands before it is skipped."},
     {"_graph_text", (PyCFunction)(void (*)(void))ing_py_graph_text, METH_NOARGS,
      "_graph_text() -> list of (kind, number, place, runs, ns) of the last variant"},
     {NULL, NULL, 0, NULL},

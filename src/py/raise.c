@@ -14,6 +14,32 @@ static const struct {
 #undef X
 };
 
+static const char *const docs[ING_PY_EXC_N] = {
+    [ING_PY_EXC_ERROR] = "The base of all errors of Ingot.",
+    [ING_PY_EXC_COMPILATION] =
+        "A kernel cannot be compiled. The message has file, line, "
+        "column, the source line and a remedy.",
+    [ING_PY_EXC_SYNTAX] = "Something that is not in the language of kernels.",
+    [ING_PY_EXC_CALL] =
+        "Arguments that do not match the parameters of a kernel or func.",
+    [ING_PY_EXC_TYPE] = "An operation on types that do not go together.",
+    [ING_PY_EXC_NAME] = "A name that is not defined where a kernel reads it.",
+    [ING_PY_EXC_ATTRIBUTE] = "An attribute that is not there when a kernel reads it.",
+    [ING_PY_EXC_VALUE] = "A value that a kernel cannot work with, such as a loop that "
+                         "no index counts.",
+    [ING_PY_EXC_RUNTIME] = "A launch failed, or an object was used after its end.",
+    [ING_PY_EXC_RUNTIME_TYPE] =
+        "A method of an array or field was given the wrong type.",
+    [ING_PY_EXC_ARGUMENT] =
+        "An argument that its parameter cannot take: another dtype, "
+        "shape or kind, or a number that does not fit.",
+    [ING_PY_EXC_ASSERTION] = "An `assert` of a kernel failed, in debug mode.",
+    [ING_PY_EXC_INDEX] = "An index beyond an array, field, view or tuple.",
+    [ING_PY_EXC_ZERO] = "An integer was divided by zero, in debug mode.",
+    [ING_PY_EXC_STATIC_CALL] = "A Python function is called at every launch, because "
+                               "what it returned cannot be known to stay the same.",
+};
+
 /* The built-in class that a class of ours is as well; borrowed, or NULL. The PyExc_x are
  * variables, so this cannot be part of the table. */
 static PyObject *also_is(ing_py_exc which) {
@@ -40,7 +66,7 @@ int ing_py_raise_add(PyObject *module, ing_py_state *st) {
         snprintf(full, sizeof full, "ingot.%s", classes[i].name);
         PyObject *bases = make_bases(st, (ing_py_exc)i);
         if (!bases) return -1;
-        st->exc[i] = PyErr_NewException(full, bases, NULL);
+        st->exc[i] = PyErr_NewExceptionWithDoc(full, docs[i], bases, NULL);
         Py_DECREF(bases);
         if (!st->exc[i] ||
             PyModule_AddObjectRef(module, classes[i].name, st->exc[i]) < 0)

@@ -3,10 +3,13 @@ examples and see mistakes."""
 
 import ast
 import importlib
+import inspect
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import types
 from typing import Any, Literal
 
 import pytest
@@ -18,10 +21,15 @@ PACKAGE = pathlib.Path(qd.__file__).parent
 STUBS = {
     "ingot": "__init__.pyi",
     "ingot.ad": "ad.pyi",
+    "ingot.algorithms": "algorithms.pyi",
+    "ingot.fingerprint": "fingerprint.pyi",
+    "ingot.graph": "graph.pyi",
+    "ingot.linalg": "linalg.pyi",
     "ingot.math": "math.pyi",
     "ingot.types": "types/__init__.pyi",
 }
-ONLY_TYPES = {"Arch", "Kernel"}  # classes of values that have no public name
+
+UNLISTED = set()
 
 GOOD = """
 from typing import Any, Literal
@@ -73,11 +81,52 @@ energy: float = step(body.x, 0.1)
 """
 
 BAD = """
+from typing import Literal
+
+import numpy as np
+
 import ingot as qd
 
-a = qd.ndarray(qd.f32)
-b: str = qd.ndarray(qd.f32, 3)
-c = qd.ndarray(qd.f32, 3).fil(1)
+F1 = qd.types.NDArray[qd.f32, Literal[1]]
+
+
+@qd.kernel
+def scale(x: F1, by: qd.f32) -> qd.i32:
+    return 1
+
+
+@qd.kernel(fastcache=True)
+def fast(x: F1, by: qd.f32) -> None:
+    pass
+
+
+@qd.data_oriented
+class Body:
+    @qd.kernel
+    def move(self, x: F1, n: qd.i32) -> None:
+        pass
+
+
+x = qd.ndarray(qd.f32, 3)
+y = np.zeros(3, np.float32)
+body = Body()
+scale(x, 0.5), scale(y, by=2), fast(y, 1), body.move(x, 3), scale.grad(x, 1.0), Body.move(body, x, 3)  # fine
+a = qd.ndarray(qd.f32)  # wrong
+b: str = qd.ndarray(qd.f32, 3)  # wrong
+c = qd.ndarray(qd.f32, 3).fil(1)  # wrong
+scale(x)  # wrong: missing
+scale(x, 0.5, 3)  # wrong: extra
+scale(x, "fast")  # wrong: a string for a number
+scale(3.0, 0.5)  # wrong: a number for an array
+scale(x, size=0.5)  # wrong: no such name
+fast(x)  # wrong: missing
+body.move(x)  # wrong: missing
+body.move(x, 1, 2)  # wrong: extra
+body.move(x, "much")  # wrong: a string for a number
+scale.grad(x)  # wrong: missing
+d: str = scale(x, 0.5)  # wrong: the result is a number
+qd.feild(qd.f32, 3)  # wrong: no such name
+qd.math.clmp(1, 2, 3)  # wrong: no such name
 """
 
 
@@ -90,9 +139,17 @@ def test_promised_names_exist(module):
             names.add(node.name)
         elif isinstance(node, ast.AnnAssign):
             names.add(node.target.id)
-    names = {name for name in names if not name.startswith("_")} - ONLY_TYPES
+        elif isinstance(node, ast.ImportFrom):
+            names |= {alias.asname for alias in node.names if alias.asname}
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets}
     real = importlib.import_module(module)
-    assert len(names) > 5 and not [name for name in names if not hasattr(real, name)]
+    if module == "ingot.fingerprint":
+        real = sys.modules[module]  # a module that can be called, not the function of its name
+    public = {name for name in names if not name.startswith("_")}
+    assert len(public) > 5 and not [name for name in public if not hasattr(real, name)]
+    listed = getattr(real, "__all__", None) or [name for name in dir(real) if not name.startswith("_")]
+    assert not [name for name in listed if name not in names and name not in UNLISTED]
     assert (PACKAGE / "py.typed").exists()
 
 
@@ -150,7 +207,9 @@ def three_checks(command, tmp_path):
     (tmp_path / "bad.py").write_text(BAD, encoding="utf-8")
     assert check(command, ["good.py"], tmp_path) == ""
     said = check(command, ["bad.py"], tmp_path)
-    assert all(f"bad.py:{line}" in said for line in (4, 5, 6)), said
+    told = {int(line) for line in re.findall(r"bad\.py:(\d+)(?::\d+)?(?: -|:) error", said)}
+    wrong = {i for i, line in enumerate(BAD.splitlines(), 1) if "# wrong" in line}
+    assert told == wrong, said
 
 
 @needs("mypy", "PIL")
@@ -161,3 +220,52 @@ def test_mypy_strict(tmp_path):
 @needs("pyright", "PIL")
 def test_pyright(tmp_path):
     three_checks(["pyright", "--pythonpath", sys.executable], tmp_path)
+
+
+# ---- what people see ---------------------------------------------------------------------------------
+
+
+@needs("mypy")
+def test_stubs_say_what_there_is(tmp_path):
+    """mypy's stubtest; stubtest.allow has what differs on purpose."""
+    for name in PACKAGE.rglob("*.pyi"):
+        copy = tmp_path / "stubs" / "ingot" / name.relative_to(PACKAGE)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(name.read_text(encoding="utf-8"), encoding="utf-8")
+    allow = ROOT / "tests" / "py" / "stubtest.allow"
+    env = dict(os.environ, MYPYPATH=str(tmp_path / "stubs"), PYTHONPATH=str(PACKAGE.parent))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "ingot", "--concise", "--allowlist", str(allow), "--ignore-unused-allowlist"],
+        cwd=tmp_path, env=env, capture_output=True, text=True, timeout=500,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def public_things():
+    """(name, object) of all public names, and of what classes define."""
+    modules = [sys.modules[importlib.import_module(name).__name__] for name in STUBS]
+    modules[list(STUBS).index("ingot.fingerprint")] = sys.modules["ingot.fingerprint"]
+    for module in modules:
+        for name in getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]:
+            thing = getattr(module, name)
+            yield f"{module.__name__}.{name}", thing
+            if isinstance(thing, type) and not issubclass(thing, BaseException):
+                yield from ((f"{module.__name__}.{name}.{k}", getattr(thing, k)) for k in vars(thing) if not k.startswith("_"))
+
+
+def test_everything_public_has_words_and_a_signature():
+    values = (int, float, str, bool, tuple, list, dict, type(None), type(qd.cpu), type(qd.f32), type(qd),
+              types.MemberDescriptorType)
+    without_words, without_signature, count = [], [], 0
+    for name, thing in public_things():
+        if isinstance(thing, values) or thing is qd.Kernel or thing is sys.modules["ingot.fingerprint"].Key:
+            continue
+        count += 1
+        if not inspect.getdoc(thing):
+            without_words.append(name)
+        if callable(thing) and not (isinstance(thing, type) and issubclass(thing, BaseException)):
+            try:
+                inspect.signature(thing)
+            except (TypeError, ValueError):
+                without_signature.append(name)
+    assert count > 400 and not without_words and not without_signature, (count, without_words, without_signature)
