@@ -83,8 +83,19 @@ def seal(args, where):
     return _seal.run(args, where)
 
 
+def version():
+    """Ingot, the interface that it provides, Python and the processor's instructions."""
+    import platform
+
+    from ingot import __version__, _options
+
+    reference = ".".join(map(str, _options.REFERENCE))
+    return f"ingot {__version__} (interface of Quadrants {reference}; Python {platform.python_version()}, {platform.machine()})"
+
+
 def parser():
     top = argparse.ArgumentParser(prog="ingot", description="Looks at Ingot's caches.")
+    top.add_argument("--version", action="version", version=version())
     top.set_defaults(run=None)
     commands = top.add_subparsers(metavar="command")
 

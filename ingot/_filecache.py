@@ -14,7 +14,7 @@ import warnings
 from collections.abc import MutableMapping
 from typing import NamedTuple
 
-from ingot._core import FileCacheCore, decode_value, encode_label, step_key
+from ingot._core import FileCacheCore, IngotRuntimeWarning, decode_value, encode_label, step_key
 from ingot._flight import MISS, single_flight, single_flight_async
 from ingot._numbers import bound
 
@@ -184,7 +184,7 @@ class FileCache(MutableMapping):
             why = str(e) or type(e).__name__
         if why and not self._warned:
             self._warned = True
-            warnings.warn(f"a value is not stored in {self.path}: {why}", RuntimeWarning, 2)
+            warnings.warn(f"a value is not stored in {self.path}: {why}", IngotRuntimeWarning, 2)
 
     def _get_or_make(self, digest, make, wait):
         """The stored value or `make()`, which one thread of one process calls and which keeps

@@ -128,6 +128,9 @@ class Compiler:
         # A pass builder serves one module: the second run of one aborts.
         builder = self.llvm.create_pass_builder(machine, tuning)
         builder.getModulePassManager().run(module, builder)
+        emit = options.get("emit")  # texts for people
+        if emit:
+            return (str(module) if emit == "llvm" else machine.emit_assembly(module)).encode()
         return machine.emit_object(module)
 
 

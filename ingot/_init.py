@@ -13,6 +13,10 @@ _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 
 
+_checked = []  # the environment was looked at
+_timelines = {}  # paths of traces that were asked for
+
+
 class IngotOptionError(_core.IngotError, KeyError):
     """An option of `qd.init` that does not exist."""
 
@@ -20,9 +24,14 @@ class IngotOptionError(_core.IngotError, KeyError):
 
 
 def _warn(text):
+    """Told at the line outside of Ingot that led here."""
+    import sys
     import warnings
 
-    warnings.warn(text, RuntimeWarning, stacklevel=4)
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "ingot":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, _core.IngotRuntimeWarning, stacklevel=level)
 
 
 def _environment(name):
@@ -86,6 +95,34 @@ def _check_names(options, known):
             near = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             raise IngotOptionError(f"qd.init has no option '{name}'{hint}")
+
+
+def _check_effects(options):
+    """Tells of options that change nothing. Programs of the reference pass some; under ingot.compat they may."""
+    if options.get("reference"):
+        return
+    for name, value in options.items():
+        if name in _options.ACCEPTED and name not in _options.EFFECTIVE and value != _options.ACCEPTED[name]:
+            _warn(f"qd.init({name}={value!r}) has no effect in Ingot")
+
+
+def _check_environment(known):
+    """Tells of variables that look like ours and are not, once."""
+    if _checked:
+        return
+    _checked.append(True)
+    for topic in os.environ.get("INGOT_LOG", "").replace(",", " ").split():
+        if topic not in _options.LOG_TOPICS:
+            _warn(f"INGOT_LOG={os.environ['INGOT_LOG']}: there is no topic {topic!r}; "
+                  f"the topics are {', '.join(_options.LOG_TOPICS)}")
+    ours = {*_options.VARIABLES, *("INGOT_" + name.upper() for name in known)}
+    for name in os.environ:
+        if name.startswith("INGOT_") and name not in ours:
+            import difflib
+
+            near = difflib.get_close_matches(name, ours, 1, 0.8)
+            if near:
+                _warn(f"the environment variable {name} means nothing; did you mean {near[0]}?")
 
 
 def _check_version(wanted):
@@ -159,14 +196,45 @@ class _Config:
     def __dir__(self):
         return ["arch", *_known()]
 
+    def __repr__(self):
+        """The arch and the options that differ from their defaults."""
+        defaults = {**_DEFAULTS, **_options.PATHS, **_options.ACCEPTED}
+        values = {name: getattr(self, name) for name in defaults if name not in _options.INNER}
+        changed = [f"{name}={value!r}" for name, value in values.items() if value != defaults[name]]
+        return f"<qd.cfg {', '.join([f'arch={self._arch.name}', *changed])}; {len(values)} options, dir(qd.cfg) names them>"
+
 
 def _known():
     """name -> default of every option, the engine's own first."""
     return {**_core.settings(), **_options.PATHS, **_options.ACCEPTED}
 
 
+def _dumps(given):
+    """What is printed of each kernel; those that come from the disk would show nothing."""
+    bits = sum(bit for name, bit in _options.DUMPS.items() if given.get(name))
+    return {"dumps": bits, "src_ll_cache": False} if bits else {}
+
+
+def _verbosity(given):
+    level = given.get("log_level", "info")
+    if level not in _options.LOG_LEVELS:
+        raise ValueError(f"log_level is one of {', '.join(_options.LOG_LEVELS)}, not {level!r}")
+    return {"verbosity": _options.LOG_LEVELS[level]}
+
+
+def _start_timeline(wanted):
+    """Begins a trace, unless there is one."""
+    path = os.path.abspath(wanted if isinstance(wanted, (str, os.PathLike)) else "ingot-timeline.json")
+    if not _core._trace_start(path) and not os.environ.get("INGOT_TRACE") and path not in _timelines:
+        _warn(f"timeline: this process writes {next(iter(_timelines), 'another file')} already")
+    _timelines.setdefault(path)
+
+
 def _apply(given, arch):
     settings = {name: value for name, value in given.items() if name not in _options.ACCEPTED}
+    settings |= _dumps(given) | _verbosity(given)
+    if given.get("timeline"):
+        _start_timeline(given["timeline"])
     if given.get("offline_cache_cleaning_policy") == "never":
         settings |= {"offline_cache_max_size_of_files": 0, "offline_cache_max_entries": 0}
     settings["target"] = _arch.target(arch)
@@ -210,6 +278,11 @@ def init(arch=None, default_fp=None, default_ip=None, *, enable_fallback=True,
     _check_names(options, known)
     if "target" in options:
         raise TypeError(f"setting 'target': expected arch=qd.cpu or another target, got {options['target']}")
+    for name in ("dumps", "verbosity"):
+        if name in options:
+            raise IngotOptionError(f"qd.init has no option {name!r}: see print_ir and log_level")
+    _check_effects(options)
+    _check_environment(known)
     chosen = _select(arch, enable_fallback)
     _drop_fields()
     _apply(_collect(options, known), chosen)
@@ -227,4 +300,5 @@ def sync():
 
 
 _core.register_intrinsic(sync, "sync")
+_DEFAULTS = _core.settings()
 cfg = _Config()

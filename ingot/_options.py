@@ -1,11 +1,10 @@
 """The options of `qd.init` that are no settings of the engine.
 
 Programs written for the reference pass them; each is accepted, kept for `qd.cfg` and, unless
-said otherwise below, has nothing to change in Ingot. name: default.
+it is in EFFECTIVE, has nothing to change in Ingot. name: default.
 """
 
 ACCEPTED = {
-    # Said by the user, used by later features.
     "short_circuit_operators": True,
     "unrolling_limit": 32,
     "print_full_traceback": False,
@@ -63,6 +62,53 @@ ACCEPTED = {
     "optimize_mesh_reordered_mapping": True,
     "saturating_grid_dim": 0,
     "vk_api_version": "",
+}
+
+# Those of ACCEPTED that do something, and what.
+EFFECTIVE = {
+    "kernel_profiler": "times of kernels: qd.profiler",
+    "log_level": "'trace' tells of each compile and what it took, 'debug' of each compile and why it was made",
+    "offline_cache_cleaning_policy": "'never': the cache on disk has no bounds",
+    "print_ir": "prints the IR of kernels after the passes",
+    "print_kernel_asm": "prints the machine code of kernels",
+    "print_kernel_llvm_ir": "prints the LLVM IR of kernels",
+    "print_kernel_llvm_ir_optimized": "prints the LLVM IR of kernels after LLVM's passes",
+    "print_preprocessed_ir": "prints the IR of kernels as lowered",
+    "timeline": "writes ingot-timeline.json, a trace for Chrome and Perfetto; or the path of another file",
+}
+
+# What is printed of each kernel: bits of the engine's setting `dumps` (ING_DUMP_ in src/compile/compile.h).
+DUMPS = {
+    "print_preprocessed_ir": 1,
+    "print_ir": 2,
+    "print_kernel_llvm_ir": 4,
+    "print_kernel_llvm_ir_optimized": 8,
+    "print_kernel_asm": 16,
+}
+
+# What is told of compiles: the engine's setting `verbosity`.
+LOG_LEVELS = {"trace": 2, "debug": 1, "info": 0, "warn": 0, "warning": 0, "error": 0, "critical": 0}
+LOG_TOPICS = ("cache", "compile")  # of INGOT_LOG
+
+# Settings of the engine that other options set.
+INNER = ("dumps", "verbosity", "target")
+
+# Environment variables that are no options: name, what it is.
+VARIABLES = {
+    "INGOT_ARCH": "the target, over the one that `qd.init` names: cpu, interp, python",
+    "INGOT_CACHE_DIR": "where the cache on disk is, and results of `CachedStep` (default ~/.cache/ingot)",
+    "INGOT_CACHE_PATH": "folders that are searched for compiled code, separated by ':'; an empty one is INGOT_CACHE_DIR",
+    "INGOT_CACHE_REMOTE": "a server that machines share: redis://host:port/db, or rediss://",
+    "INGOT_CACHE_REMOTE_KEY": "the secret that signs what is shared",
+    "INGOT_CACHE_REMOTE_ROLE": "'read' or 'write'",
+    "INGOT_CACHE_REMOTE_TIMEOUT": "milliseconds that a request may take",
+    "INGOT_CACHE_SALT": "any text: results of `CachedStep` with another one are not used",
+    "INGOT_CPU_LEVEL": "the instructions to use: x86-64, x86-64-v2, x86-64-v3, x86-64-v4",
+    "INGOT_HELPER_PYTHON": "the interpreter that runs LLVM, for programs that are none themselves (PyInstaller)",
+    "INGOT_LOG": "topics that are told to the standard error stream: cache (why a kernel was compiled), compile "
+                 "(what it took)",
+    "INGOT_PERFDISPATCH_FORCE": "which implementations `qd.perf_dispatch` takes: name=implementation,...",
+    "INGOT_TRACE": "a file: what happened when, for Chrome and Perfetto",
 }
 
 # What the engine takes beside its table: where the cache on disk is.

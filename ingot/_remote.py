@@ -100,7 +100,9 @@ def setup():
     if reason:
         import warnings
 
-        warnings.warn(f"the remote cache is not used: {reason}", RuntimeWarning, stacklevel=2)
+        from ingot._core import IngotRuntimeWarning
+
+        warnings.warn(f"the remote cache is not used: {reason}", IngotRuntimeWarning, stacklevel=2)
         return None
     return [*command, os.path.abspath(__file__), *dirs], int(patience() * 1000), role == "rw"
 

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ingot._core import IngotRuntimeError, step_key
+from ingot._core import IngotRuntimeError, IngotRuntimeWarning, step_key
 from ingot._filecache import FileCache, text_label
 from ingot._flight import MISS, single_flight, single_flight_async, used_up
 from ingot._numbers import bound
@@ -457,7 +457,7 @@ class CachedStep:
     def _warn(self, why):
         if not self._warned:
             self._warned = True
-            warnings.warn(f"the result of {self.step!r} is not stored: {why}", RuntimeWarning, 2)
+            warnings.warn(f"the result of {self.step!r} is not stored: {why}", IngotRuntimeWarning, 2)
 
     def _compare(self, key, first, second):
         if step_key(_STEP, first) != step_key(_STEP, second):

@@ -466,6 +466,9 @@ typedef enum ing_setting_use {
     X(opt_level, I, 2, CODE, "LLVM optimisation level, 0 to 3")                        \
     X(frozen, B, 0, NOT, "raise where a kernel would have to be compiled")             \
     X(paranoid, B, 0, NOT, "lower each kernel again at every launch and compare")      \
+    X(dumps, I, 0, NOT,                                                                \
+      "what is printed of each kernel; print_ir and its like set it")                  \
+    X(verbosity, I, 0, NOT, "what is told of compiles; log_level sets it")             \
     X(gdb, B, 0, NOT, "tell gdb the names and lines of kernels")                       \
     X(offline_cache_max_size_of_files, I, INT64_C(2) << 30, NOT,                       \
       "bytes that the cache on disk may take; 0 = no bound")                           \

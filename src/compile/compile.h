@@ -122,6 +122,15 @@ typedef struct
     uint64_t pass_ns, gen_ns, llvm_ns, link_ns; /* link: with publishing and loading */
 } ing_engine_report;
 
+/* What is wanted as text, for people (dump.c). */
+enum {
+    ING_DUMP_LOWERED = 1, /* IR as lowered */
+    ING_DUMP_IR = 2,      /* after the passes */
+    ING_DUMP_LLVM = 4,
+    ING_DUMP_OPTIMISED = 8, /* LLVM IR after LLVM's passes */
+    ING_DUMP_ASM = 16,
+};
+
 typedef struct ing_engine_job {
     const ing_target *target;
     ing_ir_mod *mod;
@@ -132,6 +141,8 @@ typedef struct ing_engine_job {
     uint32_t *bad_loc;       /* out: where a pass found what it refuses, 0 = unknown */
     ing_ir_remarks *remarks; /* out: what passes decided; NULL = not wanted */
     bool overlap;            /* for arrays that share memory */
+    uint32_t dump;           /* ING_DUMP_ bits */
+    ing_bytes *dumped;       /* where that goes */
 } ing_engine_job;
 ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job,
                             ing_record *record, ing_code *out, ing_err *e);

@@ -18,4 +18,17 @@ bool ing_wire_ask(ing_wire *w, const char *options, const uint8_t *body, size_t 
  * late, or talks nonsense; or there is no memory (`object` has failed). */
 ing_status ing_wire_answer(ing_wire *w, ing_bytes *object, ing_err *e);
 
+/* ---- texts for people (dump.c) ------------------------------------------------------------ */
+
+typedef struct ing_dump {
+    uint32_t what;        /* ING_DUMP_ bits */
+    const char *label;    /* the kernel */
+    uint32_t task, tasks; /* UINT32_MAX: it is about all of them */
+    ing_bytes *out;
+} ing_dump;
+
+void ing_dump_ir(const ing_dump *d, const ing_ir_mod *m, const char *what);
+ing_status ing_dump_task(ing_helpers *h, const ing_dump *d, const ing_ir_mod *task,
+                         const ing_gen_options *gen, ing_err *e);
+
 #endif

@@ -6,7 +6,7 @@
  * An image key (R18) is the digest of: task IR, code-generation options with ISA level and
  * triple, back-end revision. */
 #include "compile/arrays.h"
-#include "compile/compile.h"
+#include "compile/compile_int.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -517,6 +517,26 @@ static ing_status build_lowered(ing_ir_mod *m, ing_record *r, ing_code *out,
     return interpreted(m, r, out, e);
 }
 
+static ing_status dump(ing_engine *g, const ing_engine_job *job, ing_err *e) {
+    ing_dump d = {.what = job->dump,
+                  .label = job->label,
+                  .task = UINT32_MAX,
+                  .tasks = job->mod->tasks.len,
+                  .out = job->dumped};
+    if (d.what & ING_DUMP_IR) ing_dump_ir(&d, job->mod, "IR after passes");
+    uint32_t code = ING_DUMP_LLVM | ING_DUMP_OPTIMISED | ING_DUMP_ASM;
+    if (!job->target->gen || !(d.what & code)) return ING_OK;
+    ing_gen_options go = gen_options(g, job->target, job->settings);
+    for (d.task = 0; d.task < d.tasks; d.task++) {
+        ing_ir_mod *task = NULL;
+        ING_TRY(ing_ir_extract_task(job->mod, d.task, &task, e));
+        ing_status s = ing_dump_task(g->helpers, &d, task, &go, e);
+        ing_ir_mod_free(task);
+        ING_TRY(s);
+    }
+    return ING_OK;
+}
+
 static ing_status build(ing_engine *g, const ing_engine_job *job, ing_record *r,
                         ing_code *out, ing_err *e) {
     const int64_t *set = job->settings->at;
@@ -530,6 +550,7 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_record *r,
     ING_TRY(t->shape(job->mod, &po, e));
     note_time(g, &clock, "passes", &report->pass_ns);
     report->tasks = job->mod->tasks.len;
+    if (job->dump) ING_TRY(dump(g, job, e));
     ING_TRY(take_tasks(r, job->mod, e));
     if (!t->gen) return interpreted(job->mod, r, out, e);
     ING_TRY(code_init(out, r, e));

@@ -262,6 +262,8 @@ static ing_status get_variant(const ing_py_asker *a, ing_py_variant **out, ing_e
     ing_span span = {.what = "lookup",
                      .label = ing_py_def_name(&k->def),
                      .from = ing_events_now(k->host->events)};
+    if (k->host->events && k->vectorcall == ing_py_kernel_call)
+        k->vectorcall = ing_py_kernel_call_told; /* a trace was begun since */
     ING_TRY(ing_py_check_args(k, a->args, e));
     ING_TRY(ing_cache_open(&k->cache, &k->def.alias, e));
     for (;;) {

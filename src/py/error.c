@@ -322,12 +322,12 @@ static PyObject *placed(ing_py_kernel *k, PyObject *const *args, const ing_recor
     return out;
 }
 
-static PyObject *class_of(const char *category) {
+static PyObject *class_of(const ing_py_state *st, const char *category) {
     static const char *const names[] = {"DeprecationWarning", "SyntaxWarning"};
     PyObject *const classes[] = {PyExc_DeprecationWarning, PyExc_SyntaxWarning};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(category, names[i]) == 0) return classes[i];
-    return PyExc_UserWarning;
+    return st->exc[ING_PY_EXC_WARNING];
 }
 
 ing_status ing_py_give_warnings(ing_py_kernel *k, const ing_py_variant *v,
@@ -336,7 +336,7 @@ ing_status ing_py_give_warnings(ing_py_kernel *k, const ing_py_variant *v,
     for (uint32_t i = 0; i < v->record.warnings.len; i++) {
         const ing_record_warning *w = &v->record.warnings.at[i];
         PyObject *text = placed(k, args, &v->record, w);
-        PyObject *category = class_of(w->category);
+        PyObject *category = class_of(k->st, w->category);
         int r = text ? PyErr_WarnFormat(category, 1, "%U", text) : -1;
         Py_XDECREF(text);
         if (r < 0) return ING_PYTHON;

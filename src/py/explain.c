@@ -218,34 +218,12 @@ ing_bytes *ing_py_story_code(ing_py_story *story) {
     return story ? &story->code : NULL;
 }
 
-/* INGOT_LOG is a list of topics. */
-static bool log_wants(const char *topic) {
-    const char *at = getenv("INGOT_LOG");
-    size_t n = strlen(topic);
-    while (at && *at) {
-        size_t len = strcspn(at, ", ");
-        if (len == n && strncmp(at, topic, n) == 0) return true;
-        at += len;
-        at += strspn(at, ", ");
-    }
-    return false;
-}
-
-/* Tells who listens; that nobody can is no error of the kernel's. */
-static ing_status tell(const char *label, const char *why) {
-    if (!log_wants("cache")) return ING_OK;
-    ing_bytes text;
-    ing_bytes_init(&text);
-    ing_bytes_printf(&text, "ingot: compiled %s: %s\n", label, why);
-    int rc = text.failed ? 0 : ing_py_say("stderr", (const char *)text.at, text.len);
-    ing_bytes_fini(&text);
-    return rc == 0 || ing_py_took_any() ? ING_OK : ING_PYTHON;
-}
-
 ing_status ing_py_story_end(ing_py_kernel *k, const ing_py_gate *g,
                             const ing_py_variant *v, ing_py_story *story) {
     if (!story) return ING_OK;
-    ING_TRY(tell(text_of(&story->label), text_of(&story->why)));
+    if (ing_py_log_wants(k->st, ING_PY_LOG_CACHE))
+        ING_TRY(ing_py_log(k->st, ING_PY_LOG_CACHE, "compiled %s: %s",
+                           text_of(&story->label), text_of(&story->why)));
     ing_notes_compile c = compile_of(k, g, v, story);
     if (ing_notes_add(&story->notes, &c, text_of(&story->why)) == ING_OK)
         notes_put(k, &story->label, &story->notes);

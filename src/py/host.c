@@ -279,7 +279,7 @@ static ing_status make_remote(ing_py_host *h, ing_err *e) {
 int ing_py_host_warn(ing_py_host *h) {
     char why[ING_REMOTE_TROUBLE];
     if (!h->remote || !ing_remote_trouble(h->remote, why)) return 0;
-    return PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
+    return PyErr_WarnFormat(h->st->exc[ING_PY_EXC_RUNTIME_WARNING], 1,
                             "the remote cache is off for the rest of this process: %s",
                             why);
 }
@@ -306,8 +306,10 @@ static ing_status store_path(const ing_py_host *h, ing_bytes *path, ing_bytes *d
     return s;
 }
 
-static ing_status warn_of_store(const char *what, const char *why) {
-    int w = PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "%s: %s", what, why);
+static ing_status warn_of_store(const ing_py_host *h, const char *what,
+                                const char *why) {
+    int w = PyErr_WarnFormat(h->st->exc[ING_PY_EXC_RUNTIME_WARNING], 1, "%s: %s", what,
+                             why);
     return w < 0 ? ING_PYTHON : ING_OK;
 }
 
@@ -327,10 +329,10 @@ static ing_status open_store(ing_py_host *h, ing_store **out, ing_err *e) {
                                 (const char *)dir.at, &h->st->counters, out, &skipped,
                                 &why);
     if (s == ING_DECLINED)
-        s = warn_of_store("Ingot keeps compiled code in memory only",
+        s = warn_of_store(h, "Ingot keeps compiled code in memory only",
                           why.text ? why.text : "no cache directory");
     else if (s == ING_OK && skipped.len && !skipped.failed)
-        s = warn_of_store("Ingot leaves out a layer of its cache",
+        s = warn_of_store(h, "Ingot leaves out a layer of its cache",
                           (const char *)skipped.at);
     if (s == ING_MEMORY) s = ing_fail(e, ING_MEMORY, "no memory for the cache");
     if (s == ING_PYTHON) {

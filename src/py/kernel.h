@@ -639,4 +639,12 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
 /* Trace and IR of a lowering with these arguments, as text (str, str); compiles nothing. */
 PyObject *ing_py_lower_text(ing_py_kernel *k, PyObject *const *args);
 
+/* ---- telling (log.c) ------------------------------------------------------------------------ */
+
+typedef enum ing_py_log_topic { ING_PY_LOG_CACHE, ING_PY_LOG_COMPILE } ing_py_log_topic;
+
+bool ing_py_log_wants(const ing_py_state *st, ing_py_log_topic t);
+ing_status ing_py_log(const ing_py_state *st, ing_py_log_topic t, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #endif

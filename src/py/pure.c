@@ -41,7 +41,7 @@ ing_status ing_py_pure_only_here(ing_py_kernel *k, const ing_py_unreplayable *wh
     int news = is_news(k->host, what->type);
     if (news > 0)
         news = PyErr_WarnFormat(
-            PyExc_UserWarning, 1,
+            k->st->exc[ING_PY_EXC_WARNING], 1,
             "[FASTCACHE][UNKNOWN_TYPE] a value of type %s goes to a call of %s: "
             "another "
             "process cannot make that call again, so the code stays in memory. Pass it "
@@ -50,7 +50,7 @@ ing_status ing_py_pure_only_here(ing_py_kernel *k, const ing_py_unreplayable *wh
     ing_bytes_fini(&path);
     if (news < 0) return ING_PYTHON;
     int bad = PyErr_WarnFormat(
-        PyExc_UserWarning, 1,
+        k->st->exc[ING_PY_EXC_WARNING], 1,
         "[FASTCACHE][INVALID_FUNC] %s is marked fastcache and was not kept on disk",
         ing_py_def_name(&k->def));
     return bad < 0 ? ING_PYTHON : ING_OK;

@@ -19,22 +19,24 @@
  * name, its base among ours (or NONE), the built-in class it also is (or NULL). An out-of-bounds
  * access counts as a failed assertion because programs written for the reference catch
  * it as one. */
-#define ING_PY_EXC_LIST(X)                                                 \
-    X(ERROR, "IngotError", ERROR, NULL)                                    \
-    X(COMPILATION, "IngotCompilationError", ERROR, NULL)                   \
-    X(SYNTAX, "IngotSyntaxError", COMPILATION, PyExc_SyntaxError)          \
-    X(CALL, "IngotCallError", SYNTAX, PyExc_TypeError)                     \
-    X(TYPE, "IngotTypeError", COMPILATION, PyExc_TypeError)                \
-    X(NAME, "IngotNameError", COMPILATION, PyExc_NameError)                \
-    X(ATTRIBUTE, "IngotAttributeError", COMPILATION, PyExc_AttributeError) \
-    X(VALUE, "IngotValueError", COMPILATION, PyExc_ValueError)             \
-    X(RUNTIME, "IngotRuntimeError", ERROR, PyExc_RuntimeError)             \
-    X(RUNTIME_TYPE, "IngotRuntimeTypeError", RUNTIME, PyExc_TypeError)     \
-    X(ARGUMENT, "IngotArgumentError", RUNTIME_TYPE, PyExc_ValueError)      \
-    X(ASSERTION, "IngotAssertionError", RUNTIME, PyExc_AssertionError)     \
-    X(INDEX, "IngotIndexError", ASSERTION, PyExc_IndexError)               \
-    X(ZERO, "IngotZeroDivisionError", ASSERTION, PyExc_ZeroDivisionError)  \
-    X(STATIC_CALL, "IngotStaticCallWarning", NONE, PyExc_UserWarning)
+#define ING_PY_EXC_LIST(X)                                                   \
+    X(ERROR, "IngotError", ERROR, NULL)                                      \
+    X(COMPILATION, "IngotCompilationError", ERROR, NULL)                     \
+    X(SYNTAX, "IngotSyntaxError", COMPILATION, PyExc_SyntaxError)            \
+    X(CALL, "IngotCallError", SYNTAX, PyExc_TypeError)                       \
+    X(TYPE, "IngotTypeError", COMPILATION, PyExc_TypeError)                  \
+    X(NAME, "IngotNameError", COMPILATION, PyExc_NameError)                  \
+    X(ATTRIBUTE, "IngotAttributeError", COMPILATION, PyExc_AttributeError)   \
+    X(VALUE, "IngotValueError", COMPILATION, PyExc_ValueError)               \
+    X(RUNTIME, "IngotRuntimeError", ERROR, PyExc_RuntimeError)               \
+    X(RUNTIME_TYPE, "IngotRuntimeTypeError", RUNTIME, PyExc_TypeError)       \
+    X(ARGUMENT, "IngotArgumentError", RUNTIME_TYPE, PyExc_ValueError)        \
+    X(ASSERTION, "IngotAssertionError", RUNTIME, PyExc_AssertionError)       \
+    X(INDEX, "IngotIndexError", ASSERTION, PyExc_IndexError)                 \
+    X(ZERO, "IngotZeroDivisionError", ASSERTION, PyExc_ZeroDivisionError)    \
+    X(WARNING, "IngotWarning", NONE, PyExc_UserWarning)                      \
+    X(RUNTIME_WARNING, "IngotRuntimeWarning", WARNING, PyExc_RuntimeWarning) \
+    X(STATIC_CALL, "IngotStaticCallWarning", WARNING, NULL)
 
 typedef enum ing_py_exc {
 #define X(name, text, base, also) ING_PY_EXC_##name,

@@ -36,6 +36,10 @@ static const char *const docs[ING_PY_EXC_N] = {
     [ING_PY_EXC_ASSERTION] = "An `assert` of a kernel failed, in debug mode.",
     [ING_PY_EXC_INDEX] = "An index beyond an array, field, view or tuple.",
     [ING_PY_EXC_ZERO] = "An integer was divided by zero, in debug mode.",
+    [ING_PY_EXC_WARNING] = "The base of all warnings of Ingot.",
+    [ING_PY_EXC_RUNTIME_WARNING] =
+        "Something outside of kernels is not as asked for: an "
+        "option without effect, a cache that is not used.",
     [ING_PY_EXC_STATIC_CALL] = "A Python function is called at every launch, because "
                                "what it returned cannot be known to stay the same.",
 };

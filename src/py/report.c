@@ -1,15 +1,7 @@
-/* The line that INGOT_LOG=compile asks for. Reads the environment at each compile, which is
- * rare; writes to stderr and nowhere else. */
+/* What a compile took, told as topic `compile` (log.c) and to who traces. */
 #include "py/report.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static bool wanted(void) {
-    const char *log = getenv("INGOT_LOG");
-    return log && strstr(log, "compile");
-}
 
 /* A func that was specialised twice has its tree in the list twice, next to each other or
  * not: looked for among those before it, as long as that is cheap. */
@@ -20,9 +12,10 @@ static bool seen(const ing_front_result *r, uint32_t k) {
     return false;
 }
 
-void ing_py_report_front(ing_py_report *p, const ing_events *events,
+void ing_py_report_front(ing_py_report *p, const ing_py_kernel *kernel,
                          const ing_front_result *r) {
-    if (!events && !wanted()) return;
+    p->wanted = ing_py_log_wants(kernel->st, ING_PY_LOG_COMPILE);
+    if (!kernel->host->events && !p->wanted) return;
     for (uint32_t k = 0; k < r->trees.len; k++)
         if (!seen(r, k)) p->nodes += r->trees.at[k]->nodes.len;
     p->funcs = r->mod->funcs.len - 1;
@@ -56,16 +49,17 @@ static void tell(const ing_py_report *p, ing_events *events, const char *kernel)
         events); /* a compile is rare, and worth more than a launch */
 }
 
-void ing_py_report_show(const ing_py_report *p, ing_events *events,
-                        const char *kernel) {
+ing_status ing_py_report_show(const ing_py_report *p, const ing_py_kernel *k) {
     const ing_engine_report *g = &p->engine;
-    if (events) tell(p, events, kernel);
-    if (!wanted()) return;
-    fprintf(stderr,
-            "ingot: compile %s: %u nodes, %u funcs for %u calls, %u IR instructions, "
-            "%llu LLVM lines in %u of %u tasks; ms: front %.2f passes %.2f text %.2f "
-            "llvm %.2f link %.2f\n",
-            kernel ? kernel : "?", p->nodes, p->funcs, p->calls, p->insts,
-            (unsigned long long)g->llvm_lines, g->compiled, g->tasks, ms(p->front_ns),
-            ms(g->pass_ns), ms(g->gen_ns), ms(g->llvm_ns), ms(g->link_ns));
+    const char *kernel = ing_py_def_name(&k->def);
+    if (k->host->events) tell(p, k->host->events, kernel);
+    if (!p->wanted) return ING_OK;
+    return ing_py_log(
+        k->st, ING_PY_LOG_COMPILE,
+        "compile %s: %u nodes, %u funcs for %u calls, %u IR instructions, %llu LLVM "
+        "lines in %u of %u tasks; ms: front %.2f passes %.2f text %.2f llvm %.2f link "
+        "%.2f",
+        kernel ? kernel : "?", p->nodes, p->funcs, p->calls, p->insts,
+        (unsigned long long)g->llvm_lines, g->compiled, g->tasks, ms(p->front_ns),
+        ms(g->pass_ns), ms(g->gen_ns), ms(g->llvm_ns), ms(g->link_ns));
 }

@@ -1,10 +1,9 @@
-/* What a compile was made of and where its time went: one line per kernel on stderr when
- * INGOT_LOG holds the word `compile`, and a span in the trace that INGOT_TRACE asks for.
- * Called by variant.c. */
+/* What a compile was made of and where its time went: one line per kernel for the topic `compile`
+ * of log.c, and a span in the trace that INGOT_TRACE asks for. Called by variant.c. */
 #ifndef ING_PY_REPORT_H
 #define ING_PY_REPORT_H
 
-#include "compile/compile.h"
+#include "py/kernel.h"
 
 typedef struct ing_py_report {
     uint32_t nodes; /* of the syntax trees, each counted once */
@@ -12,11 +11,12 @@ typedef struct ing_py_report {
         calls;      /* func instances that were lowered, and calls that share them */
     uint32_t insts; /* of the IR as lowered */
     uint64_t began, front_ns;
+    bool wanted; /* somebody listens */
     ing_engine_report engine;
 } ing_py_report;
 
-void ing_py_report_front(ing_py_report *p, const ing_events *events,
+void ing_py_report_front(ing_py_report *p, const ing_py_kernel *k,
                          const ing_front_result *r);
-void ing_py_report_show(const ing_py_report *p, ing_events *events, const char *kernel);
+ing_status ing_py_report_show(const ing_py_report *p, const ing_py_kernel *k);
 
 #endif

@@ -74,7 +74,7 @@ static ing_status warn(ing_py_kernel *k, ing_path path, const ing_bytes *values)
     ing_bytes_init(&name);
     ing_path_print(&k->paths, path, &name);
     int r = PyErr_WarnFormat(
-        PyExc_UserWarning, 1,
+        k->st->exc[ING_PY_EXC_WARNING], 1,
         "%s was compiled for %d values of %s: %s. A value that is compiled in makes "
         "new "
         "code each time it changes; make it an argument of the kernel, or declare its "

@@ -27,12 +27,6 @@ static PyObject *flush(PyObject *module, PyObject *unused) {
     Py_END_ALLOW_THREADS return PyLong_FromUnsignedLongLong(dropped);
 }
 
-static const PyMethodDef functions[] = {
-    {"_trace_flush", flush, METH_NOARGS,
-     "_trace_flush() -> events of INGOT_TRACE that were left out; writes the others"},
-    {NULL, NULL, 0, NULL},
-};
-
 static int flush_at_exit(PyObject *module) {
     PyObject *call = PyObject_GetAttrString(module, "_trace_flush");
     PyObject *registry = call ? ing_py_import("atexit", "register") : NULL;
@@ -43,10 +37,7 @@ static int flush_at_exit(PyObject *module) {
     return done ? 0 : -1;
 }
 
-int ing_py_tracing_add(PyObject *module, ing_py_state *st) {
-    if (PyModule_AddFunctions(module, (PyMethodDef *)functions) < 0) return -1;
-    const char *path = secure_getenv("INGOT_TRACE");
-    if (!path || !*path) return 0;
+static int begin(PyObject *module, ing_py_state *st, const char *path) {
     st->host->events = ing_events_new(path, MAX_BYTES);
     if (!st->host->events) {
         PyErr_NoMemory();
@@ -55,4 +46,29 @@ int ing_py_tracing_add(PyObject *module, ing_py_state *st) {
     ing_engine_set_events(st->host->engine, st->host->events);
     ing_events_process(st->host->events, 0, program_invocation_short_name);
     return flush_at_exit(module);
+}
+
+/* Kernels that were made before are told of from their next lookup on (call.c). */
+static PyObject *start(PyObject *module, PyObject *path) {
+    ing_py_state *st = ing_py_state_in(module);
+    PyObject *bytes = st->host->events ? NULL : ing_py_path(path);
+    int rc = bytes ? begin(module, st, PyBytes_AS_STRING(bytes)) : 0;
+    bool begun = bytes != NULL;
+    Py_XDECREF(bytes);
+    if (rc < 0 || PyErr_Occurred()) return NULL;
+    return PyBool_FromLong(begun);
+}
+
+static const PyMethodDef functions[] = {
+    {"_trace_flush", flush, METH_NOARGS,
+     "_trace_flush() -> events of INGOT_TRACE that were left out; writes the others"},
+    {"_trace_start", start, METH_O,
+     "_trace_start(path) -> whether a trace was begun; false: there is one already"},
+    {NULL, NULL, 0, NULL},
+};
+
+int ing_py_tracing_add(PyObject *module, ing_py_state *st) {
+    if (PyModule_AddFunctions(module, (PyMethodDef *)functions) < 0) return -1;
+    const char *path = secure_getenv("INGOT_TRACE");
+    return path && *path ? begin(module, st, path) : 0;
 }

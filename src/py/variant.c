@@ -255,7 +255,7 @@ static ing_status lower(compile *c, ing_err *e) {
     c->report.front_ns = span.end - span.from;
     ing_events_span(k->host->events, &span);
     ING_TRY(s);
-    ing_py_report_front(&c->report, k->host->events, &c->front);
+    ing_py_report_front(&c->report, k, &c->front);
     return ing_py_pure_check(k, c->gate, c->args, e);
 }
 
@@ -304,7 +304,15 @@ static ing_status build(compile *c, ing_err *e) {
                           .report = &c->report.engine,
                           .bad_loc = &loc,
                           .remarks = &remarks,
-                          .overlap = c->apart != NULL};
+                          .overlap = c->apart != NULL,
+                          .dump = (uint32_t)k->st->settings.at[ING_SET_dumps]};
+    ing_bytes dumped;
+    ing_bytes_init(&dumped);
+    job.dumped = &dumped;
+    if (job.dump & ING_DUMP_LOWERED) {
+        ing_bytes_printf(&dumped, "; ==== %s: IR as lowered\n", job.label);
+        ing_ir_print(job.mod, 0, &dumped);
+    }
     ing_status s;
     c->front.mod = NULL; /* taken */
     Py_BEGIN_ALLOW_THREADS s =
@@ -315,8 +323,13 @@ static ing_status build(compile *c, ing_err *e) {
         ing_py_remarks(k, &c->front, &c->v->record, &remarks,
                        ing_py_story_code(c->story));
     ing_vec_fini(&remarks);
+    int said = dumped.len && !dumped.failed
+                   ? ing_py_say("stdout", (const char *)dumped.at, dumped.len)
+                   : 0;
+    ing_bytes_fini(&dumped);
     ING_TRY(s);
-    ing_py_report_show(&c->report, k->host->events, ing_py_def_name(&k->def));
+    if (said < 0) return ING_PYTHON;
+    ING_TRY(ing_py_report_show(&c->report, k));
     ing_py_profile_compile(k->host, &c->report.engine, c->report.front_ns);
     ING_TRY(ing_launch_tasks_init(&c->v->tasks, &c->v->code, e));
     return ing_py_graph_make(c->v, e);

@@ -176,7 +176,7 @@ def test_options_of_the_reference_are_accepted():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         qd.init(
-            arch=qd.cpu, print_ir=True, kernel_profiler=True, device_memory_GB=2.0, log_level="warn",
+            arch=qd.cpu, reference=True, print_ir=True, kernel_profiler=True, device_memory_GB=2.0, log_level="warn",
             ad_stack_experimental_enabled=True, cfg_optimization=False, unrolling_limit=0,
             enable_fallback=True, src_ll_cache=False, print_non_pure=True, require_version="1.3.0",
             num_compile_threads=2, random_seed=-5, offline_cache=False,
