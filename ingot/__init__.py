@@ -16,6 +16,12 @@ kernel that is not in the cache yet, or with the first conversion that needs the
 try:
     from ingot import _core
 except ImportError as e:
+    if "_core" in str(e) and "cannot import name" in str(e):
+        raise ImportError(
+            f"ingot was imported from {__path__[0]}, which has no compiled part for this Python: it is a source "
+            "folder, or was installed for another version\nhelp: start Python in another folder to use the installed "
+            "package, or run `make inplace` in the source folder; `pip install .` installs it"
+        ) from e
     if "subinterpreters" not in str(e):
         raise
     raise ImportError(
@@ -198,7 +204,7 @@ _LAZY = {
 } | dict.fromkeys("field i ij ijk ijkl ijl ik ikl il j jk jkl jl k kl l".split(), "ingot._fields")
 
 
-_MODULES = ("ad", "algorithms", "linalg", "profiler")
+_MODULES = ("ad", "algorithms", "linalg", "profiler", "tools")
 
 
 def __getattr__(name):

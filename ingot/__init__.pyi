@@ -19,6 +19,7 @@ from ingot import graph as graph
 from ingot import linalg as linalg
 from ingot import math as math
 from ingot import profiler as profiler
+from ingot import tools as tools
 from ingot import types as types
 from ingot.fingerprint import Content as Content
 from ingot.fingerprint import File as File

@@ -25,9 +25,11 @@ def explain(a, b=_NOTHING, **options):
     launch, code = options.pop("launch", False), options.pop("code", False)
     if options:
         raise TypeError("explain(kernel) takes no option but launch= and code=; two values were expected")
+    from ingot._html import Lines
+
     if launch:
-        return _core._explain_launch(a)
+        return Lines(_core._explain_launch(a))
     if code:
         lines = [row[4] for row in _core._explain(a) if row[4]]
-        return lines[-1].split("\n") if lines else []
-    return [row[3] for row in reversed(_core._explain(a))]
+        return Lines(lines[-1].split("\n") if lines else [])
+    return Lines(row[3] for row in reversed(_core._explain(a)))

@@ -639,3 +639,10 @@ def _restore(kind, shape, order, offset, name, others, contents):
     for which in others:
         setattr(made, which, _dense_field(kind, shape, order, offset, f"{name}.{which}", True))
     return made
+
+
+def _repr_html_(field):
+    """What notebooks show; called by fields."""
+    from ingot import _html
+
+    return _html._repr_html_(field)

@@ -66,7 +66,6 @@ ACCEPTED = {
 
 # Those of ACCEPTED that do something, and what.
 EFFECTIVE = {
-    "kernel_profiler": "times of kernels: qd.profiler",
     "log_level": "'trace' tells of each compile and what it took, 'debug' of each compile and why it was made",
     "offline_cache_cleaning_policy": "'never': the cache on disk has no bounds",
     "print_ir": "prints the IR of kernels after the passes",

@@ -200,6 +200,7 @@ IN_PYTHON("ingot._interop", from_torch)
 IN_PYTHON("ingot._interop", as_array_for_numpy)
 IN_PYTHON("ingot._interop", tolist)
 IN_PYTHON("ingot._ndarrays", get_type)
+IN_PYTHON("ingot._html", _repr_html_)
 #undef IN_PYTHON
 
 static PyObject *get_interface(PyObject *self, void *unused) {
@@ -251,6 +252,7 @@ static const PyMethodDef array_methods[] = {
      "has_dual($self)\n--\n\nFalse: ndarrays have no dual."},
     {"_on_host", ing_py_array_on_host, METH_NOARGS,
      "The array, or a copy of it in memory that the CPU can address."},
+    {"_repr_html_", FUNCTION(_repr_html_), KEYWORDS, NULL},
     {"_unwrap", unwrap, METH_NOARGS, "The array itself."},
     {"_look", ing_py_array_look, METH_NOARGS, "A memoryview that only reads."},
     {"_relabel", ing_py_array_relabel, METH_O,

@@ -458,6 +458,7 @@ IN_PYTHON(parent)
 IN_PYTHON(reduce)
 IN_PYTHON(get_scalar_field)
 IN_PYTHON(as_array_for_numpy)
+IN_PYTHON(_repr_html_)
 #undef IN_PYTHON
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -493,6 +494,7 @@ static const PyMethodDef dense_methods[] = {
     {"__dlpack_device__", FUNCTION(dlpack_device), KEYWORDS, NULL},
     {"__reduce__", FUNCTION(reduce), KEYWORDS, NULL},
     {"__array__", FUNCTION(as_array_for_numpy), KEYWORDS, NULL},
+    {"_repr_html_", FUNCTION(_repr_html_), KEYWORDS, NULL},
     {"_unwrap", unwrap, METH_NOARGS, "The field itself."},
     {"_load", ing_py_field_load, METH_O, NULL},
     {"_store", ing_py_field_store, METH_O, NULL},
