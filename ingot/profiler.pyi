@@ -2,6 +2,11 @@
 
 from typing import NamedTuple
 
+__all__ = [
+    "clear_kernel_profiler_info", "clear_scoped_profiler_info", "get_kernel_profiler_total_time", "peak_bandwidth",
+    "print_kernel_profiler_info", "print_scoped_profiler_info", "query_kernel_profiler_info", "task_profiles",
+]
+
 class KernelProfilerQueryResult(NamedTuple):
     counter: int
     min: float

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, needs
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
@@ -28,9 +28,16 @@ def program(page):
     return "\n".join(lines) + "\n"
 
 
+NEEDS = re.compile(r"^<!-- needs: ([\w ,]+) -->$", re.MULTILINE)
+
+
 def marked(page):
-    """docs/caching.md shows what is counted."""
-    return pytest.param(page, marks=[pytest.mark.counts("lowerings")] if page.stem == "caching" else [])
+    """docs/caching.md shows what is counted. A page about another library says which: `<!-- needs: dask -->`."""
+    marks = [pytest.mark.counts("lowerings")] if page.stem == "caching" else []
+    needed = NEEDS.search(page.read_text(encoding="utf-8"))
+    if needed:
+        marks.append(needs(*needed[1].replace(",", " ").split()))
+    return pytest.param(page, marks=marks)
 
 
 @pytest.mark.parametrize("page", [marked(p) for p in PAGES], ids=lambda p: p.relative_to(ROOT).as_posix())
@@ -48,6 +55,22 @@ def test_blocks_run(page, tmp_path, cache_dir):
 def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_the_index_has_all_pages():
+    """Those of the language and the how-to pages as well; internals and generated pages have lists of their own."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    linked = {(ROOT / "docs" / target).resolve() for target in LINK.findall(index)}
+    pages = {p for p in (ROOT / "docs").rglob("*.md") if not {"internals", "reference"} & set(p.parts)}
+    assert not {p.name for p in pages - linked} - {"index.md", "package.md"}
+
+
+def test_every_class_of_errors_is_in_the_index_of_errors():
+    import ingot as qd
+
+    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    classes = [n for n in dir(qd) if isinstance(getattr(qd, n), type) and issubclass(getattr(qd, n), BaseException)]
+    assert len(classes) >= 19 and not [n for n in classes if f"`{n}`" not in text]
 
 
 def test_getting_started_is_among_them():

@@ -26,6 +26,7 @@ STUBS = {
     "ingot.graph": "graph.pyi",
     "ingot.linalg": "linalg.pyi",
     "ingot.math": "math.pyi",
+    "ingot.profiler": "profiler.pyi",
     "ingot.tools": "tools.pyi",
     "ingot.types": "types/__init__.pyi",
 }
