@@ -25,13 +25,15 @@ SOURCES := $(shell find src ingot tools/revision.py tools/exports.map -type f \
 	-o -name meson.build -o -name '*.map' -o -name py.typed \) 2>/dev/null)
 SAY := @printf '%s\n'
 
-.PHONY: demo test stress pythons bench asan tsan tidy fuzz inplace machine packages setup \
+.PHONY: demo docs test stress pythons bench asan tsan tidy fuzz inplace machine packages setup \
 	clean help
 .DEFAULT_GOAL := help
 
 help:
 	$(SAY) 'make demo    set up a local venv, run a simulation, write out/demo.png and .gif' \
 	       'make test    set up a local venv, run every test' \
+	       '' \
+	       'make docs    the documentation as a site, build/site/index.html' \
 	       '' \
 	       'for developers: stress pythons fuzz bench asan tsan tidy inplace clean (CONTRIBUTING.md)'
 
@@ -52,6 +54,12 @@ bench: $(INSTALLED)
 	@$(PY) bench/compute.py
 	@$(PY) bench/launch.py
 	@$(PY) bench/start.py
+
+# The site of the documentation, in build/site, from the docstrings of an installed package.
+docs: $(READY)
+	@test -d build/venv-docs || $(PYTHON) -m venv build/venv-docs
+	@build/venv-docs/bin/python -m pip install --quiet --disable-pip-version-check '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 build/venv-docs/bin/python tools/build_docs.py --strict
 
 # FUZZ_SECONDS of each reader of foreign bytes, 600 unless told otherwise. Needs clang.
 fuzz: $(INSTALLED)

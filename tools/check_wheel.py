@@ -45,7 +45,7 @@ def main():
     assert about["License-Expression"] == "Apache-2.0" and "](docs" not in about.get_payload()
     with tempfile.TemporaryDirectory() as folder:
         first, second = run(folder), run(folder)
-    assert first[1] == 1 and second[1] == 0, (first, second)
+    assert first[1] > 0 and second[1] == 0, (first, second)
     print(f"wheel: ok; imported in {1000 * min(first[0], second[0]):.1f} ms")
 
 
