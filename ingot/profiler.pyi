@@ -18,7 +18,7 @@ class TaskProfile(NamedTuple):
     place: str
     task: int | None
     parallel: bool
-    count: int
+    count: int  # type: ignore[assignment]
     total: float
     min: float
     max: float

@@ -55,7 +55,7 @@ _not_run = {}  # reason -> how many tests
 
 PROGRAMS = {"graphviz": "dot"}
 PROGRAMS |= {n: n for n in ("valgrind", "gdb", "perf", "gcc", "objdump", "nm", "clang-format", "strace")}
-PROGRAMS |= {"redis-server": "redis-server"}
+PROGRAMS |= {"redis-server": "redis-server", "mpirun": "mpirun"}
 
 
 def _missing(what):
