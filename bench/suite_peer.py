@@ -172,7 +172,7 @@ def begin(prepare, name, path):
     if path != "-":
         np.savez(path, *[h if isinstance(h, np.ndarray) else h.to_numpy() for h in held])
     warm = min(timed(call, reset)[1] for _ in range(3))
-    return (call, reset), {"cold": first - warm, "warm": warm}
+    return (call, reset), {"cold": max(first - warm, 0.0), "warm": warm}
 
 
 def turn(call, reset, seconds):
