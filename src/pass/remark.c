@@ -4,6 +4,8 @@
  * by side. It changes nothing. Remarks about updates that a later pass took care of are dropped. */
 #include "pass/pass_int.h"
 
+enum { MAX_REMARKS = 2048 }; /* of a kernel; they are compared with each other */
+
 const char *ing_remark_words(uint32_t what) {
     static const char *const words[ING_REMARK_N] = {
 #define REMARK(name, array, text) text,
@@ -26,7 +28,12 @@ void ing_pass_remark(ing_ir_mod *m, const ing_ir_func *f, uint32_t loc, ing_rema
                      uint32_t arg) {
     ing_ir_remark r = {.tree = f->tree, .loc = loc, .what = what};
     if (is_of_array(what)) r.word = m->args.at[arg].word + 1;
-    if (loc) (void)ing_vec_push(&m->remarks, r);
+    const ing_ir_remark *last =
+        m->remarks.len ? &m->remarks.at[m->remarks.len - 1] : &r;
+    bool again = last != &r && last->tree == r.tree && last->loc == loc &&
+                 last->what == r.what && last->word == r.word; /* an unrolled loop */
+    uint32_t most = is_of_array(what) ? MAX_REMARKS : 2 * MAX_REMARKS;
+    if (loc && !again && m->remarks.len < most) (void)ing_vec_push(&m->remarks, r);
 }
 
 /* ---- the tasks as they are in the end -------------------------------------------------------- */

@@ -53,7 +53,8 @@ static void put_line(const ing_py_kernel *k, const ing_record *r, const line *l,
 }
 
 static bool is_again(const line *lines, uint32_t k) {
-    for (uint32_t j = k; j-- > 0 && lines[j].line == lines[k].line;)
+    for (uint32_t j = k; j-- > 0 && lines[j].line == lines[k].line &&
+                         strcmp(lines[j].file, lines[k].file) == 0;)
         if (lines[j].what == lines[k].what && lines[j].word == lines[k].word)
             return true;
     return false;

@@ -151,6 +151,17 @@ def test_funcs_of_other_lines_and_captured_arrays():
     assert has(words, "total, read by note: all iterations update one place") or has(words, "stay atomic")
 
 
+def test_unrolled_updates_are_told_once():
+    @qd.kernel
+    def unrolled(k: I1, y: F1):
+        for i in range(k.shape[0]):
+            for a in qd.static(range(300)):
+                y[k[i] + a] += 1.0
+
+    got = told(unrolled, ints(9), floats(400))
+    assert has(got[0], "runs in parallel") and len(got[2]) == 1
+
+
 def test_a_kernel_without_loops_says_nothing():
     @qd.kernel
     def plain(x: F1):
