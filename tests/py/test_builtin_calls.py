@@ -19,7 +19,7 @@ class Thing:
 
 SCOPE = {"G": 5, "GL": [4, 2, 9], "GD": {"x": 1, "y": 2}, "GS": "word", "GN": np.float32(1.5), "GO": Thing(),
          "GE": [], "GT": (2, 1), "np": np, "qd": qd}
-NUMBERS = ["3", "-2", "0", "True", "2.5", "-0.0", "1e400", "2**40", "G"]
+NUMBERS = ["3", "-2", "0", "True", "2.5", "-0.0", "1e400", "70", "G"]
 OTHERS = ["'ab'", "''", "'7'", "None", "()", "(1, 2)", "[3, 1]", "(1, 'a')", "((2, 1), (0, 5))", "range(3)",
           "{'a': 1}", "GL", "GD", "GS", "GN", "int", "GO", "GE", "GT"]
 FUNCTIONS = """max min abs pow round sum len sorted divmod int float bool any all tuple list reversed range
@@ -43,6 +43,7 @@ max(1, 2, **{'key': None})
 """.replace("\n", "  ").split("  ")
 
 EDGES = """
+abs(-2**40)  max(2**40, 3)  divmod(2**40, 7)  sum((2**40, 1))  int(2**40)  float(2**40)  round(2**40)
 pow(0, -1)  pow(0.0, -1)  pow(-8, 1/3)  divmod(1, 0)  divmod(1.0, 0)  1 // 0  1 % 0  1.0 % 0  1 / 0  1.0 / 0.0  0.0 ** -1  0 ** -1  2.0 ** 2000  (-8) ** (1 / 3)  round(float('nan'))
 round(float('inf'))  int(float('inf'))  int(float('nan'))  abs(-2**63)  pow(2, 63)  pow(2, 64)  pow(2, 200)
 (2**62 + 1) / 3  (2**63 - 25) / 7  -(2**60 + 129) / 11  (2**63 + 3) / -5  1 / (2**61 + 1)  (2**54 + 3) / 1
