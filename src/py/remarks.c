@@ -45,9 +45,12 @@ static void put_array(const ing_py_kernel *k, const ing_record *r, uint32_t word
     }
 }
 
+/* Without its folder: nothing that is kept names a folder of the program (R19). */
 static void put_line(const ing_py_kernel *k, const ing_record *r, const line *l,
                      ing_bytes *out) {
-    ing_bytes_printf(out, "%s%s:%u: ", out->len ? "\n" : "", l->file, l->line);
+    const char *slash = strrchr(l->file, '/');
+    ing_bytes_printf(out, "%s%s:%u: ", out->len ? "\n" : "",
+                     slash ? slash + 1 : l->file, l->line);
     if (l->word) put_array(k, r, l->word - 1, out);
     ing_bytes_puts(out, ing_remark_words(l->what));
 }
