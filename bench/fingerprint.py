@@ -218,7 +218,7 @@ def measure(value, repeat, calls):
 
 
 def row_of(label, value, repeat, calls):
-    raw = isinstance(value, bytes) or (hasattr(value, "flags") and value.flags.c_contiguous)
+    raw = isinstance(value, bytes) or getattr(getattr(value, "flags", None), "c_contiguous", False)
     used = {n: c for n, c in calls.items() if raw or n != "raw"}
     times = measure(value, repeat, used)
     ours = times["ingot"]
