@@ -318,11 +318,8 @@ static void put_declarations(ing_gen *g) {
 }
 
 static void put_tail(ing_gen *g) {
-    char common[96];
-    snprintf(common, sizeof common,
-             "nounwind uwtable \"no-trapping-math\"=\"true\" "
-             "\"prefer-vector-width\"=\"%u\"",
-             ing_gen_vector_width(g));
+    static const char common[] = "nounwind uwtable \"no-trapping-math\"=\"true\" "
+                                 "\"prefer-vector-width\"=\"256\"";
     ing_bytes_printf(g->out, "\nattributes #0 = { %s }\n", common);
     ing_bytes_printf(g->out, "attributes #1 = { cold noinline %s }\n", common);
     ing_bytes_puts(g->out, "attributes #2 = { nounwind willreturn memory(none) }\n");

@@ -3,8 +3,8 @@
  * without fast math: the library is accurate to 4 ulp, not exact.
  *
  *  VEC1 A kernel calls @ing.<name>, a function of one element; its `vector-function-abi-variant`
- *     names what computes eight (f32) or four of them, so the loop vectoriser can take that. With
- *     512-bit vectors it is twice as many, and tasks that call one prefer vectors of that width.
+ *     names what computes eight (f32) or four of them, so the loop vectoriser can take that. Those
+ *     of 512 bits are slower where they were measured, twice so in loops with two calls.
  *  VEC2 @ing.<name> itself computes with the same library function, on one lane. So an element
  *     gets the same value in vector code and in the rest of a loop, wherever a piece of it
  *     begins (R23).
@@ -43,23 +43,11 @@ static bool is_binary(uint32_t op) {
     return ing_op_get((ing_op)op)->operands[1] == 'v';
 }
 
-/* 512-bit vectors. */
-static bool is_wide(const ing_gen *g) {
-    return g->o->isa_level && strcmp(g->o->isa_level, "x86-64-v4") == 0;
-}
-
 bool ing_gen_has_vector(const ing_gen *g, uint32_t op) {
     uint8_t since = vector_fns[op].since;
     const char *isa = g->o->isa_level;
-    bool any = is_wide(g) || (isa && strcmp(isa, "x86-64-v3") == 0);
+    bool any = isa && (strcmp(isa, "x86-64-v3") == 0 || strcmp(isa, "x86-64-v4") == 0);
     return g->o->fast_math && any && since && since <= g->o->vector_math;
-}
-
-uint32_t ing_gen_vector_width(const ing_gen *g) {
-    for (uint32_t bit = 0; is_wide(g) && bit < 2 * ING_OP_N; bit++)
-        if (vector_fns[bit / 2].name && g->vector_calls[bit / 64] >> bit % 64 & 1)
-            return 512;
-    return 256;
 }
 
 txt ing_gen_vector_call(ing_gen *g, uint32_t op, ing_dtype t, txt a, txt b) {
@@ -82,7 +70,6 @@ typedef struct fn { /* one that is wanted */
     char name[16];  /* sinf */
     const char *ty;
     uint32_t lanes, n_args;
-    char isa;            /* d: 256 bits, e: 512 */
     const char *mangled; /* v or vv */
 } fn;
 
@@ -93,16 +80,15 @@ static bool wanted(const ing_gen *g, uint32_t bit, fn *out) {
     bool f32 = bit & 1, two = is_binary(op);
     snprintf(out->name, sizeof out->name, "%s%s", vector_fns[op].name, f32 ? "f" : "");
     out->ty = f32 ? "float" : "double";
-    out->lanes = (f32 ? 8 : 4) * (is_wide(g) ? 2 : 1);
-    out->isa = is_wide(g) ? 'e' : 'd';
+    out->lanes = f32 ? 8 : 4;
     out->n_args = two ? 2 : 1;
     out->mangled = two ? "vv" : "v";
     return true;
 }
 
 static void put_library_call(ing_gen *g, const fn *f) {
-    ing_bytes_printf(g->out, "  %%r = call <%u x %s> @_ZGV%cN%u%s_%s(", f->lanes, f->ty,
-                     f->isa, f->lanes, f->mangled, f->name);
+    ing_bytes_printf(g->out, "  %%r = call <%u x %s> @_ZGVdN%u%s_%s(", f->lanes, f->ty,
+                     f->lanes, f->mangled, f->name);
     for (uint32_t k = 0; k < f->n_args; k++)
         ing_bytes_printf(g->out, "%s<%u x %s> %%w%u", k ? ", " : "", f->lanes, f->ty,
                          k);
@@ -161,8 +147,8 @@ static void put_part(ing_gen *g, const fn *f, uint32_t n) {
 }
 
 static void put_declaration(ing_gen *g, const fn *f) {
-    ing_bytes_printf(g->out, "\ndeclare <%u x %s> @_ZGV%cN%u%s_%s(", f->lanes, f->ty,
-                     f->isa, f->lanes, f->mangled, f->name);
+    ing_bytes_printf(g->out, "\ndeclare <%u x %s> @_ZGVdN%u%s_%s(", f->lanes, f->ty,
+                     f->lanes, f->mangled, f->name);
     for (uint32_t k = 0; k < f->n_args; k++)
         ing_bytes_printf(g->out, "%s<%u x %s>", k ? ", " : "", f->lanes, f->ty);
     ing_bytes_printf(g->out, ") #%u\n", ING_GEN_ATTR_MATH);
@@ -172,10 +158,10 @@ static void put_declaration(ing_gen *g, const fn *f) {
 static void put_attribute(ing_gen *g, const fn *f, uint32_t bit) {
     ing_bytes_printf(
         g->out,
-        "attributes #%u = { \"vector-function-abi-variant\"=\"_ZGV%cN%u%s_ing."
-        "%s(_ZGV%cN%u%s_%s)",
-        ING_GEN_ATTR_VECTOR + bit, f->isa, f->lanes, f->mangled, f->name, f->isa,
-        f->lanes, f->mangled, f->name);
+        "attributes #%u = { \"vector-function-abi-variant\"=\"_ZGVdN%u%s_ing."
+        "%s(_ZGVdN%u%s_%s)",
+        ING_GEN_ATTR_VECTOR + bit, f->lanes, f->mangled, f->name, f->lanes, f->mangled,
+        f->name);
     for (uint32_t n = f->lanes / 2; n >= 4; n /= 2)
         ing_bytes_printf(g->out, ",_ZGVdN%u%s_ing.%s(ing.%s.%u)", n, f->mangled,
                          f->name, f->name, n);
@@ -193,7 +179,7 @@ void ing_gen_vector_functions(ing_gen *g) {
         /* The attribute says how many arguments there are: none is to be left out because it
          * is a constant in every call. */
         ing_gen_keep(g, "ing.%s", f.name);
-        ing_gen_keep(g, "_ZGV%cN%u%s_%s", f.isa, f.lanes, f.mangled, f.name);
+        ing_gen_keep(g, "_ZGVdN%u%s_%s", f.lanes, f.mangled, f.name);
         for (uint32_t n = f.lanes / 2; n >= 4; n /= 2)
             ing_gen_keep(g, "ing.%s.%u", f.name, n);
     }

@@ -206,10 +206,8 @@ static void test_vector_math(void) {
            "\"prefer-vector-width\"=\"256\"", 2, NULL);
     expect(ir, false, "_ZGV", 0, "call float @sinf(", 1, NULL);
     level = "x86-64-v4";
-    expect(ir, true, "_ZGVeN16v_ing.sinf(_ZGVeN16v_sinf)", 1,
-           "_ZGVdN8vv_ing.atan2f(ing.atan2f.8)", 1, "_ZGVdN4v_ing.sinf(ing.sinf.4)", 1,
-           "_ZGVdN8v_sinf", 0, "\"prefer-vector-width\"=\"512\"", 2, NULL);
-    expect(saxpy, true, "\"prefer-vector-width\"=\"256\"", 2, NULL);
+    expect(ir, true, "_ZGVdN8v_ing.sinf(_ZGVdN8v_sinf)", 1, "_ZGVe", 0,
+           "\"prefer-vector-width\"=\"256\"", 2, NULL);
     level = "x86-64-v2";
     expect(ir, true, "_ZGV", 0, NULL);
     level = "x86-64-v3";
