@@ -118,11 +118,16 @@ def _check_environment(known):
     ours = {*_options.VARIABLES, *("INGOT_" + name.upper() for name in known)}
     for name in os.environ:
         if name.startswith("INGOT_") and name not in ours:
-            import difflib
-
-            near = difflib.get_close_matches(name, ours, 1, 0.8)
+            near = [o for o in sorted(ours) if _is_near(name, o)]
             if near:
                 _warn(f"the environment variable {name} means nothing; did you mean {near[0]}?")
+
+
+def _is_near(a, b):
+    """But for two letters in one place they are the same. No module is loaded for this in each start."""
+    same = len(os.path.commonprefix([a, b]))
+    same += len(os.path.commonprefix([a[same:][::-1], b[same:][::-1]]))
+    return same >= max(len(a), len(b)) - 2
 
 
 def _check_version(wanted):

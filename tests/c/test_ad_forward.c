@@ -201,11 +201,11 @@ static void test_operations(void) {
         const ing_op_info *o = ing_op_get((ing_op)op);
         if (!ing_op_is_arith(op) || o->result != 'a') continue;
         if (!ing_ir_eval((ing_op)op, ING_F64, 0, 0, &bits)) continue;
-        bool two = o->operands[1] == 'v';
-        snprintf(text, sizeof text, "%s%s %%p%s\n%s",
+        bool two = o->operands[1] == 'v', from_1 = op == ING_OP_ACOSH;
+        snprintf(text, sizeof text, "%s%s %%%s%s\n%s",
                  HEAD LOOP "%q = mul %v, %v\n%z = const f64 0x1p-3\n%p = mul %q, %z\n"
                            "%a = mul %u, %u\n%b = add %a, %f1\n%r = ",
-                 o->text, two ? ", %b" : "", DONE("%r"));
+                 o->text, from_1 ? "b" : "p", two ? ", %b" : "", DONE("%r"));
         check(text);
     }
 }

@@ -118,7 +118,8 @@ static const char drawing[] = "arg 0 array<i64, 1>\n"
                               "}\n";
 
 static uint64_t drawn_at(uint64_t place, uint64_t stream) {
-    ing_ctx c = {.key = 77, .place = place, .stream = stream};
+    ing_ctx c = {.key = 77, .place = place};
+    ing_ir_random_begin(&c, stream);
     return ing_ir_random(&c, ING_I64);
 }
 

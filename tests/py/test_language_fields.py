@@ -120,18 +120,18 @@ def test_conditions_of_vectors_in_expressions():
 
 
 def test_writes_past_a_small_field_reach_nobody():
-    """As in the reference, where an axis is padded to a power of two."""
+    """As in the reference, where an axis is padded to a power of two. A constant index is refused."""
     fields = [qd.field(qd.i32, shape=55) for _ in range(20)]
 
     @qd.kernel
-    def beyond(f: qd.template()):
+    def beyond(f: qd.template(), at: qd.i32):
         for _ in range(1):
-            f[60] = 5
+            f[at] = 5
 
     for f in fields:
         f.fill(1)
     for f in fields:
-        beyond(f)
+        beyond(f, 60)
     assert all((f.to_numpy() == 1).all() for f in fields)
 
 
