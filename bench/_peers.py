@@ -54,6 +54,37 @@ def compile_c(text, threads=2):
         return ctypes.CDLL(str(library))
 
 
+class Peer:
+    """An engine in a process of its own, asked line by line; its answers are JSON."""
+
+    def __init__(self, name, command, env, errors=subprocess.DEVNULL):
+        self.name, self.process = name, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                                         stderr=errors, text=True, env=env)
+
+    def ask(self, line):
+        """The answer to a line; None when the engine does not have the kernel or is gone."""
+        if self.process is None:
+            return None
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            return json.loads(self.process.stdout.readline())
+        except (OSError, ValueError):
+            self.lost(line)
+            self.close()
+            return None
+
+    def lost(self, line):
+        """Told once, when it is gone."""
+        print(f"not run from here on: {self.name}", file=sys.stderr)
+
+    def close(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
 # What a peer's interpreter installs, and the module that shows that it is there.
 VENVS = {"quadrants": ("quadrants", "quadrants numpy"), "taichi": ("taichi", "taichi numpy"),
          "numba": ("numba", "numba numpy")}

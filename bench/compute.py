@@ -13,11 +13,9 @@ that has it (_peers.venv makes one) is left out. The work of a row is the same f
 all: the C is compiled with `gcc -O3 -march=native -ffast-math`, and -fopenmp on more than one thread.
 """
 
-import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import time
 
@@ -29,26 +27,9 @@ TURN, PAUSE = 0.015, 0.03  # seconds
 CLOSE = 2e-3  # of the digests: the sums of some peers are that far off
 
 
-class Peer:
-    def __init__(self, name, python, threads):
-        here = pathlib.Path(__file__).resolve().parent
-        env = dict(os.environ, OMP_NUM_THREADS=str(threads), NUMBA_NUM_THREADS=str(threads))
-        self.name, self.process = name, subprocess.Popen(
-            [python, str(here / "compute_peer.py"), name, str(threads)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
-
-    def ask(self, line):
-        if self.process is None:
-            return None
-        try:
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-            return json.loads(self.process.stdout.readline())
-        except (OSError, ValueError):
-            print(f"not run from here on: {self.name}", file=sys.stderr)
-            self.process.kill()
-            self.process = None
-            return None
+def start(name, python, threads):
+    env = dict(os.environ, OMP_NUM_THREADS=str(threads), NUMBA_NUM_THREADS=str(threads))
+    return _peers.Peer(name, [python, str(_peers.HERE / "compute_peer.py"), name, str(threads)], env)
 
 
 def same(a, b):
@@ -109,7 +90,7 @@ def main():
     for name in ALL:
         if name not in pythons:
             pythons[name] = _peers.venv(name)
-    peers = [Peer(name, pythons[name], args.threads) for name in ALL if pythons[name]]
+    peers = [start(name, pythons[name], args.threads) for name in ALL if pythons[name]]
     rows = [measure(peers, name, args.repeat) for name in args.only.split(",")]
     columns = [("kernel", "kernel", ""), ("size", "size", ","), ("ingot_ms", "ms", ".2f")]
     columns += [(f"vs_{p}", p, ".2f") for p in ALL if p != "ingot"]

@@ -16,12 +16,10 @@ process that has compiled another kernel before; with --cold nothing else is mea
 INGOT_BENCH_PEER names the Python that has quadrants; without it and --python, _peers.venv makes one."""
 
 import argparse
-import json
 import os
 import pathlib
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -35,41 +33,27 @@ ENGINES = ["ingot", "c", "quadrants", "numba"]
 TURN, PAUSE = 0.01, 0.012  # seconds; OpenMP's threads spin on for 9 ms
 
 
-class Engine:
+class Engine(_peers.Peer):
     """One engine in a process of its own, with empty caches below `folder`."""
 
     def __init__(self, name, python, threads, folder):
-        self.name, self.folder = name, pathlib.Path(folder, f"{name}-{threads}-{time.monotonic_ns()}")
+        self.folder = pathlib.Path(folder, f"{name}-{threads}-{time.monotonic_ns()}")
         self.folder.mkdir()
         env = dict(os.environ, INGOT_CACHE_DIR=str(self.folder / "cache"), NUMBA_NUM_THREADS=str(threads),
                    OMP_NUM_THREADS=str(threads), QD_OFFLINE_CACHE="0")
         command = [python, str(_peers.HERE / "suite_peer.py"), name.removesuffix(" plain"), str(threads),
                    "plain" if name.endswith(" plain") else "atomics"]
         self.errors = open(self.folder / "stderr", "w+")
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors, text=True, env=env)
+        super().__init__(name, command, env, self.errors)
 
-    def ask(self, line):
-        """The answer to a line; None when the engine does not have the kernel or is gone."""
-        if self.process is None:
-            return None
-        try:
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-            return json.loads(self.process.stdout.readline())
-        except (OSError, ValueError):
-            self.errors.seek(0)
-            print(f"{self.name} ended at `{line}`: {self.errors.read()[-1500:]}", file=sys.stderr)
-            self.close()
-            return None
+    def lost(self, line):
+        self.errors.seek(0)
+        print(f"{self.name} ended at `{line}`: {self.errors.read()[-1500:]}", file=sys.stderr)
 
     def close(self):
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
-            self.errors.close()
-            shutil.rmtree(self.folder, ignore_errors=True)
+        super().close()
+        self.errors.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def differences(row, want, got):

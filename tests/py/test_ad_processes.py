@@ -281,8 +281,6 @@ PARTS = [fields, one_name, unknown_bounds, long_axis, nested, threads, fork, int
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
 def test_in_two_processes(part, cache_dir):
-    if part is fork and not hasattr(os, "fork"):
-        pytest.skip("no fork here")
     compiled = []
     for _ in range(2):
         done = subprocess.run([sys.executable, "-B", __file__, part.__name__], capture_output=True, text=True,
