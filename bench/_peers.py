@@ -12,8 +12,29 @@ import sys
 import tempfile
 import time
 
+# No server of compilers: each process pays for its own. bench/start.py measures one.
+os.environ.setdefault("INGOT_SERVER", "0")
+
 HERE = pathlib.Path(__file__).resolve().parent
 C_FLAGS = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"]
+
+
+def leave_path():
+    """This folder is no longer looked in for modules: `import genesis` is the package, not genesis.py."""
+    sys.path[:] = [p for p in sys.path if pathlib.Path(p or ".").resolve() != HERE]
+
+
+def pyplot():
+    """matplotlib's, drawing into files; None and a word where it is missing."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("not drawn: matplotlib is missing", file=sys.stderr)
+        return None
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt
 
 
 def best(call, repeat, rounds=1):

@@ -57,13 +57,9 @@ def measure(peers, name, repeat):
 
 def plot(path, rows):
     """Bars: how much longer each peer takes than Ingot, logarithmic."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("not drawn: matplotlib is missing", file=sys.stderr)
+    plt = _peers.pyplot()
+    if plt is None:
         return
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
 
     names, shown = [r["kernel"] for r in rows], [p for p in ALL if p != "ingot"]
     figure, axes = plt.subplots(figsize=(11, 4.5))

@@ -15,6 +15,8 @@ import sys
 import time
 import traceback
 
+import _peers
+
 SCENES = {}
 
 
@@ -807,6 +809,7 @@ def run(gs, name, out, steps, eps):
 
 def main(given):
     engine = "ingot" if "ingot" in sys.modules else "quadrants"
+    _peers.leave_path()
     import genesis as gs
 
     for name in given.scenes:

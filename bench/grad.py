@@ -6,9 +6,9 @@ Each row is a kernel and its gradient. Times are processor time on one thread (w
 best of N rounds in which both engines take turns, each in a process of its own (INGOT_BENCH_PEER names
 the Python that has quadrants; without it there are no ratios). `back/fwd` is what a backward launch
 costs in forward ones; `Quadrants` its backward time by ours, forward times likewise: above 1 we are
-faster. `PyTorch` is its forward and backward time by ours, where INGOT_BENCH_TORCH names a Python that has
-torch (_grad_torch.py). The gradients of both are compared. `stack` is what a thread keeps for the backward pass:
-Quadrants documents slots x capacity x 8 bytes for each f32 that a loop carries.
+faster. `PyTorch`, `JAX` and `Warp` are their forward and backward times by ours, where INGOT_BENCH_TORCH, INGOT_BENCH_JAX
+and INGOT_BENCH_WARP name a Python that has them (_grad_torch.py, _grad_jax.py, _grad_warp.py), each after the others. The
+gradients of Quadrants and ours are compared.
 """
 
 import argparse
@@ -188,14 +188,22 @@ def start(python, repeat, threads, *more):
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def torch_times(repeat):
-    """{row: times} of PyTorch, on one thread."""
-    python = os.environ.get("INGOT_BENCH_TORCH")
+PEERS = {"PyTorch": "torch", "JAX": "jax", "Warp": "warp"}
+
+
+def peer_times(engine, repeat):
+    """{row: times} of PyTorch, JAX or Warp, on one thread."""
+    python = os.environ.get(f"INGOT_BENCH_{engine.upper()}")
     if not python:
         return {}
-    script = pathlib.Path(__file__).with_name("_grad_torch.py")
+    script = pathlib.Path(__file__).with_name(f"_grad_{engine}.py")
     lines = subprocess.run([python, script, str(repeat)], capture_output=True, text=True, check=True).stdout.splitlines()
-    return {row["name"]: row for row in map(json.loads, lines)}
+    return {row["name"]: row for row in map(json.loads, (line for line in lines if line.startswith("{")))}
+
+
+def both(row):
+    """Seconds forwards and backwards."""
+    return row.get("both") or row["forward"] + row["backward"]
 
 
 def answer(process):
@@ -219,17 +227,18 @@ def main():
     peer = os.environ.get("INGOT_BENCH_PEER")
     ours = start(sys.executable, args.repeat, args.threads)
     theirs = start(peer, args.repeat, args.threads, "--peer") if peer else None
-    torch = torch_times(args.repeat)
-    print(f"{'kernel':<24}{'forward ms':>12}{'backward':>10}{'back/fwd':>10}{'PyTorch':>9}{'Quadrants':>11}{'forward':>9}  gradients")
+    others = {label: peer_times(engine, args.repeat) for label, engine in PEERS.items()}
+    heads = "".join(f"{label:>9}" for label in PEERS)
+    print(f"{'kernel':<24}{'forward ms':>12}{'backward':>10}{'back/fwd':>10}{heads}{'Quadrants':>11}{'forward':>9}  gradients")
     found = []
     for name, _, _, carried, trips in rows():
         a, b = answer(ours), answer(theirs) if theirs else None
-        peer_row = torch.get(name)
-        row = {"name": name, "ours": a, "quadrants": b, "torch": peer_row, "carried": carried, "trips": trips}
+        row = {"name": name, "ours": a, "quadrants": b, "carried": carried, "trips": trips}
+        row |= {PEERS[label]: times.get(name) for label, times in others.items()}
         found.append(row)
         line = f"{name:<24}{1e3 * a['forward']:>12.3f}{1e3 * a['backward']:>10.3f}{a['backward'] / a['forward']:>10.2f}"
-        both = peer_row and (peer_row["forward"] + peer_row["backward"]) / (a["forward"] + a["backward"])
-        line += f"{both:>9.2f}" if both else f"{'-':>9}"
+        for times in others.values():
+            line += f"{both(times[name]) / both(a):>9.2f}" if name in times else f"{'-':>9}"
         if b:
             same = np.allclose(a["sums"], b["sums"], rtol=1e-3)
             line += f"{b['backward'] / a['backward']:>11.2f}{b['forward'] / a['forward']:>9.2f}  {'same' if same else 'DIFFER'}"

@@ -7,7 +7,8 @@
 The kernels are in a module of their own that is imported, so that Python's own compiler is
 not measured. Beside wall time: CPU time (user + system), page faults, peak memory, and, where
 strace is installed, system calls, files opened and bytes read. "Ingot pack" starts from a layer that
-was sealed (`ingot cache seal`).
+was sealed (`ingot cache seal`); "Ingot server" finds a server of compilers (docs/processes.md), the others
+none. Cold times are the best of three, each with an empty cache; "Python" is a process that does nothing.
 """
 
 import os
@@ -57,6 +58,8 @@ ARRAY = "qd.types.ndarray(qd.f32, 1)"
 def program(peer, kernels):
     if peer["module"] == "numba":
         return NUMBA + "".join(NUMBA_KERNEL.format(n=n) for n in range(kernels))
+    if peer["module"] is None:
+        return "pass\n"
     head = LANGUAGE.format(module=peer["module"], init=peer["init"], array=ARRAY)
     options = peer.get("options", "")
     return head + "".join(KERNEL.format(n=n, options=options) for n in range(kernels))
@@ -108,11 +111,17 @@ def measure(peer, kernels, repeat, folder):
     module.write_text(program(peer, kernels))
     path = place / "main.py"
     path.write_text(f"import kernels_{kernels}\n")
-    cache = place / "cache"
+    caches = [place / f"cache{k}" for k in range(3)]
+    cache = caches[-1]
     env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    env.update(INGOT_CACHE_DIR=str(cache), QD_OFFLINE_CACHE_FILE_PATH=str(cache),
-               TI_OFFLINE_CACHE_FILE_PATH=str(cache), NUMBA_CACHE_DIR=str(cache))
-    cold = run(peer["python"], path, env)
+    if peer.get("server"):
+        env.update(INGOT_SERVER="60", XDG_RUNTIME_DIR=str(place), INGOT_CACHE_DIR=str(place / "cache"))
+        run(peer["python"], path, env)  # leaves one behind, which ends by itself
+    cold = []
+    for each in caches:
+        env.update(INGOT_CACHE_DIR=str(each), QD_OFFLINE_CACHE_FILE_PATH=str(each),
+                   TI_OFFLINE_CACHE_FILE_PATH=str(each), NUMBA_CACHE_DIR=str(each))
+        cold.append(run(peer["python"], path, env))
     if peer.get("sealed"):
         layer = place / "layer"
         subprocess.run([peer["python"], "-m", "ingot", "cache", "seal", "--dir", str(cache), str(layer)],
@@ -123,7 +132,7 @@ def measure(peer, kernels, repeat, folder):
     warm = [run(peer["python"], path, env) for _ in range(repeat)]
     calls, opened, read = counted(peer["python"], path, env)
     return {
-        "peer": peer["label"], "kernels": kernels, "cold_ms": cold[0] * 1e3,
+        "peer": peer["label"], "kernels": kernels, "cold_ms": min(c[0] for c in cold) * 1e3,
         "warm_ms": min(w[0] for w in warm) * 1e3, "warm_cpu_ms": min(w[1] for w in warm) * 1e3,
         "calls": calls, "faults": min(w[2] for w in warm), "peak_mb": warm[0][3] / 1024, "opened": opened,
         "read_kb": None if read is None else read / 1024,
@@ -132,7 +141,9 @@ def measure(peer, kernels, repeat, folder):
 
 def peers_of(args):
     ingot = {"python": sys.executable, "module": "ingot", "init": ""}
+    yield {"label": "Python", "python": sys.executable, "module": None}
     yield {"label": "Ingot", **ingot}
+    yield {"label": "Ingot server", "server": True, **ingot}
     yield {"label": "Ingot pack", "sealed": True, **ingot}
     if args.quadrants_python:
         both = {"python": args.quadrants_python, "module": "quadrants",

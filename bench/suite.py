@@ -172,13 +172,9 @@ def cold(pythons, rows, rounds, scratch, names):
 
 def picture(path, rows):
     """Bars for each kernel: how much longer C and Quadrants take than Ingot, logarithmic."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("not drawn: matplotlib is missing", file=sys.stderr)
+    plt = _peers.pyplot()
+    if plt is None:
         return
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
 
     counts = sorted({r["threads"] for r in rows})
     figure, grid = plt.subplots(len(counts), 1, figsize=(15, 4.5 * len(counts)), squeeze=False)

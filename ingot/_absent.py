@@ -5,7 +5,6 @@ Loaded when somebody asks for one; `ingot.__getattr__` raises what is said here.
 
 _PICTURES = "qd.tools.imshow(image) and qd.tools.imwrite(image, 'x.png') show arrays"
 _SPARSE = "Ingot's fields are dense: use qd.root.dense"
-_STREAMS = "kernels run in the order of their calls: leave it out"
 _MESH = "keep vertices and indices in ndarrays"
 
 # name: what to do instead
@@ -27,11 +26,6 @@ _REMEDIES = {
     "no_activate": _SPARSE,
     "BitpackedFields": "use fields of i8 or i16",
     "quant": "use fields of i8 or i16",
-    "Stream": _STREAMS,
-    "Event": _STREAMS,
-    "create_stream": _STREAMS,
-    "create_event": _STREAMS,
-    "stream_parallel": _STREAMS,
     "simt": "write the loop: Ingot runs kernels on the CPU",
     "pyfunc": "@qd.func works in kernels; in Python, call a plain function",
     "external_arr": "annotate with qd.types.ndarray()",
@@ -58,7 +52,8 @@ _REMEDIES = {
     "arcsin": "qd.asin", "arccos": "qd.acos", "arctan": "qd.atan", "arctan2": "qd.atan2",
     "clamp": "qd.math.clamp", "sign": "qd.math.sign", "dot": "qd.math.dot, or v.dot(w)",
     "pi": "qd.math.pi", "e": "qd.math.e", "inf": "qd.math.inf", "nan": "qd.math.nan",
-    "int": "int is the default integer type", "float": "float is the default float type", "bool": "qd.u1",
+    "int": "Python's own int is the default integer type, qd.i32 and qd.i64 are others",
+    "float": "Python's own float is the default float type, qd.f32 and qd.f64 are others", "bool": "qd.u1",
 }
 
 

@@ -287,20 +287,30 @@ def _sort_by_digit(keys, to_keys, values, to_values, scratch, n, dtype: template
                 to_values[to] = values[i]
 
 
+@func
+def _count(n):
+    if static(hasattr(n, "shape")):
+        return cast(n[()], i32)
+    else:
+        return cast(n, i32)
+
+
 @func(requires_top_level=True)
 def sort(keys, tmp_keys, values, tmp_values, scratch, n, key_dtype: template(), has_values: template(),
          end_bit: template(), log256_max_n: template()):
     """Sorts the first n keys, values going along if has_values; equal keys keep their order.
 
-    Only the end_bit lowest bits count (32 or 64 for all). Without values pass any array for them.
+    n is a number, or an array without axes that holds it. Only the end_bit lowest bits count (32 or 64 for all).
+    Without values pass any array for them.
     """
+    count = _count(n)
     for p in static(range((end_bit + 7) // 8)):
         if static(p % 2 == 0):
-            _sort_by_digit(keys, tmp_keys, values, tmp_values, scratch, n, key_dtype, has_values, 8 * p)
+            _sort_by_digit(keys, tmp_keys, values, tmp_values, scratch, count, key_dtype, has_values, 8 * p)
         else:
-            _sort_by_digit(tmp_keys, keys, tmp_values, values, scratch, n, key_dtype, has_values, 8 * p)
+            _sort_by_digit(tmp_keys, keys, tmp_values, values, scratch, count, key_dtype, has_values, 8 * p)
     if static((end_bit + 7) // 8 % 2 == 1):
-        for i in range(n):
+        for i in range(count):
             keys[i] = tmp_keys[i]
             if static(has_values):
                 values[i] = tmp_values[i]

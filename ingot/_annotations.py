@@ -5,9 +5,10 @@ instances, so `x: qd.template` and `x: qd.template()` mean the same.
 """
 
 from ingot import _core
-from ingot._core import DType, TensorType
+from ingot._core import DType, StructType, TensorType
 
 _PYTHON_DTYPES = (int, float, bool)
+_structs = {}  # struct types of arrays, kept: their layouts are referred to by address
 
 
 def _element_type(dtype, dim, shape):
@@ -66,7 +67,9 @@ class NdarrayType(_Annotation):
         if element_dim is not None or element_shape is not None:
             dtype = _element_type(dtype, element_dim, element_shape)
         dtype = _of_numpy(dtype)
-        if dtype is not None and not isinstance(dtype, (DType, TensorType)) and dtype not in _PYTHON_DTYPES:
+        if isinstance(dtype, StructType):
+            dtype = _structs.setdefault(dtype, dtype)
+        elif dtype is not None and not isinstance(dtype, (DType, TensorType)) and dtype not in _PYTHON_DTYPES:
             raise TypeError(f"qd.types.ndarray: {dtype!r} is no dtype; use for example qd.f32")
         literal = getattr(ndim, "__args__", None)  # Literal[2], for type checkers
         if literal is not None and len(literal) == 1:

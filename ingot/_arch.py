@@ -49,7 +49,7 @@ def by_name(name):
     if name in ("cpu", "x86_64"):
         return cpu if name == "cpu" else x64
     names = ", ".join(a.name for a in _ALL if a is not mock)
-    raise ValueError(f"arch '{name}' is not known: use one of {names}")
+    raise ValueError(f"arch '{name}' is not known: use one of cpu, {names}")
 
 
 def target(arch):

@@ -1,6 +1,6 @@
 """`ingot cache`: what is in a cache, whether it is sound, and moving it.
 
-src/py/cachetool.c and cachework.c read and change; this formats. Every command is a function of the
+src/py/tool/cachetool.c and cachework.c read and change; this formats. Every command is a function of the
 parsed arguments and the directory that prints and returns the exit status: 0 for done, 1 for damage
 or nothing found, 2 for a command that was not understood or not confirmed.
 """

@@ -1,6 +1,6 @@
 """The text of functions that stand in no file: `python -c`, a prompt, a script on standard input.
 
-Called by the engine (src/py/source.c) when neither file, linecache nor loader has the text. What
+Called by the engine (src/py/see/source.c) when neither file, linecache nor loader has the text. What
 is yielded here are guesses; the engine takes the first that compiles to the function's own code.
 """
 

@@ -1,5 +1,5 @@
 """NumPy's dtypes as plain data: records, arrays in records, void, long doubles. Called by
-src/py/codec_numpy.c for those that are not said by a short text alone.
+src/py/value/codec_numpy.c for those that are not said by a short text alone.
 
     text                                       as dtype.str, of a fixed alphabet
     ("wide", text, bits)                       a long double, by the bits of its mantissa

@@ -1,6 +1,6 @@
 """Dense fields: making them, and their conversions.
 
-A field is an object of C (src/py/field.h); this file checks what `qd.field` and its kin are
+A field is an object of C (src/py/array/field.h); this file checks what `qd.field` and its kin are
 given. Trees of fields are in _snode.py. The methods that convert fields to and from NumPy and
 torch end here.
 """
@@ -38,6 +38,8 @@ def _axes_of(order, ndim):
     """order="ji" as numbers of axes, outermost first."""
     if order is None:
         return None
+    if not isinstance(order, str):
+        raise IngotSyntaxError(f"order is a string of axes, such as \"ji\", got {order!r}")
     if len(order) != ndim:
         raise IngotSyntaxError(
             f"The dimensionality of shape and order must be the same ({ndim} != {len(order)})")
@@ -63,6 +65,11 @@ def _check_placing(shape, order, offset):
             raise IngotSyntaxError(
                 f"The dimensionality of shape and offset must be the same ({len(shape)} != {len(offset)})")
     return shape, _axes_of(order, len(shape)), offset
+
+
+def _check_layout(layout):
+    if layout is not None and layout != AOS and layout != SOA:
+        raise IngotRuntimeError(f"layout is qd.Layout.AOS or qd.Layout.SOA, got {layout!r}")
 
 
 def _check_real(kind, needs_grad, needs_dual):
@@ -122,6 +129,7 @@ def matrix_field(ndim, n, m, dtype, shape=None, order=None, name="", offset=None
     """`qd.Vector.field` and `qd.Matrix.field`."""
     from ingot._matrix import MatrixType, VectorType
 
+    _check_layout(layout)
     dtypes = _dtypes(ndim, n, m, dtype)
     first = dtype if dtypes is None else dtypes[0]
     kind = VectorType(n, first) if ndim == 1 else MatrixType(n, m, first)
@@ -147,9 +155,10 @@ def _dtypes(ndim, n, m, dtype):
         dtype = dtype.tolist()
     if not isinstance(dtype, (list, tuple)):
         return None
-    rows = [list(row) for row in dtype] if m != 1 or ndim == 2 and isinstance(dtype[0], (list, tuple)) else None
+    nested = bool(dtype) and all(isinstance(row, (list, tuple)) for row in dtype)
+    rows = [list(row) for row in dtype] if nested else None
     flat = [one for row in rows for one in row] if rows is not None else list(dtype)
-    if len(flat) != n * m or rows is not None and len(rows) != n:
+    if len(flat) != n * m or (rows is None and m != 1) or (rows is not None and len(rows) != n):
         shape = (n,) if m == 1 else (n, m)
         raise AssertionError(f"Please set correct dtype list: its shape should be {shape}")
     return flat
@@ -403,6 +412,9 @@ def _type_of_members(members, methods):
 def struct_field(members, methods, shape=None, name="<Struct>", offset=None, needs_grad=False, needs_dual=False,
                  layout=None):
     """`qd.Struct.field` and the `field` of struct types."""
+    _check_layout(layout)
+    if not members:
+        raise IngotRuntimeError("a field of structs needs members, these have none")
     if shape is None and offset is not None:
         raise IngotSyntaxError("shape cannot be None when offset is being set")
     placing = _check_placing(shape, None, offset)

@@ -1,7 +1,7 @@
 """`ingot.FileCache`: values on disk, one immutable checksummed file each.
 
 Readers take no lock and a hit writes nothing; whatever is wrong with a file is a miss and a
-counter. The work is done by src/py/filecache.c over src/store.
+counter. The work is done by src/py/value/filecache.c over src/store.
 """
 
 import operator

@@ -9,18 +9,49 @@ import inspect
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
+from types import FunctionType, MemberDescriptorType, ModuleType
 
 MISS = object()  # what a look-up returns for "not there": None may be a value
 
 _lock = threading.Lock()
 _flights = {}  # (where, key) -> _Flight: only what is under way at this moment
+_LOOKED_AT = 10_000  # containers and objects of a result that are looked into
+_PLAIN = frozenset([type(None), bool, int, float, complex, str, bytes, bytearray, range])
 _own = contextvars.ContextVar("flights of this call and of those that it was made from", default=())
 
 
+def _odd(items):
+    """Those that are not plain data, of which there may be millions."""
+    return () if set(map(type, items)) <= _PLAIN else [x for x in items if type(x) not in _PLAIN]
+
+
 def used_up(value):
-    """Can it be read but once? Then it is nobody's but its first owner's."""
-    return isinstance(value, Iterator) or inspect.isawaitable(value)
+    """Can it, or something in it, be read but once? Then it is nobody's but its first owner's. Runs code of the
+    value's classes: call it without a lock."""
+    todo, seen = [value], set()
+    while todo and len(seen) < _LOOKED_AT:
+        x = todo.pop()
+        if isinstance(x, Iterator) or inspect.isawaitable(x):
+            return True
+        cls = type(x)
+        if cls in _PLAIN or id(x) in seen:
+            continue
+        seen.add(id(x))
+        if isinstance(x, dict):
+            todo.extend(_odd(x.values()))
+        elif isinstance(x, (tuple, list, set, frozenset, deque)):
+            todo.extend(_odd(x))
+        elif not isinstance(x, (type, FunctionType, ModuleType)):
+            todo.extend(getattr(x, "__dict__", {}).values())
+            for base in cls.__mro__:
+                slots = base.__dict__.get("__slots__", ())
+                for name in (slots,) if isinstance(slots, str) else slots:
+                    member = base.__dict__.get(name)
+                    if isinstance(member, MemberDescriptorType):
+                        todo.append(getattr(x, name, None))
+    return False
 
 
 class _Flight:
@@ -36,10 +67,11 @@ class _Flight:
 
     def land(self, value):
         """The end: `value` is for who waited, unless it is MISS."""
+        once = used_up(value)
         with _lock:
             if _flights.get(self.at) is self:
                 del _flights[self.at]
-            self.value = MISS if used_up(value) else value
+            self.value = MISS if once else value
             self.ended.set()
             callbacks, self.callbacks = self.callbacks, None
         for tell in callbacks:

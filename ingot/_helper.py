@@ -12,7 +12,7 @@ import sys
 
 MAGIC = b"INGH"
 VERSION = 1
-COMPILE, OBJECT, ERROR = 1, 2, 3
+COMPILE, OBJECT, ERROR, READY = 1, 2, 3, 4
 HEADER = "<4sHHII"
 HEADER_BYTES = 16
 CHANNEL = 3
@@ -22,11 +22,29 @@ IDLE_SECONDS = 60.0
 
 MISSING = "compiling needs llvmlite: pip install llvmlite"
 
-# Runs this file without importing the package around it; the rest of argv are folders that
+EXERCISE = """
+define void @f(ptr %a, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %p = getelementptr float, ptr %a, i64 %i
+  %x = load float, ptr %p
+  %y = fmul contract float %x, %x
+  store float %y, ptr %p
+  %j = add nsw i64 %i, 1
+  %c = icmp slt i64 %j, %n
+  br i1 %c, label %loop, label %done
+done:
+  ret void
+}
+"""
+
+# Runs this file without importing the package around it; paths in the rest of argv are folders that
 # are searched after the standard library.
 BOOTSTRAP = (
     "import sys\n"
-    "sys.path += sys.argv[2:]\n"
+    "sys.path += [a for a in sys.argv[2:] if a[:1] == '/']\n"
     "g = {'__name__': 'ingot_helper', '__file__': sys.argv[1]}\n"
     "with open(sys.argv[1], 'rb') as f: exec(compile(f.read(), sys.argv[1], 'exec'), g)\n"
     "g['main']()\n"
@@ -115,6 +133,11 @@ class Compiler:
                 f"llvmlite {llvmlite.__version__} LLVM {version}")
         return f'\n!llvm.ident = !{{!4000000000}}\n!4000000000 = !{{!"{text}"}}\n'
 
+    def exercise(self):
+        """What LLVM makes once per process is made by a small loop."""
+        triple = self.llvm.get_default_triple()
+        self.compile({"triple": triple, "cpu": "x86-64-v3" if triple.startswith("x86") else ""}, EXERCISE)
+
     def compile(self, options, text):
         self.settle(len(text) >= LONG_TEXT)
         level = min(max(int(options.get("level", "2")), 0), 3)
@@ -134,17 +157,22 @@ class Compiler:
         return machine.emit_object(module)
 
 
+def prepare(state):
+    """Loads LLVM before the first request comes: `state` becomes the compiler, or why there is none."""
+    try:
+        state.append(Compiler())
+    except ImportError as e:
+        missing = (e.name or "").split(".")[0] == "llvmlite"
+        state.append(MISSING if missing else f"llvmlite cannot be loaded: {e}")
+    except Exception as e:
+        state.append(f"LLVM cannot be started: {type(e).__name__}: {e}")
+    return isinstance(state[0], Compiler)
+
+
 def answer(state, options, body):
     """Kind and body of the reply to one request."""
-    try:
-        if not state:
-            state.append(Compiler())
-    except ImportError as e:
-        if (e.name or "").split(".")[0] == "llvmlite":
-            return ERROR, MISSING
-        return ERROR, f"llvmlite cannot be loaded: {e}"
-    except Exception as e:
-        return ERROR, f"LLVM cannot be started: {type(e).__name__}: {e}"
+    if isinstance(state[0], str):
+        return ERROR, state[0]
     try:
         words = dict(w.partition("=")[::2] for w in options.decode().split())
         return OBJECT, state[0].compile(words, body.decode())
@@ -195,18 +223,14 @@ def close_inherited():
     os.closerange(CHANNEL + 1, limit)
 
 
-def main():
+def work(state):
+    """Answers requests until there are none for a while, or the other end is gone."""
     import queue
-    import signal
     import threading
     from struct import pack
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    close_inherited()
     requests = queue.SimpleQueue()
     threading.Thread(target=read_requests, args=(requests,), daemon=True).start()
-    state = []
     while True:
         try:
             options, body = requests.get(timeout=IDLE_SECONDS)
@@ -221,3 +245,36 @@ def main():
             write_all(pack(HEADER, MAGIC, VERSION, kind, 0, len(reply)) + reply)
         except OSError:
             os._exit(0)
+
+
+def serve(state, spec):
+    """Leaves a server behind if there is none, for the processes to come (_server.py)."""
+    path = os.path.join(os.path.dirname(os.path.abspath(sys.argv[1])), "_server.py")
+    server = {"__name__": "ingot_server", "__file__": path}
+    try:
+        with open(path, "rb") as f:
+            exec(compile(f.read(), path, "exec"), server)
+        server["leave_behind"](spec, state[0].exercise, lambda: greet(state))
+    except OSError:
+        pass
+
+
+def greet(state):
+    """In a process that the server forked for one connection, which is the channel."""
+    from struct import pack
+
+    write_all(pack(HEADER, MAGIC, VERSION, READY, 0, 0))
+    work(state)
+
+
+def main():
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    close_inherited()
+    state = []
+    spec = [a[7:] for a in sys.argv[2:] if a.startswith("server ")]
+    if prepare(state) and spec:
+        serve(state, spec[0])
+    work(state)

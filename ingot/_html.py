@@ -68,3 +68,13 @@ class Lines(list):
 
     def _repr_html_(self):
         return "<ol>" + "".join(f"<li>{_text(x)}</li>" for x in self) + "</ol>" if self else "<i>nothing</i>"
+
+
+class Profile(list):
+    """What `qd.profiler.task_profiles()` gives; a notebook shows it as a table."""
+
+    def _repr_html_(self):
+        rows = [[r.kernel if r.task is None else f"task {r.task} {r.place}", r.count, f"{1e3 * r.total:.3f}",
+                 f"{1e3 * r.min:.3f}", f"{1e3 * r.total / r.count:.3f}", f"{1e3 * r.max:.3f}", r.threads,
+                 "" if r.share is None else f"{r.bytes / r.total * 1e-9:.2f}"] for r in self]
+        return table(rows, ["kernel", "runs", "total ms", "min", "mean", "max", "threads", "GB/s"])

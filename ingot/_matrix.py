@@ -552,11 +552,18 @@ _add_operators()
 # ---- types ----------------------------------------------------------------------------------------
 
 
+def _extent(n):
+    """How many rows or columns; 0: any."""
+    if isinstance(n, int) and n < 0:
+        raise IngotRuntimeError(f"vectors and matrices have at least one row and column, got {n}")
+    return n or 0
+
+
 class MatrixType(TensorType):
     """The type of n x m matrices: an annotation, and a constructor."""
 
     def __new__(cls, n=None, m=None, dtype=None):
-        return _tensor_type(MatrixType, 2, n or 0, m or 0, dtype)
+        return _tensor_type(MatrixType, 2, _extent(n), _extent(m), dtype)
 
     def __init__(self, *args, **kwargs):
         pass
@@ -618,7 +625,7 @@ class VectorType(MatrixType):
     """The type of vectors of n elements: an annotation, and a constructor."""
 
     def __new__(cls, n=None, dtype=None):
-        return _tensor_type(cls, 1, n or 0, 1, dtype)
+        return _tensor_type(cls, 1, _extent(n), 1, dtype)
 
     def __reduce__(self):
         return type(self), (self.n, self.dtype)

@@ -438,6 +438,12 @@ def bit_cast(x, dtype):
 @_intrinsic
 def grouped(x):
     """Loops over index vectors in place of single indices."""
+    from ingot import _core
+
+    if _core.settings()["python"]:
+        from ingot._pyarch import grouped as vectors
+
+        return vectors(x)
     return iter(x)
 
 

@@ -107,6 +107,7 @@ VARIABLES = {
     "INGOT_LOG": "topics that are told to the standard error stream: cache (why a kernel was compiled), compile "
                  "(what it took)",
     "INGOT_PERFDISPATCH_FORCE": "which implementations `qd.perf_dispatch` takes: name=implementation,...",
+    "INGOT_SERVER": "0: no server of compilers is left behind or asked; a number above 1: seconds after which it ends (300)",
     "INGOT_TRACE": "a file: what happened when, for Chrome and Perfetto",
 }
 

@@ -14,9 +14,17 @@ from ingot import _core
 class _IntCell(int):
     """An integer that was read from `_place`: (array, index)."""
 
+    def item(self):
+        """As a plain number."""
+        return int(self)
+
 
 class _FloatCell(float):
     """A float that was read from `_place`: (array, index)."""
+
+    def item(self):
+        """As a plain number."""
+        return float(self)
 
 
 def cell(value, array, key):
@@ -34,6 +42,40 @@ def indices(array):
     shape = tuple(array.shape)
     ranges = [range(first, first + n) for first, n in zip(getattr(array, "offset", (0,) * len(shape)), shape)]
     return iter(ranges[0]) if len(ranges) == 1 else itertools.product(*ranges)
+
+
+class _Indices(tuple):
+    """What `qd.grouped` gives: a vector that is also an index."""
+
+    def __getattr__(self, name):
+        from ingot._matrix import Vector
+
+        return getattr(Vector(list(self)), name)
+
+
+def _through_vector(name):
+    def operator(self, *others):
+        from ingot._matrix import Vector
+
+        plain = [Vector(list(x)) if isinstance(x, _Indices) else x for x in (self, *others)]
+        made = getattr(plain[0], name)(*plain[1:])
+        whole = isinstance(made, Vector) and all(type(x) is int for x in made.to_list())
+        return _Indices(made.to_list()) if whole else made
+
+    operator.__name__ = name
+    return operator
+
+
+for _name in "add sub mul floordiv mod and or xor lshift rshift truediv pow".split():
+    for _side in (f"__{_name}__", f"__r{_name}__"):
+        setattr(_Indices, _side, _through_vector(_side))
+for _name in "__neg__ __abs__ __invert__ __lt__ __le__ __gt__ __ge__ __eq__ __ne__".split():
+    setattr(_Indices, _name, _through_vector(_name))
+
+
+def grouped(places):
+    """Indices, or tuples of them, as vectors."""
+    return (_Indices(at if isinstance(at, tuple) else (at,)) for at in iter(places))
 
 
 class _View:
@@ -116,6 +158,11 @@ class _Arguments:
 def run(fn, args, kwargs):
     """Calls the function of a kernel."""
     known, arguments = _annotations(fn), _Arguments()
+    if "qd_stream" in kwargs and "qd_stream" not in fn.__code__.co_varnames[:fn.__code__.co_argcount
+                                                                            + fn.__code__.co_kwonlyargcount]:
+        from ingot._streams import check_launch
+
+        check_launch(kwargs.pop("qd_stream"), None)
     kinds = itertools.chain(known.values(), itertools.repeat(None))
     try:
         return fn(*map(arguments.seen, args, kinds),

@@ -1,7 +1,7 @@
 """What code can reach, for fingerprints: where a file comes from, what a text imports, what an
 annotation names, what was registered with a function or a class.
 
-Called by the engine (src/py/fingerprint_code.c, fingerprint_class.c) while it walks functions
+Called by the engine (src/py/value/fingerprint_code.c, fingerprint_class.c) while it walks functions
 and classes; once per code object or class, never per launch. Lists and loops, not generator
 expressions: from 3.12 on CPython frees a function's code once too often when there is no memory
 for the function, and a generator expression is one.

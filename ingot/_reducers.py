@@ -1,22 +1,42 @@
 """How values of other libraries are taken apart for fingerprints: by content, so that what they
 keep lazily (caches, flags, how many chunks or blocks the content lies in) does not count.
 
-`find(cls)` is asked once per class by the engine (src/py/fingerprint_plan.c) and gives the rule
+`find(cls)` is asked once per class by the engine (src/py/value/fingerprint_plan.c) and gives the rule
 of the first class in the MRO that has one. A rule returns Pieces; the class itself counts by its
 name. docs/fingerprint.md has the table. No library is imported here: a value exists, so it is.
 """
 
+import functools
+import struct
 import sys
 
 from ingot.fingerprint import Pieces
 
 
 def find(cls):
+    if cls in _EXACT:
+        return _EXACT[cls]
     for base in cls.__mro__:
         rule = _RULES.get((base.__module__.partition(".")[0], base.__qualname__))
         if rule is not None and _is_theirs(base):
-            return rule
+            return functools.partial(_with_own, rule)
     return None
+
+
+def _with_own(rule, value):
+    """The rule's pieces, and attributes that the library knows nothing of."""
+    pieces = rule(value)
+    known = _KNOWN.get(pieces.tag)
+    if known is None:
+        return pieces
+    own = {k: v for k, v in getattr(value, "__dict__", {}).items() if k[:1] != "_" and k not in known}
+    for base in type(value).__mro__:
+        theirs = base.__module__.partition(".")[0] in _LIBRARIES and _is_theirs(base)
+        slots = () if theirs else base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name[:1] != "_" and hasattr(value, name):
+                own[name] = getattr(value, name)
+    return Pieces(pieces.tag, [*pieces.children, own]) if own else pieces
 
 
 def _is_theirs(base):
@@ -27,6 +47,20 @@ def _is_theirs(base):
     if at is None:  # made by C or Cython code of the library
         return home is not None
     return home is not None and str(at).startswith(home.rpartition("/")[0] + "/")
+
+
+# ---- of Python ------------------------------------------------------------------------------------
+
+
+def _method(m):
+    """What was put on the object itself counts; what it took from its function does not again."""
+    taken = {*functools.WRAPPER_ASSIGNMENTS, "__wrapped__", "__annotations__", "__annotate__"}
+    own = {k: v for k, v in vars(m).items() if k not in taken}
+    return Pieces(type(m).__name__, [m.__func__, own])
+
+
+def _struct(s):
+    return Pieces("struct", [s.format])
 
 
 # ---- of Ingot and NumPy ------------------------------------------------------------------------
@@ -250,6 +284,24 @@ def _arrow_scalar(s):
     return Pieces("arrow scalar", [str(s.type), s.as_py()])
 
 
+# Public attributes that a library itself sets on the values with such pieces.
+_KNOWN = {
+    "vectorize": {"pyfunc", "cache", "signature", "otypes", "excluded"},
+    "series": {"index", "name"},
+    "frame": {"index", "columns"},
+    "index": {"name"},
+    "range": {"name"},
+    "levels": {"name", "names"},
+    "sparse": {"maxprint", "data", "indices", "indptr", "row", "col", "coords", "offsets", "rows",
+               "has_sorted_indices", "has_canonical_format"},
+    "variable": set(),
+    "data array": set(),
+    "dataset": set(),
+}
+
+# Classes of Python itself; subclasses are taken apart as other instances.
+_EXACT = {staticmethod: _method, classmethod: _method, struct.Struct: _struct}
+
 _RULES = {
     ("ingot", "File"): _file,
     ("numpy", "vectorize"): _vectorize,
@@ -273,3 +325,4 @@ _RULES = {
     ("pyarrow", "DataType"): _arrow_type,
     ("pyarrow", "Scalar"): _arrow_scalar,
 }
+_LIBRARIES = {library for library, _ in _RULES}

@@ -255,6 +255,12 @@ class StructType(_StructType):
 
         return struct_field(self.members, self.methods, shape, **options)
 
+    def ndarray(self, shape, **options):
+        """An ndarray whose elements are structs of this type: `qd.ndarray(S, shape)`."""
+        from ingot._ndarrays import struct_ndarray
+
+        return struct_ndarray(self, shape, **options)
+
     def _from_numbers(self, numbers):
         """What a kernel returns: the numbers of all members in a row. Takes them from the list."""
         numbers.reverse()

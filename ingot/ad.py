@@ -171,7 +171,7 @@ class Tape(_Recorder):
         if self.clear_gradients:
             clear_all_gradients()
         for gradient in _core.partials():
-            gradient.fill(0)
+            _fill(gradient, 0)
         if self.loss is not None:
             _fill(self.loss, 0)
         if self.grad_check:
@@ -443,6 +443,13 @@ def no_grad(func):
 # ---- forward mode ----
 
 
+def _launch_forward(kernel, args):
+    return _core.launch(kernel.dual, args)
+
+
+_launch_forward._no_gradients = True  # seen by launches of gradients (companion.c)
+
+
 class FwdMode(_Recorder):
     """Forward mode: the launches of a block also compute derivatives along a direction.
 
@@ -485,12 +492,8 @@ class FwdMode(_Recorder):
 
         dual = self.param.dual
         dual.from_numpy(np.array(seed, dtype=np.float64).reshape(self.param.shape).astype(_numpy_dtype(dual)))
-        self._begin(self._launch)
+        self._begin(_launch_forward)
         return self
-
-    @staticmethod
-    def _launch(kernel, args):
-        return _core.launch(kernel.dual, args)
 
     def __exit__(self, kind, error, where):
         self._end()

@@ -6,7 +6,7 @@
     ingot.trace(obj)                          what is hashed, as text
 
 docs/fingerprint.md says what is hashed for each kind of object. The engine is C
-(src/py/fingerprint*.c); this module has the wrappers, explain and trace. The module itself
+(src/py/value/fingerprint*.c); this module has the wrappers, explain and trace. The module itself
 can be called, so `ingot.fingerprint(obj)` works whether or not somebody imported
 `ingot.fingerprint`.
 """

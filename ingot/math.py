@@ -1,6 +1,7 @@
 """`qd.math`: the functions of `qd` that are mathematics, more of them as funcs, and constants."""
 
 from ingot._annotations import template as _template
+from ingot._core import _follow_defaults
 from ingot._core import f32 as _f32
 from ingot._core import i32 as _i32
 from ingot._core import u32 as _u32
@@ -54,10 +55,12 @@ inf = float("inf")
 nan = float("nan")
 
 
+# Of default_fp and default_ip, also if these are set later.
 vec2, vec3, vec4 = (_vector(n, _f32) for n in (2, 3, 4))
 ivec2, ivec3, ivec4 = (_vector(n, _i32) for n in (2, 3, 4))
 uvec2, uvec3, uvec4 = (_vector(n, _u32) for n in (2, 3, 4))
 mat2, mat3, mat4 = (_matrix(n, n, _f32) for n in (2, 3, 4))
+_follow_defaults((vec2, vec3, vec4, ivec2, ivec3, ivec4, uvec2, uvec3, uvec4, mat2, mat3, mat4))
 
 
 @_func

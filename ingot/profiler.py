@@ -71,13 +71,15 @@ def _share(moved, total):
 def task_profiles():
     """All that was measured, as a list of `TaskProfile`: of each kernel first its launches (`task` is
     None), then its tasks; the kernels that took longest first."""
+    from ingot._html import Profile
+
     if not _on():
-        return []
+        return Profile()
     groups = {}
     for (kernel, place, task), row in _merged().items():
         groups.setdefault(kernel, []).append((task, place, row))
     order = sorted(groups, key=lambda k: -sum(row[2] for task, _, row in groups[k] if task < 0))
-    out = []
+    out = Profile()
     for kernel in order:
         for task, place, (parallel, count, total, least, most, moved, threads) in sorted(
                 groups[kernel], key=lambda g: (g[0], g[1])):

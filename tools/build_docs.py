@@ -23,9 +23,9 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(#[^)]*)?\)")
 # Groups of the reference: page, title, (module, names); None: all of the module.
 REFERENCE = [
     ("kernels", "Kernels and the runtime", "ingot", """kernel func real_func data_oriented Kernel pure template Template ref
-        init reset sync explain perf_dispatch Arch"""),
+        init reset sync explain counters perf_dispatch Arch create_stream create_event Stream Event stream_parallel"""),
     ("arrays", "Arrays, fields and structs", "ingot", """ndarray Ndarray from_numpy from_dlpack BufferView tensor wrap Backend
-        ScalarNdarray VectorNdarray MatrixNdarray Tensor VectorTensor MatrixTensor field Field ScalarField MatrixField StructField SNode
+        ScalarNdarray VectorNdarray MatrixNdarray StructNdarray Tensor VectorTensor MatrixTensor field Field ScalarField MatrixField StructField SNode
         FieldsBuilder Layout axes rescale_index get_addr Struct dataclass Vector Matrix DType sparse_matrix_builder"""),
     ("language", "Functions of the language", "ingot", """static static_assert static_print loop_config grouped ndrange cast bit_cast bit_shr
         select random randn volatile_load stop_grad block_local zero one abs acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh erf erfc

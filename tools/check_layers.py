@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-from layers import EVERYWHERE, EXCEPTIONS, LAYERS
+from layers import EVERYWHERE, EXCEPTIONS, LAYERS, ROOMS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
@@ -41,6 +41,21 @@ def judge(folder, quote, target):
     return None
 
 
+def judge_room(where, target):
+    """Why the file `where` of src/py may not include `target`, another room's, or None."""
+    if not target.startswith("py/") or target.count("/") == 1:
+        return None
+    theirs = target.split("/")[1]
+    if theirs not in ROOMS:
+        return f"{theirs} is no room of src/py (tools/layers.py)"
+    own = where.parts[2] if len(where.parts) == 4 else None
+    if own is None:
+        allowed = where.name == "module.c" or theirs != "value"
+    else:
+        allowed = theirs == own or theirs in ROOMS.get(own, ())
+    return None if allowed else f"{where.parent} may not use src/py/{theirs} (tools/layers.py)"
+
+
 def check(root):
     found = []
     for path in sources(root):
@@ -51,7 +66,7 @@ def check(root):
             continue
         text = path.read_text(encoding="utf-8")
         for match in INCLUDE.finditer(text):
-            why = judge(folder, match[1], match[2])
+            why = judge(folder, match[1], match[2]) or judge_room(where, match[2])
             if why:
                 line = text.count("\n", 0, match.start()) + 1
                 found.append(f"{where}:{line}: {match[0].strip()}: {why}")

@@ -44,7 +44,7 @@ def code_of(text):
 
 def check(root):
     found = []
-    for path in sorted((root / "src" / "py").glob("*.[ch]")):
+    for path in sorted((root / "src" / "py").rglob("*.[ch]")):
         if path.name == HOME:
             continue
         code = code_of(path.read_text(encoding="utf-8"))

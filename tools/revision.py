@@ -15,6 +15,9 @@ FRONT = ("base", "gate", "ir", "front", "ad", "pass", "trace", "record",
 BACK = ("gen", "image")
 SOURCE_ENDINGS = (".c", ".h", ".def")
 HELPER = "ingot/_helper.py"
+# Fingerprints and stored values: no kernel is lowered through them (tools/layers.py has it checked).
+NOT_FRONT = ("src/py/value/", "ingot/fingerprint.py", "ingot/_filecache.py", "ingot/_flight.py",
+             "ingot/_reach.py", "ingot/_reducers.py", "ingot/_steps.py")
 
 
 def files_below(root, folder, endings):
@@ -26,9 +29,10 @@ def files_below(root, folder, endings):
 
 
 def front_files(root):
-    for folder in FRONT:
-        yield from files_below(root, f"src/{folder}", SOURCE_ENDINGS)
-    yield from files_below(root, "ingot", (".py",))
+    found = [path for folder in FRONT for path in files_below(root, f"src/{folder}", SOURCE_ENDINGS)]
+    for path in (*found, *files_below(root, "ingot", (".py",))):
+        if not path.relative_to(root).as_posix().startswith(NOT_FRONT):
+            yield path
 
 
 def back_files(root):

@@ -303,7 +303,8 @@ def preloaded(env, site):
     if not os.path.isabs(library):
         return None
     return {**env, "LD_PRELOAD": library, "PYTHONPATH": str(site), "PYTHONMALLOC": "malloc",
-            "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+            "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=16",
+            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
 
 def run_asan_python(report, env, jobs):

@@ -35,6 +35,9 @@ ing_status ing_ad_no_memory(ing_err *e);
 /* draws.c: random numbers as arithmetic. */
 ing_status ing_ad_draws(ing_ir_mod *m, ing_err *e);
 
+/* trim.c: loads and stores of locals that nobody needs go. */
+ing_status ing_ad_trim(ing_ir_mod *m, ing_err *e);
+
 /* exits.c: every function of the module in the form that the others want:
  *  EXITS1 no CONTINUE; a BREAK only as the end of a WHILE: its block ends with a LOAD of a
  *     local and an IF on that with nothing but the BREAK in it; loops with other ways out are

@@ -1,6 +1,6 @@
 /* Random numbers as arithmetic: a RANDOM becomes the definition of src/ir/random.c spelled out, over
  * a local that counts. So backward code draws the numbers of any iteration and call again, in
- * whatever order it makes them: the counter is a local like others. Called first by reverse mode.
+ * whatever order it makes them: the counter is a local like others. Called first by both modes.
  *  DRAWS1 a piece of the kernel that draws (a parallel loop, or what stands between two of them)
  *     has the place that the forward kernel's task has: its number among those that draw.
  *  DRAWS2 funcs that draw get two more parameters: the counter, and what is mixed in. */

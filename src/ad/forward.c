@@ -6,6 +6,8 @@
  * more emptied, since passes look at every func of a module. */
 #include "ad/forward.h"
 
+#include "ad/ad_int.h"
+
 static ing_status check_companions(const ing_fwd *w) {
     const ing_ir_mod *m = w->m;
     for (uint32_t k = 0; k < m->args.len; k++) {
@@ -40,10 +42,7 @@ static ing_status bury(ing_fwd *w) {
 
 static ing_status run(ing_fwd *w) {
     w->first = ING_NEW_ARRAY(&w->arena, w->m->funcs.len + 1, ing_fwd_version *);
-    w->draws = ING_NEW_ARRAY(&w->arena, w->m->funcs.len + 1, uint8_t);
-    if (!w->first || !w->draws)
-        return ing_fail(w->e, ING_MEMORY, "no memory for derivatives");
-    ING_TRY(ing_ir_draws(w->m, w->draws, w->e));
+    if (!w->first) return ing_fail(w->e, ING_MEMORY, "no memory for derivatives");
     ING_TRY(check_companions(w));
     ING_TRY(ing_fwd_flow(w));
     ING_TRY(ing_fwd_emit(w));
@@ -53,7 +52,9 @@ static ing_status run(ing_fwd *w) {
 ing_status ing_ad_forward(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {
     ing_fwd w = {.m = m, .companion = companion, .e = e};
     ing_arena_init(&w.arena);
-    ing_status s = run(&w);
+    ing_status s =
+        ing_ad_draws(m, e); /* loops that become serial draw what they drew */
+    if (s == ING_OK) s = run(&w);
     ing_arena_fini(&w.arena);
     ing_vec_fini(&w.versions);
     ing_vec_fini(&w.made);

@@ -50,7 +50,6 @@ typedef struct ing_fwd {
     ing_vec(ing_fwd_version *) versions; /* [0] is the kernel */
     ing_vec(ing_fwd_version *) made;     /* that have a function */
     ing_fwd_version **first;             /* of each function as lowered */
-    uint8_t *draws;                      /* of each: random numbers */
     ing_status status;                   /* ING_COMPILE: refused */
 } ing_fwd;
 

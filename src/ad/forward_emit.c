@@ -292,12 +292,7 @@ static void as_it_is(emitter *w, uint32_t id) {
 
 /* Value and dual of what it updates must not be mixed with those of another iteration. */
 static bool loop(emitter *w, uint32_t id) {
-    const ing_ir_inst *i = at(w, id);
     if (!(w->v->state[id] & ING_FWD_DUAL)) return false;
-    if (ing_ir_inst_draws(w->copy.from, i, w->w->draws))
-        refuse(w, i,
-               "a loop that updates an array by min, max, mul or xchg runs serially in "
-               "forward mode, and cannot draw random numbers there");
     as_it_is(w, id);
     uint32_t made = w->copy.map[id];
     if (made) w->b.func->insts.at[made].flags = ING_IR_SERIAL;

@@ -227,7 +227,8 @@ static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode
             : mode == ING_AD_TRACE               ? ing_ad_write_trace(&ad, e)
                                                  : write_all(&ad, e);
     free_all(&ad);
-    return s == ING_OK ? empty_unused(m, e) : s;
+    if (s == ING_OK) s = empty_unused(m, e);
+    return s == ING_OK ? ing_ad_trim(m, e) : s;
 }
 
 ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {

@@ -1,6 +1,6 @@
 /* A kernel that tells what it does to arrays: the kernel itself, which also hands the address of
  * each element that its gradient would read again (need.c), and of each that it writes, to the
- * host by way of PRINT. Called by Tape(validation=True) in place of the launch; src/py/watch.c
+ * host by way of PRINT. Called by Tape(validation=True) in place of the launch; src/py/call/watch.c
  * gathers what it tells. Changes nothing else: same tasks, same random numbers. */
 #include "ad/ad_int.h"
 

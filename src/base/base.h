@@ -220,7 +220,8 @@ typedef struct ing_hasher {
 } ing_hasher;
 
 void ing_hasher_init(ing_hasher *h);
-void ing_hasher_raw(ing_hasher *h, const void *p, size_t n); /* untagged stream */
+void ing_hasher_raw(ing_hasher *h, const void *p, size_t n);    /* untagged stream */
+void ing_hasher_blocks(ing_hasher *h, const void *p, size_t n); /* not the last ones */
 ing_hash128 ing_hasher_done(const ing_hasher *h);
 void ing_hasher_item(ing_hasher *h, uint8_t tag, const void *p, size_t n);
 void ing_hasher_u64(ing_hasher *h, uint8_t tag, uint64_t v);
@@ -317,6 +318,8 @@ static inline uint64_t ing_events_now(const ing_events *t) {
     X(IMAGE_DISK_HITS, "image_disk_hits")     /* images mapped from the store */      \
     X(IMAGE_MEMORY_HITS, "image_memory_hits")                                         \
     X(HELPERS_STARTED, "helpers_started")                                             \
+    X(IMAGE_PARTS, "image_parts")       /* texts that were compiled for them */       \
+    X(HELPERS_SERVED, "helpers_served") /* connections to a server */                 \
     X(HELPER_RETRIES, "helper_retries")                                               \
     X(STORE_PUBLISHED, "store_published")                                             \
     X(PACK_HITS, "pack_hits")             /* entries that a pack had */               \
@@ -470,6 +473,8 @@ typedef enum ing_setting_use {
       "what is printed of each kernel; print_ir and its like set it")                  \
     X(verbosity, I, 0, NOT, "what is told of compiles; log_level sets it")             \
     X(gdb, B, 0, NOT, "tell gdb the names and lines of kernels")                       \
+    X(progress, B, 1, NOT,                                                             \
+      "a line on the terminal about compiles of more than two seconds")                \
     X(offline_cache_max_size_of_files, I, INT64_C(2) << 30, NOT,                       \
       "bytes that the cache on disk may take; 0 = no bound")                           \
     X(offline_cache_max_entries, I, 100000, NOT,                                       \

@@ -114,15 +114,26 @@ size_t ing_os_page(void) {
     return n > 0 ? (size_t)n : 4096;
 }
 
+/* registry: where this thread's stack is, asked once: of the main thread the C library reads all of
+ * /proc/self/maps. That took most of the time of a kernel of 29,000 nodes in a program with thousands of mappings. */
+static _Thread_local struct stack {
+    uintptr_t first;
+    size_t size; /* 0: not asked yet */
+} stack;
+
 size_t ing_os_stack_left(void) {
     pthread_attr_t about;
     void *low = NULL;
     size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &about) != 0) return SIZE_MAX;
-    int bad = pthread_attr_getstack(&about, &low, &size);
-    pthread_attr_destroy(&about);
-    uintptr_t at = (uintptr_t)__builtin_frame_address(0), first = (uintptr_t)low;
-    return bad || at < first || at - first > size ? SIZE_MAX : at - first;
+    if (!stack.size && pthread_getattr_np(pthread_self(), &about) == 0) {
+        if (pthread_attr_getstack(&about, &low, &size) == 0)
+            stack = (struct stack){(uintptr_t)low, size};
+        pthread_attr_destroy(&about);
+    }
+    uintptr_t at = (uintptr_t)__builtin_frame_address(0);
+    return !stack.size || at < stack.first || at - stack.first > stack.size
+               ? SIZE_MAX
+               : at - stack.first;
 }
 
 /* Where a page that was mapped may fail to arrive, and another host may change the file:

@@ -26,6 +26,8 @@ typedef struct ing_helpers_config { /* strings are copied */
     /* One try, and the process ends by itself some time after its socket is closed; else a
      * helper that dies is replaced once, and killed with the pool. */
     bool lingers;
+    /* The server to ask before a process is started (server.c); NULL: none. */
+    const char *server_folder, *server_name;
 } ing_helpers_config;
 
 ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters);
@@ -37,7 +39,11 @@ void ing_helpers_after_fork(ing_helpers *h);
  * short text line (level=2 cpu=x86-64-v3 fast=1 ...) that the helper understands. */
 ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir,
                                size_t n, ing_bytes *object, ing_err *e);
-/* Pids of live helpers, for tests; returns how many. */
+/* Starts a helper if there is none, without waiting for it: a compile is about to come. */
+void ing_helpers_prepare(ing_helpers *h);
+/* Whether there is one. */
+bool ing_helpers_any(ing_helpers *h);
+/* Pids of live helpers, those of a server left out, for tests; returns how many. */
 uint32_t ing_helpers_pids(ing_helpers *h, int32_t *pids, uint32_t max);
 
 /* ---- the remote layer (remote.c) --------------------------------------------------------- */
@@ -86,6 +92,10 @@ void ing_engine_set_events(ing_engine *g, ing_events *events);
 void ing_engine_before_fork(ing_engine *g);
 void ing_engine_parent_after_fork(ing_engine *g);
 void ing_engine_after_fork(ing_engine *g); /* in the child */
+
+/* Kernels will be compiled for it: starts a helper while the front end works, unless other
+ * processes compile what this one needs. */
+void ing_engine_prepare(ing_engine *g, const ing_target *t);
 
 /* The images of a record's tasks on a target, for these settings, this back end and this
  * machine, from memory or the store; ING_DECLINED: one must be compiled. */
@@ -141,6 +151,7 @@ typedef struct ing_engine_job {
     uint32_t *bad_loc;       /* out: where a pass found what it refuses, 0 = unknown */
     ing_ir_remarks *remarks; /* out: what passes decided; NULL = not wanted */
     bool overlap;            /* for arrays that share memory */
+    bool progress;           /* tell of it on a terminal if it takes long */
     uint32_t dump;           /* ING_DUMP_ bits */
     ing_bytes *dumped;       /* where that goes */
 } ing_engine_job;

@@ -34,24 +34,32 @@ static ing_status made(ing_helpers *h, const ing_dump *d, const ing_gen_options 
     return s;
 }
 
-ing_status ing_dump_task(ing_helpers *h, const ing_dump *d, const ing_ir_mod *task,
-                         const ing_gen_options *gen, ing_err *e) {
-    ing_bytes text;
-    ing_bytes_init(&text);
-    ing_status s = ing_gen_llvm(task, gen, &text, e);
-    if (s == ING_OK && d->what & ING_DUMP_LLVM) {
+static ing_status dump_text(ing_helpers *h, const ing_dump *d, const ing_bytes *text,
+                            const ing_gen_options *gen, ing_err *e) {
+    ing_status s = ING_OK;
+    if (d->what & ING_DUMP_LLVM) {
         head(d, "LLVM IR");
-        ing_bytes_put(d->out, text.at, text.len);
+        ing_bytes_put(d->out, text->at, text->len);
         ing_bytes_puts(d->out, "\n");
     }
-    if (s == ING_OK && h && d->what & ING_DUMP_OPTIMISED) {
+    if (h && d->what & ING_DUMP_OPTIMISED) {
         head(d, "LLVM IR, optimised");
-        s = made(h, d, gen, "llvm", &text, e);
+        s = made(h, d, gen, "llvm", text, e);
     }
     if (s == ING_OK && h && d->what & ING_DUMP_ASM) {
         head(d, "machine code");
-        s = made(h, d, gen, "asm", &text, e);
+        s = made(h, d, gen, "asm", text, e);
     }
-    ing_bytes_fini(&text);
+    return s;
+}
+
+/* Part by part. */
+ing_status ing_dump_task(ing_helpers *h, const ing_dump *d, const ing_ir_mod *task,
+                         const ing_gen_options *gen, ing_err *e) {
+    ing_gen_texts texts = {0};
+    ing_status s = ing_gen_llvm(task, gen, &texts, e);
+    for (uint32_t i = 0; s == ING_OK && i < texts.len; i++)
+        s = dump_text(h, d, &texts.at[i], gen, e);
+    ing_gen_texts_fini(&texts);
     return s;
 }

@@ -121,6 +121,7 @@ typedef struct image_job {
     const ing_gen_options *gen;
     const char *label;
     ing_engine_report *report; /* several threads add to it */
+    uint32_t threads;          /* that compile at once */
 } image_job;
 
 /* Adds the time since span->from to a sum of the report, tells it who listens, and takes the
@@ -135,9 +136,11 @@ static void note_time(const ing_engine *g, ing_span *span, const char *what,
     span->from = now;
 }
 
-static void note_text(const image_job *job, const ing_bytes *text) {
+static void note_texts(const image_job *job, const ing_gen_texts *texts) {
     uint64_t lines = 0;
-    for (size_t i = 0; i < text->len; i++) lines += text->at[i] == '\n';
+    for (uint32_t k = 0; k < texts->len; k++)
+        for (size_t i = 0; i < texts->at[k].len; i++)
+            lines += texts->at[k].at[i] == '\n';
     __atomic_fetch_add(&job->report->llvm_lines, lines, __ATOMIC_RELAXED);
     __atomic_fetch_add(&job->report->compiled, 1, __ATOMIC_RELAXED);
 }
@@ -198,39 +201,50 @@ static ing_status image_from_store(ing_engine *g, const ing_target *t, ing_hash1
     return ING_OK;
 }
 
+static ing_status objects_link(const image_job *job, const ing_gen_texts *objects,
+                               ing_bytes *image, ing_err *e) {
+    ing_object *list = ing_calloc((size_t)objects->len + 1, sizeof *list);
+    if (!list) return ing_fail(e, ING_MEMORY, "no memory");
+    for (uint32_t i = 0; i < objects->len; i++)
+        list[i] = (ing_object){objects->at[i].at, objects->at[i].len};
+    ing_status s = job->target->link(list, objects->len, job->label, image, e);
+    ing_free(list);
+    return s;
+}
+
 static ing_status image_compile(ing_engine *g, const ing_ir_mod *task,
                                 const image_job *job, ing_bytes *image, ing_err *e) {
     if (!g->helpers)
         return ing_fail(e, ING_COMPILE,
                         "compiling needs a Python interpreter to run LLVM in; "
                         "none is configured");
-    ing_bytes text, options, object;
-    ing_bytes_init(&text);
+    ing_bytes options;
+    ing_gen_texts texts = {0}, objects = {0};
     ing_bytes_init(&options);
-    ing_bytes_init(&object);
     ing_gen_options gen = *job->gen;
     if (gen.vector_math && !ing_image_vector_math_present()) gen.vector_math = 0;
     ing_span clock = {.label = job->label, .from = ing_os_now_ns()};
-    ing_status s = ing_gen_llvm(task, &gen, &text, e);
+    ing_status s = ing_gen_llvm(task, &gen, &texts, e);
     if (s == ING_OK) {
         ing_gen_helper_options(job->gen, &options);
-        if (text.failed || options.failed || !options.at)
-            s = ing_fail(e, ING_MEMORY, "no memory");
+        if (options.failed || !options.at) s = ing_fail(e, ING_MEMORY, "no memory");
     }
     note_time(g, &clock, "text", &job->report->gen_ns);
-    note_text(job, &text);
+    note_texts(job, &texts);
     if (s == ING_OK)
-        s = ing_helpers_compile(g->helpers, (const char *)options.at, text.at, text.len,
-                                &object, e);
+        s = ing_parts_compile(g->helpers, (const char *)options.at, &texts,
+                              job->threads, &objects, e);
     note_time(g, &clock, "wait for llvm", &job->report->llvm_ns);
     if (s == ING_OK) {
         ing_count(g->counters, ING_COUNT_IMAGE_COMPILES);
-        s = job->target->link(object.at, object.len, job->label, image, e);
+        for (uint32_t i = 0; i < texts.len; i++)
+            ing_count(g->counters, ING_COUNT_IMAGE_PARTS);
+        s = objects_link(job, &objects, image, e);
         note_time(g, &clock, "link", &job->report->link_ns);
     }
-    ing_bytes_fini(&text);
+    ing_gen_texts_fini(&texts);
     ing_bytes_fini(&options);
-    ing_bytes_fini(&object);
+    ing_gen_texts_fini(&objects);
     return s;
 }
 
@@ -258,10 +272,16 @@ static ing_status image_publish(ing_engine *g, const ing_target *t, ing_hash128 
  * cores 6 started a helper and all waited for each; now one does. */
 #define HEAD_START_NS (50ull * 1000000)
 
+void ing_engine_prepare(ing_engine *g, const ing_target *t) {
+    if (!t->gen || __atomic_load_n(&g->follows, __ATOMIC_RELAXED)) return;
+    ing_engine_begin(g);
+    if (g->helpers) ing_helpers_prepare(g->helpers);
+    ing_engine_end(g);
+}
+
 static void let_others_begin(ing_engine *g, ing_hash128 key) {
-    int32_t pid;
     if (!__atomic_load_n(&g->follows, __ATOMIC_RELAXED) || !g->helpers ||
-        ing_helpers_pids(g->helpers, &pid, 1))
+        ing_helpers_any(g->helpers))
         return;
     bool begun = ing_lease_expect(g->store, ING_ENTRY_IMAGE, key, HEAD_START_NS);
     __atomic_store_n(&g->follows, begun, __ATOMIC_RELAXED);
@@ -400,6 +420,7 @@ typedef struct batch {
     uint32_t next;     /* atomic: the task to take */
     ing_status status; /* atomic: the first failure */
     ing_err *error;    /* written by whoever set status */
+    ing_progress *progress;
 } batch;
 
 static void *batch_work(void *arg) {
@@ -415,6 +436,7 @@ static void *batch_work(void *arg) {
         ing_status s =
             image_get(b->engine, &job, &b->record->tasks.at[i], &b->images[i], &err);
         ing_status ok = ING_OK;
+        ing_progress_add(b->progress, 1, 0);
         if (s != ING_OK &&
             __atomic_compare_exchange_n(&b->status, &ok, s, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED)) {
@@ -444,10 +466,12 @@ ing_status ing_engine_load(ing_engine *g, const ing_target *t, const ing_record 
 enum { MAX_COMPILE_THREADS = 16 };
 
 static ing_status batch_run(ing_engine *g, const image_job *common, uint32_t threads,
-                            ing_record *record, ing_image **images, ing_err *e) {
+                            ing_record *record, ing_image **images,
+                            ing_progress *progress, ing_err *e) {
     ing_err first;
     ing_err_init(&first);
-    batch b = {g, common, record, images, 0, ING_OK, &first};
+    batch b = {g, common, record, images, 0, ING_OK, &first, progress};
+    ing_progress_add(progress, 0, record->tasks.len);
     pthread_t ids[MAX_COMPILE_THREADS];
     uint32_t started = 0;
     if (threads > record->tasks.len) threads = record->tasks.len;
@@ -538,7 +562,7 @@ static ing_status dump(ing_engine *g, const ing_engine_job *job, ing_err *e) {
 }
 
 static ing_status build(ing_engine *g, const ing_engine_job *job, ing_record *r,
-                        ing_code *out, ing_err *e) {
+                        ing_code *out, ing_progress *progress, ing_err *e) {
     const int64_t *set = job->settings->at;
     const ing_target *t = job->target;
     if (!t->shape) return build_lowered(job->mod, r, out, e);
@@ -555,9 +579,9 @@ static ing_status build(ing_engine *g, const ing_engine_job *job, ing_record *r,
     if (!t->gen) return interpreted(job->mod, r, out, e);
     ING_TRY(code_init(out, r, e));
     ing_gen_options go = gen_options(g, t, job->settings);
-    image_job common = {t, job->mod, 0, &go, job->label, report};
     uint32_t threads = job->threads ? job->threads : ing_os_cpus();
-    return batch_run(g, &common, threads, r, out->images, e);
+    image_job common = {t, job->mod, 0, &go, job->label, report, threads};
+    return batch_run(g, &common, threads, r, out->images, progress, e);
 }
 
 ing_store *ing_engine_begin(ing_engine *g) {
@@ -588,9 +612,12 @@ void ing_engine_pack(ing_engine *g) {
 ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job,
                             ing_record *record, ing_code *out, ing_err *e) {
     *out = (ing_code){.record = record};
+    ing_progress progress = {0};
+    if (job->progress) ing_progress_begin(&progress, job->label);
     ing_engine_begin(g);
-    ing_status s = build(g, job, record, out, e);
+    ing_status s = build(g, job, record, out, &progress, e);
     ing_engine_end(g);
+    ing_progress_end(&progress);
     if (job->bad_loc) *job->bad_loc = s == ING_OK ? 0 : job->mod->bad_loc;
     if (job->remarks) {
         *job->remarks = job->mod->remarks;

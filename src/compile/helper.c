@@ -12,7 +12,9 @@
  *     still ours: the host program may have reaped it, and the number be reused.
  *  HELPER4 Another process is started only when there is much to compile at once or none became free
  *     for a while: most kernels have one long task and a short one.
- *  HELPER3 Every descriptor is close-on-exec; a helper gets its own socket and output file. */
+ *  HELPER3 Every descriptor is close-on-exec; a helper gets its own socket and output file.
+ *  HELPER5 A helper may be a server's (server.c): it is no child of ours, and ends when its socket
+ *     is closed. If it dies or says nothing, a process of our own is started, as if there had been none. */
 #include "compile/compile_int.h"
 
 #include <errno.h>
@@ -39,15 +41,18 @@ enum {
      * 20 to 40 ms. */
     PATIENCE_MS = 100,
     MUCH_TEXT = 200000,
+    GREETING_MS = 1000, /* that a server has to answer a connection: it forks, 5 ms */
 };
 
 typedef enum slot_state { EMPTY, IDLE, BUSY } slot_state;
 
 typedef struct slot {
     slot_state state;
-    pid_t pid;     /* 0 = no process */
-    ing_wire wire; /* our end of the socket */
+    pid_t pid;     /* 0 = no process, or a server's */
+    ing_wire wire; /* our end of the socket; no descriptor: there is no helper */
     int output;    /* file that its stdout and stderr go to, -1 = none */
+    bool served;   /* by a server */
+    bool silent;   /* which has not greeted yet */
 } slot;
 
 struct ing_helpers {
@@ -58,6 +63,7 @@ struct ing_helpers {
     size_t text; /* bytes that are compiled or wait for it */
     uint32_t n, seconds;
     bool lingers;
+    char *server_folder, *server_name; /* NULL: no server */
     ing_events *events;
     ing_counters *counters;
 };
@@ -69,17 +75,22 @@ static void free_argv(char **argv) {
     ing_free(argv);
 }
 
+static char *copy_text(const char *text) {
+    size_t size = strlen(text) + 1;
+    char *out = ing_malloc(size);
+    if (out) memcpy(out, text, size);
+    return out;
+}
+
 static char **copy_argv(const char *const *argv) {
     size_t n = 0;
     while (argv && argv[n]) n++;
     char **out = ing_calloc(n + 1, sizeof *out);
     for (size_t i = 0; out && i < n; i++) {
-        size_t size = strlen(argv[i]) + 1;
-        if (!(out[i] = ing_malloc(size))) {
+        if (!(out[i] = copy_text(argv[i]))) {
             free_argv(out);
             return NULL;
         }
-        memcpy(out[i], argv[i], size);
     }
     return out;
 }
@@ -96,6 +107,14 @@ static void init_slots(ing_helpers *h) {
         h->slots[i] = (slot){.state = EMPTY, .wire = {.fd = -1}, .output = -1};
 }
 
+static void free_all(ing_helpers *h) {
+    free_argv(h->argv);
+    ing_free(h->slots);
+    ing_free(h->server_folder);
+    ing_free(h->server_name);
+    ing_free(h);
+}
+
 ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters) {
     ing_helpers *h = ing_calloc(1, sizeof *h);
     if (!h) return NULL;
@@ -107,10 +126,12 @@ ing_helpers *ing_helpers_new(const ing_helpers_config *c, ing_counters *counters
     h->counters = counters;
     h->argv = copy_argv(c->argv);
     h->slots = ing_calloc(h->n, sizeof *h->slots);
+    if (c->server_folder && c->server_name) {
+        h->server_folder = copy_text(c->server_folder);
+        h->server_name = copy_text(c->server_name);
+    }
     if (!h->argv || !h->slots) {
-        free_argv(h->argv);
-        ing_free(h->slots);
-        ing_free(h);
+        free_all(h);
         return NULL;
     }
     init_slots(h);
@@ -121,6 +142,7 @@ static void close_fds(slot *s) {
     if (s->wire.fd >= 0) close(s->wire.fd);
     if (s->output >= 0) close(s->output);
     s->wire.fd = s->output = -1;
+    s->served = s->silent = false;
 }
 
 /* Ends the process and collects it (HELPER2). Returns the wait status, or -1 when somebody
@@ -145,9 +167,7 @@ void ing_helpers_free(ing_helpers *h) {
     }
     pthread_cond_destroy(&h->freed);
     pthread_mutex_destroy(&h->lock);
-    free_argv(h->argv);
-    ing_free(h->slots);
-    ing_free(h);
+    free_all(h);
 }
 
 /* In the child: the processes are the parent's. Its threads are gone too, and with them
@@ -157,6 +177,12 @@ void ing_helpers_after_fork(ing_helpers *h) {
     init_slots(h);
 }
 
+static slot *find(ing_helpers *h, slot_state state) {
+    for (uint32_t i = 0; i < h->n; i++)
+        if (h->slots[i].state == state) return &h->slots[i];
+    return NULL;
+}
+
 uint32_t ing_helpers_pids(ing_helpers *h, int32_t *pids, uint32_t max) {
     uint32_t n = 0;
     pthread_mutex_lock(&h->lock);
@@ -164,6 +190,13 @@ uint32_t ing_helpers_pids(ing_helpers *h, int32_t *pids, uint32_t max) {
         if (h->slots[i].pid > 0) pids[n++] = h->slots[i].pid;
     pthread_mutex_unlock(&h->lock);
     return n;
+}
+
+bool ing_helpers_any(ing_helpers *h) {
+    pthread_mutex_lock(&h->lock);
+    bool any = find(h, IDLE) || find(h, BUSY);
+    pthread_mutex_unlock(&h->lock);
+    return any;
 }
 
 /* ---- starting a process ------------------------------------------------------------------ */
@@ -243,10 +276,22 @@ static ing_status start(ing_helpers *h, slot *s, ing_err *e) {
     return ING_OK;
 }
 
+/* HELPER5 */
+static bool connect_served(ing_helpers *h, slot *s) {
+    if (!h->server_folder || !h->server_name) return false;
+    int fd = ing_server_connect(h->server_folder, h->server_name);
+    if (fd < 0) return false;
+    s->wire.fd = fd;
+    s->served = s->silent = true;
+    if (h->counters) ing_count(h->counters, ING_COUNT_HELPERS_SERVED);
+    return true;
+}
+
 /* ---- taking a slot ------------------------------------------------------------------------- */
 
-/* An idle helper says nothing; anything readable is the end of it. */
+/* An idle helper says nothing once it has greeted; anything readable is the end of it. */
 static bool still_there(const slot *s) {
+    if (s->silent) return true;
     struct pollfd p = {.fd = s->wire.fd, .events = POLLIN};
     return poll(&p, 1, 0) == 0;
 }
@@ -259,12 +304,6 @@ static int drop(ing_helpers *h, slot *s) {
     s->pid = 0;
     pthread_mutex_unlock(&h->lock);
     return end_process(&gone);
-}
-
-static slot *find(ing_helpers *h, slot_state state) {
-    for (uint32_t i = 0; i < h->n; i++)
-        if (h->slots[i].state == state) return &h->slots[i];
-    return NULL;
 }
 
 static struct timespec soon(void) {
@@ -290,14 +329,14 @@ static slot *take(ing_helpers *h, size_t n) {
     }
     s->state = BUSY;
     pthread_mutex_unlock(&h->lock);
-    if (s->pid > 0 && !still_there(s)) drop(h, s); /* it ended for lack of work */
+    if (s->wire.fd >= 0 && !still_there(s)) drop(h, s); /* it ended for lack of work */
     return s;
 }
 
 static void give_back(ing_helpers *h, slot *s, size_t n) {
     pthread_mutex_lock(&h->lock);
     h->text -= n;
-    s->state = s->pid > 0 ? IDLE : EMPTY;
+    s->state = s->wire.fd >= 0 ? IDLE : EMPTY;
     pthread_cond_signal(&h->freed);
     pthread_mutex_unlock(&h->lock);
 }
@@ -363,37 +402,79 @@ static ing_status report_death(ing_helpers *h, slot *s, ing_err *e) {
 
 /* ---- compile ------------------------------------------------------------------------------------- */
 
-static ing_status attempt(ing_helpers *h, slot *s, const char *options,
-                          const uint8_t *ir, size_t n, ing_bytes *object, ing_err *e) {
-    if (s->pid <= 0) ING_TRY(start(h, s, e));
+void ing_helpers_prepare(ing_helpers *h) {
+    ing_err ignored; /* whoever compiles meets it again */
+    pthread_mutex_lock(&h->lock);
+    slot *s = find(h, IDLE) || find(h, BUSY) ? NULL : &h->slots[0];
+    if (s) s->state = BUSY;
+    pthread_mutex_unlock(&h->lock);
+    if (!s) return;
+    ing_err_init(&ignored);
+    if (!connect_served(h, s)) (void)start(h, s, &ignored);
+    ing_err_fini(&ignored);
+    give_back(h, s, 0);
+}
+
+/* False: the server's time to greet is over, or it hung up. */
+static bool greeted(slot *s) {
+    if (!s->silent) return true;
+    uint64_t end = s->wire.end,
+             soonest = ing_os_now_ns() + GREETING_MS * (uint64_t)1000000;
+    if (!end || soonest < end) s->wire.end = soonest;
+    s->silent = !ing_wire_greeted(&s->wire);
+    s->wire.end = end;
+    s->wire.late = false;
+    return !s->silent;
+}
+
+typedef struct request {
+    const char *options;
+    const uint8_t *ir;
+    size_t n;
+    bool alone; /* no server is asked */
+} request;
+
+static ing_status attempt(ing_helpers *h, slot *s, const request *q, ing_bytes *object,
+                          ing_err *e) {
+    if (s->wire.fd < 0 && (q->alone || !connect_served(h, s))) ING_TRY(start(h, s, e));
     s->wire.late = false;
     s->wire.end = h->seconds ? ing_os_now_ns() + h->seconds * (uint64_t)1000000000 : 0;
     ing_span span = {.what = "llvm", .from = ing_events_now(h->events), .pid = s->pid};
-    if (!ing_wire_ask(&s->wire, options, ir, n)) return ING_DECLINED;
+    if (!greeted(s) || !ing_wire_ask(&s->wire, q->options, q->ir, q->n))
+        return ING_DECLINED;
     ing_status r = ing_wire_answer(&s->wire, object, e);
     ing_events_span(h->events, &span);
     return r;
 }
 
+/* If a helper dies, once more in a fresh one; a server's does not count (HELPER5). */
+static ing_status attempts(ing_helpers *h, slot *s, request *q, ing_bytes *object,
+                           ing_err *e) {
+    size_t keep = object->len;
+    for (bool died = false;;) {
+        ing_status r = attempt(h, s, q, object, e);
+        if (r != ING_DECLINED) return r;
+        object->len = keep;
+        if (object->failed || s->wire.late || h->lingers || died) return r;
+        died = !s->served;
+        if (died && h->counters) ing_count(h->counters, ING_COUNT_HELPER_RETRIES);
+        q->alone = true;
+        drop(h, s);
+    }
+}
+
 ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir,
                                size_t n, ing_bytes *object, ing_err *e) {
-    size_t keep = object->len;
     if (n > ING_WIRE_MAX || strlen(options) > ING_WIRE_MAX - n)
         return ing_fail(e, ING_COMPILE,
                         "kernel too large: %zu bytes of code to compile", n);
     slot *s = take(h, n);
-    ing_status r = attempt(h, s, options, ir, n, object, e);
-    if (r == ING_DECLINED && !object->failed && !s->wire.late && !h->lingers) {
-        if (h->counters) ing_count(h->counters, ING_COUNT_HELPER_RETRIES);
-        drop(h, s);
-        object->len = keep;
-        r = attempt(h, s, options, ir, n, object, e);
-    }
+    request q = {.options = options, .ir = ir, .n = n};
+    ing_status r = attempts(h, s, &q, object, e);
     if (r == ING_DECLINED) {
-        object->len = keep;
         r = object->failed ? ing_fail(e, ING_MEMORY, "no memory for the compiled code")
                            : report_death(h, s, e);
-        if (s->pid > 0) drop(h, s);
+        if (s->wire.fd >= 0) drop(h, s);
     }
     give_back(h, s, n);
     return r;

@@ -21,7 +21,7 @@ typedef struct ing_target {
     ing_status (*shape)(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
     /* What of the options belongs in the key of an image. */
     void (*key)(const ing_gen_options *o, ing_hasher *h);
-    ing_status (*link)(const uint8_t *object, size_t n, const char *label,
+    ing_status (*link)(const ing_object *objects, uint32_t n, const char *label,
                        ing_bytes *image, ing_err *e);
     ing_status (*load)(const uint8_t *image, size_t n, ing_image **out, ing_err *e);
     ing_status (*load_entry)(ing_entry *entry, ing_image **out, ing_err *e);

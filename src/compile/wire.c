@@ -8,11 +8,12 @@
  *
  *   0  4  magic "INGH"
  *   4  2  version, 1
- *   6  2  kind: 1 compile (parent), 2 object, 3 error (helper)
+ *   6  2  kind: 1 compile (parent), 2 object, 3 error, 4 ready (helper)
  *   8  4  bytes of options: a text line for kind 1, else 0
  *  12  4  bytes of body: IR text, object, or the text of the error
  *
- * One answer per request, in order; both parts together are at most 64 MiB. */
+ * One answer per request, in order; both parts together are at most 64 MiB. A server's
+ * first message is 4, without body: it has a process for this connection. */
 #include "compile/compile_int.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ enum {
     VERSION = 1,
     KIND_COMPILE = 1,
     KIND_OBJECT = 2,
-    KIND_ERROR = 3
+    KIND_ERROR = 3,
+    KIND_READY = 4,
 };
 
 /* Waits until the other end can be read from or written to; false when its time is over. */
@@ -97,16 +99,21 @@ static uint32_t read_head(ing_wire *w, uint32_t *size) {
     if (!recv_all(w, head, sizeof head)) return 0;
     uint32_t kind = get_le(head + 6, 2);
     *size = get_le(head + 12, 4);
-    bool known = kind == KIND_OBJECT || kind == KIND_ERROR;
+    bool known = kind >= KIND_OBJECT && kind <= KIND_READY;
     return memcmp(head, "INGH", 4) == 0 && get_le(head + 4, 2) == VERSION && known &&
                    get_le(head + 8, 4) == 0 && *size <= ING_WIRE_MAX
                ? kind
                : 0;
 }
 
+bool ing_wire_greeted(ing_wire *w) {
+    uint32_t size = 0;
+    return read_head(w, &size) == KIND_READY && size == 0;
+}
+
 ing_status ing_wire_answer(ing_wire *w, ing_bytes *object, ing_err *e) {
     uint32_t size = 0, kind = read_head(w, &size);
-    if (!kind) return ING_DECLINED;
+    if (kind != KIND_OBJECT && kind != KIND_ERROR) return ING_DECLINED;
     ing_bytes answer;
     ing_bytes_init(&answer);
     ing_bytes *to = kind == KIND_OBJECT ? object : &answer;

@@ -3,6 +3,8 @@
  * instruction is emitted per operator. Called by expr.c through its table. */
 #include "front/front_int.h"
 
+#include <string.h>
+
 /* True when evaluating the node can neither stop, nor change, nor cost anything much: then
  * a select serves. */
 static bool is_plain(const frame *fr, ing_node n) {
@@ -132,8 +134,9 @@ ing_status ing_front_expr_binop(frame *fr, ing_node n, value *out) {
     if (ing_front_fold_power(fr, n, out)) return ING_OK;
     ING_TRY(ing_front_expr_forced(fr, f->left, &l));
     /* The right side may change what the left one refers to. */
-    if (l.kind == V_REF && !is_plain(fr, f->right))
-        ING_TRY(ing_front_load(fr, f->left, &l, &l));
+    if (l.kind == V_REF ? !is_plain(fr, f->right)
+                        : ing_front_may_change(fr->t, f->right, 0))
+        ING_TRY(ing_front_keep(fr, f->left, &l));
     ING_TRY(ing_front_expr_forced(fr, f->right, &r));
     fr->b.loc = n;
     return ing_front_binary(fr, n, (ing_front_op)f->op, &l, &r, out);
@@ -287,35 +290,106 @@ static ing_status compare_none(frame *fr, ing_node n, const struct nf_COMPARE *f
     return ING_OK;
 }
 
-/* All operands of a chain are evaluated once and first, as in the reference; they have no
- * effects that a later comparison could need to skip. */
-ing_status ing_front_expr_compare(frame *fr, ing_node n, value *out) {
-    const struct nf_COMPARE *f = NF(fr->t, n, COMPARE);
-    uint32_t count = list_len(fr->t, f->ops);
-    value left, all = ing_front_bool(true);
-    bool done = false;
-    ING_TRY(compare_none(fr, n, f, out, &done));
-    if (done) return ING_OK;
-    ING_TRY(ing_front_expr_forced(fr, f->left, &left));
-    for (uint32_t i = 0; i < count; i++) {
-        value right, one;
-        ing_node next = list_at(fr->t, f->comparators, i);
-        if (left.kind == V_REF && !is_plain(fr, next))
-            ING_TRY(ing_front_load(fr, n, &left, &left));
-        ING_TRY(ing_front_expr_forced(fr, next, &right));
-        fr->b.loc = n;
-        ING_TRY(ing_front_compare(fr, n, (ing_front_op)list_at(fr->t, f->ops, i), &left,
-                                  &right, &one));
+/* Names, constants, extents and arithmetic of these: nothing that could stop, change anything
+ * or read beyond an array. Deep ones count as others. */
+static bool has_no_effects(const frame *fr, ing_node n, uint32_t depth) {
+    const ing_front_tree *t = fr->t;
+    if (depth == 16) return false;
+    switch (t->nodes.at[n].kind) {
+    case ING_NODE_NAME:
+    case ING_NODE_CONSTANT: return true;
+    case ING_NODE_ATTRIBUTE:
+        return has_no_effects(fr, NF(t, n, ATTRIBUTE)->value, depth + 1);
+    case ING_NODE_UNARYOP:
+        return has_no_effects(fr, NF(t, n, UNARYOP)->operand, depth + 1);
+    case ING_NODE_BINOP:
+        return has_no_effects(fr, NF(t, n, BINOP)->left, depth + 1) &&
+               has_no_effects(fr, NF(t, n, BINOP)->right, depth + 1);
+    case ING_NODE_SUBSCRIPT: { /* x.shape[0] */
+        const struct nf_SUBSCRIPT *f = NF(t, n, SUBSCRIPT);
+        return t->nodes.at[f->value].kind == ING_NODE_ATTRIBUTE &&
+               strcmp(ing_front_atom_text(fr, NF(t, f->value, ATTRIBUTE)->attr),
+                      "shape") == 0 &&
+               t->nodes.at[f->slice].kind == ING_NODE_CONSTANT;
+    }
+    default: return false;
+    }
+}
+
+/* The next comparison of a chain; `left` becomes its right side. */
+static ing_status chain_link(frame *fr, ing_node n, const struct nf_COMPARE *f,
+                             uint32_t i, value *left, value *one) {
+    value right;
+    ing_node next = list_at(fr->t, f->comparators, i);
+    if (left->kind == V_REF ? !is_plain(fr, next)
+                            : ing_front_may_change(fr->t, next, 0))
+        ING_TRY(ing_front_keep(fr, n, left));
+    ING_TRY(ing_front_expr_forced(fr, next, &right));
+    fr->b.loc = n;
+    ING_TRY(ing_front_compare(fr, n, (ing_front_op)list_at(fr->t, f->ops, i), left,
+                              &right, one));
+    *left = right;
+    return ING_OK;
+}
+
+static ing_status chain(frame *fr, ing_node n, const struct nf_COMPARE *f, uint32_t i,
+                        value *left, value *out);
+
+/* What is left of a chain, in a block that runs if `all` so far is true, stored in a slot. */
+static ing_status chain_rest(frame *fr, ing_node n, const struct nf_COMPARE *f,
+                             uint32_t i, value *left, value *all) {
+    ing_type ref = ing_ir_type_ref(fr->lo->mod, ING_U1);
+    uint32_t slot = ing_ir_emit(&fr->b, ING_OP_ALLOCA, ref, 0, 0, 0);
+    ing_ir_emit(&fr->b, ING_OP_STORE, 0, slot, all->inst, 0);
+    ing_ir_block_begin(&fr->b);
+    uint32_t mark = ing_front_scope_open(fr);
+    value rest = {0};
+    ing_status s = ing_front_nest(fr, n);
+    if (s == ING_OK) s = chain(fr, n, f, i, left, &rest);
+    if (s == ING_OK) s = ing_front_load(fr, n, &rest, &rest);
+    if (s == ING_OK && rest.type != ING_U1) s = fail_operands(fr, n, "and", all, &rest);
+    if (s == ING_OK) ing_ir_emit(&fr->b, ING_OP_STORE, 0, slot, rest.inst, 0);
+    fr->control--;
+    ing_front_scope_close(fr, mark);
+    uint32_t block = ing_ir_block_end(&fr->b);
+    ING_TRY(s);
+    ing_ir_emit(&fr->b, ING_OP_IF, 0, all->inst, block, 0);
+    *all = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, ING_U1, slot, 0, 0), ING_U1);
+    return ING_OK;
+}
+
+/* Each operand is evaluated once, and none after a comparison that does not hold. */
+static ing_status chain(frame *fr, ing_node n, const struct nf_COMPARE *f, uint32_t i,
+                        value *left, value *out) {
+    value all = ing_front_bool(true);
+    for (; i < list_len(fr->t, f->ops); i++) {
+        value one;
+        if (all.kind == V_BOOL && !all.i) break;
+        if (all.kind == V_RT && all.type == ING_U1 &&
+            !has_no_effects(fr, list_at(fr->t, f->comparators, i), 0)) {
+            ING_TRY(chain_rest(fr, n, f, i, left, &all));
+            break;
+        }
+        ING_TRY(chain_link(fr, n, f, i, left, &one));
         if (all.kind == V_BOOL)
-            all = all.i ? one : all;
+            all = one;
         else if (one.kind == V_BOOL)
             all = one.i ? all : one;
         else
             ING_TRY(ing_front_binary(fr, n, ING_AST_BitAnd, &all, &one, &all));
-        left = right;
     }
     *out = all;
     return ING_OK;
+}
+
+ing_status ing_front_expr_compare(frame *fr, ing_node n, value *out) {
+    const struct nf_COMPARE *f = NF(fr->t, n, COMPARE);
+    value left;
+    bool done = false;
+    ING_TRY(compare_none(fr, n, f, out, &done));
+    if (done) return ING_OK;
+    ING_TRY(ing_front_expr_forced(fr, f->left, &left));
+    return chain(fr, n, f, 0, &left, out);
 }
 
 /* ---- and, or ----------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ static ing_status declare_scalar(frame *fr, ing_node at, uint32_t atom,
                                  const value *v) {
     value x;
     ING_TRY(ing_front_load(fr, at, v, &x));
-    x.fixed = false;
+    x.fixed = x.arg = false;
     x.alt = 0; /* a variable has a type */
     if (fr->uses[atom] == NAME_ONCE) return ing_front_scope_add(fr, atom, &x);
     ing_type ref = ing_ir_type_ref(fr->lo->mod, x.type);
@@ -71,9 +71,13 @@ ing_status ing_front_store(frame *fr, ing_node at, ing_node from, const value *r
 }
 
 static ing_status fail_fixed(frame *fr, ing_node at, const char *name, const value *v) {
+    bool array = v->kind == V_ARRAY ||
+                 (v->kind == V_PARAM && fr->params[v->i].passing == ING_PASS_ARRAY);
     if (v->kind == V_PARAM || v->kind == V_ARRAY || v->arg)
         return ing_front_fail_at(
-            fr, at, ING_SYNTAX, "copy it into a new variable first",
+            fr, at, ING_SYNTAX,
+            array ? "assign its elements in a loop: `for i in a: a[i] = b[i]`"
+                  : "copy it into a new variable first",
             "Kernel argument \"%s\" is immutable in the kernel. If you want to "
             "change its value, please create a new variable.",
             name);
@@ -95,12 +99,28 @@ static bool can_be_box(const value *v) {
              v->seen == ING_GATE_DICT));
 }
 
+/* A compile-time value for a name that has one: known from here on, if it is not run time that
+ * decides whether the assignment is made. */
+static ing_status assign_again(frame *fr, ing_node at, uint32_t slot, const value *v) {
+    binding *b = ing_front_binding(fr, slot - 1);
+    if (b->depth != fr->b.starts.len)
+        return fail_fixed(fr, at, ing_front_atom_text(fr, slot), &b->v);
+    b->v = *v;
+    b->v.from_static = false;
+    return ING_OK;
+}
+
 static ing_status assign_name(frame *fr, ing_node at, ing_node from, const value *v,
                               bool is_static) {
     uint32_t slot = NF(fr->t, at, NAME)->id;
     const value *old = ing_front_scope_find(fr, slot - 1);
     bool is_arg = old && (old->arg || old->kind == V_PARAM);
     bool box = old && ing_front_is_box(old);
+    bool place = old && (old->kind == V_REF || old->kind == V_STRUCT || box);
+    if (v->from_static && place)
+        is_static = false; /* a variable stays one, whatever it is assigned */
+    else if (v->from_static && old && !is_arg && !old->fixed && old->kind != V_ARRAY)
+        return assign_again(fr, at, slot, v);
     if (is_arg || (old && !is_static && !box && (old->fixed || old->kind == V_ARRAY)))
         return fail_fixed(fr, at, ing_front_atom_text(fr, slot), old);
     if (is_static) return ing_front_scope_add(fr, slot - 1, v);
@@ -136,6 +156,7 @@ static ing_status assign_unpack(frame *fr, ing_node target, ing_node from,
     for (uint32_t i = 0; i < n; i++) {
         value item = items[i];
         ING_TRY(ing_front_force(fr, target, &item));
+        item.from_static = v->from_static;
         ING_TRY(
             ing_front_assign_to(fr, list_at(fr->t, elts, i), from, &item, is_static));
     }
@@ -524,7 +545,15 @@ ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
     if (!done) ING_TRY(add_to_box(fr, n, &done));
     if (done) return ING_OK;
     ING_TRY(aug_target(fr, f->target, &ref));
+    /* What only this thread sees is read first; an update of other places is one step. */
+    bool first = ref.kind == V_REF && !ref.shared && ing_front_is_scalar(&ref) &&
+                 ing_front_may_change(fr->t, f->value, 0);
+    if (first) ING_TRY(ing_front_load(fr, f->target, &ref, &old));
     ING_TRY(ing_front_expr_forced(fr, f->value, &v));
+    if (first && ing_front_is_scalar(&v)) {
+        ING_TRY(ing_front_binary(fr, n, (ing_front_op)f->op, &old, &v, &v));
+        return ing_front_store(fr, n, n, &ref, &v);
+    }
     if (ref.kind == V_STRUCT)
         return ing_front_fail_at(fr, f->target, ING_TYPE,
                                  "update its members one by one",

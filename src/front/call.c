@@ -9,14 +9,57 @@ static ing_status no_memory(frame *fr) {
     return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling a kernel");
 }
 
-/* How many positional arguments there will be, stars spread. */
+static ing_status keep_arg(frame *fr, ing_node at, const value *v, value *now) {
+    bool holds = v->kind == V_TUPLE || v->kind == V_LIST;
+    if (now->kind != V_VOID || (v->kind != V_REF && !holds)) return ING_OK;
+    *now = *v;
+    return ing_front_keep(fr, at, now);
+}
+
+/* Arguments are evaluated in order: what a later one may change is read before it. */
+static ing_status keep_args(frame *fr, ing_node later, call_args *a) {
+    if (fr->in_static || !ing_front_may_change(fr->t, later, 0)) return ING_OK;
+    for (uint32_t i = 0; i < a->n; i++)
+        ING_TRY(keep_arg(fr, a->node[i], &a->at[i], &a->now[i]));
+    for (uint32_t i = 0; i < a->n_kw; i++)
+        ING_TRY(keep_arg(fr, a->kw_node[i], &a->kw[i], &a->kw_now[i]));
+    return ING_OK;
+}
+
+/* What is not passed by reference: everything but to funcs, and the first of an atomic. */
+static void use_kept(const value *fn, call_args *a) {
+    bool atomic = fn->kind == V_INTRINSIC && fn->tag >= ING_IN_ATOMIC_ADD &&
+                  fn->tag <= ING_IN_ATOMIC_CAS;
+    for (uint32_t i = atomic ? 1 : 0; i < a->n; i++)
+        if (a->now[i].kind != V_VOID) a->at[i] = a->now[i];
+    for (uint32_t i = 0; i < a->n_kw; i++)
+        if (a->kw_now[i].kind != V_VOID) a->kw[i] = a->kw_now[i];
+}
+
+static ing_status make_room(frame *fr, uint32_t cap, call_args *a) {
+    value *at = ING_NEW_ARRAY(&fr->lo->arena, cap, value);
+    value *now = ING_NEW_ARRAY(&fr->lo->arena, cap, value);
+    ing_node *node = ING_NEW_ARRAY(&fr->lo->arena, cap, ing_node);
+    if (!at || !now || !node) return no_memory(fr);
+    for (uint32_t i = 0; i < cap; i++) now[i].kind = V_VOID;
+    if (a->n) {
+        memcpy(at, a->at, a->n * sizeof *at);
+        memcpy(now, a->now, a->n * sizeof *now);
+        memcpy(node, a->node, a->n * sizeof *node);
+    }
+    a->at = at;
+    a->now = now;
+    a->node = node;
+    return ING_OK;
+}
+
+/* The positional arguments, stars spread. */
 static ing_status collect_args(frame *fr, uint32_t list, call_args *a) {
     uint32_t n = list_len(fr->t, list), cap = n + 1;
-    a->at = ING_NEW_ARRAY(&fr->lo->arena, cap, value);
-    a->node = ING_NEW_ARRAY(&fr->lo->arena, cap, ing_node);
-    if (!a->at || !a->node) return no_memory(fr);
+    ING_TRY(make_room(fr, cap, a));
     for (uint32_t i = 0; i < n; i++) {
         ing_node e = list_at(fr->t, list, i);
+        if (a->n) ING_TRY(keep_args(fr, e, a));
         if (fr->t->nodes.at[e].kind != ING_NODE_STARRED) {
             a->node[a->n] = e;
             ING_TRY(ing_front_expr(fr, e, &a->at[a->n++]));
@@ -32,14 +75,9 @@ static ing_status collect_args(frame *fr, uint32_t list, call_args *a) {
                 fr, e, v.kind == V_SEEN ? ING_VALUE : ING_TYPE, "use a tuple or a list",
                 "only compile-time sequences can be unpacked; this is %s",
                 ing_front_describe(fr, &v));
-        value *at = ING_NEW_ARRAY(&fr->lo->arena, (size_t)cap + m, value);
-        ing_node *node = ING_NEW_ARRAY(&fr->lo->arena, (size_t)cap + m, ing_node);
-        if (!at || !node) return no_memory(fr);
-        memcpy(at, a->at, a->n * sizeof *at);
-        memcpy(node, a->node, a->n * sizeof *node);
-        a->at = at;
-        a->node = node;
+        if (m > UINT32_MAX / 2 - cap) return no_memory(fr);
         cap += m;
+        ING_TRY(make_room(fr, cap, a));
         for (uint32_t k = 0; k < m; k++) {
             a->node[a->n] = e;
             a->at[a->n++] = items[k];
@@ -53,7 +91,8 @@ static ing_status collect_keywords(frame *fr, uint32_t list, call_args *a) {
     a->kw = ING_NEW_ARRAY(&fr->lo->arena, n + 1, value);
     a->kw_node = ING_NEW_ARRAY(&fr->lo->arena, n + 1, ing_node);
     a->kw_name = ING_NEW_ARRAY(&fr->lo->arena, n + 1, uint32_t);
-    if (!a->kw || !a->kw_node || !a->kw_name) return no_memory(fr);
+    a->kw_now = ING_NEW_ARRAY(&fr->lo->arena, n + 1, value);
+    if (!a->kw || !a->kw_node || !a->kw_name || !a->kw_now) return no_memory(fr);
     for (uint32_t i = 0; i < n; i++) {
         ing_node k = list_at(fr->t, list, i);
         const struct nf_KEYWORD *f = NF(fr->t, k, KEYWORD);
@@ -61,8 +100,10 @@ static ing_status collect_keywords(frame *fr, uint32_t list, call_args *a) {
             return ing_front_fail_at(fr, f->value, ING_SYNTAX,
                                      "name every keyword argument",
                                      "`**` arguments are not supported in kernels");
+        ING_TRY(keep_args(fr, f->value, a));
         a->kw_node[i] = f->value;
         a->kw_name[i] = f->arg;
+        a->kw_now[i].kind = V_VOID;
         ING_TRY(ing_front_expr(fr, f->value, &a->kw[i]));
         a->n_kw++;
     }
@@ -153,6 +194,11 @@ static ing_status make_thing(frame *fr, ing_node at, const value *v, ing_gref *o
         return ING_OK;
     }
     if (ing_front_is_box(v)) return make_box(fr, at, v, out);
+    if (v->kind == V_BOOL ? v->bound : v->kind != V_DTYPE && v->dtype)
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "make it a number of Python first: int(x), float(x)",
+            "a number that has a type of its own cannot be passed to a Python function "
+            "from here");
     ing_gate_fact f = {.dtype = v->dtype, .wide = v->wide};
     switch ((value_kind)v->kind) {
     case V_NONE: f.kind = ING_GATE_NONE; break;
@@ -197,7 +243,7 @@ static const char *callee_remedy(frame *fr, ing_node n, const value *fn) {
 }
 
 /* A lambda with arguments of the run time is a func, made of its text: the attribute is there
- * when it is asked for (src/py/replay.c). *done false: it is none. */
+ * when it is asked for (src/py/see/replay.c). *done false: it is none. */
 static ing_status call_lambda(frame *fr, ing_node n, const value *fn,
                               const call_args *a, value *out, bool *done) {
     value func = {0};
@@ -328,7 +374,7 @@ static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **met
 
 ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     const struct nf_CALL *f = NF(fr->t, n, CALL);
-    value fn, self;
+    value fn = {.kind = V_VOID}, self;
     call_args a = {0};
     const char *method = NULL;
     bool format = ing_front_is_format_call(fr, f->func);
@@ -343,6 +389,7 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     fr->in_static -= is_static;
     ING_TRY(s);
     fr->b.loc = n;
+    if (format || fn.kind != V_FUNC) use_kept(&fn, &a);
     if (format) return ing_front_call_format(fr, n, &a, out);
     if (method && ing_front_is_tensor(fr, &fn))
         return ing_front_tensor_method(fr, n, &fn, method, &a, out);

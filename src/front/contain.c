@@ -171,7 +171,9 @@ static ing_status comprehend(frame *fr, comprehension *c, uint32_t g);
 
 static ing_status comprehend_one(frame *fr, comprehension *c, uint32_t g,
                                  const struct nf_COMPREHENSION *f, const value *item) {
-    ING_TRY(ing_front_assign_to(fr, f->target, f->iter, item, true));
+    value one = *item;
+    one.from_static = false; /* a new name, whatever is outside */
+    ING_TRY(ing_front_assign_to(fr, f->target, f->iter, &one, true));
     for (uint32_t i = 0; i < list_len(fr->t, f->ifs); i++) {
         ing_node test = list_at(fr->t, f->ifs, i);
         value v;
@@ -406,7 +408,7 @@ static bool same_text(const value *v, const char *s) {
 static const char *builtin_class(const value *v) {
     switch ((value_kind)v->kind) {
     case V_NONE: return "NoneType";
-    case V_BOOL: return "bool";
+    case V_BOOL: return v->bound ? NULL : "bool"; /* NumPy's */
     case V_INT: return v->dtype ? NULL : "int";
     case V_FLOAT: return v->dtype ? NULL : "float";
     case V_STR: return "str";

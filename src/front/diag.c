@@ -192,8 +192,14 @@ void ing_front_function_remedy(const char *name, const char *what, bool runtime,
     const char *function = ours(name);
     bool builtin = strstr(what, "builtin_function") || strstr(what, "type ") ||
                    strstr(what, "ufunc") || strstr(what, "ArrayFunction");
+    static const char *const draws[] = {
+        "rand",    "randn",   "random",    "normal",          "gauss",
+        "uniform", "randint", "randrange", "standard_normal", NULL};
     if (runtime && function && builtin)
         snprintf(buf, size, "use qd.%s", function);
+    else if (is_among(name, draws))
+        snprintf(buf, size,
+                 "use qd.random(qd.f32), which is uniform in [0, 1), or qd.randn()");
     else if (is_among(name, arrays))
         snprintf(buf, size,
                  "make arrays outside of the kernel and pass them; a few numbers are "

@@ -51,6 +51,21 @@ static ing_status expr_name(frame *fr, ing_node n, value *out) {
     return ing_front_name_read(fr, n, NF(fr->t, n, NAME)->id - 1, out);
 }
 
+static bool holds_items(const value *v) {
+    return ((v->kind == V_TUPLE && !v->tensor) || v->kind == V_LIST) && v->n;
+}
+
+ing_status ing_front_keep(frame *fr, ing_node at, value *v) {
+    if (v->kind == V_REF) return ing_front_load(fr, at, v, v);
+    if (!holds_items(v)) return ING_OK;
+    value *copy = ING_NEW_ARRAY(&fr->lo->arena, v->n, value);
+    if (!copy) return ing_fail(fr->lo->e, ING_MEMORY, "no memory while compiling");
+    memcpy(copy, v->items, v->n * sizeof *copy); /* those of a variable stay its own */
+    v->items = copy;
+    for (uint32_t i = 0; i < v->n; i++) ING_TRY(ing_front_keep(fr, at, &copy[i]));
+    return ING_OK;
+}
+
 static ing_status expr_sequence(frame *fr, ing_node n, value *out) {
     uint32_t elts = NF(fr->t, n, TUPLE)->elts, count = list_len(fr->t, elts);
     uint8_t kind = fr->t->nodes.at[n].kind == ING_NODE_TUPLE ? V_TUPLE : V_LIST;
@@ -61,7 +76,11 @@ static ing_status expr_sequence(frame *fr, ing_node n, value *out) {
         bool star = fr->t->nodes.at[e].kind == ING_NODE_STARRED;
         value v, *spread = &v;
         uint32_t m = 1;
-        s = ing_front_expr_forced(fr, star ? NF(fr->t, e, STARRED)->value : e, &v);
+        if (items.len && !fr->in_static && ing_front_may_change(fr->t, e, 0))
+            for (uint32_t k = 0; k < items.len && s == ING_OK; k++)
+                s = ing_front_keep(fr, e, &items.at[k]);
+        if (s == ING_OK)
+            s = ing_front_expr_forced(fr, star ? NF(fr->t, e, STARRED)->value : e, &v);
         if (s == ING_OK && star) {
             bool ok = false;
             s = ing_front_items(fr, e, &v, &spread, &m, &ok);
@@ -87,7 +106,7 @@ static ing_status expr_sequence(frame *fr, ing_node n, value *out) {
 /* ---- attributes ------------------------------------------------------------------------------ */
 
 /* Names that mean something on arrays: only for them is a thing looked at first. */
-static bool array_attr(const char *name) {
+bool ing_front_is_array_attr(const char *name) {
     return strcmp(name, "shape") == 0 || strcmp(name, "grad") == 0 ||
            strcmp(name, "dtype") == 0 || strcmp(name, "ndim") == 0;
 }
@@ -101,7 +120,22 @@ static ing_status attr_of_field(frame *fr, ing_node n, const value *v, const cha
                              "a field has no attribute '%s' in kernels", name);
 }
 
-static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const char *name,
+/* What to write for an attribute that arrays have in NumPy. */
+static const char *array_remedy(const char *name) {
+    static const char *const sums[] = {"sum", "min", "max", "mean", "prod", "dot"};
+    static const char *const others[] = {"T", "flat", "astype", "copy"};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        if (strcmp(name, sums[i]) == 0)
+            return "compute it in a loop over the elements: s += a[i], or "
+                   "qd.max(s, a[i])";
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(name, others[i]) == 0)
+            return "use a.shape and elements, a[i]; conversions are of elements: "
+                   "qd.cast(a[i], qd.i32)";
+    return "arrays have shape, dtype and ndim in kernels";
+}
+
+ing_status ing_front_array_attr(frame *fr, ing_node n, const value *a, const char *name,
                                 value *out) {
     const ing_type_info *t = ing_ir_type(fr->lo->mod, a->type);
     if (t->place) return attr_of_field(fr, n, a, name, out);
@@ -117,7 +151,7 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
     }
     if (strcmp(name, "dtype") == 0) {
         const ing_type_info *elem = ing_ir_type(fr->lo->mod, t->elem);
-        *out = (value){.kind = V_DTYPE, .dtype = elem->dtype};
+        *out = (value){.kind = V_DTYPE, .dtype = elem->dtype, .bound = true};
         return ING_OK;
     }
     /* The array of gradients is an argument of its own, reached by way of the array; one
@@ -128,8 +162,7 @@ static ing_status attr_of_array(frame *fr, ing_node n, const value *a, const cha
     }
     if (strcmp(name, "grad") == 0 && a->gref)
         return ing_front_thing_attr(fr, n, a->gref, name, out);
-    return ing_front_fail_at(fr, n, ING_ATTRIBUTE,
-                             "arrays have shape, dtype and ndim in kernels",
+    return ing_front_fail_at(fr, n, ING_ATTRIBUTE, array_remedy(name),
                              "arrays have no attribute '%s' in kernels", name);
 }
 
@@ -138,22 +171,24 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     const char *name = ing_front_atom_text(fr, f->attr);
     bool of_enum = strcmp(name, "value") == 0;
     if (v->kind == V_THING &&
-        (array_attr(name) || ing_front_is_view_attr(name) || of_enum))
+        (ing_front_is_array_attr(name) || ing_front_is_view_attr(name) || of_enum))
         ING_TRY(ing_front_force(fr, f->value, v));
     if (of_enum && v->kind == V_SEEN && v->seen == ING_GATE_ENUM && v->bound) {
         *out = *v;
         return ing_front_enum_value(fr, n, out);
     }
     if (v->kind == V_VIEW) return ing_front_view_attr(fr, n, v, name, out);
-    if (v->kind == V_ARRAY) return attr_of_array(fr, n, v, name, out);
+    if (v->kind == V_ARRAY) return ing_front_array_attr(fr, n, v, name, out);
     if (v->kind == V_BUNDLE) return attr_of_field(fr, n, v, name, out);
     if (v->kind == V_STRUCT) return ing_front_struct_attr(fr, n, v, name, out);
     if (ing_front_is_tensor(fr, v) && (!v->gref || ing_front_is_tensor_attr(name)))
         return ing_front_tensor_attr(fr, n, v, name, out);
     if (ing_front_is_runtime(v))
-        return ing_front_fail_at(fr, n, ING_ATTRIBUTE, "use the number itself",
-                                 "%s has no attribute '%s'", ing_front_describe(fr, v),
-                                 name);
+        return ing_front_fail_at(
+            fr, n, ING_ATTRIBUTE,
+            strcmp(name, "astype") == 0 ? "convert it with qd.cast(x, qd.i32)"
+                                        : "use the number itself",
+            "%s has no attribute '%s'", ing_front_describe(fr, v), name);
     if (!v->gref)
         return ing_front_fail_at(fr, n, ING_ATTRIBUTE, "use the value itself",
                                  "%s has no attribute '%s' in kernels",
@@ -163,6 +198,7 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     const char *remedy = ing_front_suggest(fr, v->gref, name);
     if (!remedy) remedy = "set it before the kernel is called, or correct the name";
     ING_TRY(ing_front_force(fr, f->value, v));
+    if (v->kind == V_ARRAY) return ing_front_array_attr(fr, n, v, name, out);
     return ing_front_fail_at(fr, n, ING_ATTRIBUTE, remedy, "%s has no attribute '%s'",
                              ing_front_describe(fr, v), name);
 }
@@ -335,7 +371,9 @@ static ing_status slice_items(frame *fr, ing_node at, const value *base,
     for (int64_t i = part[0]; at_ && (step > 0 ? i < part[1] : i > part[1]); i += step)
         at_[count++] = items[i];
     if (base->kind == V_STR) return join(fr, at_, count, out);
-    *out = ing_front_seq(base->kind == V_LIST ? V_LIST : V_TUPLE, at_, count);
+    bool list =
+        base->kind == V_LIST || (base->kind == V_SEEN && base->seen == ING_GATE_LIST);
+    *out = ing_front_seq(list ? V_LIST : V_TUPLE, at_, count);
     return ING_OK;
 }
 

@@ -1,7 +1,7 @@
 /* Dense fields in kernels. A field is a V_ARRAY whose type has a place (src/gate/place.h): its
  * extents are known, its first index may be another than 0. Several fields that make up one of
  * vectors, matrices or structs are a V_BUNDLE: its items are fields, or bundles of them, as the
- * items of a vector are numbers. Reached from the tables of expr.c, loop.c and value.c.
+ * items of a vector are numbers. An ndarray of structs is one too, of ndarrays. Reached from the tables of expr.c, loop.c and value.c.
  *
  *  FIELD1 ELEM counts from 0: here the first index is subtracted, and added to the indices of loops.
  *  FIELD2 a loop runs in the order of memory: over the levels, outermost first. The index of an
@@ -180,8 +180,8 @@ static ing_status parts_of(frame *fr, ing_node at, const ing_gate_fact *f, value
     return ING_OK;
 }
 
-/* A field for each member of a struct, by name. */
-static ing_status members_of(frame *fr, ing_node at, value *v) {
+/* A field, or an ndarray, for each member of a struct, by name. */
+static ing_status members_of(frame *fr, ing_node at, const ing_gate_fact *f, value *v) {
     value dict, methods, *keys = NULL;
     struct_info *info = ING_NEW(&fr->lo->arena, struct_info);
     ING_TRY(ing_front_thing_attr(fr, at, v->gref, "field_dict", &dict));
@@ -198,7 +198,7 @@ static ing_status members_of(frame *fr, ing_node at, value *v) {
         ing_gate_key key = {.is_str = true, .s = names[k]};
         ING_TRY(ing_front_thing_item(fr, at, dict.gref, &key, &items[k]));
     }
-    *info = (struct_info){.n = dict.n, .names = names};
+    *info = (struct_info){.n = dict.n, .names = names, .array = f->structure};
     ing_gref ref = v->gref;
     *v = ing_front_seq(V_BUNDLE, items, dict.n);
     v->info = info;
@@ -209,7 +209,7 @@ static ing_status members_of(frame *fr, ing_node at, value *v) {
 
 ing_status ing_front_bundle_thing(frame *fr, ing_node at, const ing_gate_fact *f,
                                   value *v) {
-    return f->elem_rank ? parts_of(fr, at, f, v) : members_of(fr, at, v);
+    return f->elem_rank ? parts_of(fr, at, f, v) : members_of(fr, at, f, v);
 }
 
 /* ---- attributes ----------------------------------------------------------------------------- */
@@ -233,6 +233,12 @@ ing_status ing_front_field_attr(frame *fr, ing_node n, const value *v, const cha
         return ING_OK;
     }
     ING_TRY(ing_front_bundle_first(fr, n, v, &first, done));
+    if (!*done && first.kind == V_ARRAY && v->gref) { /* an ndarray of structs */
+        bool axes = strcmp(name, "shape") == 0 || strcmp(name, "ndim") == 0;
+        *done = true;
+        return axes ? ing_front_array_attr(fr, n, &first, name, out)
+                    : ing_front_thing_attr(fr, n, v->gref, name, out);
+    }
     if (!*done) return ING_OK;
     const ing_place *p = ing_front_field_place(fr, &first);
     bool tensor = v->tensor || p->elem_rank;

@@ -277,11 +277,39 @@ static ing_status check_numpy(frame *fr, ing_node at, const value *l, const valu
         ing_dtype_name(a ? a : b));
 }
 
+static bool is_flag(const value *v) {
+    return v->kind == V_SEEN && v->seen == ING_GATE_ENUM && v->closed &&
+           v->n == ING_ENUM_PLAIN;
+}
+
+/* `x | y` of members of a Flag is a member again, which their class finds or makes. */
+static ing_status combine_flags(frame *fr, ing_node at, ing_front_op op, const value *l,
+                                const value *r, value *out, bool *done) {
+    const char *name = op == ING_AST_BitAnd   ? "__and__"
+                       : op == ING_AST_BitOr  ? "__or__"
+                       : op == ING_AST_BitXor ? "__xor__"
+                                              : NULL;
+    if (!name || !is_flag(l) || !is_flag(r)) return ING_OK;
+    value fn;
+    ING_TRY(ing_front_thing_attr(fr, at, l->gref, name, &fn));
+    ing_gref got = 0;
+    GATE(fr, at, call, fn.gref, &r->gref, 1, &got, fr->lo->e);
+    *out = (value){.kind = got ? V_THING : V_VOID, .gref = got};
+    ING_TRY(ing_front_force(fr, at, out));
+    *done = is_flag(out);
+    if (*done) return ING_OK;
+    return ing_front_fail_at(fr, at, ING_TYPE, "combine members of one class",
+                             "unsupported operand type(s) for '%s': '%s' and another",
+                             ing_front_op_text(op), ing_front_describe(fr, l));
+}
+
 ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
                                  const value *left, const value *right, value *out,
                                  bool *done) {
     value l = *left, r = *right;
     *done = false;
+    ING_TRY(combine_flags(fr, at, op, &l, &r, out, done));
+    if (*done) return ING_OK;
     ING_TRY(ing_front_enum_value(fr, at, &l));
     ING_TRY(ing_front_enum_value(fr, at, &r));
     if ((op == ING_AST_Add && fold_sequences(fr, &l, &r, out)) ||
@@ -564,6 +592,40 @@ static bool equals_itself(const value *l, const value *r) {
            (is_enum(r) && r->n == ING_ENUM_PLAIN);
 }
 
+static bool is_dict(const value *v) {
+    return v->kind == V_DICT || (v->kind == V_SEEN && v->seen == ING_GATE_DICT);
+}
+
+/* NumPy says what its own dtypes equal: classes and names, too. */
+static bool is_array_dtype(const value *v, const value *other) {
+    return v->kind == V_DTYPE && v->bound &&
+           (other->kind == V_STR ||
+            (other->kind == V_SEEN && other->seen == ING_GATE_CLASS));
+}
+
+/* Dicts are compared by nobody here, and arrays of NumPy compare each of their elements. */
+static ing_status comparable_whole(frame *fr, ing_node at, const value *l,
+                                   const value *r) {
+    bool dicts = is_dict(l) && is_dict(r);
+    bool array = (l->kind == V_ARRAY) != (r->kind == V_ARRAY) && l->kind != V_NONE &&
+                 r->kind != V_NONE;
+    if (l->kind == V_FORMAT || r->kind == V_FORMAT)
+        return ing_front_fail_at(fr, at, ING_TYPE, "compare the numbers in it",
+                                 "text that is made to be printed cannot be compared");
+    if (is_array_dtype(l, r) || is_array_dtype(r, l))
+        return ing_front_fail_at(
+            fr, at, ING_TYPE, "compare with one of Ingot's: x.dtype == qd.f32",
+            "the dtype of an array is not compared with those of NumPy in kernels");
+    if (!dicts && !array) return ING_OK;
+    return ing_front_fail_at(
+        fr, at, ING_TYPE,
+        dicts ? "compare the items that matter, or compare outside and pass the result"
+              : "compare its elements, or ask about it with `is`",
+        dicts ? "whether %s and another one are equal cannot be known here"
+              : "%s is compared element by element, and not as a whole",
+        ing_front_describe(fr, dicts || l->kind == V_ARRAY ? l : r));
+}
+
 /* An object may say by itself what it equals (a class derived from str, say), and nobody
  * asks it (R5). None equals nothing else. */
 static ing_status comparable(frame *fr, ing_node at, const value *l, const value *r) {
@@ -577,14 +639,16 @@ static ing_status comparable(frame *fr, ing_node at, const value *l, const value
         ing_front_describe(fr, is_object(l) ? l : r));
 }
 
-/* A number is compared with one of NumPy's floats in that type. */
+/* A number is compared with one of NumPy's floats in that type; *rounds: which does not hold
+ * it. */
 static ing_status check_numpy_order(frame *fr, ing_node at, const value *l,
-                                    const value *r) {
+                                    const value *r, bool *rounds) {
     ing_dtype a = numpy_type(l), b = numpy_type(r);
     bool bad = (a && ing_dtype_is_float(a) && !holds(a, r)) ||
                (b && ing_dtype_is_float(b) && !holds(b, l));
     bool both = a && b && ing_dtype_is_float(a) && ing_dtype_is_float(b);
-    if (!fr->in_static || !bad || both) return ING_OK;
+    *rounds = bad && !both;
+    if (!fr->in_static || !*rounds) return ING_OK;
     return ing_front_fail_at(
         fr, at, ING_VALUE, "make it a number of Python first: float(x), int(x)",
         "NumPy's %s cannot hold what it is compared with here, and rounds it",
@@ -615,7 +679,9 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
     }
     if (ing_front_is_runtime(&l) || ing_front_is_runtime(&r)) return ING_OK;
     if (is_number(&l) && is_number(&r)) {
-        ING_TRY(check_numpy_order(fr, at, &l, &r));
+        bool rounds = false;
+        ING_TRY(check_numpy_order(fr, at, &l, &r, &rounds));
+        if (rounds) return ING_OK; /* as at run time */
         *result = order(op, compare_numbers(&l, &r));
         *done = true;
     } else if (l.kind == V_STR && r.kind == V_STR) {
@@ -627,6 +693,7 @@ ing_status ing_front_fold_compare(frame *fr, ing_node at, ing_front_op op,
     } else if (op == ING_AST_Eq || op == ING_AST_NotEq) {
         if (l.kind == V_SHAPE || r.kind == V_SHAPE) return ING_OK;
         ING_TRY(comparable(fr, at, &l, &r));
+        ING_TRY(comparable_whole(fr, at, &l, &r));
         *done = true;
         if (is_sequence(&l) && is_sequence(&r) && is_tuple(&l) == is_tuple(&r))
             ING_TRY(equal_items(fr, at, &l, &r, result, done));

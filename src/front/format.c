@@ -187,19 +187,13 @@ static ing_status add_sequence(frame *fr, ing_node at, pieces *p, value *items,
     return ing_front_format_text(fr, p, "]", 1);
 }
 
-/* One value; `in_text`: inside of a formatted string, where literals are text. */
-ing_status ing_front_format_value(frame *fr, ing_node at, pieces *p, const value *v,
-                                  const char *how, bool in_text) {
-    if (v->kind == V_FORMAT) {
-        for (uint32_t i = 0; i < v->n; i++) ING_TRY(add(fr, p, v->items[i]));
-        return ING_OK;
-    }
-    bool number = v->kind == V_BOOL || v->kind == V_INT || v->kind == V_FLOAT;
-    if (fr->in_static && !number && v->kind != V_STR && v->kind != V_NONE)
-        return ing_front_fail_at(
-            fr, at, ING_TYPE,
-            "format a number or a string of it, or ask Python: str(x)",
-            "%s has no text of its own in qd.static", ing_front_describe(fr, v));
+static bool is_constant(const value *v) {
+    return v->kind == V_BOOL || v->kind == V_INT || v->kind == V_FLOAT;
+}
+
+static ing_status format_any(frame *fr, ing_node at, pieces *p, const value *v,
+                             const char *how, bool in_text) {
+    bool number = is_constant(v);
     ing_bytes text;
     ing_bytes_init(&text);
     if (!*how && (in_text || !number) && put_static(fr, v, false, &text))
@@ -224,12 +218,32 @@ ing_status ing_front_format_value(frame *fr, ing_node at, pieces *p, const value
         "%s cannot be printed", ing_front_describe(fr, v));
 }
 
+/* One value; `in_text`: inside of a formatted string, where literals are text. How other
+ * things are shown is not Python's text of them: it is printed, and nothing else. */
+ing_status ing_front_format_value(frame *fr, ing_node at, pieces *p, const value *v,
+                                  const char *how, bool in_text) {
+    if (v->kind == V_FORMAT) {
+        for (uint32_t i = 0; i < v->n; i++) ING_TRY(add(fr, p, v->items[i]));
+        return ING_OK;
+    }
+    bool python = is_constant(v) || v->kind == V_STR || v->kind == V_NONE;
+    if (fr->in_static && !python)
+        return ing_front_fail_at(
+            fr, at, ING_TYPE,
+            "format a number or a string of it, or ask Python: str(x)",
+            "%s has no text of its own in qd.static", ing_front_describe(fr, v));
+    uint32_t first = p->len;
+    ING_TRY(format_any(fr, at, p, v, how, in_text));
+    for (uint32_t i = first; !python && i < p->len; i++) p->at[i].closed = true;
+    return ING_OK;
+}
+
 /* The pieces as a value: a plain string when nothing is left to come. */
 static ing_status finish(frame *fr, pieces *p, value *out) {
     bool plain = true;
     size_t n = 0;
     for (uint32_t i = 0; i < p->len; i++) {
-        plain = plain && p->at[i].kind == V_STR;
+        plain = plain && p->at[i].kind == V_STR && !p->at[i].closed;
         if (plain) n += p->at[i].n;
     }
     if (!plain) {
@@ -260,10 +274,11 @@ static ing_status add_formatted(frame *fr, ing_node n, pieces *p) {
         return ing_front_fail_at(fr, f->format_spec, ING_SYNTAX,
                                  "write the width and precision as constants",
                                  "a format must be known while compiling");
-    int32_t conversion = (int32_t)f->conversion; /* -1: none */
-    if (fr->in_static && conversion >= 0 && conversion != 's')
-        return ing_front_fail_at(fr, n, ING_SYNTAX, "ask Python: repr(x)",
-                                 "f-strings in qd.static have no conversions");
+    int32_t conversion = (int32_t)f->conversion;           /* -1: none */
+    bool same = !fr->in_static && ing_front_is_scalar(&v); /* repr of a number is str */
+    if (conversion >= 0 && conversion != 's' && !same)
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "ask Python: qd.static(repr(x))",
+                                 "f-strings in kernels have no conversions");
     if (v.kind == V_REF && ing_front_is_scalar(&v))
         ING_TRY(ing_front_load(fr, f->value, &v, &v));
     return ing_front_format_value(fr, f->value, p, &v, how.s, true);
@@ -451,7 +466,11 @@ ing_status ing_front_percent(frame *fr, ing_node n, value *out) {
     for (size_t i = 0; s == ING_OK && i < text.n; i++) {
         if (text.s[i] != '%') continue;
         bool doubled = i + 1 < text.n && text.s[i + 1] == '%';
-        s = ing_front_format_text(fr, &p, text.s + from, i + doubled - from);
+        if (i + 1 < text.n && text.s[i + 1] == '(')
+            s = ing_front_fail_at(fr, n, ING_SYNTAX, "write an f-string: f\"x is {x}\"",
+                                  "names in '%%' formats are not supported in kernels");
+        if (s == ING_OK)
+            s = ing_front_format_text(fr, &p, text.s + from, i + doubled - from);
         size_t len = doubled ? 1 : percent_length(text.s + i + 1, text.n - i - 1);
         if (s == ING_OK && !doubled && used < count)
             s = ing_front_force(fr, f->right, &items[used]);

@@ -496,6 +496,11 @@ ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out
         const binding *b = &fr->names.at[slot - 1];
         *out = b->v;
         if (out->kind == V_PARAM) return ing_front_param(fr, at, (uint32_t)out->i, out);
+        if (out->kind == V_VOID) /* loop.c */
+            return ing_front_fail_at(
+                fr, at, ING_COMPILE, "use another name for the variable of that loop",
+                "'%s' was the variable of a qd.static loop that runs only sometimes",
+                ing_atoms_text(&fr->t->atoms, atom));
         /* A local from outside of the parallel loop is seen by all its threads. */
         if ((out->kind == V_REF || out->kind == V_STRUCT || ing_front_is_box(out)) &&
             fr->in_parallel && !b->in_parallel)

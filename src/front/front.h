@@ -1,5 +1,5 @@
 /* front: from syntax to typed IR. A function's text arrives as plain C nodes (made by
- * src/py/read_ast.c from Python's own parser), is digested without positions (R9) and
+ * src/py/see/read_ast.c from Python's own parser), is digested without positions (R9) and
  * lowered to IR, asking the gate about everything outside the function. No Python here.
  *
  * Depth: the reader refuses trees deeper than ING_FRONT_MAX_DEPTH, and lowering counts
@@ -129,6 +129,8 @@ ing_front_tree *ing_front_tree_new(void); /* NULL: no memory */
 void ing_front_tree_free(ing_front_tree *t);
 /* Computes t->digest; called once by the reader when the tree is complete. */
 void ing_front_tree_digest(ing_front_tree *t);
+/* Can evaluating this expression change a variable or an element: does it call or assign? */
+bool ing_front_may_change(const ing_front_tree *t, ing_node n, uint32_t depth);
 /* S-expression text of the tree, for tests. */
 void ing_front_tree_print(const ing_front_tree *t, ing_bytes *out);
 

@@ -114,6 +114,7 @@ typedef struct struct_info { /* the members of a struct, in order */
     uint32_t n;
     const char *const *names;
     const ing_gate_struct *layout; /* NULL: it was made without a type */
+    const ing_gate_struct *array; /* of a V_BUNDLE that is an ndarray of such structs */
 } struct_info;
 
 typedef struct value {
@@ -123,9 +124,11 @@ typedef struct value {
     uint16_t tag;   /* V_ITER, V_INTRINSIC: ing_intrinsic */
     bool alt_place; /* V_REF: `alt` is an address, too */
     bool wide;      /* V_INT: (uint64_t)i */
-    bool bound;     /* V_FUNC; V_SEEN: as ing_gate_fact has it; V_BOOL: NumPy's */
+    bool bound;     /* V_FUNC; V_SEEN: as ing_gate_fact has it; V_BOOL: NumPy's;
+                       V_DTYPE: of an array */
     bool top_only;  /* V_FUNC: may be called at the top level of a kernel only */
-    bool closed;    /* V_FUNC: is never opened; V_SEEN: a member of a Flag */
+    bool closed;    /* V_FUNC: is never opened; V_SEEN: a member of a Flag; in
+                       formatted text: as it is shown, not as Python has it */
     bool shared; /* V_REF: other threads may update it: array elements, and locals from
                        outside of the parallel loop */
     bool
@@ -247,6 +250,7 @@ struct lowering {
     uint32_t depth;
     uint32_t n_frames;
     ing_op region;    /* the innermost region of the graph, ING_OP_NONE = none */
+    bool stream;      /* in a block of qd.stream_parallel() (graph.c) */
     ing_map args;     /* gref -> argument + 1 */
     ing_map steps;    /* (gref, name or index) -> gref + 1: each step is taken once */
     ing_map specs;    /* signature -> index in spec_list + 1 */
@@ -301,6 +305,9 @@ ing_status ing_front_fail_gate(frame *fr, ing_node at, ing_status s);
     } while (0)
 /* Enters a run-time block: control++, refused when too deep. */
 ing_status ing_front_nest(frame *fr, ing_node at);
+/* Reads a variable or an element, also those in a tuple or list: what is evaluated next may
+ * change them. */
+ing_status ing_front_keep(frame *fr, ing_node at, value *v);
 ing_status ing_front_deeper(frame *fr, ing_node at); /* counts; undone by lo->depth-- */
 ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
                                 const ing_front_tree *t);
@@ -476,6 +483,9 @@ typedef struct call_args {
     ing_node *kw_node;
     uint32_t *kw_name; /* ATOM slots */
     uint32_t n_kw;
+    /* Variables and elements as they were, if a later argument may change them; else of kind
+     * V_VOID. For parameters that take values. NULL: none was kept. */
+    value *now, *kw_now;
 } call_args;
 
 /* ---- tensor*.c: vectors and matrices (tensor.h) ------------------------------------------------- */
@@ -678,6 +688,8 @@ ing_status ing_front_bundle_thing(frame *fr, ing_node at, const ing_gate_fact *f
 /* The field that says what the shape of all is: the first one; NULL: there is none. */
 ing_status ing_front_bundle_first(frame *fr, ing_node at, const value *v, value *out,
                                   bool *ok);
+ing_status ing_front_array_attr(frame *fr, ing_node n, const value *a, const char *name,
+                                value *out);
 /* *done false: no field, or it has no such attribute. */
 ing_status ing_front_field_attr(frame *fr, ing_node n, const value *v, const char *name,
                                 value *out, bool *done);
@@ -716,6 +728,7 @@ ing_status ing_front_view_method(frame *fr, ing_node n, const value *view,
                                  const call_args *a, value *out);
 /* Names that mean something on views and not on arrays. */
 bool ing_front_is_view_attr(const char *name);
+bool ing_front_is_array_attr(const char *name); /* expr.c */
 ing_status ing_front_view_attr(frame *fr, ing_node n, const value *v, const char *name,
                                value *out);
 ing_status ing_front_view_subscript(frame *fr, ing_node at, const value *view,

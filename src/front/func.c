@@ -213,6 +213,12 @@ static ing_gate_passing passing_of(const call *c, uint32_t i) {
     return i == 0 && c->self ? ING_PASS_TEMPLATE : c->info->params[i].passing;
 }
 
+/* Is the parameter given what its argument was before later ones were evaluated? */
+static bool takes_value(const call *c, uint32_t i, const value *now) {
+    return now->kind != V_VOID && passing_of(c, i) != ING_PASS_TEMPLATE &&
+           !c->info->params[i].by_ref;
+}
+
 /* The parameters by name, for a remedy. */
 static const char *param_names(const call *c) {
     ing_bytes out;
@@ -240,7 +246,8 @@ static ing_status bind_keywords(call *c, const call_args *a, bool *given) {
                                      "Multiple values for argument '%s' of %s", name,
                                      c->info->t->name);
         given[i] = true;
-        c->args[i] = a->kw[k];
+        bool kept = a->kw_now && takes_value(c, i, &a->kw_now[k]);
+        c->args[i] = kept ? a->kw_now[k] : a->kw[k];
         c->at[i] = a->kw_node[k];
     }
     return ING_OK;
@@ -266,7 +273,8 @@ static ing_status bind_args(call *c, const call_args *a) {
         given[0] = true;
     }
     for (uint32_t i = 0; i < a->n; i++) {
-        c->args[i + first] = a->at[i];
+        bool kept = a->now && takes_value(c, i + first, &a->now[i]);
+        c->args[i + first] = kept ? a->now[i] : a->at[i];
         c->at[i + first] = a->node[i];
         given[i + first] = true;
     }

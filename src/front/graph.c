@@ -17,6 +17,7 @@ static const struct {
      "graph_parallel_context"},
     {ING_IN_GRAPH_PARALLEL, "qd.graph.parallel()", "graph_parallel"},
     {ING_IN_CHECKPOINT, "qd.checkpoint()", NULL},
+    {ING_IN_STREAM_PARALLEL, "qd.stream_parallel()", NULL},
 };
 
 /* A name outside of the function, or attributes of one: looking it up does nothing else. */
@@ -348,18 +349,61 @@ static ing_status section(frame *fr, ing_node n, ing_node call, uint32_t body) {
     return ING_OK;
 }
 
+/* ---- streams ------------------------------------------------------------------------------------- */
+
+/* On devices the blocks of a kernel run side by side: nothing else may stand beside them. */
+static ing_status blocks_only(frame *fr, uint32_t list) {
+    for (uint32_t i = 0; i < list_len(fr->t, list); i++) {
+        ing_node n = list_at(fr->t, list, i);
+        uint8_t kind = fr->t->nodes.at[n].kind;
+        if (kind == ING_NODE_WITH || kind == ING_NODE_PASS) continue;
+        if (kind == ING_NODE_EXPR && /* docstring */
+            fr->t->nodes.at[NF(fr->t, n, EXPR)->value].kind == ING_NODE_CONSTANT)
+            continue;
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "put it into a block of its own, or into another kernel",
+            "a kernel with qd.stream_parallel() blocks has nothing else at the top "
+            "level");
+    }
+    return ING_OK;
+}
+
+/* The blocks run one after the other, as if their statements stood in the kernel's body. */
+static ing_status stream_block(frame *fr, ing_node n, ing_node call, uint32_t body,
+                               flow *out) {
+    const char *what = "qd.stream_parallel()";
+    if (fr->lo->gate->graph)
+        return ing_front_fail_at(fr, n, ING_SYNTAX,
+                                 "use qd.graph.parallel_context(), or leave out "
+                                 "graph=True",
+                                 "%s is not compatible with graph=True kernels", what);
+    if (fr->lo->stream)
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "put them one after the other",
+                                 "%s blocks cannot be nested", what);
+    if (!fr->kernel || !fr->top || fr->control || fr->loops)
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX, "move it out of the func, loop or branch",
+            "%s can only be used at the top level of a kernel", what);
+    ING_TRY(no_arguments(fr, call, what));
+    ING_TRY(blocks_only(fr, NF(fr->t, fr->t->root, FUNCTION)->body));
+    fr->lo->stream = true;
+    ing_status s = ing_front_block(fr, body, out);
+    fr->lo->stream = false;
+    return s;
+}
+
 ing_status ing_front_stmt_with(frame *fr, ing_node n, flow *out) {
     const struct nf_WITH *f = NF(fr->t, n, WITH);
     ing_node item = list_at(fr->t, f->items, 0);
     ing_node call = NF(fr->t, item, WITHITEM)->context_expr;
     ing_intrinsic id = ING_IN_NONE;
-    (void)out;
     if (list_len(fr->t, f->items) == 1) ING_TRY(construct(fr, call, &id));
     if (id == ING_IN_NONE || id == ING_IN_GRAPH_DO_WHILE)
         return ing_front_unsupported(fr, n);
     if (NF(fr->t, item, WITHITEM)->optional_vars)
         return ing_front_fail_at(fr, item, ING_SYNTAX, "leave out `as`",
                                  "this gives nothing that could be named");
+    if (id == ING_IN_STREAM_PARALLEL) return stream_block(fr, n, call, f->body, out);
     if (id == ING_IN_CHECKPOINT) return checkpoint(fr, n, call, f->body);
     if (id == ING_IN_GRAPH_PARALLEL) return section(fr, n, call, f->body);
     return parallel_context(fr, n, call, f->body);

@@ -125,8 +125,7 @@ static ing_status in_abs(frame *fr, ing_node n, const intrin *in, const call_arg
             *out = ing_front_float(fabs(v.f));
         else {
             bool done = false;
-            *out = v;
-            out->kind = V_INT;
+            *out = v.kind == V_BOOL ? ing_front_int(v.i) : v;
             if (v.i < 0 && !v.wide)
                 return ing_front_fold_unary(fr, n, ING_AST_USub, &v, out, &done);
         }
@@ -181,8 +180,7 @@ static ing_status in_py_round(frame *fr, ing_node n, const intrin *in,
     ING_TRY(arg_forced(fr, a, 0, &v));
     if (v.kind != V_FLOAT || v.dtype) {
         if (!is_literal(&v) || v.dtype) return in_math(fr, n, in, a, out);
-        *out = v;
-        out->kind = V_INT;
+        *out = v.kind == V_BOOL ? ing_front_int(v.i) : v;
         return ING_OK;
     }
     if (!(fabs(v.f) < 9e18))
@@ -404,6 +402,8 @@ static ing_status len_of_array(frame *fr, ing_node n, const value *v, value *out
         *ok = true;
         return ing_front_view_attr(fr, n, v, "size", out);
     }
+    value first = *v;
+    if (v->kind == V_BUNDLE) ING_TRY(ing_front_bundle_first(fr, n, v, &first, &field));
     if (field) {
         value shape;
         ING_TRY(ing_front_field_attr(fr, n, v, "shape", &shape, ok));
@@ -411,9 +411,9 @@ static ing_status len_of_array(frame *fr, ing_node n, const value *v, value *out
         if (*ok) *out = shape.items[0];
         return ING_OK;
     }
-    *ok = v->n > 0;
+    *ok = first.n > 0;
     if (*ok)
-        *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, v->inst, 0, 0),
+        *out = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, first.inst, 0, 0),
                             ING_I32);
     return ING_OK;
 }
@@ -502,6 +502,12 @@ static ing_status in_attr(frame *fr, ing_node n, const intrin *in, const call_ar
                           value *out) {
     value of = a->at[0], name;
     ING_TRY(arg_forced(fr, a, 1, &name));
+    bool number = ing_front_is_runtime(&of) && !ing_front_is_tensor(fr, &of);
+    if (in->op == ING_IN_PY_HASATTR && name.kind == V_STR &&
+        (number || of.kind == V_ARRAY) && ing_front_is_array_attr(name.s)) {
+        *out = ing_front_bool(!number); /* is it a number or an array? */
+        return ING_OK;
+    }
     if (name.kind != V_STR || !of.gref || of.kind == V_STRUCT)
         return ing_front_fail_at(fr, n, ING_TYPE, "write x.name",
                                  "%s needs a thing from outside and a constant name",

@@ -112,9 +112,10 @@ static void axis_indices(frame *fr, const run *r, uint32_t axes, uint32_t number
 
 /* One element of x.fill(v). */
 static ing_status fill_element(frame *fr, const run *r, const value *index) {
+    uint32_t n = r->field ? r->field->ndim : r->n;
     value ref;
-    ING_TRY(ing_front_bundle_element(fr, r->node, &r->fill[0], index, r->field->ndim,
-                                     r->node, &ref));
+    ING_TRY(
+        ing_front_bundle_element(fr, r->node, &r->fill[0], index, n, r->node, &ref));
     return ing_front_store(fr, r->node, r->node, &ref, &r->fill[1]);
 }
 
@@ -147,7 +148,7 @@ static ing_status loop_body(frame *fr, const run *r, uint32_t axes, uint32_t ind
     return s;
 }
 
-/* Stops the kernel where `bad` holds: src/py/error.c says why, by `what` and the number. */
+/* Stops the kernel where `bad` holds: src/py/call/error.c says why, by `what` and the number. */
 static void stop_if(frame *fr, ing_node at, uint32_t bad, uint32_t what,
                     uint32_t number) {
     ing_ir_builder *b = &fr->b;
@@ -525,13 +526,35 @@ static ing_status field_for(frame *fr, ing_node n, const ing_place *p, bool grou
     return run_field(fr, r, p);
 }
 
+/* Over all indices of an ndarray, in the order of memory. */
+static ing_status run_array(frame *fr, run r, ing_node at, const value *array) {
+    const ing_type_info *t = ing_ir_type(fr->lo->mod, array->type);
+    r.array = true;
+    r.n = t->rank;
+    if (r.n == 0)
+        return ing_front_fail_at(fr, at, ING_TYPE, "read its value with a[()]",
+                                 "an array without axes cannot be looped over");
+    for (uint32_t p = 0; p < r.n; p++) {
+        uint32_t target = t->layout[p];
+        edge begin = known_zero(fr), end = {.type = ING_I32};
+        end.inst = ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, array->inst, target, 0);
+        if (r.n > 1)
+            ING_TRY(axis_among(fr, at, &begin, &end, &r.at[p]));
+        else
+            axis_alone(fr, &begin, &end, &r.at[p]);
+        r.at[p].target = target;
+    }
+    return run_loop(fr, &r);
+}
+
 ing_status ing_front_fill(frame *fr, ing_node n, const value *field, const value *v) {
     value both[2] = {*field}, first;
     bool ok = false;
     ING_TRY(ing_front_freeze(fr, n, v, &both[1])); /* read before the loop */
     ING_TRY(ing_front_bundle_first(fr, n, field, &first, &ok));
     run r = {.node = n, .fill = both};
-    return ok ? run_field(fr, r, ing_front_field_place(fr, &first)) : ING_OK;
+    return ok ? run_field(fr, r, ing_front_field_place(fr, &first))
+              : run_array(fr, r, n, &first);
 }
 
 /* A node of the tree of fields is looped over by way of a field of its cells. */
@@ -550,23 +573,8 @@ static ing_status array_for(frame *fr, ing_node n, const value *over, bool group
     bool field = false;
     ING_TRY(ing_front_bundle_first(fr, f->iter, over, array, &field));
     if (field) return field_for(fr, n, ing_front_field_place(fr, array), grouped);
-    const ing_type_info *t = ing_ir_type(fr->lo->mod, array->type);
-    run r = {
-        .node = n, .body = f->body, .grouped = grouped, .array = true, .n = t->rank};
-    if (r.n == 0)
-        return ing_front_fail_at(fr, f->iter, ING_TYPE, "read its value with a[()]",
-                                 "an array without axes cannot be looped over");
-    for (uint32_t p = 0; p < r.n; p++) { /* in memory order */
-        uint32_t target = t->layout[p];
-        edge begin = known_zero(fr), end = {.type = ING_I32};
-        end.inst = ing_ir_emit(&fr->b, ING_OP_DIM, ING_I32, array->inst, target, 0);
-        if (r.n > 1)
-            ING_TRY(axis_among(fr, f->iter, &begin, &end, &r.at[p]));
-        else
-            axis_alone(fr, &begin, &end, &r.at[p]);
-        r.at[p].target = target;
-    }
-    return run_loop(fr, &r);
+    run r = {.node = n, .body = f->body, .grouped = grouped};
+    return run_array(fr, r, f->iter, array);
 }
 
 /* ---- unrolled loops -------------------------------------------------------------------------------- */
@@ -671,8 +679,32 @@ static ing_status unroll_one(frame *fr, const struct nf_FOR *f, value *item,
     /* A number of a list is what it is now: the body may assign it. */
     ING_TRY(ing_front_numbers_read(fr, f->iter, item));
     /* Targets are new names in a scope of their own, whatever is outside. */
+    item->from_static = false;
     ING_TRY(ing_front_assign_to(fr, f->target, f->iter, item, true));
     return ing_front_block(fr, f->body, out);
+}
+
+/* A name that is one outside of the loop as well has the last value after it. Where run time
+ * decides that, it has none that could be read. */
+static ing_status leave_target(frame *fr, ing_node target, ing_node from) {
+    if (fr->t->nodes.at[target].kind == ING_NODE_TUPLE) {
+        uint32_t elts = NF(fr->t, target, TUPLE)->elts;
+        for (uint32_t i = 0; i < list_len(fr->t, elts); i++)
+            ING_TRY(leave_target(fr, list_at(fr->t, elts, i), from));
+        return ING_OK;
+    }
+    if (fr->t->nodes.at[target].kind != ING_NODE_NAME) return ING_OK;
+    const binding *b = ing_front_binding(fr, NF(fr->t, target, NAME)->id - 1);
+    if (!b || !b->shadows) return ING_OK;
+    binding *outer = &fr->names.at[b->shadows - 1];
+    if (outer->v.kind == V_REF && ing_front_is_scalar(&outer->v) &&
+        ing_front_is_scalar(&b->v) && outer->in_parallel == fr->in_parallel)
+        return ing_front_store(fr, target, from, &outer->v, &b->v);
+    if (outer->depth == fr->b.starts.len && outer->v.kind != V_REF)
+        outer->v = b->v;
+    else
+        outer->v = (value){.kind = V_VOID};
+    return ING_OK;
 }
 
 static ing_status static_for(frame *fr, ing_node n, const value *it, flow *out) {
@@ -694,6 +726,9 @@ static ing_status static_for(frame *fr, ing_node n, const value *it, flow *out) 
     for (uint32_t i = 0; items && i < count && s == ING_OK; i++) {
         uint32_t mark = ing_front_scope_open(fr);
         s = unroll_one(fr, f, &items[i], &inner);
+        bool last = i + 1 == count || inner == FLOW_BREAK;
+        if (s == ING_OK && last && inner != FLOW_ENDED)
+            s = leave_target(fr, f->target, f->iter);
         ing_front_scope_close(fr, mark);
         if (inner == FLOW_BREAK || inner == FLOW_ENDED) break;
     }

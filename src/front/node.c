@@ -1,5 +1,5 @@
 /* The syntax tables of node.def and of the operators: shapes by kind, kinds and operators
- * by the class names of Python's ast. Used by the reader (src/py/read_ast.c), by the
+ * by the class names of Python's ast. Used by the reader (src/py/see/read_ast.c), by the
  * digest and by messages. Constant data; nothing here may depend on a Python version. */
 #include "front/front.h"
 

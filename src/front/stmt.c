@@ -17,7 +17,9 @@ static const struct {
     {"FunctionDef", "Function definition is not allowed in 'qd.kernel'.",
      "define it outside, with @qd.func"},
     {"Lambda", "`lambda` is not supported in kernels", "define a @qd.func"},
-    {"With", "`with` is not supported in kernels, but for qd.checkpoint and qd.graph",
+    {"With",
+     "`with` is not supported in kernels, but for qd.checkpoint, qd.graph and "
+     "qd.stream_parallel",
      "put the code around the call of the kernel"},
     {"Set", "sets are not supported in kernels", "use a tuple"},
     {"SetComp", "set comprehensions are not supported in kernels",

@@ -46,7 +46,7 @@ static ing_status info_of(frame *fr, const ing_gate_struct *layout,
     const char **names = ING_NEW_ARRAY(&fr->lo->arena, layout->n + 1, const char *);
     if (!info || !names) return no_memory(fr);
     for (uint32_t k = 0; k < layout->n; k++) names[k] = layout->members[k].name;
-    *info = (struct_info){layout->n, names, layout};
+    *info = (struct_info){.n = layout->n, .names = names, .layout = layout};
     *out = info;
     return ING_OK;
 }
@@ -322,7 +322,7 @@ static ing_status from_pairs(frame *fr, ing_node at, const value *pairs, uint32_
         names[k] = name.s;
         ING_TRY(plain_member(fr, at, &pairs[2 * k + 1], &items[k]));
     }
-    *info = (struct_info){n, names, NULL};
+    *info = (struct_info){.n = n, .names = names};
     *out = struct_of(info, items, 0);
     return ING_OK;
 }

@@ -1,4 +1,4 @@
-/* Syntax trees: life, digest (R9) and text form. Filled by src/py/read_ast.c and by
+/* Syntax trees: life, digest (R9) and text form. Filled by src/py/see/read_ast.c and by
  * tests; read by lowering. The digest must never depend on positions, comments, the
  * docstring or decorators, nor on the Python version that parsed. */
 #include "front/front_int.h"
@@ -119,6 +119,24 @@ static void digest_node(digester *d, const ing_front_node *n) {
         case ING_FIELD_CONST: digest_const(d, &d->t->consts.at[v]); break;
         }
     }
+}
+
+bool ing_front_may_change(const ing_front_tree *t, ing_node n, uint32_t depth) {
+    const ing_front_node *node = &t->nodes.at[n];
+    if (node->kind == ING_NODE_CALL || node->kind == ING_NODE_NAMEDEXPR || depth == 64)
+        return true;
+    const ing_front_shape *s = ing_front_shape_get(node->kind);
+    for (uint32_t k = 0; k < s->n_fields; k++) {
+        uint32_t slot = t->slots.at[node->slots + k], one[2] = {1, slot};
+        const uint32_t *list = one;
+        if (s->fields[k].kind == ING_FIELD_LIST)
+            list = &t->slots.at[slot];
+        else if (s->fields[k].kind != ING_FIELD_NODE)
+            continue;
+        for (uint32_t i = 1; slot && i <= list[0]; i++)
+            if (list[i] && ing_front_may_change(t, list[i], depth + 1)) return true;
+    }
+    return false;
 }
 
 void ing_front_tree_digest(ing_front_tree *t) {

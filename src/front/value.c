@@ -106,7 +106,9 @@ const char *ing_front_describe(frame *fr, const value *v) {
     case V_LIST: s = ing_arena_printf(a, "a list of %u", v->n); break;
     case V_DICT: s = ing_arena_printf(a, "a dict of %u", v->n); break;
     case V_VIEW: s = "a view of an array"; break;
-    case V_BUNDLE: s = "a field"; break;
+    case V_BUNDLE:
+        s = v->info && v->info->array ? "an array of structs" : "a field";
+        break;
     case V_PARAM:
     case V_THING: s = "a Python object"; break;
     case V_SEEN: s = describe_seen(fr, v); break;
@@ -325,10 +327,37 @@ ing_status ing_front_force(frame *fr, ing_node at, value *v) {
     return ING_OK;
 }
 
+/* The argument or the parameter is an array of structs: both must be. */
+static ing_status check_structs(frame *fr, ing_node at, const ing_gate_param *p,
+                                const value *v) {
+    const ing_gate_struct *have =
+        v->kind == V_BUNDLE && v->info ? v->info->array : NULL;
+    value first = {0};
+    bool placed = false;
+    if (have) ING_TRY(ing_front_bundle_first(fr, at, v, &first, &placed));
+    ing_gate_fact f = {.structure = have};
+    if (first.kind == V_ARRAY) f.ndim = ing_ir_type(fr->lo->mod, first.type)->rank;
+    if (have && !p->dtype && ing_gate_fits_structs(&f, p->layout, p->ndim))
+        return ING_OK;
+    return ing_front_fail_at(
+        fr, at, ING_TYPE,
+        "pass an array of such elements, or annotate the parameter as qd.template()",
+        have && p->layout
+            ? "the parameter is annotated as an array of other structs, or "
+              "of another number of axes"
+        : have
+            ? "the parameter is annotated as an array of numbers or vectors; the "
+              "argument is an array of structs"
+            : "the parameter is annotated as an array of structs; the argument is %s",
+        ing_front_describe(fr, v));
+}
+
 ing_status ing_front_check_array(frame *fr, ing_node at, const ing_gate_param *p,
                                  const value *v) {
     if (p->optional && v->kind == V_NONE) return ING_OK;
     if (p->fields && v->kind == V_BUNDLE) return ING_OK;
+    if (p->layout || (v->kind == V_BUNDLE && v->info && v->info->array))
+        return check_structs(fr, at, p, v);
     if (v->kind != V_ARRAY)
         return ing_front_fail_at(
             fr, at, ING_TYPE,

@@ -111,11 +111,20 @@ typedef struct ing_gate_fact {
     uint8_t elem_rank; /* 0 scalar, 1 vector, 2 matrix */
     uint32_t elem_shape[2];
     uint8_t layout[12];
-    const ing_gate_struct *structure; /* STRUCT_TYPE; lives as long as the gate */
-    const ing_place *place;           /* FIELD; likewise */
+    const ing_gate_struct
+        *structure;         /* STRUCT_TYPE; BUNDLE: of an ndarray of structs, with ndim,
+                                         else NULL. Lives as long as the gate */
+    const ing_place *place; /* FIELD; likewise */
     const ing_gref
         *items; /* make() of TUPLE, LIST, DICT: len of them, a DICT's in pairs */
 } ing_gate_fact;
+
+/* Of an ndarray of structs: is it what a declaration of an array asks for? */
+static inline bool ing_gate_fits_structs(const ing_gate_fact *f,
+                                         const ing_gate_struct *layout, int32_t ndim) {
+    return (!layout || ing_hash_eq(f->structure->digest, layout->digest)) &&
+           (ndim < 0 || ndim == f->ndim);
+}
 
 /* How a parameter is passed, from its annotation. */
 typedef enum ing_gate_passing {
@@ -130,7 +139,7 @@ typedef struct ing_gate_param {
     ing_gate_passing passing;
     ing_dtype dtype;
     ing_gate_tensor tensor;        /* VALUE: of the parameter; ARRAY: of its elements */
-    const ing_gate_struct *layout; /* VALUE: a struct; dtype is VOID */
+    const ing_gate_struct *layout; /* VALUE, ARRAY: of structs; dtype is VOID */
     int32_t ndim;
     bool has_default;
     bool needs_grad; /* an array must come with a gradient */

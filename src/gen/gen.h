@@ -24,12 +24,19 @@ typedef struct ing_gen_options {
     uint8_t vector_math;
     uint32_t opt_level;
     const char *isa_level; /* "x86-64-v3" ... */
+    /* Instructions of a part (llvm_parts.c), 0 = as measured. For tests: others than that are
+     * not found by tools. */
+    uint32_t part_size;
 } ing_gen_options;
 
+typedef ing_vec(ing_bytes) ing_gen_texts;
+
 /* LLVM IR text of a module with exactly one task (ing_ir_extract_task); defines
- * ING_ABI_ENTRY with the task ABI. */
-ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes *out,
-                        ing_err *e);
+ * ING_ABI_ENTRY with the task ABI. Appends one text, or several that are compiled apart and
+ * linked: those of a long module. Also on failure the caller ends `out`. */
+ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o,
+                        ing_gen_texts *out, ing_err *e);
+void ing_gen_texts_fini(ing_gen_texts *t);
 /* The option line for the helper. */
 void ing_gen_helper_options(const ing_gen_options *o, ing_bytes *out);
 /* What of the options belongs in an image key, tagged into the hasher (R18). */

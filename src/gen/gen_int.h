@@ -1,6 +1,7 @@
 /* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
- * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_flow.c
- * writes control, llvm_mem.c memory and aggregates, llvm_pair.c atomic sums of neighbours,
+ * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_parts.c which
+ * functions are compiled together, llvm_flow.c
+ * writes control, llvm_mem.c memory and aggregates, llvm_alias.c what lies apart, llvm_pair.c atomic sums of neighbours,
  * llvm_op.c arithmetic, cpu.c is the target, llvm_divmod.c // and % of floats, llvm_fuse.c sums of products, llvm_math.c calls of the vector
  * library, llvm_random.c random numbers, llvm_service.c prints. */
 #ifndef ING_GEN_INT_H
@@ -71,10 +72,19 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool groupable; /* its accesses may join the caller's access group */
     bool random, draws; /* has a RANDOM; has one or calls something that does */
     bool inlined;       /* called where calls are inlined: so are those in it */
+    bool copied;        /* defined in each part that calls it (llvm_parts.c) */
+    bool shared;        /* called from a part that does not define it */
+    bool counted;       /* its locals are: another part has a copy */
+    uint32_t part;      /* that defines it, unless it is copied */
     uint64_t size;      /* instructions, those of its callees at each call included */
     uint8_t
         *loops; /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR, ING_GEN_INLINE */
 } ing_gen_fplan;
+
+typedef struct ing_gen_edge { /* a call */
+    uint32_t caller, callee;
+    uint32_t loop; /* the innermost one around it, 0 = none */
+} ing_gen_edge;
 
 typedef struct ing_gen_frame { /* an open block */
     uint32_t inst;             /* IF, LOOP or WHILE; 0 = the body */
@@ -83,6 +93,12 @@ typedef struct ing_gen_frame { /* an open block */
     uint32_t loop;   /* LOOP, WHILE: the one around it */
     ing_gen_txt end; /* LOOP: bound in the index type */
 } ing_gen_frame;
+
+enum {                       /* has the thread copies of what the task tallies? */
+       ING_GEN_COPIES_ASKED, /* at each update */
+       ING_GEN_COPIES_MINE,  /* this function is for those that have */
+       ING_GEN_COPIES_NONE,  /* and this one for others */
+};
 
 typedef struct ing_gen {
     const ing_ir_mod *m;
@@ -96,6 +112,8 @@ typedef struct ing_gen {
     ing_arena arena; /* lives as long as the emission */
     ing_atoms decls; /* declarations, in order of first use */
     ing_gen_fplan *plans;
+    ing_vec(ing_gen_edge) edges;
+    uint32_t part, n_parts;
     uint64_t local_bytes; /* of the locals of all functions so far */
     uint32_t pow_types;   /* bit per dtype: integer power wanted */
     uint64_t vector_calls[(2 * ING_OP_N + 63) / 64]; /* 2 * op, + 1 for f32 */
@@ -122,11 +140,20 @@ typedef struct ing_gen {
     uint32_t printed_words; /* size of the record that PRINTs fill, 0 = none */
     uint8_t *words;         /* by argument word: as what it was loaded (llvm_mem.c) */
     bool has_buffer;
+    uint8_t copies; /* of tallied arrays: ING_GEN_COPIES_ */
     bool has_args, has_tallies, has_rets, has_status, stop_label, ended;
     uint32_t parallel; /* id of the open parallel loop, 0 = none */
-    bool woven;        /* its accesses are in no group (ING_IR_WOVEN) */
+    uint32_t array; /* whose scope the access has that is written (llvm_alias.c), + 1 */
+    char scoped[128]; /* its text */
+    bool woven;       /* its accesses are in no group (ING_IR_WOVEN) */
     ing_vec(ing_gen_frame) frames;
 } ing_gen;
+
+/* ---- llvm_alias.c ------------------------------------------------------------------ */
+/* The array at the root of an address + 1, if some other lies apart from it; 0: none does. */
+uint32_t ing_gen_array_of(const ing_gen *g, uint32_t ref);
+const char *ing_gen_with_scope(ing_gen *g, const char *access);
+void ing_gen_scopes(ing_gen *g); /* the metadata, to the end of the module */
 
 /* ---- llvm.c --------------------------------------------------------------------- */
 void ing_gen_put(ing_gen *g, const char *fmt, ...)
@@ -158,13 +185,19 @@ void ing_gen_put_ret_type(ing_gen *g, ing_bytes *out, uint32_t func);
 /* ---- llvm_plan.c ------------------------------------------------------------------ */
 ing_status ing_gen_plan(ing_gen *g);
 
+/* ---- llvm_parts.c ----------------------------------------------------------------- */
+ing_status ing_gen_parts(ing_gen *g, const uint32_t *order);
+/* Which functions the open part defines and declares: ING_GEN_DEFINED, ING_GEN_DECLARED. */
+enum { ING_GEN_DEFINED = 1, ING_GEN_DECLARED = 2 };
+uint8_t *ing_gen_part(ing_gen *g);
+
 /* ---- llvm_flow.c ------------------------------------------------------------------ */
 void ing_gen_body(ing_gen *g); /* the whole body of the current function */
 
 /* ---- llvm_mem.c ------------------------------------------------------------------- */
 bool ing_gen_memory_op(ing_gen *g, uint32_t id); /* false: not one of these */
 /* The metadata of an access, with its leading comma; "" when there is none. */
-const char *ing_gen_access(const ing_gen *g, ing_gen_root root);
+const char *ing_gen_access(ing_gen *g, ing_gen_root root); /* until the next call */
 
 /* The address of an array's first element. */
 ing_gen_txt ing_gen_array_data(ing_gen *g, uint32_t id);
@@ -173,6 +206,10 @@ ing_gen_txt ing_gen_array_data(ing_gen *g, uint32_t id);
 /* The address of an element of a field. */
 ing_gen_txt ing_gen_field_element(ing_gen *g, const ing_ir_inst *i,
                                   const ing_place *place);
+
+/* ---- llvm_turn.c ------------------------------------------------------------------ */
+/* Writes a LOOP with ING_IR_TURNED. */
+void ing_gen_turned(ing_gen *g, uint32_t id);
 
 /* ---- llvm_pair.c ------------------------------------------------------------------ */
 /* Writes an ATOMIC together with the one that follows it (paired), else false. */

@@ -143,27 +143,47 @@ void ing_gen_put_ret_type(ing_gen *g, ing_bytes *out, uint32_t func) {
 
 #define CTX_PARAM "ptr noalias noundef nonnull align 8 dereferenceable(%zu) %%ctx"
 
+enum { MOST_TWICE = 400 }; /* instructions of a task that is written twice */
+
+/* Between parts LLVM sees a declaration: that pointers go no further is said there. */
+static void put_params(ing_gen *g, uint32_t fi, bool names) {
+    const ing_ir_func *f = g->m->funcs.at[fi];
+    ing_bytes_printf(g->out, " @f%u(" CTX_PARAM, fi, sizeof(ing_ctx));
+    for (uint32_t k = 0; k < f->n_params; k++) {
+        const ing_type_info *t = ing_ir_type(g->m, f->params[k]);
+        ing_bytes_printf(g->out, ", %s", ing_gen_type(g, f->params[k]).s);
+        if (t->kind == ING_TYPE_ARRAY)
+            ing_bytes_printf(g->out, " noundef nonnull align 8 dereferenceable(%u)",
+                             8 * ing_ir_type_words(g->m, f->params[k]));
+        if (g->plans[fi].shared &&
+            (t->kind == ING_TYPE_ARRAY || t->kind == ING_TYPE_REF))
+            ing_bytes_puts(g->out, " nocapture");
+        if (names) ing_bytes_printf(g->out, " %%p%u", k);
+    }
+    ing_bytes_puts(g->out, ")");
+}
+
 static void put_header(ing_gen *g) {
     ing_bytes *out = g->out;
     if (g->f->kind == ING_IR_TASK) {
+        static const char *const names[] = {"i32 @" ING_ABI_ENTRY, "internal i32 @mine",
+                                            "internal i32 @ours"};
         ing_bytes_printf(
-            out, "\ndefine i32 @%s(" CTX_PARAM ", i64 %%begin, i64 %%end, i64 %%chunk)",
-            ING_ABI_ENTRY, sizeof(ing_ctx));
+            out, "\ndefine %s(" CTX_PARAM ", i64 %%begin, i64 %%end, i64 %%chunk)",
+            names[g->copies], sizeof(ing_ctx));
     } else {
-        ing_bytes_puts(out, "\ndefine internal ");
+        ing_bytes_printf(out, "\ndefine %s ", g->plan->shared ? "hidden" : "internal");
         ing_gen_put_ret_type(g, out, g->fi);
-        ing_bytes_printf(out, " @f%u(" CTX_PARAM, g->fi, sizeof(ing_ctx));
-        for (uint32_t k = 0; k < g->f->n_params; k++) {
-            const ing_type_info *t = ing_ir_type(g->m, g->f->params[k]);
-            ing_bytes_printf(out, ", %s", ing_gen_type(g, g->f->params[k]).s);
-            if (t->kind == ING_TYPE_ARRAY)
-                ing_bytes_printf(out, " noundef nonnull align 8 dereferenceable(%u)",
-                                 8 * ing_ir_type_words(g->m, g->f->params[k]));
-            ing_bytes_printf(out, " %%p%u", k);
-        }
-        ing_bytes_puts(out, ")");
+        put_params(g, g->fi, true);
     }
     ing_bytes_puts(out, " #0 {\nentry:\n");
+}
+
+static void put_declared(ing_gen *g, uint32_t fi) {
+    ing_bytes_puts(g->out, "\ndeclare hidden ");
+    ing_gen_put_ret_type(g, g->out, fi);
+    put_params(g, fi, false);
+    ing_bytes_puts(g->out, " #0\n");
 }
 
 const char *ing_gen_args(ing_gen *g) {
@@ -275,6 +295,44 @@ static void put_function(ing_gen *g, uint32_t fi) {
     if (g->entry.failed || g->body.failed) g->out->failed = true;
 }
 
+/* A task that tallies floats in an inner loop is written twice, so that no loop has the choice in it. */
+static bool is_twice(const ing_gen *g, uint32_t fi) {
+    const ing_ir_func *f = g->m->funcs.at[fi];
+    bool sums = false;
+    for (uint32_t k = 1; k < f->insts.len && f->insts.len <= MOST_TWICE; k++) {
+        const ing_ir_inst *i = &f->insts.at[k];
+        sums |= i->op == ING_OP_ATOMIC && i->flags & ING_IR_TALLY &&
+                ing_dtype_is_float((ing_dtype)i->type);
+    }
+    return sums;
+}
+
+static void put_task(ing_gen *g, uint32_t fi) {
+    bool twice = is_twice(g, fi);
+    g->copies = twice ? ING_GEN_COPIES_MINE : ING_GEN_COPIES_ASKED;
+    put_function(g, fi);
+    if (!twice || g->status != ING_OK) return;
+    g->copies = ING_GEN_COPIES_NONE;
+    put_function(g, fi);
+    g->copies = ING_GEN_COPIES_ASKED;
+    ing_bytes_printf(
+        g->out,
+        "\ndefine i32 @" ING_ABI_ENTRY
+        "(ptr %%ctx, i64 %%begin, i64 %%end, i64 %%chunk) #0 {\n"
+        "  %%p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
+        "  %%t = load i64, ptr %%p, align 8\n"
+        "  %%no = icmp eq i64 %%t, 0\n"
+        "  br i1 %%no, label %%o, label %%m\n"
+        "m:\n"
+        "  %%x = tail call i32 @mine(ptr %%ctx, i64 %%begin, i64 %%end, i64 %%chunk)\n"
+        "  ret i32 %%x\n"
+        "o:\n"
+        "  %%y = tail call i32 @ours(ptr %%ctx, i64 %%begin, i64 %%end, i64 %%chunk)\n"
+        "  ret i32 %%y\n"
+        "}\n",
+        offsetof(ing_ctx, tallies));
+}
+
 /* ---- module ------------------------------------------------------------------------- */
 
 /* Fills the error slot unless another error came first (R24); returns the code. */
@@ -359,6 +417,20 @@ static void put_tail(ing_gen *g) {
                      "!%d = !{!\"scratch\", !%d, i64 0}\n!%d = !{!%d, !%d, i64 0}\n",
                      ING_GEN_MD_T_SCRATCH, ING_GEN_MD_ROOT, ING_GEN_MD_SCRATCH,
                      ING_GEN_MD_T_SCRATCH, ING_GEN_MD_T_SCRATCH);
+    ing_gen_scopes(g);
+}
+
+static void put_functions(ing_gen *g) {
+    uint8_t *which = ing_gen_part(g);
+    if (!which) {
+        g->status = ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
+        return;
+    }
+    for (uint32_t i = 0; i < g->m->funcs.len && g->status == ING_OK; i++) {
+        if (which[i] == ING_GEN_DEFINED) put_task(g, i);
+        if (which[i] == ING_GEN_DEFINED) g->plans[i].counted = true;
+        if (which[i] == ING_GEN_DECLARED) put_declared(g, i);
+    }
 }
 
 static void put_module(ing_gen *g) {
@@ -366,8 +438,7 @@ static void put_module(ing_gen *g) {
     ing_bytes_printf(g->out, "target datalayout = \"%s\"\ntarget triple = \"%s\"\n\n",
                      t->layout, t->triple);
     put_struct_types(g);
-    for (uint32_t i = 0; i < g->m->funcs.len && g->status == ING_OK; i++)
-        if (g->plans[i].reached) put_function(g, i);
+    put_functions(g);
     ing_gen_pow_functions(g);
     ing_gen_random_functions(g);
     ing_gen_vector_functions(g);
@@ -379,28 +450,57 @@ static void put_module(ing_gen *g) {
     put_tail(g);
 }
 
-ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o, ing_bytes *out,
-                        ing_err *e) {
+/* What the text of a part names, for the next one to begin with nothing. */
+static void open_part(ing_gen *g) {
+    ing_bytes_clear(&g->kept);
+    ing_atoms_fini(&g->decls);
+    ing_atoms_init(&g->decls);
+    memset(g->vector_calls, 0, sizeof g->vector_calls);
+    g->pow_types = g->n_kept = 0;
+    g->stop_fn = g->poll_fn = g->print_fn = g->room_fn = false;
+}
+
+static void put_parts(ing_gen *g, ing_gen_texts *out) {
+    for (g->part = 0; g->part < g->n_parts && g->status == ING_OK; g->part++) {
+        ing_bytes text;
+        ing_bytes_init(&text);
+        g->out = &text;
+        open_part(g);
+        put_module(g);
+        bool ok = !text.failed && !g->arena.failed && ing_vec_push(out, text);
+        if (!ok) ing_bytes_fini(&text);
+        if (!ok && g->status == ING_OK)
+            g->status =
+                ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
+    }
+}
+
+ing_status ing_gen_llvm(const ing_ir_mod *m, const ing_gen_options *o,
+                        ing_gen_texts *out, ing_err *e) {
     if (m->tasks.len != 1)
         return ing_fail(e, ING_INTERNAL, "gen: %u tasks in the module, not one",
                         m->tasks.len);
-    ing_gen g = {.m = m, .o = o, .out = out, .e = e, .fmf = "", .fmf_fused = ""};
+    ing_gen g = {.m = m, .o = o, .e = e, .fmf = "", .fmf_fused = ""};
     ing_bytes_init(&g.entry);
     ing_bytes_init(&g.body);
     ing_bytes_init(&g.kept);
     ing_arena_init(&g.arena);
     ing_atoms_init(&g.decls);
     g.status = ing_gen_plan(&g);
-    if (g.status == ING_OK) put_module(&g);
-    if (g.status == ING_OK && (out->failed || g.arena.failed))
-        g.status = ing_fail(e, ING_MEMORY, "out of memory while generating code");
+    if (g.status == ING_OK) put_parts(&g, out);
     ing_vec_fini(&g.frames);
+    ing_vec_fini(&g.edges);
     ing_atoms_fini(&g.decls);
     ing_arena_fini(&g.arena);
     ing_bytes_fini(&g.kept);
     ing_bytes_fini(&g.body);
     ing_bytes_fini(&g.entry);
     return g.status;
+}
+
+void ing_gen_texts_fini(ing_gen_texts *t) {
+    for (uint32_t i = 0; i < t->len; i++) ing_bytes_fini(&t->at[i]);
+    ing_vec_fini(t);
 }
 
 /* ---- options ------------------------------------------------------------------------ */
@@ -420,4 +520,5 @@ void ing_gen_key(const ing_gen_options *o, ing_hasher *h) {
     ing_hasher_u64(h, 'o', o->opt_level);
     ing_hasher_str(h, 'i', level_of(o));
     ing_hasher_str(h, 't', o->target->triple);
+    if (o->part_size) ing_hasher_u64(h, 'p', o->part_size);
 }

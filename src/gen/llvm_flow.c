@@ -309,7 +309,12 @@ static void put_inst(ing_gen *g, uint32_t id) {
     g->homes[id] = g->loop;
     switch (i->op) {
     case ING_OP_IF: open_if(g, id, i); return;
-    case ING_OP_LOOP: open_loop(g, id, i); return;
+    case ING_OP_LOOP:
+        if (i->flags & ING_IR_TURNED)
+            ing_gen_turned(g, id);
+        else
+            open_loop(g, id, i);
+        return;
     case ING_OP_WHILE:
         ing_gen_put(g, "  br label %%loop%u\nloop%u:\n", id, id);
         push(g, id, i->a);

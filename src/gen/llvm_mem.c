@@ -27,11 +27,11 @@ _Static_assert(ING_GEN_MD_ARRAY == 3 && ING_GEN_MD_LAUNCH == 4 &&
                    ING_GEN_MD_EMPTY == 5 && ING_GEN_MD_GROUP == 6,
                "the literals above");
 
-const char *ing_gen_access(const ing_gen *g, ing_gen_root root) {
+const char *ing_gen_access(ing_gen *g, ing_gen_root root) {
     bool group = g->parallel && !g->woven;
     switch (root) {
-    case ING_GEN_ARRAY: return group ? ARRAY GROUP : ARRAY;
-    case ING_GEN_TALLY: return ARRAY;
+    case ING_GEN_ARRAY: return ing_gen_with_scope(g, group ? ARRAY GROUP : ARRAY);
+    case ING_GEN_TALLY: return ing_gen_with_scope(g, ARRAY);
     case ING_GEN_BUFFER: return group ? LAUNCH GROUP : LAUNCH;
     case ING_GEN_SCRATCH: return SCRATCH;
     case ING_GEN_CONTEXT: return group ? NOWRITE GROUP : NOWRITE;
@@ -199,7 +199,7 @@ static txt local(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     txt ty = ing_gen_type_mem(g, t), p = ing_gen_text("%%a%u", id);
     ing_bytes_printf(&g->entry, "  %s = alloca %s, align %u\n", p.s, ty.s,
                      ing_ir_type_align(g->m, t));
-    g->local_bytes += ing_ir_type_size(g->m, t);
+    if (!g->plan->counted) g->local_bytes += ing_ir_type_size(g->m, t);
     if (g->local_bytes > MAX_LOCAL_BYTES && g->status == ING_OK)
         g->status =
             ing_fail(g->e, ING_COMPILE,
@@ -441,7 +441,10 @@ static txt atomic(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
         return g->vals[i->b];
     }
     if (i->flags & ING_IR_PRIVATE || is_local(root)) return plain_update(g, i, root);
-    if (i->flags & ING_IR_TALLY) return tally_update(g, id, i);
+    if (i->flags & ING_IR_TALLY && g->copies == ING_GEN_COPIES_MINE)
+        return plain_update(g, i, ING_GEN_TALLY);
+    if (i->flags & ING_IR_TALLY && g->copies == ING_GEN_COPIES_ASKED)
+        return tally_update(g, id, i);
     return shared_update(g, i, root);
 }
 
@@ -502,6 +505,9 @@ static txt make(ing_gen *g, const ing_ir_inst *i) {
 bool ing_gen_memory_op(ing_gen *g, uint32_t id) {
     const ing_ir_inst *i = ing_gen_inst(g, id);
     txt *v = g->vals;
+    bool access = i->op == ING_OP_LOAD || i->op == ING_OP_STORE ||
+                  i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
+    g->array = access ? ing_gen_array_of(g, i->a) : 0;
     switch (i->op) {
     case ING_OP_LOAD:
         if (i->flags & ING_IR_VOLATILE)

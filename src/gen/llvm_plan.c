@@ -46,10 +46,7 @@ enum { UNROLLED = 8 };
  * Milliseconds of processor time for 100 calls of 24 instructions: 80 as LLVM chooses, 100. */
 enum { INLINE_SIZE = 4000, INLINE_ALL = 8000 };
 
-typedef struct edge {
-    uint32_t caller, callee;
-    uint32_t loop; /* the innermost one around the call, 0 = none */
-} edge;
+typedef ing_gen_edge edge;
 
 typedef struct touch { /* an access to an array */
     uint32_t array, elem;
@@ -72,7 +69,6 @@ typedef struct walk {
     bool final;       /* callees are known: decide about loops */
     uint64_t inlined; /* instructions that were given to PLAN6 so far */
     ing_vec(level) levels;
-    ing_vec(edge) edges;
     ing_vec(touch) touched; /* in open loops */
 } walk;
 
@@ -195,7 +191,7 @@ static bool visit_call(walk *w, const ing_ir_inst *i) {
         return true;
     }
     edge x = {w->fi, i->a, w->levels.at[w->levels.len - 1].loop};
-    return ing_vec_push(&w->edges, x);
+    return ing_vec_push(&w->g->edges, x);
 }
 
 static bool visit_access(walk *w, const ing_ir_inst *i) {
@@ -331,10 +327,10 @@ static void spread_inline(ing_gen *g, const edge *at, uint32_t n) {
 static bool make_plan(ing_gen *g, walk *w, const uint32_t *order) {
     for (uint32_t i = 0; i < g->m->funcs.len; i++)
         if (!walk_function(w, i)) return false;
-    spread_first(g, w->edges.at, w->edges.len);
+    spread_first(g, g->edges.at, g->edges.len);
     if (!decide_loops(g, w, order)) return false;
-    spread_last(g, w->edges.at, w->edges.len);
-    spread_inline(g, w->edges.at, w->edges.len);
+    spread_last(g, g->edges.at, g->edges.len);
+    spread_inline(g, g->edges.at, g->edges.len);
     return true;
 }
 
@@ -344,10 +340,11 @@ ing_status ing_gen_plan(ing_gen *g) {
     ING_TRY(ing_ir_call_order(g->m, &order, g->e));
     g->plans = ING_NEW_ARRAY(&g->arena, (size_t)g->m->funcs.len + 1, ing_gen_fplan);
     bool ok = g->plans && make_plan(g, &w, order);
+    ing_status s =
+        ok ? ing_gen_parts(g, order)
+           : ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
     ing_vec_fini(&w.levels);
-    ing_vec_fini(&w.edges);
     ing_vec_fini(&w.touched);
     ing_free(order);
-    return ok ? ING_OK
-              : ing_fail(g->e, ING_MEMORY, "out of memory while generating code");
+    return s;
 }

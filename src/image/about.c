@@ -1,5 +1,5 @@
 /* What an image says about itself, for tools that list caches: its functions, its machine
- * and who made it. Called by src/py/cachetool.c; never on the way of a launch. Everything
+ * and who made it. Called by src/py/tool/cachetool.c; never on the way of a launch. Everything
  * is read through checked offsets: a damaged image is an error, never a crash. */
 #include "image/image_int.h"
 

@@ -29,22 +29,26 @@ static uint32_t n_relative(const ing_link *l) {
 }
 
 static const char *import_name(const ing_link *l, uint32_t k) {
-    Elf64_Sym s = ing_elf_sym(&l->obj, l->imports.at[k]);
-    return ing_elf_sym_name(&l->obj, &s);
+    return ing_link_symbol_name(l, l->imports.at[k]);
 }
 
-/* Is symbol i of the object worth a line in .symtab? Compiler temporaries are not, and
- * the entry is written apart. */
+/* Is symbol i worth a line in .symtab? Compiler temporaries are not, and the entry is
+ * written apart. */
 static bool keep_symbol(const ing_link *l, uint32_t i, Elf64_Sym *s,
                         const char **name) {
-    *s = ing_elf_sym(&l->obj, i);
+    *s = ing_link_symbol(l, i);
     uint32_t type = ELF64_ST_TYPE(s->st_info);
-    if (i == l->entry || s->st_shndx == SHN_UNDEF || s->st_shndx >= l->obj.n_sections ||
-        l->sec[s->st_shndx].out == ING_OUT_NULL ||
+    if (i == l->entry || l->sec[ing_link_symbol_section(l, i)].out == ING_OUT_NULL ||
         (type != STT_NOTYPE && type != STT_OBJECT && type != STT_FUNC))
         return false;
-    *name = ing_elf_sym_name(&l->obj, s);
+    *name = ing_link_symbol_name(l, i);
     return **name && strncmp(*name, ".L", 2) != 0;
+}
+
+/* What objects share among them is nobody else's. */
+static uint32_t kept_bind(const Elf64_Sym *s) {
+    return ELF64_ST_VISIBILITY(s->st_other) == STV_HIDDEN ? STB_LOCAL
+                                                          : ELF64_ST_BIND(s->st_info);
 }
 
 /* ---- layout --------------------------------------------------------------------------- */
@@ -67,12 +71,12 @@ static void size_dynamic(ing_link *l) {
 
 static void size_symtab(ing_link *l) {
     uint64_t names = 1 + sizeof ING_ABI_ENTRY + (l->label ? strlen(l->label) + 1 : 0);
-    for (uint32_t i = 1; i < l->obj.n_syms; i++) {
+    for (uint32_t i = 1; i < l->n_syms; i++) {
         Elf64_Sym s;
         const char *name;
         if (!keep_symbol(l, i, &s, &name)) continue;
         l->n_kept_syms++;
-        l->n_kept_locals += ELF64_ST_BIND(s.st_info) == STB_LOCAL;
+        l->n_kept_locals += kept_bind(&s) == STB_LOCAL;
         names += strlen(name) + 1;
     }
     l->out[ING_OUT_SYMTAB].size = 24ull * (2 + (l->label != NULL) + l->n_kept_syms);
@@ -185,7 +189,7 @@ static void emit_ehdr(ing_link *l) {
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
                     EV_CURRENT},
         .e_type = ET_DYN,
-        .e_machine = l->obj.machine,
+        .e_machine = l->obj[0].elf.machine,
         .e_version = EV_CURRENT,
         .e_entry = ing_link_address(l, l->entry),
         .e_phoff = sizeof h,
@@ -254,7 +258,7 @@ static void put_symbol(cursor *c, uint32_t name, uint32_t bind, uint32_t type,
  * table, keep the strong one (of two strong ones the longer): the label is for people. */
 static void put_entry(ing_link *l, cursor *c, cursor *names) {
     uint64_t at = ing_link_address(l, l->entry);
-    uint64_t size = ing_elf_sym(&l->obj, l->entry).st_size;
+    uint64_t size = ing_link_symbol(l, l->entry).st_size;
     put_symbol(c, put_string(names, ING_ABI_ENTRY), l->label ? STB_WEAK : STB_GLOBAL,
                STT_FUNC, ING_OUT_TEXT, at, size);
     if (l->label)
@@ -342,14 +346,15 @@ void ing_link_relative(ing_link *l, uint64_t slot, uint64_t value) {
 }
 
 static void put_kept(ing_link *l, cursor *c, cursor *names, bool local) {
-    for (uint32_t i = 1; i < l->obj.n_syms; i++) {
+    for (uint32_t i = 1; i < l->n_syms; i++) {
         Elf64_Sym s;
         const char *name;
         if (!keep_symbol(l, i, &s, &name)) continue;
-        uint32_t bind = ELF64_ST_BIND(s.st_info);
+        uint32_t bind = kept_bind(&s);
         if ((bind == STB_LOCAL) != local) continue;
         put_symbol(c, put_string(names, name), bind, ELF64_ST_TYPE(s.st_info),
-                   l->sec[s.st_shndx].out, ing_link_address(l, i), s.st_size);
+                   l->sec[ing_link_symbol_section(l, i)].out, ing_link_address(l, i),
+                   s.st_size);
     }
 }
 
@@ -387,13 +392,13 @@ static ing_status emit_shdrs(ing_link *l) {
     return ended(l, &c, ING_OUT_NULL);
 }
 
-static void emit_contents(ing_link *l) {
-    for (uint32_t i = 1; i < l->obj.n_sections; i++) {
-        const ing_in_section *in = &l->sec[i];
-        Elf64_Shdr s = ing_elf_section(&l->obj, i);
-        uint8_t out = i == l->comment ? ING_OUT_COMMENT : in->out;
+static void emit_contents(ing_link *l, const ing_link_object *o) {
+    for (uint32_t i = 1; i < o->elf.n_sections; i++) {
+        const ing_in_section *in = &l->sec[o->section + i];
+        Elf64_Shdr s = ing_elf_section(&o->elf, i);
+        uint8_t out = o->section + i == l->comment ? ING_OUT_COMMENT : in->out;
         if (out == ING_OUT_NULL || s.sh_type == SHT_NOBITS || !s.sh_size) continue;
-        memcpy(l->image + l->out[out].off + in->at, l->obj.at + s.sh_offset, s.sh_size);
+        memcpy(l->image + l->out[out].off + in->at, o->elf.at + s.sh_offset, s.sh_size);
     }
 }
 
@@ -404,7 +409,7 @@ ing_status ing_link_emit(ing_link *l) {
     ING_TRY(emit_dynsym(l));
     ING_TRY(emit_imports(l));
     ING_TRY(emit_dynamic(l));
-    emit_contents(l);
+    for (uint32_t k = 0; k < l->n_obj; k++) emit_contents(l, &l->obj[k]);
     ING_TRY(emit_symtab(l));
     return emit_shdrs(l);
 }

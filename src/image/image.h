@@ -14,11 +14,17 @@
 #include "gen/abi.h"
 #include "store/pack.h"
 
-/* Links one ET_REL object (x86-64 or AArch64). `symbol_label` (may be NULL) names the entry
+typedef struct ing_object { /* ET_REL, x86-64 or AArch64 */
+    const uint8_t *at;
+    size_t len;
+} ing_object;
+
+/* Links `n` objects, at least one: that of a task, or its parts, which call each other by
+ * global names. `symbol_label` (may be NULL) names the entry
  * for people in the symbol table beside ING_ABI_ENTRY. ING_COMPILE when an undefined symbol
  * is not importable (the message names it); ING_FORMAT for a damaged or unsupported object. */
-ing_status ing_image_link(const uint8_t *obj, size_t n, const char *symbol_label,
-                          ing_bytes *out, ing_err *e);
+ing_status ing_image_link(const ing_object *objects, uint32_t n,
+                          const char *symbol_label, ing_bytes *out, ing_err *e);
 
 typedef struct ing_image ing_image; /* reference-counted, loaded */
 

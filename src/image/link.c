@@ -1,14 +1,15 @@
-/* Links one relocatable object from LLVM into an image (format: image_int.h). Called by
- * src/compile after a helper answered, with no lock held.
+/* Links relocatable objects from LLVM into an image (format: image_int.h): one, or the parts
+ * of a long module. Called by src/compile after helpers answered, with no lock held.
  *
- *   collect   each section of the object gets a place in an output section
+ *   resolve   symbols that another object defines                     (resolve.c)
+ *   collect   each section of an object gets a place in an output section
  *   scan      each relocation is checked; imports, stubs and GOT slots are counted
  *   layout    every output section gets its address and file offset   (emit.c)
  *   emit      one allocation; headers, tables and contents            (emit.c)
  *   apply     relocations are computed and written
  *
- * Same object, same bytes: order is the object's own, nothing else is read. Must never
- * read outside the object, whatever it says: elf.c has checked its headers and symbols,
+ * Same objects, same bytes: order is their own, nothing else is read. Must never
+ * read outside an object, whatever it says: elf.c has checked its headers and symbols,
  * scan checks each relocation before apply looks at it. */
 #include "image/link_int.h"
 
@@ -23,8 +24,9 @@ static bool starts_with(const char *s, const char *prefix) {
 }
 
 /* The output section for an allocated section of the object. */
-static ing_status classify(ing_link *l, const Elf64_Shdr *s, uint8_t *out) {
-    const char *name = ing_elf_section_name(&l->obj, s);
+static ing_status classify(ing_link *l, const ing_elf *elf, const Elf64_Shdr *s,
+                           uint8_t *out) {
+    const char *name = ing_elf_section_name(elf, s);
     *out = ING_OUT_NULL;
     if (s->sh_type == SHT_NOTE)
         return ING_OK; /* .note.gnu.property: not ours to keep */
@@ -35,7 +37,7 @@ static ing_status classify(ing_link *l, const Elf64_Shdr *s, uint8_t *out) {
         starts_with(name, ".ctors") || starts_with(name, ".dtors"))
         return ing_fail(l->e, ING_FORMAT, "section %s: nothing would run it", name);
     bool write = s->sh_flags & SHF_WRITE, exec = s->sh_flags & SHF_EXECINSTR;
-    bool unwind = s->sh_type == SHT_X86_64_UNWIND && l->obj.machine == EM_X86_64;
+    bool unwind = s->sh_type == SHT_X86_64_UNWIND && elf->machine == EM_X86_64;
     if (s->sh_type != SHT_PROGBITS && s->sh_type != SHT_NOBITS && !unwind)
         return ing_fail(l->e, ING_FORMAT, "section %s: type %#x is not supported", name,
                         s->sh_type);
@@ -68,43 +70,49 @@ static ing_status append(ing_link *l, uint8_t out, uint64_t size, uint64_t align
 
 /* Who made the object, and for which machine: recorded, not keyed (R18). Copied, but no
  * section of the image: nothing may refer to it. */
-static bool is_comment(const ing_link *l, const Elf64_Shdr *s) {
+static bool is_comment(const ing_elf *elf, const Elf64_Shdr *s) {
     return s->sh_type == SHT_PROGBITS && !(s->sh_flags & SHF_ALLOC) &&
            s->sh_size <= MAX_COMMENT &&
-           strcmp(ing_elf_section_name(&l->obj, s), ".comment") == 0;
+           strcmp(ing_elf_section_name(elf, s), ".comment") == 0;
 }
 
-static ing_status collect(ing_link *l) {
-    for (uint32_t i = 1; i < l->obj.n_sections; i++) {
-        Elf64_Shdr s = ing_elf_section(&l->obj, i);
-        ing_in_section *in = &l->sec[i];
-        if (is_comment(l, &s)) {
-            l->comment = i;
+static ing_status collect(ing_link *l, const ing_link_object *o) {
+    for (uint32_t i = 1; i < o->elf.n_sections; i++) {
+        Elf64_Shdr s = ing_elf_section(&o->elf, i);
+        ing_in_section *in = &l->sec[o->section + i];
+        if (o == l->obj && is_comment(&o->elf, &s)) {
+            l->comment = o->section + i;
             l->out[ING_OUT_COMMENT].size = s.sh_size;
         }
         if (!(s.sh_flags & SHF_ALLOC) || s.sh_type == SHT_NULL) continue;
-        ING_TRY(classify(l, &s, &in->out));
+        ING_TRY(classify(l, &o->elf, &s, &in->out));
         if (in->out == ING_OUT_NULL) continue;
-        /* Padding between two would read as the end of the list. */
-        if (in->out == ING_OUT_EH && l->out[ING_OUT_EH].size)
-            return ing_fail(l->e, ING_FORMAT, "object has two .eh_frame sections");
+        uint64_t end = l->out[in->out].size;
         ING_TRY(append(l, in->out, s.sh_size, s.sh_addralign, &in->at));
+        /* It would read as the end of the list. */
+        if (in->out == ING_OUT_EH && in->at != end)
+            return ing_fail(l->e, ING_FORMAT, "padding between two .eh_frame sections");
     }
-    uint64_t end;
-    if (l->out[ING_OUT_EH].size) ING_TRY(append(l, ING_OUT_EH, 4, 4, &end));
     return ING_OK;
 }
 
-/* The one global symbol that every task object defines. */
+static ing_status collect_all(ing_link *l) {
+    uint64_t end;
+    for (uint32_t k = 0; k < l->n_obj; k++) ING_TRY(collect(l, &l->obj[k]));
+    return l->out[ING_OUT_EH].size ? append(l, ING_OUT_EH, 4, 4, &end) : ING_OK;
+}
+
+/* The one global symbol that the object of every task defines. */
 static ing_status find_entry(ing_link *l) {
-    for (uint32_t i = 1; i < l->obj.n_syms; i++) {
-        Elf64_Sym s = ing_elf_sym(&l->obj, i);
-        if (s.st_shndx == SHN_UNDEF || s.st_shndx >= l->obj.n_sections ||
-            ELF64_ST_BIND(s.st_info) == STB_LOCAL ||
-            strcmp(ing_elf_sym_name(&l->obj, &s), ING_ABI_ENTRY) != 0)
+    for (uint32_t i = 1; i < l->n_syms; i++) {
+        Elf64_Sym s = ing_link_symbol(l, i);
+        uint32_t at = ing_link_symbol_section(l, i);
+        if (!at || ELF64_ST_BIND(s.st_info) == STB_LOCAL ||
+            strcmp(ing_link_symbol_name(l, i), ING_ABI_ENTRY) != 0)
             continue;
-        if (l->sec[s.st_shndx].out != ING_OUT_TEXT ||
-            s.st_value >= ing_elf_section(&l->obj, s.st_shndx).sh_size)
+        const ing_link_object *o = &l->obj[l->sym[i].object];
+        if (l->sec[at].out != ING_OUT_TEXT ||
+            s.st_value >= ing_elf_section(&o->elf, s.st_shndx).sh_size)
             return ing_fail(l->e, ING_FORMAT, "'" ING_ABI_ENTRY "' is not code");
         l->entry = i;
         return ING_OK;
@@ -120,8 +128,7 @@ static ing_status no_memory(ing_link *l) {
 
 static ing_status need_import(ing_link *l, uint32_t sym) {
     if (l->sym[sym].import) return ING_OK;
-    Elf64_Sym s = ing_elf_sym(&l->obj, sym);
-    const char *name = ing_elf_sym_name(&l->obj, &s);
+    const char *name = ing_link_symbol_name(l, sym);
     if (!*name || !ing_image_import(name))
         return ing_fail(l->e, ING_COMPILE,
                         "the compiled code needs '%s', which is not a function that "
@@ -150,22 +157,20 @@ static ing_status need_local_slot(ing_link *l, uint32_t sym) {
 /* A symbol that a relocation may name: imported or in a section that we keep. */
 static ing_status check_target(ing_link *l, const ing_reloc *r, uint32_t sym,
                                bool *undefined) {
-    Elf64_Sym s = ing_elf_sym(&l->obj, sym);
-    *undefined = s.st_shndx == SHN_UNDEF;
-    if (*undefined
-            ? sym == 0
-            : s.st_shndx >= l->obj.n_sections || l->sec[s.st_shndx].out == ING_OUT_NULL)
+    *undefined = ing_link_symbol(l, sym).st_shndx == SHN_UNDEF;
+    if (*undefined ? sym == l->obj[l->sym[sym].object].symbol
+                   : l->sec[ing_link_symbol_section(l, sym)].out == ING_OUT_NULL)
         return ing_fail(l->e, ING_FORMAT,
                         "relocation %s names symbol %u '%s', which "
                         "has no place in an image",
-                        r->name, sym, ing_elf_sym_name(&l->obj, &s));
+                        r->name, sym, ing_link_symbol_name(l, sym));
     bool direct = r->what == ING_RELOC_PC || r->what == ING_RELOC_PAGE ||
                   r->what == ING_RELOC_LO12 || r->what == ING_RELOC_ABS;
     if (*undefined && direct)
         return ing_fail(l->e, ING_FORMAT,
                         "relocation %s takes the address of '%s' directly; imports are "
                         "reached through the GOT only (compile as PIC)",
-                        r->name, ing_elf_sym_name(&l->obj, &s));
+                        r->name, ing_link_symbol_name(l, sym));
     return ING_OK;
 }
 
@@ -200,53 +205,62 @@ static ing_status scan_one(ing_link *l, const ing_site *at) {
 }
 
 /* Decodes and bounds-checks entry k of a relocation section. */
-static ing_status site(ing_link *l, const Elf64_Shdr *rs, const Elf64_Shdr *target,
+static ing_status site(ing_link *l, const ing_link_object *o, const Elf64_Shdr *rs,
                        uint64_t k, ing_site *out) {
-    Elf64_Rela r = ing_elf_rela(&l->obj, rs, k);
+    Elf64_Shdr target = ing_elf_section(&o->elf, rs->sh_info);
+    Elf64_Rela r = ing_elf_rela(&o->elf, rs, k);
     out->reloc = ing_reloc_find(l->arch, ELF64_R_TYPE(r.r_info));
     if (!out->reloc)
         return ing_fail(l->e, ING_FORMAT, "relocation type %u is not supported",
                         (unsigned)ELF64_R_TYPE(r.r_info));
-    out->sym = ELF64_R_SYM(r.r_info);
+    const ing_in_section *in = &l->sec[o->section + rs->sh_info];
+    uint32_t sym = ELF64_R_SYM(r.r_info);
     out->addend = r.r_addend;
-    out->out = l->sec[rs->sh_info].out;
+    out->out = in->out;
     uint32_t width = ing_reloc_width(out->reloc);
-    if (out->sym >= l->obj.n_syms || r.r_offset > target->sh_size ||
-        width > target->sh_size - r.r_offset || target->sh_type == SHT_NOBITS)
+    if (sym >= o->elf.n_syms || r.r_offset > target.sh_size ||
+        width > target.sh_size - r.r_offset || target.sh_type == SHT_NOBITS)
         return ing_fail(l->e, ING_FORMAT, "relocation %s is outside its section",
                         out->reloc->name);
-    out->at = l->sec[rs->sh_info].at + r.r_offset;
+    out->sym = l->sym[o->symbol + sym].is;
+    out->at = in->at + r.r_offset;
     return ING_OK;
 }
 
-/* Every relocation of the sections that we keep, in the object's order. */
-static ing_status each_site(ing_link *l,
-                            ing_status (*visit)(ing_link *, const ing_site *)) {
-    for (uint32_t i = 1; i < l->obj.n_sections; i++) {
-        Elf64_Shdr rs = ing_elf_section(&l->obj, i);
-        if (rs.sh_type == SHT_REL && rs.sh_info < l->obj.n_sections &&
-            l->sec[rs.sh_info].out != ING_OUT_NULL)
+typedef ing_status site_fn(ing_link *, const ing_site *);
+
+static ing_status each_site_of(ing_link *l, const ing_link_object *o, site_fn *visit) {
+    for (uint32_t i = 1; i < o->elf.n_sections; i++) {
+        Elf64_Shdr rs = ing_elf_section(&o->elf, i);
+        if (rs.sh_type == SHT_REL && rs.sh_info < o->elf.n_sections &&
+            l->sec[o->section + rs.sh_info].out != ING_OUT_NULL)
             return ing_fail(l->e, ING_FORMAT, "relocations without addends");
-        if (rs.sh_type != SHT_RELA || l->sec[rs.sh_info].out == ING_OUT_NULL) continue;
-        if (rs.sh_link != l->obj.symtab)
+        if (rs.sh_type != SHT_RELA ||
+            l->sec[o->section + rs.sh_info].out == ING_OUT_NULL)
+            continue;
+        if (rs.sh_link != o->elf.symtab)
             return ing_fail(l->e, ING_FORMAT,
                             "relocations name an unknown symbol table");
-        Elf64_Shdr target = ing_elf_section(&l->obj, rs.sh_info);
         for (uint64_t k = 0; k < rs.sh_size / sizeof(Elf64_Rela); k++) {
             ing_site s;
-            ING_TRY(site(l, &rs, &target, k, &s));
+            ING_TRY(site(l, o, &rs, k, &s));
             ING_TRY(visit(l, &s));
         }
     }
     return ING_OK;
 }
 
+/* Every relocation of the sections that we keep, in the objects' order. */
+static ing_status each_site(ing_link *l, site_fn *visit) {
+    for (uint32_t k = 0; k < l->n_obj; k++) ING_TRY(each_site_of(l, &l->obj[k], visit));
+    return ING_OK;
+}
+
 /* ---- apply -------------------------------------------------------------------------- */
 
 uint64_t ing_link_address(const ing_link *l, uint32_t sym) {
-    Elf64_Sym s = ing_elf_sym(&l->obj, sym);
-    const ing_in_section *in = &l->sec[s.st_shndx];
-    return l->out[in->out].vaddr + in->at + s.st_value;
+    const ing_in_section *in = &l->sec[ing_link_symbol_section(l, sym)];
+    return l->out[in->out].vaddr + in->at + ing_link_symbol(l, sym).st_value;
 }
 
 /* Imported slots come first, then those of symbols of our own. */
@@ -309,16 +323,7 @@ static ing_status write_stubs_and_slots(ing_link *l) {
 /* ---- the conductor ------------------------------------------------------------------ */
 
 static ing_status link_steps(ing_link *l, ing_bytes *out) {
-    l->arch = ing_arch_find(l->obj.machine);
-    if (!l->arch)
-        return ing_fail(l->e, ING_FORMAT,
-                        "object is for machine %u, not x86-64 or "
-                        "AArch64",
-                        l->obj.machine);
-    l->sec = ING_NEW_ARRAY(&l->arena, l->obj.n_sections, ing_in_section);
-    l->sym = ING_NEW_ARRAY(&l->arena, l->obj.n_syms, ing_in_symbol);
-    if (l->arena.failed) return no_memory(l);
-    ING_TRY(collect(l));
+    ING_TRY(collect_all(l));
     ING_TRY(find_entry(l));
     ING_TRY(each_site(l, scan_one));
     ING_TRY(ing_link_layout(l));
@@ -335,14 +340,14 @@ static ing_status link_steps(ing_link *l, ing_bytes *out) {
     return ING_OK;
 }
 
-ing_status ing_image_link(const uint8_t *obj, size_t n, const char *symbol_label,
-                          ing_bytes *out, ing_err *e) {
+ing_status ing_image_link(const ing_object *objects, uint32_t n,
+                          const char *symbol_label, ing_bytes *out, ing_err *e) {
     ing_link l = {.e = e, .label = symbol_label};
     if (l.label && (strcmp(l.label, ING_ABI_ENTRY) == 0 ||
                     strnlen(l.label, ING_IMAGE_MAX_NAME + 1) > ING_IMAGE_MAX_NAME))
         l.label = NULL;
     ing_arena_init(&l.arena);
-    ing_status s = ing_elf_open(&l.obj, obj, n, e);
+    ing_status s = ing_link_open(&l, objects, n);
     if (s == ING_OK) s = link_steps(&l, out);
     if (s != ING_OK && out->at)
         out->at[out->len] = 0; /* as if nothing had been written */

@@ -45,9 +45,17 @@ typedef struct ing_in_section { /* a section of the object */
     uint8_t out;                /* ING_OUT_NULL: dropped */
 } ing_in_section;
 
-typedef struct ing_in_symbol { /* a symbol of the object: what it needs; 0 = none */
-    uint32_t import, stub, slot;
+typedef struct ing_in_symbol {
+    uint32_t import, stub, slot; /* what it needs; 0 = none */
+    uint32_t object;
+    uint32_t is; /* the symbol that it names: another one's, or itself */
 } ing_in_symbol;
+
+/* Sections and symbols of all objects are numbered through. */
+typedef struct ing_link_object {
+    ing_elf elf;
+    uint32_t section, symbol; /* its first */
+} ing_link_object;
 
 typedef struct ing_site { /* one relocation, checked */
     const ing_reloc *reloc;
@@ -58,7 +66,8 @@ typedef struct ing_site { /* one relocation, checked */
 } ing_site;
 
 typedef struct ing_link {
-    ing_elf obj;
+    ing_link_object *obj;
+    uint32_t n_obj, n_syms;
     const ing_arch *arch;
     const char *label; /* NULL: none */
     ing_err *e;
@@ -67,10 +76,10 @@ typedef struct ing_link {
     ing_in_symbol *sym;
     ing_vec(uint32_t) imports, stubs, locals; /* symbols, in order of first use */
     uint32_t entry;                           /* symbol */
-    uint32_t comment;                         /* section, 0 = none */
-    uint32_t n_abs;                           /* absolute addresses in data */
-    uint32_t n_relative;                      /* written so far */
-    uint32_t n_kept_syms, n_kept_locals;      /* of the object, in .symtab */
+    uint32_t comment;                    /* section, 0 = none; the first object's */
+    uint32_t n_abs;                      /* absolute addresses in data */
+    uint32_t n_relative;                 /* written so far */
+    uint32_t n_kept_syms, n_kept_locals; /* of the objects, in .symtab */
     ing_out_section out[ING_OUT_N];
     ing_image_seg seg[ING_SEG_N]; /* memsz 0: absent */
     uint32_t n_phdrs;
@@ -78,6 +87,12 @@ typedef struct ing_link {
     uint8_t *image;
 } ing_link;
 
+/* resolve.c: opens all objects, and finds what each symbol names. */
+ing_status ing_link_open(ing_link *l, const ing_object *objects, uint32_t n);
+Elf64_Sym ing_link_symbol(const ing_link *l, uint32_t sym);
+const char *ing_link_symbol_name(const ing_link *l, uint32_t sym);
+/* The section that defines it; 0: none does. */
+uint32_t ing_link_symbol_section(const ing_link *l, uint32_t sym);
 /* Address of a defined symbol in the image. */
 uint64_t ing_link_address(const ing_link *l, uint32_t sym);
 /* Sizes every table, then gives each output section its place. */

@@ -13,7 +13,10 @@
  *     ones give different values modulo 2**bits: they have one of them, an odd number of times, no
  *     spread, and all its values differ there; or each index counts for more than the spread and
  *     all smaller ones together, and the sum stays below 2**bits, or nothing wraps. So 2 * i and
- *     2 * i + 1 tell i, 3 * i + k with k from 0 to 2 does, i and i + 1 do not. */
+ *     2 * i + 1 tell i, 3 * i + k with k from 0 to 2 does, i and i + 1 do not.
+ *  ACCESS5 two accesses never meet in different iterations of a loop when one axis tells these apart; or when
+ *     they are each other's transpose, [i, j] and [j, i], with a j that no iteration changes, or that
+ *     is never below i, or never above it. */
 #ifndef ING_IR_ACCESS_H
 #define ING_IR_ACCESS_H
 
@@ -121,6 +124,15 @@ typedef struct
     int64_t low, high; /* what comes to that */
     bool any, known;   /* known: all are of that form */
 } ing_ir_family;
+
+/* May the ELEMs of one array be one place in two iterations of a loop (ACCESS5)? Iterations of the
+ * loops around it are not compared. */
+bool ing_ir_may_meet(const ing_ir_scan *s, uint32_t loop, uint32_t elem,
+                     uint32_t other);
+/* The same with iterations of the loops around it up to `outer` compared too: in different
+ * iterations of the loop, and whatever ones of those. */
+bool ing_ir_may_meet_within(const ing_ir_scan *s, uint32_t loop, uint32_t outer,
+                            uint32_t elem, uint32_t other);
 
 /* Which indices of a loop families tell apart (ACCESS4), gathered over several of them. */
 typedef struct ing_ir_told {

@@ -354,5 +354,6 @@ bool ing_ir_tally_of(const ing_ir_mod *m, ing_type array, ing_ir_tally *out) {
 
 bool ing_ir_tally_ok(ing_ir_atomic kind, ing_dtype t) {
     bool known = kind < ING_IR_ATOMIC_XCHG && kind != ING_IR_ATOMIC_SUB;
-    return known && ing_dtype_is_int(t) && t != ING_U1;
+    bool sum = kind == ING_IR_ATOMIC_ADD && (t == ING_F32 || t == ING_F64);
+    return sum || (known && ing_dtype_is_int(t) && t != ING_U1);
 }

@@ -167,6 +167,8 @@ static bool map_types(const ing_ir_mod *from, ing_ir_mod *to, ing_type *map) {
     return ok;
 }
 
+enum { MOST_APART = 64 }; /* pairs that the text of a task has */
+
 typedef struct extractor {
     const ing_ir_mod *from;
     ing_ir_mod *to;
@@ -228,6 +230,30 @@ static bool copy_bodies(extractor *x) {
     return ing_ir_ok(x->to);
 }
 
+static bool names(const ing_ir_mod *m, uint32_t array) {
+    for (uint32_t k = 0; k < m->funcs.len; k++)
+        for (uint32_t j = 1; j < m->funcs.at[k]->insts.len; j++) {
+            const ing_ir_inst *i = ing_ir_at(m->funcs.at[k], j);
+            if (i->op == ING_OP_ARRAY && i->a == array) return true;
+        }
+    return false;
+}
+
+/* Pairs that the code may rely on: of arrays that it names, and few. */
+static bool copy_apart(extractor *x) {
+    uint8_t *named = ing_calloc((size_t)x->from->args.len + 1, 1);
+    bool ok = named != NULL;
+    for (uint32_t k = 0; ok && k < x->from->args.len && x->from->apart.len; k++)
+        named[k] = names(x->to, k);
+    for (uint32_t k = 0; ok && k < x->from->apart.len; k++) {
+        ing_ir_apart p = x->from->apart.at[k];
+        if (named[p.a] && named[p.b]) ok = ing_vec_push(&x->to->apart, p);
+    }
+    if (x->to->apart.len > MOST_APART) x->to->apart.len = 0;
+    ing_free(named);
+    return ok;
+}
+
 static bool extract(extractor *x, uint32_t k) {
     if (!map_types(x->from, x->to, x->types)) return false;
     for (uint32_t j = 0; j < x->from->args.len; j++) {
@@ -240,7 +266,7 @@ static bool extract(extractor *x, uint32_t k) {
     for (uint32_t j = 0; j < x->from->rets.len; j++) {
         if (!ing_vec_push(&x->to->rets, x->from->rets.at[j])) return false;
     }
-    if (!declare_funcs(x) || !copy_bodies(x)) return false;
+    if (!declare_funcs(x) || !copy_bodies(x) || !copy_apart(x)) return false;
     x->to->buffer_bytes = buffer_used(x->to);
     /* bounds and cost are the launcher's business, not the code's */
     ing_ir_task t = {.func = 0, .kind = x->from->tasks.at[k].kind};

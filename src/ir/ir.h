@@ -165,6 +165,7 @@ enum {
     ING_IR_STRIDED =
         1024, /* LOOP that writes every m-th place: faster one by one than as
                               scattered vectors (src/pass/stride.c) */
+    ING_IR_TURNED = 2048, /* LOOP that turns a tile (src/pass/turn.c) */
 };
 
 typedef struct ing_ir_inst {
@@ -227,16 +228,19 @@ typedef struct ing_ir_bound { /* of a range task */
     ING_MEMBERS(ING_IR_BOUND_MEMBERS)
 } ing_ir_bound;
 
-/* An array that the loop of a range task updates at places which the data choose, in one way
- * that is exact in any order: threads may keep copies of it and put them together at the end
- * (src/pass/tally.c). */
+/* An array that the loop of a range task updates at many places, in one way: of integers, exact in any
+ * order, so that threads may keep copies of it and put them together at the end; of floats a sum, for
+ * which stretches of the loop have copies, added in their order (src/pass/tally.c). */
 #define ING_IR_TALLY_MEMBERS(ONE, FIXED, UP_TO, LIST)                                \
     ONE(uint32_t, word)  /* of the array's argument */                               \
     ONE(uint32_t, width) /* scalars per element; of a field, in all that it spans */ \
     ONE(uint64_t, at)    /* of a field: from the address in its word */              \
     ONE(uint8_t, ndim)   /* 0 of a field */                                          \
-    ONE(uint8_t, dtype)  /* an integer, not u1 */                                    \
-    ONE(uint8_t, kind)   /* ing_ir_atomic: ADD, MUL, MIN, MAX, AND, OR or XOR */
+    ONE(uint8_t, dtype)  /* an integer, not u1; f32 or f64 */                        \
+    ONE(uint8_t, kind)   /* ing_ir_atomic: ADD, MUL, MIN, MAX, AND, OR or XOR */     \
+    ONE(uint32_t, times) /* floats: updates of an iteration, times those below */    \
+    ONE(uint32_t, over)  /* an extent or integer: argument word + 1; 0 = none */     \
+    ONE(uint32_t, over2) /* as that */
 typedef struct ing_ir_tally {
     ING_MEMBERS(ING_IR_TALLY_MEMBERS)
 } ing_ir_tally;
@@ -499,8 +503,12 @@ uint64_t ing_ir_neutral(ing_ir_atomic kind, ing_dtype t);
 /* The tally of an array or field of that type, but for its word and kind; false: there is none,
  * its scalars are no such integers, or it is too large. */
 bool ing_ir_tally_of(const ing_ir_mod *m, ing_type array, ing_ir_tally *out);
-/* Is a tally of such integers, updated in that way, exact in any order? */
+enum { ING_IR_TALLY_TRIPS = -1 }; /* over: half of the iterations that the loop has */
+/* Is there a tally of such numbers, updated in that way? */
 bool ing_ir_tally_ok(ing_ir_atomic kind, ing_dtype t);
+static inline bool ing_ir_tally_over_ok(uint32_t over, uint32_t n_words) {
+    return over <= n_words || over == (uint32_t)ING_IR_TALLY_TRIPS;
+}
 
 /* ---- text, checks, digest, execution ---------------------------------------------------- */
 

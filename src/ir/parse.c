@@ -481,7 +481,7 @@ static ing_status parse_bound(parser *p, const char *word, ing_ir_bound *b) {
     return parse_u32(p, ING_TOK_NUMBER, arg ? "a word" : "an offset", &b->offset);
 }
 
-/* "tally word ndim dtype width kind", and "at n" of a field */
+/* "tally word ndim dtype width kind", and "at n" of a field, "times n word word" of floats */
 static ing_status parse_tally(parser *p, ing_ir_task *t) {
     ing_ir_tally y = {0};
     uint32_t ndim = 0, kind = 0;
@@ -503,6 +503,12 @@ static ing_status parse_tally(parser *p, ing_ir_task *t) {
         LEX(p);
         ING_TRY(parse_i64(p, &at));
         y.at = (uint64_t)at;
+    }
+    if (ing_ir_tok_is(&p->x.tok, "times")) {
+        LEX(p);
+        ING_TRY(parse_u32(p, ING_TOK_NUMBER, "updates", &y.times));
+        ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a word", &y.over));
+        ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a word", &y.over2));
     }
     t->tallies[t->n_tallies++] = y;
     return ING_OK;

@@ -302,6 +302,7 @@ static void put_tally(ing_bytes *out, const ing_ir_tally *t) {
                      ing_dtype_name((ing_dtype)t->dtype), t->width,
                      ing_ir_atomic_text((ing_ir_atomic)t->kind));
     if (t->at) ing_bytes_printf(out, " at %llu", (unsigned long long)t->at);
+    if (t->times) ing_bytes_printf(out, " times %u %u %u", t->times, t->over, t->over2);
 }
 
 static void put_task_line(ing_bytes *out, const ing_ir_task *t) {

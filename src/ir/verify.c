@@ -156,8 +156,8 @@ static ing_status check_atomic(verifier *v, const ing_ir_inst *i) {
          "the ref is of another type");
     RULE(i->type == t, "yields the old value");
     RULE(!(i->flags & ING_IR_TALLY) ||
-             (v->f->kind == ING_IR_TASK && ing_dtype_is_int((ing_dtype)t)),
-         "only integers, and in tasks, are tallied");
+             (v->f->kind == ING_IR_TASK && t != ING_U1 && t != ING_F16),
+         "only some numbers, and in tasks, are tallied");
     bool bitwise = i->c == ING_IR_ATOMIC_AND || i->c == ING_IR_ATOMIC_OR ||
                    i->c == ING_IR_ATOMIC_XOR;
     RULE(!bitwise || !ing_dtype_is_float(t), "bits of floats are not combined");
@@ -532,6 +532,9 @@ static ing_status check_tallies(verifier *v, const ing_ir_task *t) {
         RULE(found, "a tally is of no argument");
         RULE(ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype),
              "a tally is of other elements");
+        RULE(ing_ir_tally_over_ok(y->over, m->n_words) &&
+                 ing_ir_tally_over_ok(y->over2, m->n_words),
+             "updates are counted by no argument");
     }
     return ING_OK;
 }

@@ -1,5 +1,5 @@
 /* launch: from compiled code to what the runtime runs, on plain C descriptors. The loop
- * that reads Python arguments is src/py/call.c. */
+ * that reads Python arguments is src/py/call/call.c. */
 #ifndef ING_LAUNCH_H
 #define ING_LAUNCH_H
 

@@ -1,11 +1,12 @@
 /* Atomics that need not be: they become plain updates (ING_IR_PRIVATE), which LLVM can keep in
  * registers and vectorise. Runs after the split, while the loop still counts places.
  * Rules
- *  DEMOTE1 a serial task runs alone: all its atomics are plain.
+ *  DEMOTE1 a serial task runs alone, and so does a loop of one iteration: all its atomics are plain.
  *  DEMOTE2 in a parallel loop an update is plain when the subscripts of all writes to its array
  *     there tell the iteration (ACCESS4 in src/ir/access.h): on some axes of the array they are one
  *     and the same form, but for a spread that is too small to reach the place of another
- *     iteration. Subscripts lie within the array: out of it, nothing is promised.
+ *     iteration. Or no two of the writes can meet in different iterations (ACCESS5). Subscripts lie
+ *     within the array: out of it, nothing is promised.
  *  DEMOTE3 other arrays that are updated atomically there are assumed to share no memory with it
  *     (apart.c): they might overlap it at an offset.
  *  DEMOTE4 no call is given the array to write to it, and no func writes to it by name. */
@@ -20,7 +21,10 @@ typedef struct writes { /* to one array argument, in the parallel loop of one ta
     ing_remark said;
 } writes;
 
-enum { MAX_ATOMIC = 16 }; /* arrays that a loop updates atomically, for DEMOTE3 */
+enum {
+    MAX_ATOMIC = 16, /* arrays that a loop updates atomically, for DEMOTE3 */
+    MAX_PAIRS = 12,  /* writes to one array that are compared with each other */
+};
 
 typedef struct demoter {
     ing_ir_mod *m;
@@ -51,6 +55,25 @@ static bool tells_iteration(const demoter *d, const writes *w) {
     ing_ir_told told = d->none;
     for (uint32_t k = 0; k < w->axes; k++) ing_ir_told_add(&told, &d->scan, &w->at[k]);
     return ing_ir_told_all(&told);
+}
+
+static bool writes_to(const demoter *d, const ing_ir_access *a, uint32_t array) {
+    return a->root == ING_OP_ARRAY && a->of == array && a->elem &&
+           ing_ir_at(d->f, a->id)->op != ING_OP_LOAD;
+}
+
+static bool never_meet(const demoter *d, uint32_t array) {
+    const ing_ir_scan *s = &d->scan;
+    uint32_t elems[MAX_PAIRS], n = 0;
+    for (uint32_t k = s->first[s->parallel]; k < s->end[s->parallel]; k++) {
+        if (!writes_to(d, &s->accesses.at[k], array)) continue;
+        if (n == MAX_PAIRS) return false;
+        elems[n++] = s->accesses.at[k].elem;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t j = 0; j <= k; j++)
+            if (ing_ir_may_meet(s, s->parallel, elems[k], elems[j])) return false;
+    return true;
 }
 
 /* ---- what the loop writes --------------------------------------------------------------------- */
@@ -98,9 +121,10 @@ static ing_remark judge(const demoter *d, uint32_t array) {
                   (d->funcs->atomic || d->funcs->named[array] & ING_PASS_WRITTEN);
     if (w->spoiled || called) return ING_REMARK_ATOMIC_FUNC;
     if (!w->judged)
-        w->said = !tells_iteration(d, w) ? ING_REMARK_ATOMIC_PLACE
-                  : apart(d, array)      ? ING_REMARK_PLAIN
-                                         : ING_REMARK_ATOMIC_APART;
+        w->said = !tells_iteration(d, w) && !never_meet(d, array)
+                      ? ING_REMARK_ATOMIC_PLACE
+                  : apart(d, array) ? ING_REMARK_PLAIN
+                                    : ING_REMARK_ATOMIC_APART;
     w->judged = true;
     return w->said;
 }
@@ -110,6 +134,12 @@ static ing_remark judge(const demoter *d, uint32_t array) {
 static void run_serial(ing_ir_func *f) { /* DEMOTE1 */
     for (uint32_t id = 1; id < f->insts.len; id++)
         if (is_atomic(&f->insts.at[id])) f->insts.at[id].flags |= ING_IR_PRIVATE;
+}
+
+static bool runs_once(const ing_ir_task *t) {
+    const ing_ir_bound *a = &t->begin, *b = &t->end;
+    return a->at == ING_IR_BOUND_CONST && b->at == ING_IR_BOUND_CONST &&
+           (uint64_t)b->value - (uint64_t)a->value == 1;
 }
 
 static bool run_range(demoter *d) {
@@ -140,7 +170,7 @@ ing_status ing_pass_demote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e)
     for (uint32_t k = 0; k < m->tasks.len && ok; k++) {
         demoter d = {.m = m, .o = o, .funcs = &funcs};
         d.f = m->funcs.at[m->tasks.at[k].func];
-        if (m->tasks.at[k].kind == ING_IR_TASK_SERIAL)
+        if (m->tasks.at[k].kind == ING_IR_TASK_SERIAL || runs_once(&m->tasks.at[k]))
             run_serial(d.f);
         else
             ok = run_range(&d);

@@ -1,11 +1,16 @@
-/* Lanes: finds parallel loops whose iterations should go through a serial loop side by side.
- * The rules stand in lanes.h; lanes_emit.c writes the loops. Must never take a loop with
- * a call, with an atomic that other columns share, or with a branch that columns take apart. */
+/* Lanes: finds loops whose iterations should go through a serial loop side by side: the parallel one of
+ * a task, else serial ones. The rules stand in lanes.h; lanes_emit.c writes the loops. Must never take a
+ * loop with a call, with an atomic that other columns share, or with a branch that columns take apart. */
 #include "pass/lanes.h"
 
+#include <string.h>
+
 enum {
-    FEW_TRIPS = 32, /* of the serial loop: LLVM unrolls it and vectorises the other */
-    MAX_KEPT = 24,  /* arrays of lanes; more would not stay in the first cache */
+    FEW_TRIPS = 32,   /* of the serial loop: LLVM unrolls it and vectorises the other */
+    MAX_KEPT = 24,    /* arrays of lanes; more would not stay in the first cache */
+    MAX_CARRIED = 12, /* bytes of a column in a serial loop: 24 registers of 8 floats */
+    MAX_TOUCHED = 48, /* accesses of a serial loop that are compared (LANES5) */
+    MAX_SERIAL = 8,   /* serial loops of a task that are taken: each is written twice */
 };
 
 typedef struct finder {
@@ -171,6 +176,26 @@ static bool has_chain(const finder *x, const ing_ir_inst *k) {
     return false;
 }
 
+/* Bytes of a column that the iterations of the serial loop hand on. */
+static uint32_t carried(const finder *x, const ing_ir_inst *k) {
+    uint32_t bytes = 0, n = ing_ir_block_len(x->l.f, k->c);
+    const uint32_t *ids = ing_ir_block_ids(x->l.f, k->c);
+    for (uint32_t j = 0; j < n; j++) {
+        const ing_ir_inst *i = at(x, ids[j]);
+        if ((i->op != ING_OP_STORE && i->op != ING_OP_ATOMIC) || !is_local(x, i->a))
+            continue;
+        bool seen = ing_ir_inside(&x->l.scan, i->a, x->l.inner);
+        for (uint32_t h = 0; h < j; h++) {
+            const ing_ir_inst *o = at(x, ids[h]);
+            seen |= (o->op == ING_OP_STORE || o->op == ING_OP_ATOMIC) && o->a == i->a;
+        }
+        if (!seen)
+            bytes +=
+                ing_ir_type_size(x->l.m, ing_ir_type(x->l.m, at(x, i->a)->type)->elem);
+    }
+    return bytes;
+}
+
 /* A serial loop: LANES1 and LANES2. */
 static bool inner_suits(finder *x, const ing_ir_inst *k) {
     uint64_t trips;
@@ -184,6 +209,9 @@ static bool inner_suits(finder *x, const ing_ir_inst *k) {
         if (is_access(at(x, id)) && !suits(x, at(x, id)->a, &gain)) return false;
     }
     x->gain |= gain || has_chain(x, k);
+    uint32_t most = ING_LANES, bytes = carried(x, k);
+    for (uint32_t room = MAX_CARRIED; bytes > room && most > 8; room *= 2) most /= 2;
+    if (most > 8 && most < x->l.lanes) x->l.lanes = most;
     return true;
 }
 
@@ -243,33 +271,100 @@ static bool loop_suits(finder *x) {
     return x->gain && find_needed(x, c->c);
 }
 
-static bool run_task(ing_ir_mod *m, uint32_t func) {
+/* ---- LANES5 ---------------------------------------------------------------------------------- */
+
+static bool writes(const finder *x, const ing_ir_access *a) {
+    return at(x, a->id)->op != ING_OP_LOAD;
+}
+
+/* May the column of a serial loop do this, as far as its place tells? */
+static bool is_columns_own(const finder *x, const ing_ir_access *a) {
+    bool own = a->root == ING_OP_ALLOCA && !is_outer(x, a->of);
+    if (own || !writes(x, a)) return own || a->root != ING_OP_SCRATCH;
+    return a->root == ING_OP_ARRAY && a->elem;
+}
+
+/* Whether accesses of two columns keep apart: places of one array tell, arrays are assumed to. */
+static bool keep_apart(const finder *x, const ing_ir_access *a,
+                       const ing_ir_access *b) {
+    bool arrays = a->root == ING_OP_ARRAY && b->root == ING_OP_ARRAY;
+    if (!arrays || (!writes(x, a) && !writes(x, b))) return true;
+    return a->of != b->of ||
+           (a->elem && b->elem &&
+            !ing_ir_may_meet(&x->l.scan, x->l.loop, a->elem, b->elem));
+}
+
+static bool columns_independent(const finder *x) {
+    const ing_ir_scan *s = &x->l.scan;
+    uint32_t first = s->first[x->l.loop], end = s->end[x->l.loop];
+    if (x->scratch || end - first > MAX_TOUCHED) return false;
+    for (uint32_t k = first; k < end; k++) {
+        if (!is_columns_own(x, &s->accesses.at[k])) return false;
+        for (uint32_t j = first; j <= k; j++)
+            if (!keep_apart(x, &s->accesses.at[k], &s->accesses.at[j])) return false;
+    }
+    return true;
+}
+
+/* ---- the pass ---------------------------------------------------------------------------------- */
+
+/* Is this the loop over columns? */
+static bool try_loop(finder *x, uint32_t loop, const ing_pass_options *o) {
+    const ing_ir_scan *s = &x->l.scan;
+    bool serial = loop != s->parallel;
+    if (!loop || !(s->has[loop] & ING_IR_HAS_LOOP)) return false;
+    x->l.loop = loop;
+    x->kept = 0;
+    x->l.lanes = ING_LANES;
+    x->scratch = x->gain = false;
+    memset(x->l.needed, 0, x->l.f->insts.len);
+    memset(x->stretch, 0, x->l.f->insts.len * sizeof *x->stretch);
+    return loop_suits(x) &&
+           (!serial ||
+            (columns_independent(x) && ing_pass_assume_all_apart(x->l.m, o, s, loop)));
+}
+
+/* The parallel loop if it suits, else the first serial one that does. */
+static bool find_loop(finder *x, const ing_pass_options *o, bool *serial) {
+    const ing_ir_scan *s = &x->l.scan;
+    if (!*serial && try_loop(x, s->parallel, o)) return true;
+    *serial = true;
+    for (uint32_t k = 0; k < s->loops.len; k++)
+        if (s->loops.at[k] != s->parallel && try_loop(x, s->loops.at[k], o))
+            return true;
+    return false;
+}
+
+/* One loop of the task becomes lanes; false: there is none, or no memory. */
+static bool run_once(ing_ir_mod *m, uint32_t func, const ing_pass_options *o,
+                     bool *serial, bool *ok) {
     const ing_ir_func *f = m->funcs.at[func];
     finder x = {.l = {.m = m, .func = func, .f = f}};
-    if (!ing_ir_has_serial_loops(f)) return true;
-    bool ok = ing_ir_scan_init(&x.l.scan, f);
-    x.l.loop = ok ? x.l.scan.parallel : 0;
-    if (ok && x.l.scan.has[x.l.loop] & ING_IR_HAS_LOOP && x.l.loop) {
-        x.l.needed = ing_calloc(f->insts.len, 1);
-        x.stretch = ing_calloc(f->insts.len, sizeof *x.stretch);
-        ok = x.l.needed && x.stretch;
-        bool suits = ok && loop_suits(&x);
-        if (suits && x.scratch && m->sized) m->sized = ING_LANES;
-        if (suits) ing_pass_remark(m, f, at(&x, x.l.loop)->loc, ING_REMARK_LANES, 0);
-        ok = ok && (!suits || ing_lanes_emit(&x.l));
-    }
+    bool suits = false;
+    *ok = ing_ir_scan_init(&x.l.scan, f);
+    x.l.needed = ing_calloc(f->insts.len, 1);
+    x.stretch = ing_calloc(f->insts.len, sizeof *x.stretch);
+    *ok = *ok && x.l.needed && x.stretch;
+    if (*ok) suits = find_loop(&x, o, serial);
+    if (suits && x.scratch && m->sized && m->sized < x.l.lanes) m->sized = x.l.lanes;
+    if (suits) ing_pass_remark(m, f, at(&x, x.l.loop)->loc, ING_REMARK_LANES, 0);
+    if (suits) *ok = ing_lanes_emit(&x.l);
     ing_free(x.l.needed);
     ing_free(x.stretch);
     ing_ir_scan_fini(&x.l.scan);
+    return suits && *ok;
+}
+
+static bool run_task(ing_ir_mod *m, uint32_t func, const ing_pass_options *o) {
+    bool serial = false, ok = true, again = ing_ir_has_serial_loops(m->funcs.at[func]);
+    for (uint32_t k = 0; again && k < MAX_SERIAL; k++)
+        again = run_once(m, func, o, &serial, &ok) && serial;
     return ok;
 }
 
 ing_status ing_pass_lanes(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
-    (void)o;
-    for (uint32_t k = 0; k < m->tasks.len && ing_ir_ok(m); k++) {
-        const ing_ir_task *t = &m->tasks.at[k];
-        if (t->kind == ING_IR_TASK_RANGE && !run_task(m, t->func))
+    for (uint32_t k = 0; k < m->tasks.len && ing_ir_ok(m); k++)
+        if (!run_task(m, m->tasks.at[k].func, o))
             return ing_fail(e, ING_MEMORY, "no memory for a pass");
-    }
     return ing_pass_done(m, e);
 }

@@ -1,6 +1,7 @@
 /* Between lanes.c (where lanes pay) and lanes_emit.c (writing them) only.
  *
- * In a parallel loop around a serial one, or several, as in a product of matrices,
+ * In a parallel loop, or one whose iterations are independent, around a serial one, or several, as in a
+ * product of matrices,
  *
  *   loop parallel c = from, to
  *     pre(c)
@@ -32,13 +33,17 @@
  *  LANES3 each column does what it did, in that order (ING_IR_ORDERED), so neither L nor where a
  *     piece begins changes a result (R23).
  *  LANES4 entries of the columns' stacks (SCRATCH) lie side by side, a whole block of them for
- *     each: there is room for ING_LANES times as much. Where to is the same for all columns. */
+ *     each: there is room for ING_LANES times as much. Where to is the same for all columns.
+ *  LANES5 columns of a serial loop are independent: it writes to arrays alone, at places where no other
+ *     column reads or writes (ACCESS5), and other arrays lie apart from these (apart.c). A local
+ *     from outside is read. */
 #ifndef ING_PASS_LANES_H
 #define ING_PASS_LANES_H
 
 #include "pass/pass_int.h"
 
-/* 8 registers of 8 floats: enough sums under way to hide that each takes 4 cycles. */
+/* 8 registers of 8 floats: enough sums under way to hide that each takes 4 cycles. A half or a
+ * quarter where a serial loop changes so many locals that no more stays in registers. */
 enum { ING_LANES = 64 };
 
 typedef struct ing_lanes {
@@ -46,9 +51,10 @@ typedef struct ing_lanes {
     uint32_t func;
     const ing_ir_func *f;
     uint32_t loop,
-        inner; /* the parallel loop, and a serial one in it that is looked at */
+        inner; /* the loop over columns, and a serial one in it that is looked at */
     ing_ir_scan scan;
     uint8_t *needed; /* per instruction of the body: used by another stretch */
+    uint32_t lanes;  /* ING_LANES, a half or a quarter of them */
 } ing_lanes;
 
 /* Not the same in all columns. */

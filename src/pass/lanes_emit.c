@@ -46,7 +46,7 @@ static void put_arrays(emitter *x, uint32_t block) {
         ing_type t = kept_type(x, id);
         if (at(x, id)->op == ING_OP_LOOP) put_arrays(x, at(x, id)->c);
         if (t == ING_VOID) continue;
-        ing_type tensor = ing_ir_type_tensor(x->l->m, (ing_dtype)t, ING_LANES, 1, 1);
+        ing_type tensor = ing_ir_type_tensor(x->l->m, (ing_dtype)t, x->l->lanes, 1, 1);
         ing_type ref = ing_ir_type_ref(x->l->m, tensor);
         x->arrays[id] = ing_ir_emit(&x->b, ING_OP_ALLOCA, ref, 0, 0, 0);
     }
@@ -64,7 +64,7 @@ static bool local_op(emitter *x, uint32_t id) {
     if (i->op == ING_OP_SCRATCH) { /* LANES4 */
         ing_type elem = ing_ir_type(x->l->m, i->type)->elem;
         uint32_t from = op2(x, ING_OP_MUL, ING_I64, x->copy.map[i->a],
-                            number(x, ING_I64, ING_LANES));
+                            number(x, ING_I64, x->l->lanes));
         uint32_t lane = ing_ir_emit(&x->b, ING_OP_CAST, ING_I64, x->lane, 0, 0);
         uint32_t size = number(x, ING_I64, ing_ir_type_size(x->l->m, elem));
         uint32_t to =
@@ -169,7 +169,7 @@ static void put_common(emitter *x) {
         const ing_ir_inst *i = at(x, id);
         if (i->op == ING_OP_ROOM) {
             uint32_t all = op2(x, ING_OP_MUL, ING_I64, x->copy.map[i->a],
-                               number(x, ING_I64, ING_LANES));
+                               number(x, ING_I64, x->l->lanes));
             x->b.loc = i->loc;
             ing_ir_emit(&x->b, ING_OP_ROOM, 0, all, i->b, 0);
         } else if (i->op != ING_OP_LOOP && !ing_lanes_varies(x->l, id)) {
@@ -182,8 +182,8 @@ static void put_lanes(emitter *x) {
     const ing_ir_inst *c = at(x, x->l->loop);
     ing_type t = c->type;
     uint32_t from = x->copy.map[c->a], to = x->copy.map[c->b], zero = number(x, t, 0);
-    uint32_t lanes = number(x, t, ING_LANES);
-    uint32_t shift = number(x, t, __builtin_ctz(ING_LANES));
+    uint32_t lanes = number(x, t, x->l->lanes);
+    uint32_t shift = number(x, t, __builtin_ctz(x->l->lanes));
     uint32_t trips = op2(x, ING_OP_SUB, t, to, from);
     uint32_t blocks = op2(x, ING_OP_MAX, t, op2(x, ING_OP_SAR, t, trips, shift), zero);
     put_common(x);
@@ -193,7 +193,7 @@ static void put_lanes(emitter *x) {
     put_columns(x, op2(x, ING_OP_ADD, t, from, op2(x, ING_OP_MUL, t, block, lanes)),
                 lanes);
     ing_ir_loop_finish(&x->b, block, zero, blocks, ing_ir_block_end(&x->b),
-                       ING_IR_PARALLEL);
+                       c->flags & ING_IR_PARALLEL);
     put_arrays(x, c->c);
     uint32_t rest = op2(x, ING_OP_ADD, t, from, op2(x, ING_OP_MUL, t, blocks, lanes));
     put_columns(x, rest, op2(x, ING_OP_SUB, t, to, rest));

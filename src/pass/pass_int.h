@@ -16,11 +16,15 @@ ing_status ing_pass_demote(ing_ir_mod *m, const ing_pass_options *o, ing_err *e)
 ing_status ing_pass_cost(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_shape(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_stride(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_unroll(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_swap(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_hold(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_lanes(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_apart(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_weave(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_turn(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 
 enum { /* what funcs do to an array that they name by themselves */
        ING_PASS_NAMED = 1,
@@ -44,9 +48,18 @@ void ing_pass_funcs_fini(ing_pass_funcs *s);
 /* May the func write to what this parameter points to? */
 bool ing_pass_func_writes(const ing_pass_funcs *s, uint32_t func, uint32_t param);
 
+enum { ING_PASS_MAX_TILE = 1024 }; /* places of a tile that is turned (turn.c) */
+/* What a level of a field takes from its subscript in an ELEM; *whole: that value itself, not what is
+ * left of it after a division. */
+uint32_t ing_pass_level_index(const ing_ir_mod *m, const ing_ir_func *f, uint32_t elem,
+                              uint32_t level, bool *whole);
+
 /* Whether n more pairs of arrays may be assumed to share no memory; then say which. */
 bool ing_pass_may_assume(const ing_ir_mod *m, const ing_pass_options *o, uint32_t n);
 void ing_pass_assume_apart(ing_ir_mod *m, uint32_t a, uint32_t b); /* arguments */
+/* That arrays which the loop writes lie apart from all others in it; false: that cannot be assumed. */
+bool ing_pass_assume_all_apart(ing_ir_mod *m, const ing_pass_options *o,
+                               const ing_ir_scan *s, uint32_t loop);
 
 static inline ing_status ing_pass_done(const ing_ir_mod *m, ing_err *e) {
     return ing_ir_ok(m) ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for a pass");

@@ -23,12 +23,17 @@ static const struct {
     {"cost", ing_pass_cost, false},           /* how heavy each task is */
     {"shape", ing_pass_shape, true},   /* loops over several axes: a loop for each */
     {"stride", ing_pass_stride, true}, /* every m-th index of a checkerboard */
+    {"unroll", ing_pass_unroll, true}, /* short loops in serial ones */
+    {"swap", ing_pass_swap, true},     /* the loop that goes along rows goes inside */
     {"hold", ing_pass_hold, true}, /* what a serial loop updates is held in a local */
     {"reduce", ing_pass_reduce, true}, /* sums into one place get lanes of their own */
     {"lanes", ing_pass_lanes, true}, /* columns go through a serial loop side by side */
     {"tally", ing_pass_tally,
      true}, /* integers at many places: a copy for each thread */
     {"weave", ing_pass_weave, true}, /* loops whose iterations have an order inside */
+    {"turn", ing_pass_turn, true},   /* tiles whose columns are rows of others */
+    {"apart", ing_pass_apart,
+     true}, /* what loops read at one place and write elsewhere */
     {"remarks", ing_pass_remarks, true}, /* what was decided, for people */
 };
 

@@ -91,7 +91,8 @@ static bool is_settled(const ing_ir_mod *m, const ing_ir_remark *r) {
     bool atomic =
         r->what >= ING_REMARK_ATOMIC_PLACE && r->what <= ING_REMARK_ATOMIC_APART;
     return atomic && (is_noted(m, r->tree, r->loc, ING_REMARK_REDUCED) ||
-                      is_noted(m, r->tree, r->loc, ING_REMARK_TALLIED));
+                      is_noted(m, r->tree, r->loc, ING_REMARK_TALLIED) ||
+                      is_noted(m, r->tree, r->loc, ING_REMARK_SUMMED));
 }
 
 ing_status ing_pass_remarks(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {

@@ -12,7 +12,8 @@
  * their index: in an i32 one neighbours are neighbours in memory without any proof that nothing
  * wrapped. Axes that nobody asks for, outside of those that are, stay one loop. A short innermost
  * axis of constant length, as in tiles, is never divided between pieces (chunk_shift), and its
- * loop has constant bounds: a transpose of tiles of 16 x 16 took 43 us, 18 with them (2**16 f32).
+ * loop has constant bounds: a transpose of tiles of 16 x 16 took 43 us, 18 with them (2**16 f32). Nor are
+ * the two innermost ones, where that lets turn.c turn tiles.
  *
  * Numbers of places stay what they are for whoever uses them: a loop that draws random numbers
  * (their stream is made of it) or whose number is used, and loops inside of others, divide.
@@ -41,6 +42,7 @@ typedef struct shaper {
     level at[ING_MAX_NDIM];
     uint8_t
         whole; /* pieces consist of whole innermost rows, of 1 << whole places; 0: of any */
+    bool tiles; /* and those of whole tiles: the two innermost levels */
     /* The last quotient, where it stands in the open block: the number of `number` over the axes
      * from `axis` on. */
     uint32_t quotient, position, of, number, axis;
@@ -83,16 +85,43 @@ static bool find_axes(shaper *x, const ing_ir_func *f, bool *wide, bool *asked) 
 
 enum { MAX_WHOLE = 64 }; /* places of an innermost row that is not divided */
 
-/* Updates may become partial results, which have chunks of their own (reduce.c). */
-static uint8_t whole_rows(const shaper *x, const ing_ir_func *f) {
-    const ing_ir_inst *axes = ing_ir_at(f, x->axes);
+/* The extent of a level as a shift; 0: it is unknown, no power of two, or above `most`. */
+static uint8_t shift_of(const shaper *x, const ing_ir_func *f, const level *l,
+                        uint64_t most) {
     int64_t begin, end;
-    if (ing_ir_has_updates(f) ||
-        !ing_ir_axis_bounds(f, axes, x->at[0].axis, &begin, &end))
-        return 0;
+    if (!ing_ir_axis_bounds(f, ing_ir_at(f, x->axes), l->axis, &begin, &end)) return 0;
     uint64_t n = end > begin ? (uint64_t)end - (uint64_t)begin : 0;
-    bool fits = n > 1 && n <= MAX_WHOLE && !(n & (n - 1));
+    bool fits = n > 1 && n <= most && !(n & (n - 1));
     return fits ? (uint8_t)__builtin_ctzll(n) : 0;
+}
+
+/* Does the task go through a field across the rows of its tiles, which are to be turned (turn.c)? */
+static bool goes_across(const shaper *x, const ing_ir_func *f) {
+    for (uint32_t id = 1; id < f->insts.len; id++) {
+        const ing_ir_inst *e = ing_ir_at(f, id);
+        if (e->op != ING_OP_ELEM) continue;
+        const ing_place *p = ing_ir_type(x->m, ing_ir_at(f, e->a)->type)->place;
+        for (uint32_t k = 0; p && !p->elem_rank && k < p->n_levels; k++) {
+            bool whole;
+            uint32_t at = ing_pass_level_index(x->m, f, id, k, &whole);
+            const ing_ir_inst *i = ing_ir_at(f, at);
+            if (whole && p->level[k].stride == (int64_t)ing_place_elem_bytes(p) &&
+                i->op == ING_OP_AXIS && i->b == x->loop && i->c == x->at[1].axis)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Updates may become partial results, which have chunks of their own (reduce.c). */
+static void find_whole(shaper *x, const ing_ir_func *f) {
+    if (ing_ir_has_updates(f)) return;
+    x->whole = shift_of(x, f, &x->at[0], MAX_WHOLE);
+    uint64_t most = ING_PASS_MAX_TILE >> x->whole;
+    uint8_t more = x->whole && x->n > 1 ? shift_of(x, f, &x->at[1], most) : 0;
+    if (!more || !goes_across(x, f)) return;
+    x->tiles = true;
+    x->whole = (uint8_t)(x->whole + more);
 }
 
 static void find_nest(shaper *x, const ing_ir_func *f) {
@@ -109,7 +138,7 @@ static void find_nest(shaper *x, const ing_ir_func *f) {
         }
     }
     if (!x->n) x->loop = x->axes = 0;
-    if (x->n) x->whole = whole_rows(x, f);
+    if (x->n) find_whole(x, f);
 }
 
 /* ---- small pieces --------------------------------------------------------------------------- */
@@ -236,7 +265,7 @@ static void put_level(shaper *x, uint32_t k, uint32_t row) {
     uint32_t low = op2(x, ING_OP_SUB, op2(x, ING_OP_MAX, l->first, base), base);
     uint32_t top = op2(x, ING_OP_ADD, base, width);
     uint32_t high = op2(x, ING_OP_SUB, op2(x, ING_OP_MIN, l->last, top), base);
-    if (!k && x->whole) {
+    if ((!k && x->whole) || (k == 1 && x->tiles)) {
         low = ing_ir_const_int(&x->b, ING_I64, 0);
         high = width;
     }

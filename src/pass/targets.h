@@ -29,6 +29,7 @@ typedef struct ing_targets {
     /* May this ATOMIC of the loop be taken out, as far as it alone can tell? */
     bool (*qualifies)(const struct ing_targets *x, uint32_t id);
     bool one_kind; /* no target may be updated in two ways, wherever */
+    bool floats;   /* the caller's */
     ing_ir_scan scan;
     bool failed;     /* no memory */
     ing_map numbers; /* target -> its number in fates + 1 */

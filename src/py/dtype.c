@@ -2,7 +2,7 @@
  * Python and memory. Called by array files, by the gate and by the launch. The objects are
  * singletons of their module; nothing here may compare them by value or make a second one.
  */
-#include "py/foreign.h"
+#include "py/array/foreign.h"
 #include "py/py.h"
 
 #include <math.h>

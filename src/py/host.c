@@ -2,7 +2,8 @@
  * GIL and for signals, and what must happen around fork. Made when the module is
  * imported, cheap then: the store is opened and helpers are configured at the first
  * compile. */
-#include "py/kernel.h"
+#include "py/call/kernel.h"
+#include "py/tool/tool.h"
 
 #include "rt/mock.h"
 
@@ -196,7 +197,7 @@ static ing_status helper_argv(PyObject **out, ing_err *e) {
     Py_DECREF(mod);
     if (!argv) return ING_PYTHON;
     if (!PyList_Check(argv) || PyList_GET_SIZE(argv) == 0 ||
-        PyList_GET_SIZE(argv) > 63) {
+        PyList_GET_SIZE(argv) > 62) {
         Py_DECREF(argv);
         return ing_fail(e, ING_INTERNAL,
                         "ingot._helper.argv must return a list of str");
@@ -221,12 +222,54 @@ static PyObject *argv_of(PyObject *list, const char *argv[64]) {
     return own;
 }
 
+/* The server to ask first (ingot/_server.py): its name is this build's, and helpers are told it,
+ * by one more argument, for them to leave one behind. */
+typedef struct server {
+    PyObject *folder; /* bytes, NULL: no server */
+    char name[33];
+} server;
+
+static ing_status find_server(PyObject *argv, server *out) {
+    const char *folder, *text;
+    long seconds;
+    PyObject *mod = PyImport_ImportModule("ingot._server");
+    PyObject *at = mod ? PyObject_CallMethod(mod, "address", "O", argv) : NULL;
+    Py_XDECREF(mod);
+    if (!at) return ING_PYTHON;
+    if (at == Py_None) {
+        Py_DECREF(at);
+        return ING_OK;
+    }
+    bool ok =
+        PyTuple_Check(at) && PyArg_ParseTuple(at, "sls", &folder, &seconds, &text);
+    if (ok) {
+        ing_hasher h;
+        ing_hasher_init(&h);
+        ing_hasher_str(&h, 'a', text);
+        ing_hasher_str(&h, 'r', ING_BACK_REVISION);
+        ing_hash_hex(ing_hasher_done(&h), out->name);
+        PyObject *spec =
+            PyUnicode_FromFormat("server %ld %s %s", seconds, out->name, folder);
+        out->folder = PyUnicode_EncodeFSDefault(PyTuple_GET_ITEM(at, 0));
+        ok = spec && out->folder && PyList_Append(argv, spec) == 0;
+        Py_XDECREF(spec);
+    }
+    Py_DECREF(at);
+    return ok ? ING_OK : ING_PYTHON;
+}
+
 static ing_status make_helpers(ing_py_host *h, ing_helpers **out, ing_err *e) {
     PyObject *list = NULL;
     ING_TRY(helper_argv(&list, e));
     const char *argv[64] = {0};
-    Py_SETREF(list, argv_of(list, argv));
-    if (!list) return ING_PYTHON;
+    server at = {0};
+    ing_status s = find_server(list, &at);
+    if (s == ING_OK) Py_SETREF(list, argv_of(list, argv));
+    if (s != ING_OK || !list) {
+        Py_XDECREF(list);
+        Py_XDECREF(at.folder);
+        return ING_PYTHON;
+    }
     int64_t max = h->st->settings.at[ING_SET_num_compile_threads];
     if (max <= 0) max = ing_os_cpus();
     int64_t limit = h->st->settings.at[ING_SET_compile_timeout];
@@ -235,9 +278,13 @@ static ing_status make_helpers(ing_py_host *h, ing_helpers **out, ing_err *e) {
                             .seconds = limit < 0            ? 0
                                        : limit > UINT32_MAX ? UINT32_MAX
                                                             : (uint32_t)limit,
-                            .events = h->events};
+                            .events = h->events,
+                            .server_folder =
+                                at.folder ? PyBytes_AS_STRING(at.folder) : NULL,
+                            .server_name = at.name};
     *out = ing_helpers_new(&c, &h->st->counters);
     Py_DECREF(list);
+    Py_XDECREF(at.folder);
     return *out ? ING_OK : ing_fail(e, ING_MEMORY, "no memory for helper processes");
 }
 

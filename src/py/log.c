@@ -1,7 +1,7 @@
 /* What is told of compiles, by topic: to the standard error stream where INGOT_LOG or the option log_level
  * asks for it, and to the logger "ingot" of Python's logging where a program uses that. Called by
  * explain.c and report.c beside a compile. That nobody can be told is no error of the kernel's. */
-#include "py/kernel.h"
+#include "py/call/kernel.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,10 +1,13 @@
 /* The extension module ingot._core: its state, its parts in order, its settings. Multi-
  * phase initialisation, so each interpreter that imports it has a state of its own. What
  * a part does is in its file; this one must know nothing but the table. */
-#include "py/filecache.h"
-#include "py/fingerprint.h"
-#include "py/foreign.h"
-#include "py/kernel.h"
+#include "py/value/filecache.h"
+#include "py/value/fingerprint.h"
+#include "py/array/foreign.h"
+#include "py/array/struct.h"
+#include "py/array/tensor.h"
+#include "py/call/kernel.h"
+#include "py/tool/tool.h"
 #include "store/store.h"
 
 #include <string.h>
@@ -245,6 +248,8 @@ static PyObject *configure(PyObject *module, PyObject *given) {
         return NULL;
     }
     st->settings = set;
+    ing_py_tensor_types_follow(st);
+    ing_py_struct_types_follow(st);
     Py_XSETREF(st->cache_dir, cache_dir);
     if (st->configured && st->configured(st) < 0) return NULL;
     Py_RETURN_NONE;
@@ -319,7 +324,8 @@ static const PyMethodDef functions[] = {
      "check_setting(name, value): raises what configure would."},
     {"settings", settings, METH_NOARGS, "The settings in force, as a dict."},
     {"cache_dir", cache_dir, METH_NOARGS, "Where compiled code is kept, or None."},
-    {"counters", counters, METH_NOARGS, "What happened so far, as a dict of counts."},
+    {"counters", counters, METH_NOARGS,
+     "counters()\n--\n\nWhat happened in this process so far, as a dict of counts."},
     {"fail_allocation", fail_allocation, METH_O,
      "For tests: the n-th allocation of the engine fails (0: none). How many were "
      "left."},

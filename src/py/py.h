@@ -67,6 +67,7 @@ typedef struct ing_py_spec {
     X(__dataclass_fields__)       \
     X(__dataclass_params__)       \
     X(__file__)                   \
+    X(__getattribute__)           \
     X(__getitem__)                \
     X(__invert__)                 \
     X(__name__)                   \
@@ -131,10 +132,14 @@ typedef struct ing_py_state {
     /* tensor.c */
     PyTypeObject *tensor_type;  /* base of vector and matrix types */
     PyTypeObject *tensor_value; /* base of host vectors and matrices */
+    PyObject *following; /* tuple: those of qd.math, of default_fp and default_ip */
 
     /* struct.c */
-    PyTypeObject *struct_type;  /* base of struct types */
-    PyTypeObject *struct_value; /* base of host structs */
+    PyTypeObject *struct_type;                    /* base of struct types */
+    PyTypeObject *struct_value;                   /* base of host structs */
+    struct ing_py_struct_type *following_structs, /* with such members: the oldest, */
+        **following_end;                          /* and where the next one goes */
+    PyTypeObject *structs_type;                   /* base of ndarrays of structs */
 
     /* array.c */
     PyTypeObject *array_type;
@@ -169,7 +174,7 @@ typedef struct ing_py_state {
     /* fingerprint_show.c: plans and names of fingerprints; see fingerprint_int.h */
     struct ing_py_fp *fp;
 
-    /* host.c: engine, runtime and what kernels share; see kernel.h */
+    /* host.c: engine, runtime and what kernels share; see host.h */
     struct ing_py_host *host;
 } ing_py_state;
 

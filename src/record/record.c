@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VERSION = 16, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 17, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 ing_text ing_text_copy(const char *s) {
     size_t n = s ? strlen(s) + 1 : 0;
@@ -243,7 +243,9 @@ static bool tally_ok(const ing_record *r, const ing_ir_tally *y) {
         const ing_record_bind *b = &r->binds.at[i];
         if (b->word == y->word) found = b->place.len ? of_field(b, y) : of_array(b, y);
     }
-    return found && ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype);
+    return found && ing_ir_tally_ok((ing_ir_atomic)y->kind, (ing_dtype)y->dtype) &&
+           ing_ir_tally_over_ok(y->over, r->n_words) &&
+           ing_ir_tally_over_ok(y->over2, r->n_words);
 }
 
 static bool task_ok(const ing_record *r, const ing_record_task *t) {

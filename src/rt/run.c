@@ -210,7 +210,7 @@ static uint64_t take_from(const job *j, part *p, bool front, uint64_t *first) {
         if (from >= to) return 0;
         n = (to - from) / j->share;
         if (n > PIECES_AT_ONCE) n = PIECES_AT_ONCE;
-        if (n < 1 || j->fork) n = 1;
+        if (n < 1 || j->fork || j->sections) n = 1;
         *first = front ? from : to - n;
         next = front ? part_pack(from + n, to) : part_pack(from, to - n);
     } while (!atomic_compare_exchange_weak_explicit(
@@ -229,6 +229,13 @@ static uint64_t take(job *j, const seat *s, uint64_t *first) {
     return n;
 }
 
+static bool open_section(job *j, seat *s) {
+    if (ing_rt_section_open(j->sections, s)) return true;
+    s->error.code = ING_ABI_MEMORY;
+    report(s, j->task);
+    return false;
+}
+
 void ing_rt_job_work(job *j, seat *s) {
     for (bool first = true;; first = false) {
         if (s->launcher) ing_rt_tick(j->run, ing_os_now_ns());
@@ -244,10 +251,11 @@ void ing_rt_job_work(job *j, seat *s) {
         uint64_t b = (j->skip + piece) * j->grain, most = n * j->grain;
         uint64_t e = j->trips - b <= most ? j->trips : b + most;
         if (b < j->first) b = j->first;
-        if (!ing_rt_seat_call(s, j->task, at_offset(j->base, b), at_offset(j->base, e),
-                              j->base)) {
-            return;
-        }
+        if (j->sections && !open_section(j, s)) return;
+        bool ok = ing_rt_seat_call(s, j->task, at_offset(j->base, b),
+                                   at_offset(j->base, e), j->base);
+        if (j->sections) ing_rt_section_close(j->sections, s, piece);
+        if (!ok) return;
     }
 }
 
@@ -357,16 +365,45 @@ static bool stays_here(const ing_rt_task *t, uint64_t trips, uint64_t units) {
     return units < INLINE_UNITS && (!t->info.may_run_long || trips == 1);
 }
 
+static bool sums_floats(const ing_rt_task *t) {
+    return t->info.n_tallies && ing_dtype_is_float((ing_dtype)t->info.tallies[0].dtype);
+}
+
+static void run_sections(run *r, seat *s, sections *x, int64_t base, uint64_t trips);
+
 static void run_pieces(run *r, seat *s, const ing_rt_task *t, uint64_t each,
                        int64_t begin, int64_t end) {
     uint64_t trips = (uint64_t)end - (uint64_t)begin;
     uint64_t units = saturating_mul(trips, each);
     expect_work(r, s, t, units);
+    sections x;
+    if (sums_floats(t) && ing_rt_sections_pay(&x, t, r->launch->args, trips)) {
+        run_sections(r, s, &x, begin, trips);
+        return;
+    }
     if (stays_here(t, trips, units)) {
         ing_rt_seat_call(s, t, begin, end, begin);
         return;
     }
     run_long(r, s, t, begin, trips, each);
+}
+
+/* Each piece is a section (tally.c), whoever runs it. */
+__attribute__((noinline)) static void run_sections(run *r, seat *s, sections *x,
+                                                   int64_t base, uint64_t trips) {
+    job j = {.run = r,
+             .task = x->task,
+             .base = base,
+             .trips = trips,
+             .grain = x->length,
+             .pieces = x->n,
+             .share = SHARE_EVEN,
+             .partials = s->ctx.partials,
+             .sections = x,
+             .threads = usable_threads(r)};
+    part_out(&j);
+    ing_rt_job_run(&j, s);
+    ing_rt_sections_end(x);
 }
 
 /* A task with partial results: room for them, the loop, then one call that combines. */
@@ -403,8 +440,8 @@ static bool copies_pay(const run *r, const ing_rt_task *t, uint64_t each,
 __attribute__((noinline)) static void run_gathering(run *r, seat *s,
                                                     const ing_rt_task *t, uint64_t each,
                                                     int64_t begin, int64_t end) {
-    bool pays =
-        t->info.n_tallies && copies_pay(r, t, each, (uint64_t)end - (uint64_t)begin);
+    bool pays = t->info.n_tallies && !sums_floats(t) &&
+                copies_pay(r, t, each, (uint64_t)end - (uint64_t)begin);
     if (pays) ing_rt_tally_open(s, t);
     if (t->info.partials)
         run_reduction(r, s, t, each, begin, end);

@@ -9,8 +9,11 @@
  *  SEAT2 Each seat decides for itself: one that gets no memory updates the arrays atomically, and
  *     since copies are put together atomically too, all of that may happen at once, as may
  *     other launches that update the same array.
- *  SEAT3 Only exact kinds are tallied, so the result does not depend on who had which iteration
- *     (R23). */
+ *  SEAT3 Only exact kinds are tallied so, and the result does not depend on who had which iteration
+ *     (R23).
+ *  SEAT4 Sums of floats have copies for sections of the loop, cut by its length and the sizes of the arrays
+ *     alone. They are added in the order of the sections, whoever is done first, and the arrays get the
+ *     total: neither threads nor grain change it. */
 #include "ir/ir.h"
 #include "rt/rt_int.h"
 
@@ -103,7 +106,13 @@ static void combine(const ing_ir_tally *y, void *to, const void *from, uint64_t 
 }
 
 /* A fresh copy is all zero. */
+static void clear(const ing_ir_tally *y, void *to, uint64_t n);
+
 static void fill(const ing_ir_tally *y, void *to, uint64_t n) {
+    if (ing_dtype_is_float((ing_dtype)y->dtype)) {
+        clear(y, to, n);
+        return;
+    }
     uint64_t neutral = ing_ir_neutral((ing_ir_atomic)y->kind, (ing_dtype)y->dtype);
     if (!neutral) return;
     switch (y->dtype) {
@@ -113,6 +122,35 @@ static void fill(const ing_ir_tally *y, void *to, uint64_t n) {
 #undef X
     default: break;
     }
+}
+
+/* ---- sums of floats ------------------------------------------------------------------------------ */
+
+#define SUM(T)                                                                      \
+    static void sum_##T(T *to, const T *from, uint64_t n) {                         \
+        for (uint64_t k = 0; k < n; k++) to[k] += from[k];                          \
+    }                                                                               \
+    static void share_##T(T *to, const T *from, uint64_t n) {                       \
+        for (uint64_t k = 0; k < n; k++) {                                          \
+            T old, new;                                                             \
+            __atomic_load(&to[k], &old, __ATOMIC_RELAXED);                          \
+            do new = old + from[k];                                                 \
+            while (!__atomic_compare_exchange(&to[k], &old, &new, true,             \
+                                              __ATOMIC_RELAXED, __ATOMIC_RELAXED)); \
+        }                                                                           \
+    }                                                                               \
+    static void clear_##T(T *to, uint64_t n) {                                      \
+        for (uint64_t k = 0; k < n; k++)                                            \
+            to[k] = (T) - 0.0; /* which changes nothing */                          \
+    }
+SUM(float)
+SUM(double)
+
+static void clear(const ing_ir_tally *y, void *to, uint64_t n) {
+    if (y->dtype == ING_F32)
+        clear_float(to, n);
+    else
+        clear_double(to, n);
 }
 
 /* ---- a seat's copies --------------------------------------------------------------------------- */
@@ -125,10 +163,10 @@ static size_t block_bytes(const ing_rt_task *t, const uint64_t *args) {
     return bytes;
 }
 
-void ing_rt_tally_open(seat *s, const ing_rt_task *t) {
-    const uint64_t *args = s->run->launch->args;
+/* A block whose copies are neutral; NULL: no memory. */
+static uint64_t *new_block(const ing_rt_task *t, const uint64_t *args) {
     void *block;
-    if (ing_rt_alloc_array(block_bytes(t, args), &block) != ING_OK) return; /* SEAT2 */
+    if (ing_rt_alloc_array(block_bytes(t, args), &block) != ING_OK) return NULL;
     uint64_t *words = block;
     memcpy(words, args, 8ull * t->n_words);
     uint8_t *at = (uint8_t *)block + padded(8ull * t->n_words);
@@ -138,6 +176,12 @@ void ing_rt_tally_open(seat *s, const ing_rt_task *t) {
         fill(y, at, count_of(y, args));
         at += padded(bytes_of(y, args));
     }
+    return words;
+}
+
+void ing_rt_tally_open(seat *s, const ing_rt_task *t) {
+    uint64_t *words = new_block(t, s->run->launch->args);
+    if (!words) return; /* SEAT2 */
     s->ctx.args = words;
     s->ctx.tallies = 1;
 }
@@ -153,4 +197,110 @@ void ing_rt_tally_close(seat *s, const ing_rt_task *t) {
     s->ctx.args = args;
     s->ctx.tallies = 0;
     ing_rt_free_array(words, block_bytes(t, args));
+}
+
+/* ---- sections of a loop (SEAT4) --------------------------------------------------------------- */
+
+static uint64_t saturating(uint64_t a, uint64_t b) {
+    uint64_t out;
+    return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
+}
+
+/* Updates of one iteration, about. */
+static uint64_t updates_of(const ing_ir_tally *y, const uint64_t *args,
+                           uint64_t trips) {
+    uint64_t n = y->times;
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t over = k ? y->over2 : y->over;
+        bool half = over == (uint32_t)ING_IR_TALLY_TRIPS;
+        int64_t times = !over  ? 1
+                        : half ? (int64_t)(trips / 2)
+                               : (int64_t)args[over - 1];
+        n = saturating(n, times > 0 ? (uint64_t)times : 0);
+    }
+    return n;
+}
+
+bool ing_rt_sections_pay(sections *x, const ing_rt_task *t, const uint64_t *args,
+                         uint64_t trips) {
+    uint64_t numbers = TALLY_SETUP + t->n_words, updates = 0, bytes = 0;
+    for (uint32_t k = 0; k < t->info.n_tallies; k++) {
+        const ing_ir_tally *y = &t->info.tallies[k];
+        if (count_of(y, args) > TALLY_BYTES) return false;
+        numbers += count_of(y, args);
+        bytes += bytes_of(y, args);
+        uint64_t n = saturating(updates_of(y, args, trips), trips);
+        updates = n > UINT64_MAX - updates ? UINT64_MAX : updates + n;
+    }
+    uint64_t n = updates / (SECTION_UPDATES * numbers), chunk = t->info.chunk_shift;
+    if (n > SECTIONS_MOST) n = SECTIONS_MOST;
+    if (n > trips) n = trips;
+    if (bytes > TALLY_BYTES || n < SECTIONS_LEAST) return false;
+    memset(x, 0, sizeof *x);
+    x->task = t;
+    x->args = args;
+    x->length = ((((trips - 1) / n) >> chunk) + 1) << chunk; /* whole chunks */
+    x->n = (uint32_t)((trips - 1) / x->length + 1);
+    return pthread_mutex_init(&x->lock, NULL) == 0;
+}
+
+bool ing_rt_section_open(sections *x, seat *s) {
+    pthread_mutex_lock(&x->lock);
+    uint64_t *words = x->n_spare ? x->spare[--x->n_spare] : NULL;
+    pthread_mutex_unlock(&x->lock);
+    for (uint32_t k = 0; words && k < x->task->info.n_tallies; k++) {
+        const ing_ir_tally *y = &x->task->info.tallies[k];
+        fill(y, (void *)(uintptr_t)(words[y->word] + y->at), count_of(y, x->args));
+    }
+    if (!words) words = new_block(x->task, x->args);
+    if (!words) return false;
+    s->ctx.args = words;
+    s->ctx.tallies = 1;
+    return true;
+}
+
+/* Adds the copies of a block to those of the total, or to the arrays, which others may update too. */
+static void add_block(const sections *x, const uint64_t *to, const uint64_t *from,
+                      bool shared) {
+    for (uint32_t k = 0; k < x->task->info.n_tallies; k++) {
+        const ing_ir_tally *y = &x->task->info.tallies[k];
+        void *a = (void *)(uintptr_t)(to[y->word] + y->at);
+        const void *b = (const void *)(uintptr_t)(from[y->word] + y->at);
+        uint64_t n = count_of(y, x->args);
+        if (y->dtype == ING_F32)
+            (shared ? share_float : sum_float)(a, b, n);
+        else
+            (shared ? share_double : sum_double)(a, b, n);
+    }
+}
+
+/* The next one's turn; under the lock. */
+static void take_turn(sections *x) {
+    uint64_t *words = x->done[x->next];
+    x->done[x->next++] = NULL;
+    if (!words) return;
+    if (x->total) {
+        add_block(x, x->total, words, false);
+        x->spare[x->n_spare++] = words;
+    } else {
+        x->total = words;
+    }
+}
+
+void ing_rt_section_close(sections *x, seat *s, uint64_t number) {
+    pthread_mutex_lock(&x->lock);
+    x->done[number] = s->ctx.args;
+    while (x->next < x->n && x->done[x->next]) take_turn(x);
+    pthread_mutex_unlock(&x->lock);
+    s->ctx.args = s->run->launch->args;
+    s->ctx.tallies = 0;
+}
+
+void ing_rt_sections_end(sections *x) {
+    while (x->next < x->n) take_turn(x); /* after a stop some are missing */
+    size_t bytes = block_bytes(x->task, x->args);
+    if (x->total) add_block(x, x->args, x->total, true);
+    if (x->total) ing_rt_free_array(x->total, bytes);
+    while (x->n_spare) ing_rt_free_array(x->spare[--x->n_spare], bytes);
+    pthread_mutex_destroy(&x->lock);
 }

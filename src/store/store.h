@@ -17,7 +17,7 @@ typedef enum ing_entry_kind {
     ING_ENTRY_IMAGE = 1,
     ING_ENTRY_VARIANT = 2,
     ING_ENTRY_INDEX = 3,
-    ING_ENTRY_VALUE = 4, /* any value that src/py/codec.c writes */
+    ING_ENTRY_VALUE = 4, /* any value that src/py/value/codec.c writes */
     ING_ENTRY_ALIAS = 5, /* text of a function -> digest of its tree (R9) */
     ING_ENTRY_NOTES = 6, /* why a kernel was compiled: never exported or sent (R20) */
     ING_ENTRY_KINDS

@@ -1,6 +1,6 @@
 /* The head of a value's payload: codec and label, with a checksum of their own, so that a
  * listing reads the first bytes of each entry and believes them. Called by
- * src/py/filecache.c. Works on memory alone and must never read outside of it.
+ * src/py/value/filecache.c. Works on memory alone and must never read outside of it.
  *
  *   0  4  "INGV"     4  1  version     5  1  codec     6  1  kind of label    7  1  zero
  *   8  4  n          12  n  label      12+n  8  low half of XXH3-128 of all before and the key */

@@ -1,5 +1,5 @@
 /* Values of FileCache and CachedStep: streamed, of any size, and never above the bound.
- * Called by src/py/filecache.c; the other kinds of entries are in store.c and evict.c.
+ * Called by src/py/value/filecache.c; the other kinds of entries are in store.c and evict.c.
  *
  * 1. Every change (an entry that comes, goes or is replaced; a temporary file that grows or
  *    goes) is made under the lock on the numbers of <dir>/d/total (total.c). Who changes

@@ -1,5 +1,5 @@
 /* Answers and paths in words, for people who ask why a kernel was compiled. Called while
- * lowering (src/py/gate.c) and when a compile is explained (notes.c). What is printed here is
+ * lowering (src/py/see/gate.c) and when a compile is explained (notes.c). What is printed here is
  * never compared and never part of a key. */
 #include "front/front.h"
 #include "trace/notes.h"
@@ -137,6 +137,11 @@ void ing_words_fact(const ing_gate_fact *f, ing_bytes *out) {
     case ING_GATE_VIEW: ing_bytes_puts(out, "a view"); break;
     case ING_GATE_FIELD: put_field(f->place, out); break;
     case ING_GATE_BUNDLE:
+        if (f->structure) {
+            ing_bytes_printf(out, "a %u-d array of ", f->ndim);
+            put_struct(f->structure, out);
+            break;
+        }
         ing_bytes_puts(out, f->elem_rank ? "a field of " : "a field of structs");
         put_elements(f->elem_rank, f->elem_shape, out);
         break;
@@ -164,7 +169,10 @@ void ing_words_param(const ing_gate_param *p, ing_bytes *out) {
     case ING_PASS_ARRAY:
         ing_bytes_puts(out, "array of ");
         put_elements(p->tensor.rank, p->tensor.shape, out);
-        put_dtype(p->dtype, out);
+        if (p->layout)
+            put_struct(p->layout, out);
+        else
+            put_dtype(p->dtype, out);
         if (p->ndim >= 0) ing_bytes_printf(out, " %d-d", p->ndim);
         break;
     case ING_PASS_VIEW:

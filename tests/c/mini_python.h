@@ -1,5 +1,5 @@
 /* A reader of just enough Python for the front end's tests: text in, the nodes that
- * src/py/read_ast.c would make out, with the same positions. Grammar mistakes abort. */
+ * src/py/see/read_ast.c would make out, with the same positions. Grammar mistakes abort. */
 #ifndef ING_MINI_PYTHON_H
 #define ING_MINI_PYTHON_H
 

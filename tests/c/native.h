@@ -4,7 +4,7 @@
 #ifndef ING_TEST_NATIVE_H
 #define ING_TEST_NATIVE_H
 #include "check.h"
-#include "compile/compile.h"
+#include "compile/compile_int.h"
 #include "gen/gen.h"
 #include "helper_argv.h"
 
@@ -111,40 +111,53 @@ static bool report(const setup *t, const char *step, ing_err *e) {
     return false;
 }
 
+static uint32_t part_size; /* ing_gen_options.part_size */
+
+/* Compiles all texts of a task and links them. */
+static ing_status make_image(const ing_gen_texts *texts, const char *options,
+                             ing_bytes *linked, ing_err *e) {
+    ing_gen_texts objects = {0};
+    ing_status s = ing_parts_compile(helpers, options, texts, 2, &objects, e);
+    ing_object *list = calloc(objects.len + 1, sizeof *list);
+    for (uint32_t i = 0; i < objects.len; i++)
+        list[i] = (ing_object){objects.at[i].at, objects.at[i].len};
+    if (s == ING_OK) s = ing_image_link(list, objects.len, NULL, linked, e);
+    ing_gen_texts_fini(&objects);
+    free(list);
+    return s;
+}
+
 /* Native code of task k, or NULL with the failure counted. */
 static ing_image *build(const ing_ir_mod *m, uint32_t k, const setup *t) {
     ing_gen_options o = {.target = &ing_gen_cpu,
                          .fast_math = t->fast,
                          .vector_math = ing_image_vector_math(),
                          .opt_level = 2,
+                         .part_size = part_size,
                          .isa_level = t->level ? t->level : ing_image_isa_level()};
     ing_ir_mod *one = NULL;
     ing_image *image = NULL;
-    ing_bytes text, options, object, linked;
+    ing_gen_texts texts = {0};
+    ing_bytes options, linked;
     ing_err e;
     ing_err_init(&e);
-    ing_bytes_init(&text);
     ing_bytes_init(&options);
-    ing_bytes_init(&object);
     ing_bytes_init(&linked);
     ing_gen_helper_options(&o, &options);
     const char *step = "extract";
     ing_status s = ing_ir_extract_task(m, k, &one, &e);
-    if (s == ING_OK) step = "gen", s = ing_gen_llvm(one, &o, &text, &e);
+    if (s == ING_OK) step = "gen", s = ing_gen_llvm(one, &o, &texts, &e);
     if (s == ING_OK)
-        step = "compile", s = ing_helpers_compile(helpers, (const char *)options.at,
-                                                  text.at, text.len, &object, &e);
-    if (s == ING_OK)
-        step = "link", s = ing_image_link(object.at, object.len, NULL, &linked, &e);
+        step = "make", s = make_image(&texts, (const char *)options.at, &linked, &e);
     if (s == ING_OK)
         step = "load", s = ing_image_load(-1, linked.at, linked.len, &image, &e);
     if (s != ING_OK) {
         report(t, step, &e);
-        if (text.at && getenv("INGOT_TEST_VERBOSE")) fputs((char *)text.at, stderr);
+        for (uint32_t i = 0; i < texts.len && getenv("INGOT_TEST_VERBOSE"); i++)
+            fwrite(texts.at[i].at, 1, texts.at[i].len, stderr);
     }
-    ing_bytes_fini(&text);
+    ing_gen_texts_fini(&texts);
     ing_bytes_fini(&options);
-    ing_bytes_fini(&object);
     ing_bytes_fini(&linked);
     ing_ir_mod_free(one);
     return image;
@@ -268,17 +281,20 @@ static void both(const setup *t, side *out) {
     }
     CHECK(m->args.len == t->n_args && m->args.len <= MAX_ARGS &&
           m->rets.len <= MAX_RETS && m->buffer_bytes <= 4096);
-    side *s = calloc(2, sizeof *s);
-    side_init(&s[0], m, t);
-    side_init(&s[1], m, t);
+    side *s = calloc(3, sizeof *s);
+    for (int i = 0; i < 3; i++) side_init(&s[i], m, t);
     run_interp(m, &s[0]);
     if (run_native(m, t, &s[1])) compare(m, t, &s[0], &s[1]);
+    if (m->funcs.len > m->tasks.len) { /* each function in a part of its own */
+        part_size = 1;
+        if (run_native(m, t, &s[2])) compare(m, t, &s[0], &s[2]);
+        part_size = 0;
+    }
     if (out) {
         *out = s[1];
         memset(out->memory, 0, sizeof out->memory);
     }
-    side_fini(&s[0]);
-    side_fini(&s[1]);
+    for (int i = 0; i < 3; i++) side_fini(&s[i]);
     free(s);
     ing_ir_mod_free(m);
 }

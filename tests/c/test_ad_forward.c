@@ -558,10 +558,6 @@ static void test_refused(void) {
                                                         "%b = bitcast i64 %x !3\n"
                                                         "return %x\n}\n",
             9, "bits");
-    refused(HEAD "%i = loop parallel i32 %k0, %k8 !5 {\n%q = elem ref<f64> %y, [%k2]\n"
-                 "%g = random f64\n%p = elem ref<f64> %x, [%i]\n%v = load f64 %p\n"
-                 "%h = mul %g, %v\n%o = atomic f64 %q, %h, max\n}\n}\n",
-            5, "random");
     const uint32_t wrong[5] = {2, 0, 5, 0, 0};
     ing_ir_mod *m = parse(KERNEL("", "%v"));
     CHECK(m && ing_ad_forward(m, wrong, NULL) == ING_INTERNAL);

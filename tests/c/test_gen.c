@@ -24,16 +24,24 @@ static const char saxpy[] =
 
 static const char *level = "x86-64-v3"; /* that the texts are for */
 
+static uint32_t part_size; /* of the texts, 0 = as measured */
+
+/* All parts, one after the other. */
 static ing_status emit(const char *ir, bool fast, ing_bytes *out, ing_err *e) {
     ing_ir_mod *m = NULL;
+    ing_gen_texts texts = {0};
     ing_gen_options o = {.target = &ing_gen_cpu,
                          .fast_math = fast,
                          .opt_level = 2,
                          .isa_level = level,
+                         .part_size = part_size,
                          .vector_math = 2};
     ing_status s = ing_ir_parse(ir, strlen(ir), &m, e);
     if (s == ING_OK) s = ing_ir_verify(m, e);
-    if (s == ING_OK) s = ing_gen_llvm(m, &o, out, e);
+    if (s == ING_OK) s = ing_gen_llvm(m, &o, &texts, e);
+    for (uint32_t i = 0; i < texts.len; i++)
+        ing_bytes_put(out, texts.at[i].at, texts.at[i].len);
+    ing_gen_texts_fini(&texts);
     ing_ir_mod_free(m);
     return s;
 }
@@ -418,6 +426,39 @@ static void test_inlined(void) {
     expect_inlined(4100, 1, 0);
 }
 
+static void put_sums(ing_bytes *b, int func, int length) {
+    ing_bytes_printf(b, "func @%d (i32) i32 {\n  %%x0 = param i32 0\n", func);
+    for (int k = 0; k < length; k++)
+        ing_bytes_printf(b, "  %%x%d = add %%x%d, %%x%d\n", k + 1, k, k);
+    ing_bytes_printf(b, "  %%y = call i32 @3, [%%x%d]\n  return %%y\n}\n", length);
+}
+
+/* Two long funcs and a short one that all call. */
+static void expect_parts(uint32_t size, int tasks, int f1, int hidden, int copies) {
+    ing_bytes b;
+    ing_bytes_init(&b);
+    ing_bytes_puts(&b, "task @0 {\n  %k = const i32 1\n  %a = call i32 @1, [%k]\n"
+                       "  %b = call i32 @2, [%a]\n  %c = call i32 @3, [%b]\n}\n");
+    put_sums(&b, 1, 300);
+    put_sums(&b, 2, 300);
+    ing_bytes_puts(&b, "func @3 (i32) i32 {\n  %x = param i32 0\n  %y = add %x, %x\n"
+                       "  return %y\n}\nrun @0 serial cost 1\n");
+    part_size = size;
+    expect((char *)b.at, true, "define i32 @ing_task(", 1, "target triple", tasks,
+           "define internal i32 @f1(", f1, "define hidden i32 @f", hidden,
+           "declare hidden i32 @f", hidden, "define internal i32 @f3(", copies, NULL);
+    part_size = 0;
+    ing_bytes_fini(&b);
+}
+
+/* PART1 to PART4 */
+static void test_parts(void) {
+    expect_parts(0, 1, 1, 0, 1);
+    expect_parts(1000, 1, 1, 0, 1);
+    expect_parts(400, 2, 1, 1, 2); /* the task with the first func; the second */
+    expect_parts(310, 3, 0, 2, 3); /* each alone */
+}
+
 /* saxpy with `n` more sums in its block; to be freed with ing_free. */
 static char *long_sum(int n) {
     const char *end = strstr(saxpy, "    store");
@@ -545,12 +586,11 @@ static void test_no_memory(void) {
     ing_status s = ING_MEMORY;
     int n = 0;
     for (; m && s == ING_MEMORY && n < 1000; n++) {
-        ing_bytes b;
-        ing_bytes_init(&b);
+        ing_gen_texts b = {0};
         ing_alloc_fail_at((uint64_t)n + 1);
         s = ing_gen_llvm(m, &o, &b, NULL);
         ing_alloc_fail_at(0);
-        ing_bytes_fini(&b);
+        ing_gen_texts_fini(&b);
     }
     CHECK(s == ING_OK && n > 3);
     ing_ir_mod_free(m);
@@ -569,16 +609,15 @@ static void test_other_target(void) {
     ing_gen_target other = {"spirv64", "e-i64:64", "none", declare_services};
     ing_gen_options o = {.target = &other};
     ing_ir_mod *m = NULL;
-    ing_bytes b;
-    ing_bytes_init(&b);
+    ing_gen_texts b = {0};
     CHECK(ing_ir_parse(endless, strlen(endless), &m, NULL) == ING_OK);
-    CHECK(m && ing_gen_llvm(m, &o, &b, NULL) == ING_OK);
-    const char *text = b.at ? (const char *)b.at : "";
+    CHECK(m && ing_gen_llvm(m, &o, &b, NULL) == ING_OK && b.len == 1);
+    const char *text = b.len ? (const char *)b.at[0].at : "";
     CHECK(strstr(text, "datalayout = \"e-i64:64\"\ntarget triple = \"spirv64\"\n"));
     CHECK(strstr(text, "declare i32 @ing_poll(ptr)"));
     CHECK(strstr(text, "declare void @ing_print(ptr, ptr)"));
     CHECK(!strstr(text, "x86") && !strstr(text, "define internal"));
-    ing_bytes_fini(&b);
+    ing_gen_texts_fini(&b);
     ing_ir_mod_free(m);
 }
 
@@ -660,6 +699,7 @@ int main(void) {
     test_long_loops();
     test_short_loops();
     test_inlined();
+    test_parts();
     test_branches();
     test_extremes();
     test_long_blocks();

@@ -127,6 +127,21 @@ static void test_streaming(const uint8_t *p) {
     }
 }
 
+/* Blocks that are not the last ones, and what follows them. */
+static void test_blocks(const uint8_t *p) {
+    for (size_t before = 0; before <= 2048; before += 512)
+        for (size_t n = 0; n <= 4096; n += 512)
+            for (size_t after = 1; after < 1100; after += 61) {
+                ing_hasher h;
+                ing_hasher_init(&h);
+                ing_hasher_blocks(&h, p, before);
+                ing_hasher_blocks(&h, p + before, n);
+                ing_hasher_raw(&h, p + before + n, after);
+                CHECK(
+                    ing_hash_eq(ing_hasher_done(&h), ing_hash(p, before + n + after)));
+            }
+}
+
 static void test_writer(void) {
     ing_hasher h;
     ing_hasher_init(&h);
@@ -169,6 +184,7 @@ int main(void) {
     test_unaligned(p);
     test_bounds(p);
     test_streaming(p);
+    test_blocks(p);
     test_writer();
     test_hex();
     free(p);

@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -324,7 +327,87 @@ static void test_no_llvmlite(const helper_command *cmd) {
     ing_helpers_free(h);
 }
 
+/* ---- a server ------------------------------------------------------------------------------ */
+
+typedef struct fake { /* accepts connections and says one thing */
+    int listener;
+    const char *says;
+    size_t n;
+} fake;
+
+static void *fake_server(void *p) {
+    fake *f = p;
+    char request[4096];
+    for (int c; (c = accept(f->listener, NULL, NULL)) >= 0; close(c)) {
+        if (f->n) (void)!write(c, f->says, f->n);
+        if (f->n > 16) (void)!read(c, request, sizeof request);
+        if (f->n > 16) sleep_ms(50);
+    }
+    return NULL;
+}
+
+/* Compiles with a server in the folder and a program that only dies. */
+static ing_status served(const char *folder, ing_counters *c, char *message, size_t n) {
+    const char *argv[] = {"sh", "-c", "exit 7", NULL};
+    ing_helpers_config config = {
+        .argv = argv, .max = 1, .server_folder = folder, .server_name = "s"};
+    memset(c, 0, sizeof *c);
+    ing_helpers *h = ing_helpers_new(&config, c);
+    CHECK(h != NULL && !ing_helpers_any(h));
+    ing_helpers_prepare(h);
+    CHECK(ing_helpers_any(h));
+    ing_status s = compile_text(h, small_ir, message, n);
+    ing_helpers_free(h);
+    return s;
+}
+
+static void expect_served(const char *folder, const char *want, uint64_t connections,
+                          uint64_t started) {
+    ing_counters c;
+    char message[512];
+    CHECK(served(folder, &c, message, sizeof message) == ING_COMPILE);
+    if (!strstr(message, want)) fprintf(stderr, "message: %s\n", message);
+    CHECK(strstr(message, want) != NULL);
+    CHECK(c.at[ING_COUNT_HELPERS_SERVED] == connections);
+    /* one that died before it was asked is replaced without a word */
+    CHECK(c.at[ING_COUNT_HELPERS_STARTED] >= started);
+    CHECK(started || c.at[ING_COUNT_HELPERS_STARTED] == 0);
+}
+
+#define READY   "INGH\1\0\4\0\0\0\0\0\0\0\0\0"
+#define REFUSES "INGH\1\0\3\0\0\0\0\0\3\0\0\0no!"
+
+static void test_server(void) {
+    char folder[] = "/tmp/ingot-test-XXXXXX", name[64];
+    CHECK(mkdtemp(folder) != NULL && chmod(folder, 0700) == 0);
+    snprintf(name, sizeof name, "%s/s", folder);
+    expect_served(folder, "exited with status 7", 0, 2); /* nobody there */
+    expect_served("/nonexistent", "exited with status 7", 0, 2);
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    snprintf(at.sun_path, sizeof at.sun_path, "%s", name);
+    fake f = {.listener = socket(AF_UNIX, SOCK_STREAM, 0)};
+    CHECK(bind(f.listener, (const struct sockaddr *)&at, sizeof at) == 0);
+    CHECK(listen(f.listener, 8) == 0);
+    pthread_t id;
+    CHECK(pthread_create(&id, NULL, fake_server, &f) == 0);
+    expect_served(folder, "exited with status 7", 1, 2); /* hangs up */
+    f = (fake){f.listener, REFUSES, 19};                 /* no greeting */
+    expect_served(folder, "exited with status 7", 1, 2);
+    f = (fake){f.listener, READY, 16}; /* greets, then hangs up */
+    expect_served(folder, "exited with status 7", 1, 2);
+    f = (fake){f.listener, READY REFUSES, 35};
+    expect_served(folder, "no!", 1, 0);
+    CHECK(chmod(folder, 0750) == 0);
+    expect_served(folder, "exited with status 7", 0, 2);
+    shutdown(f.listener, SHUT_RDWR);
+    pthread_join(id, NULL);
+    close(f.listener);
+    unlink(name);
+    rmdir(folder);
+}
+
 int main(void) {
+    test_server();
     test_deaths();
     test_no_program();
     test_error_answer();

@@ -15,7 +15,7 @@ static ing_bytes link_object(const char *name, const char *label) {
     ing_err e;
     ing_err_init(&e);
     ing_bytes_init(&image);
-    if (ing_image_link(obj.at, obj.len, label, &image, &e) != ING_OK)
+    if (ing_image_link(&(ing_object){obj.at, obj.len}, 1, label, &image, &e) != ING_OK)
         fprintf(stderr, "%s: %s\n", name, e.text ? e.text : "?");
     CHECK(e.status == ING_OK && image.len > 0);
     ing_err_fini(&e);
@@ -323,7 +323,8 @@ static void test_same_bytes(void) {
     ing_bytes_put(&moved, obj.at, obj.len);
     ing_bytes_clear(&b);
     ing_bytes_puts(&b, "before");
-    CHECK(ing_image_link(moved.at + 1, obj.len, "x", &b, NULL) == ING_OK);
+    CHECK(ing_image_link(&(ing_object){moved.at + 1, obj.len}, 1, "x", &b, NULL) ==
+          ING_OK);
     CHECK(b.len == 6 + a.len && memcmp(b.at + 6, a.at, a.len) == 0);
     ing_bytes_fini(&a);
     ing_bytes_fini(&b);
@@ -376,7 +377,7 @@ static void refuses(const char *name, ing_status want, const char *text) {
     ing_err e;
     ing_err_init(&e);
     ing_bytes_init(&image);
-    CHECK(ing_image_link(obj.at, obj.len, NULL, &image, &e) == want);
+    CHECK(ing_image_link(&(ing_object){obj.at, obj.len}, 1, NULL, &image, &e) == want);
     if (!e.text || !strstr(e.text, text)) {
         fprintf(stderr, "%s: got '%s', wanted '%s'\n", name, e.text ? e.text : "",
                 text);
@@ -386,6 +387,71 @@ static void refuses(const char *name, ing_status want, const char *text) {
     ing_err_fini(&e);
     ing_bytes_fini(&obj);
     ing_bytes_fini(&image);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------ */
+
+static const char part_task[] =
+    "double sin(double); int middle(int); int ing_third(int);\n"
+    "static const int table[4] = {1, 10, 100, 1000};\n"
+    "int ing_third(int x) { return table[x & 3] + (sin(0) != 0); }\n"
+    "int ing_task(void *c, long begin, long end, long chunk) {\n"
+    "  return middle((int)begin) + ing_third(0); }\n";
+static const char part_middle[] =
+    "double sin(double); int ing_third(int);\n"
+    "static const int table[4] = {2, 20, 200, 2000};\n"
+    "int middle(int x) { return table[x & 3] + ing_third(x) + (sin(1) == 0); }\n";
+
+static ing_status link_parts(const char *a, const char *b, ing_bytes *image,
+                             ing_err *e) {
+    ing_bytes one = make_read(a), two = make_read(b);
+    ing_object both[] = {{one.at, one.len}, {two.at, two.len}};
+    ing_status s = ing_image_link(both, 2, "parts", image, e);
+    ing_bytes_fini(&one);
+    ing_bytes_fini(&two);
+    return s;
+}
+
+static void refuses_parts(const char *a, const char *b, ing_status want,
+                          const char *text) {
+    ing_bytes image;
+    ing_err e;
+    ing_err_init(&e);
+    ing_bytes_init(&image);
+    CHECK(link_parts(a, b, &image, &e) == want && image.len == 0);
+    CHECK(e.text && strstr(e.text, text));
+    ing_err_fini(&e);
+    ing_bytes_fini(&image);
+}
+
+/* Calls in both directions, statics of one name, one import of both. */
+static void test_parts(void) {
+    const char *flags = "-fPIC -fvisibility=hidden -fno-builtin";
+    if (!make_c_object("part0", part_task, flags) ||
+        !make_c_object("part1", part_middle, flags))
+        return;
+    for (int k = 0; k < 2; k++) {
+        ing_bytes image;
+        ing_err e;
+        ing_err_init(&e);
+        ing_bytes_init(&image);
+        CHECK(link_parts(k ? "part0.o" : "part1.o", k ? "part1.o" : "part0.o", &image,
+                         &e) == ING_OK);
+        if (e.text) fprintf(stderr, "%s\n", e.text);
+        ing_image *i = load_fd(-1, image.at, image.len);
+        if (i) {
+            CHECK(run(i, NULL, 2, 0, 0) == 200 + 100 + 1);
+            CHECK(run(i, NULL, 3, 0, 0) == 2000 + 1000 + 1);
+            CHECK(ing_image_register_debug(i, &(ing_image_origin){"parts", "x.py", 1}));
+        }
+        ing_image_unref(i);
+        ing_err_fini(&e);
+        ing_bytes_fini(&image);
+    }
+    refuses_parts("part0.o", "part0.o", ING_FORMAT, "is defined twice");
+    refuses_parts("part1.o", "part1.o", ING_FORMAT, "is defined twice");
+    refuses("part0.o", ING_COMPILE, "'middle'");
+    refuses("part1.o", ING_FORMAT, "does not define 'ing_task'");
 }
 
 static void test_refusals(void) {
@@ -518,7 +584,8 @@ static void test_no_memory(void) {
         ing_image *i = NULL;
         ing_bytes_init(&image);
         ing_alloc_fail_at(n);
-        ing_status s = ing_image_link(obj.at, obj.len, "x", &image, NULL);
+        ing_status s =
+            ing_image_link(&(ing_object){obj.at, obj.len}, 1, "x", &image, NULL);
         if (s == ING_OK) s = ing_image_load(-1, image.at, image.len, &i, NULL);
         ing_alloc_fail_at(0);
         ing_bytes_fini(&image);
@@ -612,6 +679,7 @@ int main(void) {
     test_c_object("-fPIC");
     test_c_object("-fPIC -ffunction-sections -fdata-sections -fcf-protection");
     test_c_object("-fPIE -fvisibility=hidden");
+    test_parts();
     if (make_llvm_objects()) test_llvm();
 #else
     make_not_run("images that are run: the test's objects are for x86-64");

@@ -234,7 +234,8 @@ static void test_object(const char *name, uint32_t *types) {
     ing_image_plan plan;
     ing_err_init(&e);
     ing_bytes_init(&bytes);
-    CHECK(ing_image_link(obj.bytes.at, obj.bytes.len, NULL, &bytes, &e) == ING_OK);
+    CHECK(ing_image_link(&(ing_object){obj.bytes.at, obj.bytes.len}, 1, NULL, &bytes,
+                         &e) == ING_OK);
     if (e.text) fprintf(stderr, "%s: %s\n", name, e.text);
     ing_err_fini(&e);
     file image = file_open(bytes);

@@ -68,7 +68,7 @@ static void try_link(const uint8_t *p, size_t n, uint16_t machine) {
     ing_bytes image;
     ing_image_plan plan;
     ing_bytes_init(&image);
-    ing_status s = ing_image_link(p, n, "label", &image, NULL);
+    ing_status s = ing_image_link(&(ing_object){p, n}, 1, "label", &image, NULL);
     CHECK(s == ING_OK || s == ING_FORMAT || s == ING_COMPILE);
     if (s == ING_OK) {
         uint16_t m = machine;
@@ -108,7 +108,8 @@ static void fuzz_object(const char *name, uint16_t machine, uint32_t rounds) {
 static ing_bytes image_of(const char *name) {
     ing_bytes obj = make_read(name), image;
     ing_bytes_init(&image);
-    CHECK(ing_image_link(obj.at, obj.len, "label", &image, NULL) == ING_OK);
+    CHECK(ing_image_link(&(ing_object){obj.at, obj.len}, 1, "label", &image, NULL) ==
+          ING_OK);
     ing_bytes_fini(&obj);
     return image;
 }

@@ -64,7 +64,8 @@ static ing_bytes image_of(const char *name, const char *source) {
     snprintf(file, sizeof file, "%s.o", name);
     make_c_object(name, source, "-fPIC");
     obj = make_read(file);
-    CHECK(ing_image_link(obj.at, obj.len, name, &image, NULL) == ING_OK);
+    CHECK(ing_image_link(&(ing_object){obj.at, obj.len}, 1, name, &image, NULL) ==
+          ING_OK);
     ing_bytes_fini(&obj);
     return image;
 }

@@ -9,7 +9,7 @@ void fuzz_link(const uint8_t *p, size_t n) {
     ing_bytes image;
     ing_image_plan plan;
     ing_bytes_init(&image);
-    ing_status s = ing_image_link(p, n, "label", &image, NULL);
+    ing_status s = ing_image_link(&(ing_object){p, n}, 1, "label", &image, NULL);
     FUZZ_CHECK(s == ING_OK || s == ING_FORMAT || s == ING_COMPILE);
     if (s == ING_OK) {
         uint16_t machine;

@@ -2,6 +2,7 @@
 
     d = Duals(kernel.lower(*args)[1])           the text of a kernel as lowered, made into Python
     after = d.run(args, active, exact=False)    args: of each IR argument a number or a NumPy array
+                                                (key=: of random numbers, as _core.last_launch says)
 
 `run` executes the kernel in order, parallel loops one iteration after the other, on copies of the
 arrays. Each float has a tangent beside it: a vector with one entry for every scalar of the arrays in
@@ -323,10 +324,30 @@ class Memory:
         return k * self.n
 
 
-class Machine:
-    """What the generated Python calls: roundings, operations, and the nearest kink."""
+MIX_STEP, MIX_A, MIX_B, WORD = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, (1 << 64) - 1
 
-    def __init__(self, exact):
+
+def mixed(x, mask):
+    x = (x ^ x >> 30) * MIX_A & WORD ^ mask
+    x = (x ^ x >> 27) * MIX_B & WORD
+    return x ^ x >> 31
+
+
+def philox(key, place):
+    """Two words of 64 bits, as src/ir/random.c says."""
+    c, k, low = [place & 0xFFFFFFFF, place >> 32, 0, 0], [key & 0xFFFFFFFF, key >> 32], 0xFFFFFFFF
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [b >> 32 ^ c[1] ^ k[0], b & low, a >> 32 ^ c[3] ^ k[1], a & low]
+        k = [k[0] + 0x9E3779B9 & low, k[1] + 0xBB67AE85 & low]
+    return c[0] | c[1] << 32, c[2] | c[3] << 32
+
+
+class Machine:
+    """What the generated Python calls: roundings, operations, random numbers, and the nearest kink."""
+
+    def __init__(self, exact, key=0):
+        self.key, self.drawn, self.stream = key, 0, 0
         self.kink, self.steps, self.nearest = math.inf, 0, ""
         self.round = dict.fromkeys(FLOATS, ROUND["f64"]) if exact else ROUND
 
@@ -385,6 +406,26 @@ class Machine:
         self.near("cast", min(v - math.floor(v), math.floor(v) + 1 - v) if math.isfinite(v) else 0.0, d)
         return float_to_int(v, dtype)
 
+    def begin(self, place, index=0):
+        """Random numbers are a function of launch, place, iteration and draw."""
+        first, second = philox(self.key, place)
+        self.drawn = mixed(first + index * MIX_STEP & WORD, 0)
+        self.stream = self.drawn ^ second
+
+    def each(self, place, indices):
+        """The iterations of a parallel loop that draws."""
+        for i in indices:
+            self.begin(place, i)
+            yield i
+
+    def random(self, dtype):
+        self.drawn = self.drawn + MIX_STEP & WORD
+        bits = mixed(self.drawn, self.stream)
+        if dtype not in FLOATS:
+            return WRAP[dtype](bits >> (64 - BITS[dtype]))
+        keep = {"f64": 53, "f32": 24, "f16": 11}[dtype]
+        return (bits >> (64 - keep)) / (1 << keep)
+
     def tick(self):
         self.steps += 1
         if self.steps > 20_000:
@@ -400,6 +441,7 @@ class Function:
 
     def __init__(self, head, returns, rets):
         self.types, self.axes, self.lines, self.depth = {}, {}, [], 1
+        self.places = {}  # of parallel loops that draw random numbers, by their results
         self.returns = returns  # Type of each function
         kind, number = re.match(r"(\w+) @(\d+)", head).groups()
         self.me = returns.get(int(number))
@@ -622,7 +664,9 @@ class Function:
 
     def op_loop(self, r, t, o):
         self.types[r] = t
-        self.add(f"for v{r} in range(v{o[0][1:]}, v{o[1][1:]}):")
+        over = f"range(v{o[0][1:]}, v{o[1][1:]})"
+        place = self.places.get(r)
+        self.add(f"for v{r} in {over if place is None else f'M.each({place}, {over})'}:")
 
     def op_while(self, r, t, o):
         self.add("while True:")
@@ -657,7 +701,7 @@ class Function:
         return self.add(f"v{r}, d{r} = {call}")
 
     def op_random(self, r, t, o):
-        raise Unsupported("random")
+        self.made(r, t, f"M.random({t.dtype!r})")
 
 
 class After:
@@ -684,30 +728,66 @@ class After:
         return total
 
 
+def drawing(text):
+    """Numbers of the functions that draw random numbers, by themselves or in calls."""
+    bodies = {int(m[1]): m[2] for m in re.finditer(r"^(?:kernel|func) @(\d+)[^\n]*\n(.*?)^}", text, re.M | re.S)}
+    found, before = set(), None
+    while found != before:
+        before = set(found)
+        found = {k for k, body in bodies.items() if draws(body, before)}
+    return found
+
+
+def draws(text, funcs):
+    calls = {int(n) for n in re.findall(r" = call [^@\n]*@(\d+)|^ *call [^@\n]*@(\d+)", text, re.M) for n in n if n}
+    return " = random " in text or bool(calls & funcs)
+
+
+def places(text, funcs):
+    """What a kernel's text is made of, in order: (its lines, its place or None). A parallel loop is a piece, and
+    what stands between two of them; those that draw are numbered."""
+    pieces = re.split(r"(^  %\d+ = loop parallel .*?^  }\n)", text, flags=re.M | re.S)
+    count = 0
+    for piece in pieces:
+        place = count if draws(piece, funcs) else None
+        count += place is not None
+        yield piece, place
+
+
 class Duals:
     def __init__(self, text):
         self.args, function, returns, lines = [], None, {}, []
+        starts, loops, funcs, at = {}, {}, drawing(text), 0
+        for piece, place in places(text[:text.find("\n}\n") + 1], funcs):
+            loop = re.match(r"  %(\d+) = loop parallel", piece)
+            if place is not None:
+                inside = next(k for k, x in enumerate(piece.splitlines()) if x.startswith("  "))
+                (loops if loop else starts)[loop[1] if loop else at + inside] = place
+            at += piece.count("\n")
         for m in re.finditer(r'^func @(\d+)(?: "[^"]*")? \(.*\) (\S.*) \{$', text, re.M):
             returns[int(m[1])] = Type(m[2])
-        for line in text.splitlines():
+        for number, line in enumerate(text.splitlines()):
             if line.startswith("arg "):
                 self.args.append(Type(re.sub(r" (with|last) \d+$", "", line.split(" ", 2)[2])))
             elif re.match(r"(kernel|func|task) @", line):
                 head = re.sub(r' "[^"]*"', "", line.removesuffix(" {"))
                 function = Function(head, returns, None)
+                function.places = loops if line.startswith("kernel") else {}
             elif line == "}":
                 function.add(f"return {function.zero()}")
                 lines += function.lines
             elif line.startswith(" "):
+                if number in starts:
+                    function.add(f"M.begin({starts[number]})")
                 function.line(line)
         self.source = "\n".join(lines)
         scope = dict(globals())
         exec(compile(self.source, "<duals>", "exec"), scope)
         self.kernel = scope["f0"]
 
-    def run(self, args, active, exact=False, same=None):
+    def run(self, args, active, exact=False, same=None, key=0):
         """Each argument in the order of the IR; `active`: those whose scalars are inputs; `same`: number
-        of an argument -> of an earlier one that is the same array."""
+        of an argument -> of an earlier one that is the same array; `key`: of the launch's random numbers."""
         width = sum(np.asarray(args[k]).size for k in active)
         start, at = {}, 0
         for k in active:
@@ -728,7 +808,7 @@ class Duals:
                     d[j][start[k] + j] = 1.0
             n_axes = len(t.sizes) if t.sizes is not None else int(split(t.text.partition("<")[2][:-1])[1])
             given.append(Memory(flat, d, a.shape[:n_axes], t.n))
-        machine = Machine(exact)
+        machine = Machine(exact, key)
         with np.errstate(all="ignore"):
             self.kernel(machine, given)
         return After({k: m for k, m in enumerate(given) if isinstance(m, Memory)}, shapes, machine, width)

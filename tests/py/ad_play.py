@@ -7,9 +7,11 @@ prints JSON: gradients by seed, refusals, and how often something was compiled (
 it twice, cold and warm).
 """
 
+import contextlib
 import copy
 import json
 import linecache
+import signal
 import sys
 import warnings
 import zlib
@@ -20,6 +22,11 @@ from ad_programs import Expr, Program
 
 import ingot as qd
 from ingot import _core
+
+try:
+    import torch
+except ImportError:  # its tensors are arrays of ours then
+    torch = None
 
 NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 FLOAT_ROLES = ("in", "mid", "out", "sum", "low", "high")
@@ -32,8 +39,8 @@ class Case:
     """A program with its data: `values` (NumPy, by name; of structs name.a and name.v), `adjoints` of
     what it leaves, and the names of its inputs. `dtype` instead of the program's own: f64."""
 
-    def __init__(self, program, dtype=None):
-        self.p, self.machine = program, None
+    def __init__(self, program, dtype=None, key=0):
+        self.p, self.machine, self.key = program, None, key  # key: of the random numbers of its launch
         p = program
         self.dtype, self.other = dtype or p.dtype, dtype or p.other
         rng = np.random.default_rng(p.seed)
@@ -103,7 +110,12 @@ class Case:
         if d.home == "numpy":
             return self.values[d.name].copy()
         grad = {needs: True} if needs else {}
-        if d.home == "nd":
+        if d.home == "torch" and torch:
+            t = torch.from_numpy(self.values[d.name].copy())
+            if needs:
+                t.requires_grad_().grad = torch.zeros_like(t)
+            return t
+        if d.home in ("nd", "torch"):
             t = {"f": f, "i": qd.i32, "v": qd.types.vector(p.k, f), "m": qd.types.matrix(p.k, p.k, f)}[d.kind]
             return qd.ndarray(t, shape, **grad)
         if d.offset:
@@ -129,6 +141,8 @@ class Case:
                 target = getattr(target, beside) if beside else target
                 if isinstance(target, np.ndarray):
                     target[...] = values[name]
+                elif torch and isinstance(target, torch.Tensor):
+                    target.detach().numpy()[...] = values[name]
                 else:
                     target.from_numpy(values[name])
 
@@ -137,6 +151,7 @@ class Case:
         for name in names:
             a = self.part(objects, name)
             a = getattr(a, beside) if beside else a
+            a = a.detach().numpy() if torch and isinstance(a, torch.Tensor) else a
             out[name] = a.copy() if isinstance(a, np.ndarray) else a.to_numpy().reshape(self.values[name].shape)
         return out
 
@@ -144,14 +159,19 @@ class Case:
         """What the kernel leaves, by name."""
         k, args, objects = self.build(None)
         self.put(objects, self.values)
-        k(*args)
+        self.launched(k, args)
         return self.take(objects, self.adjoints)
+
+    def launched(self, k, args):
+        """A launch, after which `key` is that of its random numbers."""
+        k(*args)
+        self.key = _core.last_launch(k, tuple(args))[0]
 
     def gradients(self):
         """(what the kernel leaves, the inputs' gradients)."""
         k, args, objects = self.build("needs_grad")
         self.put(objects, self.values)
-        k(*args)
+        self.launched(k, args)
         after = self.take(objects, self.adjoints)
         self.put(objects, self.adjoints, "grad")
         k.grad(*args)
@@ -162,7 +182,7 @@ class Case:
         k, args, objects = self.build("needs_dual")
         self.put(objects, self.values)
         self.put(objects, {n: np.asarray(d).astype(self.values[n].dtype) for n, d in direction.items()}, "dual")
-        k.dual(*args)
+        self.launched(k.dual, args)
         return self.take(objects, self.adjoints), self.take(objects, self.adjoints, "dual")
 
     # ---- by duals
@@ -175,7 +195,7 @@ class Case:
         machine = self.machine
         given, pieces, same = self.assign(machine.args)
         active = [j for j, (name, _) in enumerate(pieces) if name in self.inputs]
-        after = machine.run(given, active, exact, same)
+        after = machine.run(given, active, exact, same, self.key)
         left = {n: np.zeros(self.values[n].shape) for n in self.adjoints}
         adjoints = {}
         for j, (name, c) in enumerate(pieces):
@@ -220,16 +240,18 @@ class Case:
 
     def differences(self, directions, step=1e-5):
         """For each direction ((name, array) pairs): the slope of <adjoints, what the kernel leaves>, and
-        how much two step sizes disagree."""
+        how much two step sizes disagree. All launches have the same random numbers."""
         k, args, objects = self.build(None, twin=True)
-        out = []
+        self.put(objects, self.values)
+        self.launched(k, args)
+        launch, out = _core.last_launch(k, tuple(args)), []
 
         def loss(h, direction):
             moved = dict(self.values)
             for name, way in direction.items():
                 moved[name] = np.asarray(self.values[name] + h * way)
             self.put(objects, moved)
-            k(*args)
+            _core.launch(k, tuple(args), launch)
             left = self.take(objects, self.adjoints)
             return sum(float((left[n].astype(np.float64) * self.adjoints[n]).sum()) for n in left)
 
@@ -333,12 +355,13 @@ class Expected:
 def by_differences(program, how_many=4):
     """Does the dual interpreter agree with central differences, in f64? On the current target."""
     case = Case(program, "f64")
+    ways = case.directions(how_many)
+    slopes = case.differences(ways)
     left, grads, _, after = case.duals()
     if any(not np.isfinite(a).all() for a in [*left.values(), *grads.values()]):
         return Verdict("wild"), 0
     judged = 0
-    ways = case.directions(how_many)
-    for way, (slope, doubt) in zip(ways, case.differences(ways)):
+    for way, (slope, doubt) in zip(ways, slopes):
         # what the outputs' adjoints say; the inputs' own seeds are not part of what the kernel computes
         want = sum(float((grads[n] * way[n]).sum()) for n in way)
         size = sum(float(np.abs(grads[n] * way[n]).sum()) for n in way) + 1e-3
@@ -355,16 +378,14 @@ def judge_forward(program):
     """The same for forward mode, along one random direction."""
     program = copy.deepcopy(program)
     for d in program.data.values():
-        if d.home == "nd" and d.kind != "i":
+        if d.home in ("nd", "torch") and d.kind != "i":
             d.home, d.how = "field", "template"
     case = Case(program)
-    expected = Expected(case)
-    if expected.wild():
-        return Verdict("wild")
     way = {n: np.float16(w).astype(float) for n, w in case.directions(1)[0].items()}
     got, verdict = attempt(lambda: case.forward(way))
-    if verdict:
-        return verdict
+    expected = Expected(case)
+    if verdict or expected.wild():
+        return Verdict("wild") if expected.wild() else verdict
     want, size = expected.along(way)
     near = expected.after.kink < ROUNDING[expected.grain]
     for name in want:
@@ -392,13 +413,13 @@ def attempt(run):
         return None, Verdict(kind, f"{type(e).__name__}: " + " | ".join(words[:8]))
 
 
-def judge(program, expected=None):
+def judge(program):
     """The verdict on one program's gradients, on the current target."""
     case = Case(program)
-    expected = expected or Expected(case)
+    got, verdict = attempt(case.gradients)
+    expected = Expected(case)
     if expected.wild():
         return Verdict("wild")
-    got, verdict = attempt(case.gradients)
     return verdict or expected.check(got[1], got[0])
 
 
@@ -476,6 +497,22 @@ def changes(program, kind):
                             i, Expr(kind, text.replace("{", "{{").replace("}", "}}")))
 
 
+@contextlib.contextmanager
+def at_most(seconds):
+    """TimeoutError in what takes longer: a loop that lost what ends it."""
+
+    def late(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def shrink(program, fails, tries=1500):
     """The smallest program found in so many tries that still fails: statements are dropped, blocks lifted,
     expressions taken apart."""
@@ -489,7 +526,8 @@ def shrink(program, fails, tries=1500):
                 tries -= 1
                 try:
                     options[at](new)
-                    smaller = len(new.text()) < len(best.text()) and fails(new)
+                    with at_most(20):
+                        smaller = len(new.text()) < len(best.text()) and fails(new)
                 except Exception:
                     pass
                 if smaller:
@@ -516,8 +554,10 @@ def main(first, end, *words):
         if current != (p.dtype == "f64"):
             current = p.dtype == "f64"
             qd.init(arch=qd.cpu, **settings(p, **options))
-        got, verdict = attempt(Case(p).gradients)
-        out[seed] = str(verdict) if verdict else {n: a.astype(float).tolist() for n, a in got[1].items()}
+        case = Case(p)
+        got, verdict = attempt(case.gradients)
+        grads = None if verdict else {n: a.astype(float).tolist() for n, a in got[1].items()}
+        out[seed] = str(verdict) if verdict else {"key": case.key, "grads": grads}
     json.dump({"gradients": out, **_core.counters()}, sys.stdout)
 
 

@@ -3,7 +3,7 @@
 The grammar. F is the program's float type, G another; N, M extents, K how long vectors are.
 
     program   data func* kernel                              fields may have offsets
-    data      inputs, constants, intermediates, outputs, sums, extremes: ndarrays or fields of scalars,
+    data      inputs, constants, intermediates, outputs, sums, extremes: ndarrays, tensors of torch or fields of scalars,
               vectors, matrices, structs (fields AOS or SOA), as arguments, templates or globals; integers
               for bounds and indices, of our arrays, NumPy's or fields; scalar arguments
     kernel    (value | sum | while | if | task)+             values of the outermost level cross tasks
@@ -17,7 +17,7 @@ The grammar. F is the program's float type, G another; N, M extents, K how long 
     integer   k = (k * c + integer) % N                      an index that is carried, or chosen by an if
     if        if condition: body [else: body]                bodies may break or continue the loop around
     loop      for j in range(bound) | range(bound, bound) | qd.static(range(c)) | qd.ndrange(..): body
-    bound     c | scalar argument | shape | n[index] | n[p[index]] | index of an enclosing loop | + -
+    bound     c | scalar argument | shape | n[index] | n[p[index]] | index of an enclosing loop | random | + -
     while     while k < bound | float > c and k < c | True (left by break): body
     update    sum[index] += float, -= float; qd.atomic_min, qd.atomic_max(extreme[index], float)
     store     out[i] = float | vector | matrix; mid[i] = float, read in the same iteration or a later task
@@ -25,8 +25,8 @@ The grammar. F is the program's float type, G another; N, M extents, K how long 
               with templates that they assign to or read from
     float     variable | array[index] | element of a vector, matrix, struct | constant | cast of an integer
               | + - * / % // ** | min max abs floor ceil round sgn | sqrt rsqrt sin cos tan asin acos tanh
-              exp log atan2 pow | select | a if b else c | cast to G and back | dot, norm, sum, trace, det
-    index     loop index | its neighbour | p[index] | carried integer | integer made from a float, all % N
+              exp log atan2 pow | random | select | a if b else c | cast to G and back | dot, norm, sum, trace, det
+    index     loop index | its neighbour | p[index] | carried integer | integer made from a float | random, all % N
     condition float < float | integer == integer | and or not
 
 Every read obeys the global data access rule: inputs are never written, an intermediate is read only
@@ -53,7 +53,8 @@ CONSTRUCTS = FUNCTIONS + """
     cast_int cast_float cast_back mod floordiv pow_const pow_int divide dot norm matmul
     f32 f64 mixed_precision nd_scalar nd_vector nd_matrix field_scalar field_vector_aos field_vector_soa
     field_matrix field_struct_aos field_struct_soa template_field numpy_constant mid_task mid_same
-    store_update stop_grad offset integer_field matrix_field_soa func_returns_vector serialized top_while top_if""".split()
+    store_update stop_grad offset integer_field matrix_field_soa func_returns_vector serialized top_while top_if
+    random random_func random_loop random_index for_random torch_scalar torch_vector torch_matrix""".split()
 RARE = ["f16"]  # there are a few
 
 
@@ -69,6 +70,7 @@ class Program:
         self.marks.add(self.dtype)
         self.n, self.m, self.k = self.pick([3, 4, 5]), self.pick([2, 3]), self.pick([2, 3])
         self.bound = self.pick([2, 3, 4])  # the scalar argument
+        self.draws = self.chance(0.4)
         self.data, self.funcs, self.globals_read = {}, [], True
         self.make_data()
         self.make_twin()
@@ -99,7 +101,7 @@ class Program:
     # ---- data
 
     def add(self, name, role, kind, axes, **more):
-        home = more.pop("home", None) or self.pick(["nd", "nd", "field"])
+        home = more.pop("home", None) or self.pick(["nd", "nd", "nd", "nd", "torch", "field", "field"])
         how = "arg" if home != "field" else self.pick(["global", "global", "template"])
         d = Data(name, role, kind, axes, home, how, soa=home == "field" and self.chance(0.5), **more)
         self.data[name] = d
@@ -109,7 +111,7 @@ class Program:
         if d.role in ("const", "int"):
             return
         words = {"f": "scalar", "v": "vector", "m": "matrix", "s": "struct"}
-        mark = f"{'nd' if home == 'nd' else 'field'}_{words[kind]}"
+        mark = f"{home}_{words[kind]}"
         if home == "field" and kind in "vs":
             mark += "_soa" if d.soa else "_aos"
         if home == "field" and kind == "m" and d.soa:
@@ -216,6 +218,9 @@ class Program:
             return Expr("i", f"(qd.cast(qd.abs({{}}) * 7.0, qd.i32) % {n})", [self.leaf(sc)], span=(0, n - 1))
         if roll < 0.9:
             return Expr("i", f"(({{}}) % {n})", [self.integer(sc, int(deep))], span=(0, n - 1))
+        if self.draws and roll < 0.95:
+            self.mark("random_index")
+            return Expr("i", f"qd.cast(qd.random(qd.f32) * {n}.0, qd.i32)", span=(0, n - 1))
         c = self.r.randrange(n)
         return Expr("i", str(c), span=(c, c))
 
@@ -287,13 +292,16 @@ class Program:
             return Expr("f", f"qd.cast({name}, F)", size=float(max(map(abs, v.span))))
         if roll < 0.93 and not sc.func:
             return Expr("f", "fa", size=1.5)
+        if roll < 0.95 and self.draws:
+            self.mark("random", *(["random_func"] if sc.func else []), *(["random_loop"] if sc.dynamic else []))
+            return Expr("f", self.pick(["qd.random(F)", "qd.random(F)", "qd.cast(qd.random(G), F)"]), size=1.0)
         c = self.number()
         return Expr("f", f"{c}", size=abs(c))
 
     def above(self, e, least):
         """Something of at least `least`."""
         e = self.squash(e, MOST)
-        if self.chance(0.7):
+        if self.chance(0.7) or "random" in e.write():
             self.mark("abs")
             return Expr("f", f"(qd.abs({{}}) + {least})", [e], e.size + least)
         return Expr("f", f"({{}} * {{}} + {least})", [e, e], e.size ** 2 + least)
@@ -611,6 +619,9 @@ class Program:
         if roll < 0.75 and all(outer or self.data[a].how == "global" for a in "np"):
             self.mark("for_indirect")
             return "n[{}]", [self.integer_read(sc, "p")], 3
+        if self.draws and roll < 0.85:
+            self.mark("for_random")
+            return "qd.cast(qd.random(qd.f32) * 4.0, qd.i32)", [], 3
         if ints:
             self.mark("for_enclosing")
             name, v = self.pick(ints)
@@ -793,17 +804,23 @@ class Program:
                 body.append(Stmt(f"s[{self.r.randrange(2)}{self.shift(self.data['s'])}] += {{}}", [self.squash(self.float(top, 2), 3.0)]))
             if self.chance(0.12):
                 self.mark("top_while")
-                self.room = 3
-                body += self.let(top) + self.while_(top)
+                body += self.let(top) + self.without_draws(self.while_, top)
             if self.chance(0.1):
                 self.mark("top_if")
-                self.room = 3
-                body += self.let(top) + self.if_(top)
+                body += self.let(top) + self.without_draws(self.if_, top)
             self.room = 16 if k else 22
             body += self.task(top, first=k == 0)
             if k:
                 self.mark("several_tasks")
         return body
+
+    def without_draws(self, maker, top):
+        """Between tasks random numbers are not drawn in branches: one that is never taken counts for the numbers
+        of later tasks where a kernel is interpreted as lowered, not where passes have removed it."""
+        draws, self.draws, self.room = self.draws, False, 3
+        got = maker(top)
+        self.draws = draws
+        return got
 
     def stores(self, axes):
         return [d for d in self.data.values() if d.role in ("mid", "out") and d.axes == axes and not d.top]
@@ -853,6 +870,10 @@ class Program:
     def start(self, sc):
         """What the loops of a task will carry."""
         out = self.let(sc)
+        if self.draws:  # for the same reason every task draws
+            name = self.fresh("v")
+            sc.vars[name] = Var("f", 1.0, carried=True)
+            out.append(Stmt(name + " = qd.random(F) + 0.0"))
         for maker, p in ((self.let, 0.4), (self.vectors, 0.6), (self.structs, 0.35), (self.integers, 0.3)):
             out += maker(sc) if self.chance(p) else []
         if self.chance(0.3):

@@ -53,7 +53,7 @@ def write_block(body, depth):
 
 class Data:
     """An array of the program. role: in, const, int, mid, out, sum, low, high; kind: f i v m s;
-    home: nd, field, numpy; how: arg, template, global; soa, offset: of fields; twin: the input whose numbers
+    home: nd, torch, field, numpy; how: arg, template, global; soa, offset: of fields; twin: the input whose numbers
     a constant has."""
 
     offset, twin = 0, None

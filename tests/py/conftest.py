@@ -42,6 +42,7 @@ SEED = 20240229  # of every randomised test, so that `make test` is the same eac
 _scratch = tempfile.mkdtemp(prefix="ingot-pytest-")
 atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
 os.environ["INGOT_CACHE_DIR"] = os.path.join(_scratch, "cache")
+os.environ["INGOT_SERVER"] = "0"  # nothing is left behind; test_server.py turns it on
 for _name in [n for n in os.environ if n.startswith("QD_")]:
     del os.environ[_name]  # settings of the person who runs the tests
 
@@ -74,6 +75,11 @@ def needs(*things):
     if not reasons:
         return lambda test: test
     return pytest.mark.not_run(reason=reasons[0])
+
+
+def as_root(why):
+    """Marks a test as one for root alone."""
+    return (lambda test: test) if os.geteuid() == 0 else pytest.mark.not_run(reason=f"root ({why})")
 
 
 def samples(full):

@@ -43,6 +43,7 @@ def accept(listener):
 
 def main():
     path = pathlib.Path(sys.argv[1])
+    helper.prepare(state)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen(64)

@@ -650,4 +650,140 @@ MORE = {
         "def deco#(f: typing.Callable[PS#, int]) -> typing.Callable[PS#, int]:\n"
         "    def w(*a: PS#.args, **k: PS#.kwargs):\n        return f(*a, **k) + «1»\n    return w\n@deco#\n"
         "def h#():\n    return «2»", use="h#()"),
+    "staticmethod object": dict(top='def f#():\n    return «1»\nsm# = staticmethod(f#)', use='sm#()'),
+    "singledispatchmethod classmethod": dict(
+        top='import functools\nclass C#:\n    @functools.singledispatchmethod\n'
+        '    @classmethod\n    def f(cls, x):\n        return 0\n    @f.register\n'
+        '    @classmethod\n    def _(cls, x: int):\n        return «1»',
+        use='C#.f(3)'),
+    "singledispatch union": dict(
+        since=(3, 11),
+        top='import functools\n@functools.singledispatch\ndef f#(x):\n    return 0\n'
+        '@f#.register\ndef _(x: int | str):\n    return «1»',
+        use='f#(3)'),
+    "singledispatch abc": dict(
+        top='import functools, collections.abc\n@functools.singledispatch\ndef f#(x):\n'
+        '    return 0\n@f#.register(collections.abc.Mapping)\ndef _(x):\n    return «1»',
+        use='f#({})'),
+    "masked array": dict(
+        top='import numpy as np\nm# = np.ma.masked_array([«1», 2], mask=[False, True])',
+        use='int(m#.sum())',
+        needs='numpy'),
+    "masked array mask": dict(
+        top='import numpy as np\nm# = np.ma.masked_array([100, 2], mask=[«1» & 1, 0])',
+        use='int(m#.sum())',
+        needs='numpy'),
+    "exception attribute": dict(
+        top='class X#(Exception):\n    def __init__(self, *a):\n        super().__init__(*a)\n'
+        "        self.k = «1»\ndef r#():\n    raise X#('a')",
+        body='try:\n    r#()\nexcept X# as e#:\n    v# = e#.k',
+        use='v#'),
+    "async generator helper": dict(
+        top='import asyncio\nasync def ag#():\n    yield «1»\nasync def g#():\n'
+        '    return [v async for v in ag#()][0]',
+        use='asyncio.run(g#())'),
+    "yield from other file": dict(
+        files={'m#': 'def inner():\n    yield «1»'},
+        top='from .m# import inner as in#\ndef g#():\n    yield from in#()',
+        use='next(g#())'),
+    "composed": dict(
+        top='import functools\nc# = functools.reduce(lambda f, g: lambda x: g(f(x)), '
+        '[lambda x: x + «1», lambda x: x * 3])',
+        use='c#(2)', since=(3, 11)),
+    "decorator three deep": dict(
+        top='def d#(k):\n    def mid(f):\n        def inner(*a):\n'
+        '            return f(*a) + k + «1»\n        return inner\n    return mid\n'
+        '@d#(«2»)\ndef h#():\n    return «3»',
+        use='h#()'),
+    "update_wrapper without wrapped": dict(
+        top='import functools\ndef deco#(f):\n    def g(*a):\n        return f(*a) + «1»\n'
+        '    functools.update_wrapper(g, f)\n    del g.__wrapped__\n    return g\n@deco#\n'
+        'def h#():\n    return «2»',
+        use='h#()'),
+    "globals update at import": dict(top="globals().update({'gu#': «1»})", use='gu#'),
+    "setattr on own module": dict(top="import sys\nsetattr(sys.modules[__name__], 'sa#', lambda: «1»)", use='sa#()'),
+    "class patched elsewhere": dict(
+        files={'m#': 'class C:\n    def f(self):\n        return 0', 'n#': 'from . import m#\nm#.C.f = lambda self: «1»'},
+        top='from . import m#, n#',
+        use='m#.C().f()'),
+    "instance patched elsewhere": dict(
+        files={'m#': 'class C:\n    k = 0\nobj = C()', 'n#': 'from .m# import obj\nobj.k = «1»'},
+        top='from . import n#\nfrom .m# import obj as ob#',
+        use='ob#.k'),
+    "annotations read": dict(
+        top='def f#(x: «1»):\n    return 0',
+        use="f#.__annotations__['x'] if not isinstance(f#.__annotations__['x'], str) else "
+        "int(f#.__annotations__['x'])"),
+    "signature read": dict(
+        top='import inspect\ndef f#(a=«1»):\n    return 0',
+        use="inspect.signature(f#).parameters['a'].default"),
+    "random instance": dict(
+        top='import random\nr# = random.Random(«1»)',
+        body='import copy',
+        use='copy.deepcopy(r#).randrange(10**9)'),
+    "numpy generator": dict(
+        top='import numpy as np, copy\ng# = np.random.default_rng(«1»)',
+        use='int(copy.deepcopy(g#).integers(10**9))',
+        needs='numpy'),
+    "frozenset of functions": dict(
+        top='def a#():\n    return «1»\ndef b#():\n    return «2»\nfs# = frozenset([a#, b#])',
+        use='sum(f() for f in fs#)'),
+    "dict keyed by class": dict(
+        top='class A#:\n    k = «1»\nclass B#:\n    k = «2»\nT# = {A#: 3, B#: 5}',
+        use='sum(c.k * v for c, v in T#.items())'),
+    "nested closure default": dict(
+        top='def outer#(k):\n    class C:\n        def f(self, x=k):\n'
+        '            return x + «1»\n    return C\nC# = outer#(«2»)',
+        use='C#().f()'),
+    "import in class body": dict(
+        files={'m#': 'def f():\n    return «1»'},
+        top='class C#:\n    from .m# import f as ff\n    ff = staticmethod(ff)',
+        use='C#.ff()'),
+    "kernel": dict(
+        top='import ingot as qd\nK# = «1»\n@qd.func\ndef fn#(x):\n    return x + «2»\n'
+        '@qd.kernel\ndef ker#(x: qd.i32) -> qd.i32:\n    return fn#(x) * 3 + K#\n',
+        body="qd.init(log_level='error')",
+        use='ker#(2)'),
+    "kernel in class": dict(
+        top='import ingot as qd\n@qd.data_oriented\nclass D#:\n    def __init__(self):\n'
+        '        self.k = «1»\n    @qd.kernel\n    def f(self, x: qd.i32) -> qd.i32:\n'
+        '        return x + self.k + «2»\n',
+        body="qd.init(log_level='error')\nd# = D#()",
+        use='d#.f(2)'),
+    "thread target": dict(
+        top='import threading\ndef f#(o):\n    o.append(«1»)\ndef g#():\n    o = []\n'
+        '    t = threading.Thread(target=f#, args=(o,))\n    t.start()\n    t.join()\n'
+        '    return o[0]',
+        use='g#()'),
+    "struct object": dict(top="import struct\nS# = struct.Struct(str(1 + («1» & 31)) + 'i')", use='S#.size'),
+    "hasattr of module": dict(
+        files={'m#': '«1?def extra():\n    pass»'},
+        top='from . import m#',
+        use="hasattr(m#, 'extra')"),
+    "dir of module": dict(
+        files={'m#': 'A = 1\n«1?B = 2»'},
+        top='from . import m#',
+        use="len([n for n in dir(m#) if n in 'AB'])"),
+    "decorator order": dict(
+        top='def a#(f):\n    return lambda: f() + 1\ndef b#(f):\n    return lambda: f() * 2\n'
+        '«1?@a#»\n@b#\n«2?@a#»\ndef h#():\n    return 5',
+        use='h#()'),
+    "default mutated": dict(top='def f#(x=[]):\n    return sum(x)\nf#.__defaults__[0].append(«1»)', use='f#()'),
+    "Polynomial": dict(
+        top='import numpy as np\np# = np.polynomial.Polynomial([1, «1»])',
+        use='int(p#(2))',
+        needs='numpy'),
+    "recarray": dict(
+        top="import numpy as np\nr# = np.rec.array([(1, «1»)], dtype=[('a', 'i8'), ('b', "
+        "'i8')])",
+        use='int(r#.b[0])',
+        needs='numpy'),
+    "post_init": dict(
+        top='import dataclasses\n@dataclasses.dataclass\nclass D#:\n    a: int = 1\n'
+        '    def __post_init__(self):\n        self.b = self.a + «1»',
+        use='D#().b'),
+    "factory lambda": dict(
+        top='import dataclasses\n@dataclasses.dataclass\nclass D#:\n'
+        '    a: list = dataclasses.field(default_factory=lambda: [«1»])',
+        use='D#().a[0]'),
 }

@@ -279,3 +279,24 @@ def test_ctrl_c_during_a_backward_pass(tmp_path, cache_dir):
     finally:
         p.kill()
     assert out.split() == ["stopped", "True"], out + err
+
+
+def test_what_runs_again_is_what_is_needed():
+    """TRIM1, TRIM2: the iteration that runs again before its backward code leaves nothing that nobody reads: the
+    backward loop stores two adjoints, and no `a`."""
+    @qd.kernel
+    def drift(x: qd.types.ndarray(), p: qd.types.ndarray(), n: qd.i32, y: qd.types.ndarray()):
+        for i in range(x.shape[0]):
+            a = x[i]
+            for t in range(n):
+                a = a * p[0] + qd.sin(0.1 * t)
+            y[i] = a
+
+    qd.init(default_fp=qd.f64)
+    x, p, y = (qd.ndarray(qd.f64, n, needs_grad=True) for n in (3, 1, 3))
+    x.fill(0.5)
+    p.fill(0.9)
+    loop = drift.grad.lower(x, p, 4, y)[1].split(" = loop i64 ")[-1].split("    }")[0]
+    assert loop.count(" = load ") == 4 and loop.count("store ") == 2, loop
+    qd.ad.check_grad(drift, x, p, 4, y)
+    qd.init()

@@ -183,3 +183,23 @@ def test_without_a_launch():
     with pytest.raises(qd.IngotRuntimeError, match="random numbers of the launch"):
         never.grad(nd(4), nd(4))
     qd.init()
+
+
+@pytest.mark.parametrize("arch", [qd.cpu, qd.interp])
+def test_forward_mode_of_a_loop_that_becomes_serial(arch):
+    """It updates by max, so that its iterations go one by one; they draw what they drew."""
+    qd.init(arch=arch, default_fp=F, random_seed=7)
+    x, drawn, most = (qd.field(F, shape=n, needs_dual=True) for n in (4, 4, 1))
+
+    @qd.kernel
+    def peak():
+        for i in range(4):
+            drawn[i] = qd.random(F)
+            qd.atomic_max(most[0], x[i] * drawn[i])
+
+    x.fill(1.0)
+    x.dual.fill(1.0)
+    peak.dual()
+    r = drawn.to_numpy()
+    assert len(set(r)) == 4 and most.dual[0] == most[0] == r.max()
+    qd.init()

@@ -345,3 +345,23 @@ def test_cold_and_warm(tmp_path):
     path.write_text(CACHED)
     cold, warm = (run_program(path, INGOT_CACHE_DIR=str(tmp_path / "cache")).split() for _ in range(2))
     assert cold == ["2", "2"] and warm == ["0", "0"]
+
+
+def test_gradients_in_forward_mode_are_refused():
+    """They would be plain ones: second derivatives of 0, without a word."""
+    x = qd.field(qd.f64, (), needs_grad=True, needs_dual=True)
+    y = qd.field(qd.f64, (), needs_grad=True, needs_dual=True)
+
+    @qd.kernel
+    def cube():
+        y[None] = x[None] ** 3
+
+    x[None] = 2.0
+    y.grad[None] = 1.0
+    with qd.ad.FwdMode(loss=y, param=x):
+        cube()
+        with pytest.raises(qd.IngotRuntimeError, match="derivatives of gradients are not computed"):
+            cube.grad()
+    assert y.dual[None] == 12.0
+    cube.grad()
+    assert x.grad[None] == 12.0

@@ -1,4 +1,4 @@
-"""The room of a gradient's stacks (src/ad/size.c, src/py/sizing.c): found once, found again exactly when what
+"""The room of a gradient's stacks (src/ad/size.c, src/py/call/sizing.c): found once, found again exactly when what
 decided it changed, never too small without a word; and what has no gradient is refused."""
 
 import ctypes
@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import needs
 
 import ingot as qd
 from ingot import _core
@@ -140,6 +141,48 @@ def test_behind_our_back():
     check(x, c, 1, y, 0)  # filled; its room was found afresh by those that were refused
 
 
+@needs("torch")
+@pytest.mark.host_memory
+def test_partial_sums_of_torch():
+    import torch
+
+    qd.init(arch=qd.interp)
+    ours, c, _ = arrays()
+    x = torch.from_numpy(ours.to_numpy()).requires_grad_()
+    y = torch.zeros(x.shape[0], requires_grad=True)
+
+    def back():
+        ragged.grad(x, c, 1, y)
+
+    def clear():
+        x.grad, y.grad = torch.zeros_like(x), torch.ones_like(y)
+
+    clear()
+    back()
+    with memoryview(c) as view:
+        bound = ctypes.cast(ctypes.addressof(ctypes.c_char.from_buffer(view)), ctypes.POINTER(ctypes.c_int32))
+    back()
+    was, bound[7] = bound[7], 5000
+    with pytest.raises(Exception, match="x.grad"):
+        back()
+    bound[7] = was
+    for _ in range(2):
+        with pytest.raises(qd.IngotRuntimeError, match=r"[xy]\.grad holds partial sums(.|\n)*\.grad\.zero_\(\)"):
+            back()
+    x.grad.zero_()
+    y.grad.fill_(1.0)
+    back()
+    want = expected(ours.to_numpy(), c.to_numpy(), 1)
+    assert np.allclose(x.grad.numpy(), want, rtol=1e-4, atol=1e-7)
+    bound[7] = 5000
+    with pytest.raises(Exception, match="x.grad"):
+        back()
+    bound[7] = was
+    clear()  # others in their place
+    back()
+    assert np.allclose(x.grad.numpy(), want, rtol=1e-4, atol=1e-7)
+
+
 @pytest.mark.host_memory
 def test_a_tape_clears_partial_sums():
     """Behind our back too: the tape fails, and is right when it is run, or recorded, again."""
@@ -171,10 +214,12 @@ def test_a_tape_clears_partial_sums():
 
 
 PROGRAM = """
-import sys
+import os, sys
 sys.path.insert(0, {here!r})
 from ingot import _core
+cache = os.environ["INGOT_CACHE_DIR"]
 from test_ad_sizing import *
+os.environ["INGOT_CACHE_DIR"] = cache  # conftest.py has another one for each process of pytest
 qd.init()
 x, c, y = arrays()
 ragged(x, c, 1, y)

@@ -114,6 +114,22 @@ def test_sort(number, n):
     assert (sorted_keys == keys[want]).all() and (values == want).all()
 
 
+@qd.kernel
+def sort_counted(keys: qd.types.ndarray(), room: qd.types.ndarray(), scratch: qd.types.ndarray(),
+                 n: qd.types.ndarray(qd.i32, ndim=0)):
+    A.sort(keys, room, keys, room, scratch, n, qd.f32, False, 32, 3)
+
+
+def test_sort_with_the_count_in_an_array():
+    qd.init(arch=qd.cpu)
+    keys, n = numbers(np.float32, 3000), qd.ndarray(qd.i32, ())
+    got, scratch = keys.copy(), np.zeros(A.sort_scratch_slots(3000, 3), np.uint32)
+    for count in (2000, 3000):
+        n.fill(count)
+        sort_counted(got, np.zeros_like(keys), scratch, n)
+        assert (got[:count] == np.sort(keys[:count])).all() and (got[count:] == keys[count:]).all()
+
+
 def test_sort_lowest_bits():
     qd.init(arch=qd.cpu)
     keys = numbers(np.uint32, 3000)

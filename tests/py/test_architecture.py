@@ -29,9 +29,9 @@ def test_functions_are_where_it_says():
 
 
 def test_the_check_finds_what_is_wrong():
-    assert defined("ing_py_kernel_call", "src/py/call.c")
-    assert not defined("ing_py_kernel_call", "src/py/bind.c")  # named there at the most
-    assert not defined("ing_rt_run", "src/py/call.c")  # called there
+    assert defined("ing_py_kernel_call", "src/py/call/call.c")
+    assert not defined("ing_py_kernel_call", "src/py/call/bind.c")  # named there at the most
+    assert not defined("ing_rt_run", "src/py/call/call.c")  # called there
 
 
 def test_the_table_of_changes():

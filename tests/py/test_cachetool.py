@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PARANOID
+from conftest import PARANOID, as_root
 
 PROGRAM = """\
 import json
@@ -45,8 +45,7 @@ print(json.dumps(qd._core.counters()))
 """
 
 
-as_root = (lambda test: test) if os.geteuid() == 0 else pytest.mark.not_run(
-    reason="root (to give files away)")
+only_root = as_root("to give files away")
 
 
 def environment(cache):
@@ -424,7 +423,7 @@ def test_bad_archives_are_refused(cache, tmp_path):
     ingot(other, "import", "--trust", tmp_path / "none", code=1)
 
 
-@as_root
+@only_root
 def test_a_foreign_archive_is_refused(cache, tmp_path):
     archive = tmp_path / "kernels.ingot"
     ingot(cache, "export", archive)

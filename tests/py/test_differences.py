@@ -185,19 +185,6 @@ def test_vectors_are_compared_as_a_whole():
     assert not (v == qd.Vector([1, 3])) and v == qd.Vector([1, 2])
 
 
-def test_precision_of_fixed_types():
-    qd.init(arch=qd.cpu, default_fp=qd.f64)
-    assert qd.math.vec3(0.1, 0, 0)[0] == np.float32(0.1)
-    wide = qd.types.vector(3, float)
-
-    @qd.kernel
-    def k(a: A):
-        a[0] = qd.math.vec3(0.1)[0]
-        a[1] = wide(0.1)[0]
-
-    assert value_of(k)[:2] == [np.float32(0.1), 0.1]
-
-
 def test_unfinished_builders_stop_nobody_else():
     builder, unused = qd.FieldsBuilder(), qd.field(qd.f32)
     builder.dense(qd.i, 4).place(unused)
@@ -245,6 +232,7 @@ def test_repr_of_a_tensor():
     assert repr(qd.tensor(qd.f32, (2,))) == repr(qd.ndarray(qd.f32, (2,)))
 
 
+@pytest.mark.after_passes
 def test_loop_config_in_a_checkpoint():
     @qd.kernel(graph=True, checkpoints=True)
     def k(a: A, full: qd.types.ndarray(qd.i32, ndim=0)):

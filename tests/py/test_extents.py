@@ -1,5 +1,5 @@
 """Small extents of an array's innermost axis are compiled in where constants index it
-(src/py/extent.c): right for every shape and kind of array, few variants, never stale."""
+(src/py/see/extent.c): right for every shape and kind of array, few variants, never stale."""
 
 import numpy as np
 import pytest

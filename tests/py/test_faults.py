@@ -9,7 +9,7 @@ import random
 import subprocess
 
 import pytest
-from conftest import SEED, STRESS, needs
+from conftest import SEED, STRESS, as_root, needs
 from fault_tools import IMAGES, a_start, fresh, is_warm, shim, with_shim  # noqa: F401
 from fault_tools import all_caches as caches, quick_server, quick_server as server  # noqa: F401
 
@@ -17,7 +17,7 @@ ERRORS = [errno.EIO, errno.ESTALE, errno.ENOENT, errno.EBUSY, errno.EMFILE, errn
 WRITERS = "create write pwrite mkdir mkdirat renameat linkat ftruncate"  # what a full disk refuses
 CHANGES = WRITERS + " unlinkat"  # and a read-only one
 STRANGER = 65534  # no user that these tests run as
-as_root = (lambda test: test) if os.geteuid() == 0 else pytest.mark.not_run(reason="root (to mount, to give away)")
+only_root = as_root("to mount, to give away")
 
 
 def forget(cache):
@@ -146,7 +146,7 @@ def test_nothing_can_be_written(server, caches, which, calls, error):
 
 
 @with_shim
-@as_root
+@only_root
 @pytest.mark.parametrize("kilobytes", [4, 16, 40])
 def test_a_disk_that_is_full(server, tmp_path, kilobytes):
     """Full from the start, after some entries, in the middle of one."""
@@ -160,7 +160,7 @@ def test_a_disk_that_is_full(server, tmp_path, kilobytes):
 
 
 @with_shim
-@as_root
+@only_root
 def test_a_mount_without_execution(server, tmp_path):
     """Images are copied to memory, and count as hits."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=700,noexec", "tmpfs", tmp_path], check=True)
@@ -235,7 +235,7 @@ def test_a_place_where_no_directory_can_be(server, place):
 
 
 @with_shim
-@as_root
+@only_root
 @pytest.mark.parametrize("what", ["top", "entries"])
 def test_a_cache_of_somebody_else(server, caches, what):
     cache = fresh(caches, "warm")

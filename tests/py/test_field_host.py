@@ -3,6 +3,7 @@
 import ingot as qd
 import numpy as np
 import pytest
+from conftest import needs
 
 
 @pytest.fixture(autouse=True)
@@ -189,3 +190,49 @@ def test_destroyed_while_used():
         with pytest.raises(RuntimeError, match="was destroyed"):
             use()
     assert x.shape == (4,)
+
+
+def test_grouped_as_python():
+    """Under arch=qd.python indices of qd.grouped are vectors, also along one axis."""
+    qd.init(arch=qd.python)
+    try:
+        a, b = qd.field(qd.i32, shape=6), qd.field(qd.i32, shape=(3, 4))
+        o, v = qd.field(qd.i32, shape=(3, 4), offset=(1, 2)), qd.Vector.field(3, qd.f32, shape=(3, 4))
+
+        @qd.kernel
+        def one(a: qd.template()):
+            for I in qd.grouped(a):
+                a[I] = I[0] * 10
+
+        @qd.kernel
+        def two(b: qd.template(), o: qd.template(), v: qd.template()):
+            for I in qd.grouped(b):
+                b[I] = I.sum() + (I * 2)[1]
+                o[I + qd.Vector([1, 2])] = I.x - I.y
+                v[I] = qd.Vector([float(I[0]), float(I[1]), float(I.dot(I))])
+
+        one(a)
+        two(b, o, v)
+        i, j = np.indices((3, 4))
+        assert (a.to_numpy() == np.arange(6) * 10).all()
+        assert (b.to_numpy() == i + 3 * j).all() and (o.to_numpy() == i - j).all()
+        assert (v.to_numpy() == np.stack([i, j, i * i + j * j], 2)).all() and v[1, 2, 2].item() == 5
+    finally:
+        qd.init(arch=qd.cpu)
+
+
+@needs("torch")
+def test_elements_from_torch():
+    import torch
+
+    v, m = qd.Vector.field(3, qd.f32, shape=4), qd.Matrix.field(2, 2, qd.f32, shape=2, layout=qd.Layout.SOA)
+    a = qd.Vector.ndarray(3, qd.f32, 2)
+    v[2] = a[1] = torch.tensor([1.0, 2, 3])
+    m[1] = torch.tensor([[1, 2], [3, 4]])
+    v[0] = torch.tensor(5)  # a number
+    assert v.to_numpy()[[0, 2]].tolist() == [[5, 5, 5], [1, 2, 3]] and a.to_numpy()[1].tolist() == [1, 2, 3]
+    assert m.to_numpy()[1].tolist() == [[1, 2], [3, 4]]
+    for wrong in (torch.ones(2), torch.ones(3, 3), torch.ones(0)):
+        with pytest.raises((qd.IngotRuntimeTypeError, ValueError)):
+            v[1] = wrong
+    assert v.to_numpy()[1].tolist() == [0, 0, 0]

@@ -349,6 +349,7 @@ def test_members_that_nobody_reads_cost_nothing():
     assert q.m[2] == 1 and qd._core.counters()["lowerings"] == before
 
 
+@pytest.mark.after_passes
 def test_explained_in_words():
     x = qd.field(qd.f32, shape=(8, 4))
 

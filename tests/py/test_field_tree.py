@@ -545,3 +545,23 @@ def test_tensors_in_dataclasses():
     for x in (qd.field(qd.i32, shape=4), qd.ndarray(qd.i32, 4), qd.tensor(qd.i32, 4, backend=qd.Backend.FIELD)):
         scaled(Held(x, 3))
         assert x.to_numpy().tolist() == [0, 3, 6, 9]
+
+
+def test_what_is_no_field():
+    cases = [
+        (lambda: qd.field(qd.f32, shape=(2, 3), order=5), "order is a string of axes"),
+        (lambda: qd.Vector.field(2, qd.f32, shape=3, layout=7), "layout is qd.Layout.AOS or qd.Layout.SOA, got 7"),
+        (lambda: qd.Struct.field({"a": qd.f32}, shape=3, layout="SOA"), "got 'SOA'"),
+        (lambda: qd.Vector.field(-1, qd.f32, shape=3), "at least one row and column, got -1"),
+        (lambda: qd.Matrix.field(2, -2, qd.f32, shape=3), "got -2"),
+        (lambda: qd.types.struct().field(shape=3), "needs members"),
+    ]
+    for make, words in cases:
+        with pytest.raises((qd.IngotRuntimeError, qd.IngotSyntaxError), match=words):
+            make()
+    for dtypes in ([qd.f32, qd.i32], [], [[qd.f32, qd.i32]], [[qd.f32], qd.i32]):
+        with pytest.raises(AssertionError, match="correct dtype list"):
+            qd.Matrix.field(2, 2, dtypes, shape=3)
+    f = qd.field(qd.f32, shape=3)
+    f.fill(2)
+    assert f.to_numpy().sum() == 6

@@ -187,3 +187,75 @@ def test_classes_of_the_same_name():
 
     DataFrame.__module__ = "pandas"
     assert fp(DataFrame())  # by its attributes: it is not theirs
+
+
+# ---- attributes of their own ------------------------------------------------------------------------
+
+
+def check_own(make, name="mark"):
+    """Attributes that a program puts on such a value count; those that the library keeps do not."""
+    one, two, again, plain = make(), make(), make(), make()
+    same(one, two)
+    for value, mark in ((one, 1), (two, 2), (again, 1)):
+        setattr(value, name, mark)
+    same(one, again)
+    distinct(one, two, plain)
+
+
+@needs("pandas")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_attributes_of_frames():
+    import pandas as pd
+
+    class Frame(pd.DataFrame):
+        _metadata = ["mark"]
+
+    check_own(lambda: Frame({"a": [1, 2]}))
+    check_own(lambda: pd.DataFrame({"a": [1, 2]}))
+    check_own(lambda: pd.Series([1, 2]))
+
+
+@needs("scipy")
+def test_attributes_of_matrices():
+    import scipy.sparse as sp
+
+    for form in ("csr", "csc", "coo", "lil", "dok", "dia", "bsr"):
+        check_own(lambda form=form: sp.eye(4, format=form))
+
+
+@needs("xarray")
+def test_attributes_of_datasets():
+    import xarray as xr
+
+    class Set(xr.Dataset):
+        __slots__ = ("mark",)
+
+    class Array(xr.DataArray):
+        __slots__ = ("mark",)
+
+    check_own(lambda: Set({"a": ("x", [1, 2])}))
+    check_own(lambda: Array([1, 2]))
+
+
+def halve(x):
+    return x / 2
+
+
+@needs("numpy")
+def test_attributes_of_vectorize():
+    import numpy as np
+
+    check_own(lambda: np.vectorize(halve))
+
+
+def test_methods_and_structs_as_values():
+    import struct
+
+    def mark(value):
+        value.k = 1
+        return value
+
+    same(staticmethod(halve), staticmethod(halve))
+    distinct(staticmethod(halve), classmethod(halve), staticmethod(check_own), halve, mark(staticmethod(halve)))
+    same(struct.Struct("3i"), struct.Struct("3i"))
+    distinct(struct.Struct("3i"), struct.Struct("4i"), "3i")

@@ -135,6 +135,7 @@ def test_writes_past_a_small_field_reach_nobody():
     assert all((f.to_numpy() == 1).all() for f in fields)
 
 
+@pytest.mark.after_passes
 def test_denormal_constants_with_fast_math():
     """Processors take them for zero then, and so does what is only stored."""
     a = qd.field(qd.f32, shape=2)

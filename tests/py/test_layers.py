@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from conftest import needs
+from conftest import as_root, needs
 
 PROGRAM = """\
 import json
@@ -43,8 +43,7 @@ print(json.dumps([qd._core.counters(), [str(w.message) for w in seen]]))
 """
 
 STRANGER = 65534  # no user that these tests run as
-as_root = (lambda test: test) if os.geteuid() == 0 else pytest.mark.not_run(
-    reason="root (to become another user)")
+only_root = as_root("to become another user")
 
 
 @pytest.fixture
@@ -137,7 +136,7 @@ def open_dir():
     shutil.rmtree(path)
 
 
-@as_root
+@only_root
 def test_roots_layer_serves_others(open_dir, program):
     site = open_dir / "site"
     program([site])
@@ -150,7 +149,7 @@ def test_roots_layer_serves_others(open_dir, program):
     assert said == [] and files(site) == before
 
 
-@as_root
+@only_root
 @needs("redis")
 def test_with_nothing_to_write_the_remote_is_not_asked(open_dir, program):
     """There is no place for what it would send. Nobody listens on that port."""
@@ -167,7 +166,7 @@ def test_with_nothing_to_write_the_remote_is_not_asked(open_dir, program):
     assert counters["remote_misses"] == counters["remote_pushes"] == 0
 
 
-@as_root
+@only_root
 def test_the_layer_of_another_user_is_left_out(open_dir, program):
     other = open_dir / "other"
     program([other])

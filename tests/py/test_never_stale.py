@@ -298,6 +298,22 @@ def test_defaults_of_called_functions(monkeypatch):
         with_list.__defaults__[0].pop()
 
 
+def with_one_default(n=3):
+    return n
+
+
+@qd.kernel
+def uses_one_default(a: A):
+    n = qd.static(with_one_default())
+    a[0] = n
+
+
+def test_defaults_that_are_assigned(monkeypatch):
+    assert launch(uses_one_default) == 3
+    monkeypatch.setattr(with_one_default, "__defaults__", (4,))
+    assert launch(uses_one_default) == 4
+
+
 STATE = types.SimpleNamespace(n=3)
 
 
@@ -537,6 +553,20 @@ def test_code_of_a_decorated_function():
 
     assert launch(k) == 2
     f.__wrapped__.__code__ = other.__code__
+    with pytest.raises(qd.IngotSyntaxError, match="was replaced after it was decorated"):
+        launch(k)
+
+
+def test_code_of_a_kernel():
+    def other(a):
+        a[0] = 3.0
+
+    @qd.kernel
+    def k(a: A):
+        a[0] = 2.0
+
+    assert launch(k) == 2
+    k.__wrapped__.__code__ = other.__code__
     with pytest.raises(qd.IngotSyntaxError, match="was replaced after it was decorated"):
         launch(k)
 

@@ -155,6 +155,7 @@ def test_mixed_launches(one_thread):
         assert s[0] == 20
 
 
+@pytest.mark.after_passes
 @pytest.mark.counts("lowerings")
 def test_kept_on_disk(one_thread, target):
     """Code for arrays that share memory is a variant like any: the next process finds it."""

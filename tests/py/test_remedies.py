@@ -57,6 +57,11 @@ body("a float type of an integer", "a[0] = qd.f64(0)", "qd.f64(0.0)", "a[0] = qd
 body("an integer type of a float", "a[0] = qd.i32(2.5)", "qd.cast(x, dtype)", "a[0] = qd.cast(2.5, qd.i32)", {0: 2})
 body("numbers with @", "a[0] = a[1] @ a[2]", "'*'", "a[0] = a[1] * a[2]", {0: 1})
 body("arrays with @", "x = a @ a", "loop over the elements", "for i in a: a[i] *= a[i]")
+body("NumPy draws a number", "a[0] = np.random.rand()", "qd.random(qd.f32)", "a[0] = 2.0 + qd.random(qd.f32)")
+body("an array is given another", "a = a", "for i in a: a[i] = b[i]", "b = a\nfor i in a: a[i] = b[i] + 1", {3: 2})
+body("the sum of an array", "a[0] = a.sum()", "s += a[i]", "s = 0.0\nfor i in range(8):\n    s += a[i]\na[0] = s", {0: 8})
+body("astype of an array", "x = a.astype(qd.i32)", "qd.cast(a[i], qd.i32)", "i = 2\nx = qd.cast(a[i], qd.i32)\na[0] = x + 1", {0: 2})
+body("astype of a number", "x = a[0].astype(qd.i32)", "qd.cast(x, qd.i32)", "x = a[0]\na[0] = qd.cast(x, qd.i32)", {0: 1})
 body("a negative index", "a[-1] = 3.0", "a.shape[k] - 1", "a[a.shape[0] - 1] = 3.0", {7: 3})
 body("for else", "for i in range(n):\n    a[i] = 2\nelse:\n    a[0] = 1", "flag variable",
      "done = 0\nfor i in range(n):\n    a[i] = 2\n    done = 1\nif done == 1:\n    a[0] = 5", {0: 5})
@@ -211,3 +216,25 @@ def test_what_is_advised_exists():
             thing = qd
             for part in path.rstrip(".").split("."):
                 thing = getattr(thing, part)
+
+
+def test_any_number_of_arguments():
+    @qd.kernel
+    def positional(*a):
+        pass
+
+    @qd.kernel
+    def named(**a):
+        pass
+
+    with pytest.raises(qd.IngotCallError, match=r"\*args, which kernels cannot have: name each parameter"):
+        positional(1)
+    with pytest.raises(qd.IngotCallError, match=r"\*\*kwargs, which kernels cannot have: name each parameter"):
+        named(a=1)
+
+
+def test_arguments_of_arrays_turned_about():
+    with pytest.raises(qd.IngotRuntimeTypeError, match=r"it comes first: qd.ndarray\(qd.f32, 10\)"):
+        qd.ndarray(10, qd.f32)
+    with pytest.raises(ValueError, match="use one of cpu"):
+        qd.init(arch="cpuu")

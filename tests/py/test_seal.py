@@ -15,7 +15,7 @@ import pytest
 
 from conftest import PARANOID, SEED, needs, samples
 from ingot import _core, _seal
-from test_layers import STRANGER, as_root, files
+from test_layers import STRANGER, files, only_root
 
 KERNELS = """\
 import json
@@ -147,7 +147,7 @@ def test_no_call_writes(sealed, kernels, tmp_path):
     assert len([x for x in opened if "ingot.pack" in x]) == 1
 
 
-@as_root
+@only_root
 def test_roots_layer_serves_others(kernels):
     place = pathlib.Path(tempfile.mkdtemp(prefix="ingot-seal-"))
     os.chmod(place, 0o755)
@@ -161,7 +161,7 @@ def test_roots_layer_serves_others(kernels):
         shutil.rmtree(place)
 
 
-@as_root
+@only_root
 def test_a_strangers_layer_is_left_out(sealed, kernels):
     _, layer = sealed
     for p in [layer, *layer.iterdir()]:
@@ -249,7 +249,7 @@ except OSError as e:
 """
 
 
-@as_root
+@only_root
 def test_a_place_that_cannot_be_written(sealed):
     """By a user who may read the layer and write nowhere beside it."""
     user, layer = sealed

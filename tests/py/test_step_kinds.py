@@ -9,13 +9,14 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
 import typing
 import warnings
 
 import pytest
 
 import ingot
-from ingot import CachedStep, FileCache, Fingerprinter, StepSequence
+from ingot import CachedStep, FileCache, Fingerprinter, StepSequence, _flight
 from ingot.fingerprint import FingerprintError, Identity, Pieces
 
 class Notes:
@@ -533,3 +534,45 @@ def test_no_warnings_in_ordinary_use(tmp_path, calls):
         step = decorated.persistent(tmp_path / "c")
         assert step(5) == step(5) == 7
         assert list(rows(2)) == [0, 1]
+
+
+class Slotted:
+    __slots__ = ("inner",)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+
+@pytest.mark.parametrize("wrap, read", [
+    (lambda it: (1, it), lambda r: r[1]),
+    (lambda it: {"a": [it]}, lambda r: r["a"][0]),
+    (lambda it: Slotted({"a": it}), lambda r: r.inner["a"]),
+    (lambda it: types.SimpleNamespace(a=(it,)), lambda r: r.a[0]),
+])
+def test_iterators_inside_a_result(wrap, read):
+    """What can be read once only is not remembered, wherever in the result it is."""
+    step = ingot.CachedStep(lambda n: wrap(iter(range(n))))
+    with pytest.warns(UserWarning) as seen:
+        assert list(read(step(3))) == list(read(step(3))) == [0, 1, 2]
+    assert len(seen) == 1
+
+
+def test_results_are_looked_into_without_a_lock():
+    """What isinstance() asks of an object is its own code, which may call steps."""
+    held = []
+
+    class Curious:
+        @property
+        def __class__(self):
+            held.append(_flight._lock.locked())
+            return type(self)
+
+    step = ingot.CachedStep(lambda n: [Curious()] * n, cache=ingot.MemoryCache())
+    assert len(step(3)) == 3 and held and not any(held)
+
+
+def test_an_iterator_behind_many_numbers():
+    step = ingot.CachedStep(lambda n: [*range(n), {"deep": (iter("ab"),)}])
+    with pytest.warns(UserWarning, match="read once"):
+        assert list(step(100_000)[-1]["deep"][0]) == ["a", "b"]
+    assert not _flight.used_up([*range(100_000)]) and not _flight.used_up({k: str(k) for k in range(1000)})

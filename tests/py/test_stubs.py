@@ -6,6 +6,7 @@ import importlib
 import inspect
 import os
 import pathlib
+import pydoc
 import re
 import subprocess
 import sys
@@ -270,3 +271,39 @@ def test_everything_public_has_words_and_a_signature():
             except (TypeError, ValueError):
                 without_signature.append(name)
     assert count > 400 and not without_words and not without_signature, (count, without_words, without_signature)
+
+
+def test_help_on_everything():
+    """help() of public names, and of what kernels, funcs, fields and arrays have."""
+    @qd.data_oriented
+    class Holder:
+        @qd.kernel
+        def step(self, n: qd.i32):
+            """Steps."""
+
+    @qd.kernel
+    def plain(n: qd.i32):
+        """Does nothing."""
+
+    @qd.func
+    def one():
+        """One."""
+        return 1
+
+    found = dict(public_things())
+    for thing in (plain, one, Holder.step, Holder().step, qd.ndarray(qd.f32, 3), qd.field(qd.f32, 3),
+                  qd.Vector.field(3, qd.f32, 2), qd.Struct.field({"x": qd.f32}, shape=2), qd.Vector([1, 2])):
+        found[repr(thing)] = thing
+        for name in dir(thing):
+            if not name.startswith("_") and name not in ("grad", "dual"):
+                found[f"{thing!r}.{name}"] = getattr(thing, name)
+    assert len(found) > 600
+    for name, thing in found.items():
+        assert isinstance(thing, str) or pydoc.render_doc(thing), name
+    assert "Does nothing." in pydoc.plain(pydoc.render_doc(plain)) and "Steps." in pydoc.plain(pydoc.render_doc(Holder().step))
+    for kind in (type(plain), type(one), type(Holder().step)):
+        assert kind.__module__ == "ingot"
+    assert plain.__module__ == one.__module__ == Holder().step.__module__ == __name__
+    assert plain.lower.__doc__ and str(inspect.signature(plain.lower)) == "(*args)"
+    assert str(inspect.signature(plain)) == "(n: i32)" and str(inspect.signature(Holder().step.resume)) == "(*args, from_checkpoint)"
+    assert str(inspect.signature(Holder().step)) == str(inspect.signature(Holder().step.grad)) == "(n: i32)"

@@ -65,6 +65,20 @@ def test_layers_refuses(tmp_path, folder, line, part):
     assert found.startswith(f"src/{folder}/a.c:2:") and part in found
 
 
+@pytest.mark.parametrize("file, target, ok", [
+    ("see/a.c", "py/array/array.h", True),
+    ("value/a.c", "py/see/def.h", True),
+    ("module.c", "py/value/codec.h", True),
+    ("host.c", "py/value/codec.h", False),
+    ("array/a.c", "py/see/see.h", False),
+    ("call/a.c", "py/value/codec.h", False),
+    ("call/a.c", "py/elsewhere/a.h", False),
+])
+def test_rooms(tmp_path, file, target, ok):
+    put(tmp_path, f"src/py/{file}", f'#include "{target}"\n')
+    assert (check_layers.check(tmp_path) == []) is ok
+
+
 def test_layers_accepts(tmp_path):
     put(tmp_path, "src/base/a.c", '#include "base/base.h"\n#include <stdio.h>\n')
     put(tmp_path, "src/ir/a.c", '#include "gen/abi.h"\n#include "ir/ir_int.h"\n')
@@ -224,6 +238,9 @@ def revisions(root):
         ("ingot/a.py", True, False),
         ("ingot/sub/new.py", True, False),
         ("ingot/_helper.py", True, True),
+        ("src/py/see/a.c", True, False),
+        ("src/py/value/a.c", False, False),
+        ("ingot/fingerprint.py", False, False),
     ],
 )
 def test_revision_follows_the_files(tmp_path, name, front, back):

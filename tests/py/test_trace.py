@@ -472,3 +472,17 @@ def test_annotations_are_read_once():
         assert k(a, 1.5) == 1.5 and a[0] == 0.75
         for fn in (k.__wrapped__, half.__wrapped__):
             fn.__annotations__ = dict.fromkeys(fn.__annotations__, qd.i32)
+
+
+def test_another_setting_is_a_miss(cache_dir):
+    @qd.kernel
+    def k(x: qd.f32) -> qd.f32:
+        return x * 2.5
+
+    counts = []
+    for fast in (False, True):
+        qd.init(fast_math=fast)
+        before = _core.counters()["lowerings"]
+        assert k(2.0) == 5.0
+        counts.append(_core.counters()["lowerings"] - before)
+    assert counts == [1, 1]

@@ -1,4 +1,4 @@
-"""What is handed to a call made while compiling is compared as a whole (src/py/whole.c): things that
+"""What is handed to a call made while compiling is compared as a whole (src/py/see/whole.c): things that
 look immutable and are not, or that differ in what the language does not see. Each case launches a
 kernel, changes something, and compares with Python."""
 
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import ingot as qd
+from ingot import _core
 
 A = qd.types.ndarray()
 
@@ -622,3 +623,32 @@ def test_inverted_members(cls, monkeypatch):
     else:
         inverted(a)
         assert a[0] == ~cls.A
+
+
+def test_functions_that_have_attributes(monkeypatch):
+    def counted():
+        return counted.n
+
+    counted.n = 3
+
+    @qd.kernel
+    def k(a: A):
+        n = qd.static(counted())
+        a[0] = n
+
+    a = qd.ndarray(qd.f64, 1)
+    for counted.n in (3, 4, 3, 5):
+        k(a)
+        assert a[0] == counted.n
+
+
+def test_the_order_of_a_set_means_nothing(monkeypatch):
+    def total(items):
+        return sum(items)
+
+    one, other = frozenset([0, 8]), frozenset([8, 0])
+    assert list(one) != list(other)
+    check([one], total, monkeypatch)
+    before = _core.counters()["lowerings"]
+    check([other, one], total, monkeypatch)
+    assert _core.counters()["lowerings"] == before

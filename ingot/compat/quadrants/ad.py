@@ -6,11 +6,8 @@ import ingot as _ingot
 from ingot.compat.missing import adopt as _adopt
 from ingot.compat.missing import provided as _provided
 
-_adopt(
-    globals(),
-    "ad",
-    "FwdMode Tape clear_all_gradients grad_for grad_replaced no_grad",
-)
+_NAMES = "FwdMode Tape clear_all_gradients grad_for grad_replaced no_grad".split()
+_adopt(globals(), "ad", " ".join(_NAMES))
 
 _clear_all = clear_all_gradients  # noqa: F821
 _Recording = Tape  # noqa: F821
@@ -70,4 +67,4 @@ class Tape(_Recording):
 
 
 def __dir__():
-    return _provided(globals())
+    return [name for name in _provided(globals()) if name in _NAMES]

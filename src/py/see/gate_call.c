@@ -1,0 +1,163 @@
+/* Calls while compiling (R2): what goes into a call is recorded as a whole (whole.c), and the
+ * call is part of the path of its result. Which functions can be called is staticcall.c's to
+ * say; guard_make.c decides which calls a launch repeats. */
+#include "py/array/foreign.h"
+#include "py/see/gate_int.h"
+
+#include <string.h>
+
+static ing_status no_memory(ing_err *e) {
+    return ing_fail(e, ING_MEMORY, "no memory while compiling a kernel");
+}
+
+/* The path of a call in one of the two ways of naming things; 0 when it has none. */
+static ing_path call_path(ing_py_gate *g, const thing *fn, const ing_gref *args,
+                          uint32_t n, bool root) {
+    ing_paths *paths = &g->kernel->paths;
+    ing_path at = root ? fn->root : fn->path;
+    for (uint32_t i = 0; at && i < n; i++) {
+        thing a = *ing_py_thing(g, args[i]);
+        at = ing_py_call_arg_step(paths, at, root ? a.root : a.path, a.obj);
+    }
+    return at ? ing_path_add(paths, at, ING_STEP_CALL, NULL, 0) : 0;
+}
+
+static ing_status call_now(ing_py_gate *g, PyObject *fn, const ing_gref *args,
+                           uint32_t n, PyObject **out) {
+    PyObject *tuple = PyTuple_New(n);
+    for (uint32_t i = 0; tuple && i < n; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_XNewRef(ing_py_thing(g, args[i])->obj));
+    *out = tuple ? PyObject_Call(fn, tuple, NULL) : NULL;
+    Py_XDECREF(tuple);
+    return *out ? ING_OK : ING_PYTHON;
+}
+
+/* A call that no other process can make again, for want of a name for this argument: its
+ * code stays in memory, where function and arguments are known. */
+static void only_here(ing_py_gate *g, const thing *fn, const ing_gref *args,
+                      uint32_t n) {
+    if (g->only_here.type) return;
+    g->only_here.fn = fn->root;
+    for (uint32_t i = 0; i < n && !g->only_here.type; i++) {
+        thing a = *ing_py_thing(g, args[i]);
+        if (!a.obj || (a.root && a.path)) continue;
+        if (!ing_py_call_arg_step(&g->kernel->paths, fn->root, 0, a.obj))
+            g->only_here.type = (PyTypeObject *)Py_NewRef(Py_TYPE(a.obj));
+    }
+}
+
+static ing_status refuse_call(ing_py_gate *g, ing_gref fn, ing_err *e) {
+    char what[128];
+    ing_py_gate_describe(g, fn, what, sizeof what);
+    const char *name = strrchr(what, ' ');
+    char remedy[160];
+    ing_front_function_remedy(name ? name + 1 : what, what, false, remedy,
+                              sizeof remedy);
+    return ing_fail(e, ING_TYPE, "%s cannot be called in kernels\nhelp: %s", what,
+                    remedy);
+}
+
+/* Of Python's own classes: repr runs nobody's code. Long ones are not told. */
+static ing_status whole_words(ing_py_gate *g, PyObject *obj, ing_hash128 answer) {
+    bool is_long =
+        PyTuple_Check(obj) && PyTuple_GET_SIZE(obj) > ING_NOTES_MAX_WORDS / 3;
+    if (is_long ||
+        !(PyTuple_Check(obj) || PyFrozenSet_Check(obj) || PyRange_Check(obj)))
+        return ING_OK;
+    PyObject *text = PyObject_Repr(obj);
+    ing_bytes words;
+    ing_bytes_init(&words);
+    int rc = text ? ing_py_put_shown(text, &words) : -1;
+    if (rc == 0) ing_answers_add(&g->answers, answer, 0, &words);
+    ing_bytes_fini(&words);
+    Py_XDECREF(text);
+    return rc == 0 || ing_py_took_any() ? ING_OK : ING_PYTHON;
+}
+
+/* Records all of what a call is given; *plain: of Python's own classes and immutable. */
+static ing_status record_whole(ing_py_gate *g, const thing *t, bool *plain,
+                               ing_err *e) {
+    ing_py_whole w;
+    if (!t->obj) return ING_OK;
+    ING_TRY(ing_py_whole_of(g->kernel->st, t->obj, &w));
+    *plain = *plain && w.kind == ING_WHOLE_PLAIN;
+    if (t->path && w.kind == ING_WHOLE_PLAIN) ING_TRY(whole_words(g, t->obj, w.answer));
+    return ing_py_gate_record(g, t->path, ING_ASK_WHOLE, w.answer, e);
+}
+
+/* Where the result of a call is found again. *root 0: nowhere, it stays in this process. */
+static ing_status name_call(ing_py_gate *g, const thing *fn, const ing_gref *args,
+                            uint32_t n, ing_path *path, ing_path *root, ing_err *e) {
+    *path = call_path(g, fn, args, n, false);
+    *root = PyErr_Occurred() ? 0 : call_path(g, fn, args, n, true);
+    if (!PyErr_Occurred() && fn->path && (!*path || !*root)) {
+        only_here(g, fn, args, n);
+        *path = *root = 0;
+    }
+    if (PyErr_Occurred()) return ING_PYTHON;
+    return ing_py_gate_depth(g, *root, e);
+}
+
+/* A call of the same function with the same arguments was made before: its result, which is
+ * asked for once per compile (R6). */
+static ing_status call_once(ing_py_gate *g, PyObject *fn, ing_path root,
+                            const ing_gref *args, uint32_t n, PyObject **out) {
+    uint32_t known = root ? ing_map_get(&g->calls, (ing_hash128){root, 0}) : 0;
+    if (!known) return call_now(g, fn, args, n, out);
+    *out = Py_NewRef(ing_py_thing(g, known)->obj);
+    return ING_OK;
+}
+
+/* Numbers, text, None: nothing that could be another one with the same content. */
+static bool is_plain_result(ing_py_gate *g, PyObject *o) {
+    return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
+           PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) ||
+           ing_py_is_dtype(g->kernel->st, o) ||
+           ing_py_foreign_kind_of(g->kernel->st, o) == ING_FOREIGN_NUMBER;
+}
+
+/* Calls while compiling (R2). What goes into a call is recorded as a whole: where all of it
+ * is immutable, equal answers mean an equal result, else guards make the call again. The
+ * plain result of a listed function of plain values follows from these; any other result is
+ * itself found by making the call. */
+ing_status ing_py_gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
+                            ing_gref *out, ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *ing_py_thing(g, fn);
+    *out = 0;
+    ing_py_callable kind = t.obj ? ing_py_callable_kind(t.obj) : ING_PY_CALL_NEVER;
+    ing_hash128 digest;
+    if (kind == ING_PY_CALL_RAISED) return ING_PYTHON;
+    int known = kind == ING_PY_CALL_NEVER
+                    ? 0
+                    : ing_py_callable_digest(g->kernel->st, t.obj, &digest);
+    if (known != 1) return known < 0 ? ING_PYTHON : refuse_call(g, fn, e);
+    ING_TRY(ing_py_gate_record_source(g, &t, digest, e));
+    bool plain = kind == ING_PY_CALL_PURE;
+    PyObject *result = NULL;
+    if (kind != ING_PY_CALL_LIVE) {
+        ING_TRY(record_whole(g, &t, &plain, e));
+        for (uint32_t i = 0; i < n; i++) {
+            thing a = *ing_py_thing(g, args[i]);
+            if (!a.made) ING_TRY(record_whole(g, &a, &plain, e));
+        }
+    }
+    if (plain) {
+        ING_TRY(call_now(g, t.obj, args, n, &result));
+        if (is_plain_result(g, result))
+            return ing_py_thing_take(g, result, 0, 0, out, e);
+    }
+    ing_path path = 0, root = 0;
+    ing_status s = name_call(g, &t, args, n, &path, &root, e);
+    if (s == ING_OK && !result) s = call_once(g, t.obj, root, args, n, &result);
+    if (s != ING_OK) {
+        Py_XDECREF(result);
+        return s;
+    }
+    ING_TRY(ing_py_thing_take(g, result, path, root, out, e));
+    thing made = *ing_py_thing(g, *out);
+    if (root && !ing_map_put(&g->calls, (ing_hash128){root, 0}, *out))
+        return no_memory(e);
+    if (kind != ING_PY_CALL_RECORDED || !path) return ING_OK;
+    return record_whole(g, &made, &plain, e);
+}
