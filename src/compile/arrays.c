@@ -19,13 +19,24 @@ static ing_record_array array_of(const ing_ir_mod *m, uint32_t arg) {
     return a;
 }
 
+/* The number of the argument among the record's arrays, plus 1, which `numbers` has by argument. */
+static bool number(ing_record *r, const ing_ir_mod *m, uint32_t arg,
+                   uint32_t *numbers) {
+    if (numbers[arg]) return true;
+    numbers[arg] = r->arrays.len + 1;
+    return ing_vec_push(&r->arrays, array_of(m, arg));
+}
+
 bool ing_arrays_apart(ing_record *r, const ing_ir_mod *m) {
-    bool ok = ing_vec_reserve(&r->apart, m->apart.len);
+    uint32_t *numbers = ing_calloc((size_t)m->args.len + 1, sizeof *numbers);
+    bool ok = numbers && ing_vec_reserve(&r->apart, m->apart.len);
     for (uint32_t i = 0; ok && i < m->apart.len; i++) {
         const ing_ir_apart *p = &m->apart.at[i];
+        ok = number(r, m, p->a, numbers) && number(r, m, p->b, numbers);
         r->apart.at[r->apart.len++] =
-            (ing_record_apart){array_of(m, p->a), array_of(m, p->b)};
+            (ing_record_apart){numbers[p->a] - 1, numbers[p->b] - 1};
     }
+    ing_free(numbers);
     return ok;
 }
 

@@ -36,7 +36,7 @@ enum { ING_IR_MAX_NESTING = 250, ING_IR_MAX_TYPE_DEPTH = 16 };
 enum { ING_IR_MAX_TYPE_SIZE = 1 << 26, ING_IR_MAX_BUFFER = 1 << 30 };
 
 enum { ING_IR_MAX_CHUNK_SHIFT = 12, ING_IR_MAX_PARTIALS = 16 }; /* R23 */
-enum { ING_IR_MAX_APART = 1024 }; /* pairs that a launch compares, a few ns each */
+enum { ING_IR_MAX_APART = 4096 }; /* pairs that a launch may have to compare: some us */
 enum { ING_IR_MAX_TALLIES = 4 };  /* arrays of one task, src/pass/tally.c */
 
 typedef enum ing_op {

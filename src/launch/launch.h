@@ -13,11 +13,13 @@ static inline uint64_t ing_launch_bytes(const ing_record_array *a,
     return n;
 }
 
-/* Do arrays that the code takes to lie apart share memory in this launch (R22)? Of the first n. */
+/* Do arrays that the code takes to lie apart share memory in this launch (R22)? Of the first n
+ * pairs. */
 static inline bool ing_launch_shares(const ing_record *r, const uint64_t *words,
                                      uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
-        const ing_record_array *a = &r->apart.at[i].a, *b = &r->apart.at[i].b;
+        const ing_record_array *a = &r->arrays.at[r->apart.at[i].a];
+        const ing_record_array *b = &r->arrays.at[r->apart.at[i].b];
         uint64_t p = words[a->word] + a->at, q = words[b->word] + b->at;
         if (p < q + ing_launch_bytes(b, words) && q < p + ing_launch_bytes(a, words))
             return true;
@@ -25,8 +27,22 @@ static inline bool ing_launch_shares(const ing_record *r, const uint64_t *words,
     return false;
 }
 
-static inline bool ing_launch_overlaps(const ing_record *r, const uint64_t *words) {
-    return ing_launch_shares(r, words, r->apart.len);
+typedef struct
+    ing_launch_apart { /* what the last launch of a variant found (overlap.c) */
+    uint64_t *words;   /* addresses and extents of record.arrays then; NULL: none yet */
+    bool overlaps;
+} ing_launch_apart;
+
+enum { ING_LAUNCH_FEW_PAIRS = 8 }; /* are compared as fast as words are remembered */
+
+bool ing_launch_overlaps_of_many(const ing_record *r, ing_launch_apart *last,
+                                 const uint64_t *words);
+
+static inline bool ing_launch_overlaps(const ing_record *r, ing_launch_apart *last,
+                                       const uint64_t *words) {
+    if (r->apart.len <= ING_LAUNCH_FEW_PAIRS)
+        return ing_launch_shares(r, words, r->apart.len);
+    return ing_launch_overlaps_of_many(r, last, words);
 }
 
 typedef struct ing_launch_interp { /* what an interpreted task needs */

@@ -29,37 +29,47 @@ static bool is_write(const ing_ir_scan *s, uint32_t k) {
     return is_array(s, k) && ing_ir_at(s->f, s->accesses.at[k].id)->op != ING_OP_LOAD;
 }
 
-/* Is this the first access of two arrays of the loop, one of them written? */
-static bool is_first_of(const ing_ir_scan *s, uint32_t loop, uint32_t p, uint32_t q) {
-    uint32_t a = s->accesses.at[p].of, b = s->accesses.at[q].of;
-    bool written = false;
-    if (!is_array(s, p) || !is_array(s, q) || a >= b) return false;
-    for (uint32_t k = s->first[loop]; k < s->end[loop]; k++) {
-        uint32_t of = s->accesses.at[k].of;
-        if (is_array(s, k) && ((of == a && k < p) || (of == b && k < q))) return false;
-        written = written || (is_write(s, k) && (of == a || of == b));
+typedef struct array_use {
+    uint32_t of;
+    bool written;
+} array_use;
+typedef ing_vec(array_use) array_uses;
+
+/* The arrays of the loop, in the order of their first accesses. */
+static bool arrays_of(const ing_ir_scan *s, uint32_t loop, array_uses *all) {
+    bool ok = true;
+    for (uint32_t k = s->first[loop]; ok && k < s->end[loop]; k++) {
+        uint32_t i = 0;
+        if (!is_array(s, k)) continue;
+        while (i < all->len && all->at[i].of != s->accesses.at[k].of) i++;
+        if (i == all->len)
+            ok = ing_vec_push(all, ((array_use){s->accesses.at[k].of, false}));
+        if (ok && is_write(s, k)) all->at[i].written = true;
     }
-    return written;
+    return ok;
 }
 
-static uint32_t each_pair(ing_ir_mod *m, const ing_ir_scan *s, uint32_t loop,
-                          bool assume) {
+static uint32_t each_pair(ing_ir_mod *m, const array_uses *all, bool assume) {
     uint32_t n = 0;
-    for (uint32_t p = s->first[loop]; p < s->end[loop]; p++)
-        for (uint32_t q = s->first[loop]; q < s->end[loop]; q++) {
-            if (!is_first_of(s, loop, p, q)) continue;
+    for (uint32_t p = 0; p < all->len; p++)
+        for (uint32_t q = 0; q < all->len; q++) {
+            const array_use *a = &all->at[p], *b = &all->at[q];
+            if (a->of >= b->of || !(a->written || b->written)) continue;
             n++;
-            if (assume)
-                ing_pass_assume_apart(m, s->accesses.at[p].of, s->accesses.at[q].of);
+            if (assume) ing_pass_assume_apart(m, a->of, b->of);
         }
     return n;
 }
 
 bool ing_pass_assume_all_apart(ing_ir_mod *m, const ing_pass_options *o,
                                const ing_ir_scan *s, uint32_t loop) {
-    if (!ing_pass_may_assume(m, o, each_pair(m, s, loop, false))) return false;
-    each_pair(m, s, loop, true);
-    return true;
+    array_uses all = {0};
+    bool ok = arrays_of(s, loop, &all);
+    if (!ok) m->arena.failed = true;
+    ok = ok && ing_pass_may_assume(m, o, each_pair(m, &all, false));
+    if (ok) each_pair(m, &all, true);
+    ing_vec_fini(&all);
+    return ok;
 }
 
 /* ---- what a loop reads at one place ------------------------------------------------------------ */
@@ -108,13 +118,12 @@ ing_status ing_pass_apart(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) 
         bool ok = ing_ir_scan_init(&s, f);
         uint32_t n = 0;
         for (uint32_t say = 0; ok && say < 2; say++)
-            for (uint32_t j = 0; j < s.accesses.len; j++) {
+            for (uint32_t j = 0; j < s.accesses.len && n <= MOST_COUNTED; j++) {
                 const ing_ir_access *a = &s.accesses.at[j];
                 bool reads = ing_ir_at(f, a->id)->op == ING_OP_LOAD;
                 if (!reads || a->root != ING_OP_ARRAY) continue;
                 if (!say) n += pairs_of(&s, a, m, false);
-                if (say && n <= MOST_COUNTED && ing_pass_may_assume(m, o, 1))
-                    pairs_of(&s, a, m, true);
+                if (say && ing_pass_may_assume(m, o, 1)) pairs_of(&s, a, m, true);
             }
         ing_ir_scan_fini(&s);
         if (!ok) return ing_fail(e, ING_MEMORY, "no memory for a pass");

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VERSION = 17, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 18, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 ing_text ing_text_copy(const char *s) {
     size_t n = s ? strlen(s) + 1 : 0;
@@ -272,10 +272,10 @@ static bool record_ok(const ing_record *r) {
     for (uint32_t i = 0; ok && i < r->binds.len; i++) ok = bind_ok(r, &r->binds.at[i]);
     for (uint32_t i = 0; i < r->trees.len; i++) ok &= r->trees.at[i] != 0;
     for (uint32_t i = 0; ok && i < r->tasks.len; i++) ok = task_ok(r, &r->tasks.at[i]);
-    for (uint32_t i = 0; i < r->apart.len; i++) {
-        const ing_record_apart *p = &r->apart.at[i];
-        ok &= array_ok(r, p->a.word, p->a.ndim) && array_ok(r, p->b.word, p->b.ndim);
-    }
+    for (uint32_t i = 0; i < r->arrays.len; i++)
+        ok &= array_ok(r, r->arrays.at[i].word, r->arrays.at[i].ndim);
+    for (uint32_t i = 0; i < r->apart.len; i++)
+        ok &= r->apart.at[i].a < r->arrays.len && r->apart.at[i].b < r->arrays.len;
     for (uint32_t i = 0; i < r->warnings.len; i++)
         ok &= r->warnings.at[i].tree <= r->trees.len;
     /* The runtime follows steps without looking: only a program passes. */

@@ -87,9 +87,9 @@ typedef struct ing_record_task {
 } ing_record_task;
 
 #define ING_RECORD_APART_MEMBERS(ONE, FIXED, UP_TO, LIST) \
-    ONE(ing_record_array, a)                              \
-    ONE(ing_record_array, b)
-typedef struct ing_record_apart { /* arrays that must share no memory (R22) */
+    ONE(uint32_t, a)                                      \
+    ONE(uint32_t, b)
+typedef struct ing_record_apart { /* two of `arrays` that must share no memory (R22) */
     ING_MEMBERS(ING_RECORD_APART_MEMBERS)
 } ing_record_apart;
 
@@ -127,6 +127,7 @@ typedef struct ing_record_warning { /* given while lowering (R16) */
     LIST(ing_record_bind, binds)                                                  \
     LIST(ing_path, trees) /* where the definition of each function is found */    \
     LIST(ing_record_task, tasks)                                                  \
+    LIST(ing_record_array, arrays) /* those of `apart`, each once */              \
     LIST(ing_record_apart, apart)                                                 \
     LIST(ing_record_stage, stages)                                                \
     LIST(ing_ir_step, steps) /* of a graph kernel */                              \

@@ -191,7 +191,7 @@ static void test_long_chain(void) {
 /* Sums beside so many arrays that not all pairs can be compared at a launch: what is left
  * stays atomic. */
 static void test_many_arrays(void) {
-    enum { ARRAYS = 100, SUMS = 14 };
+    enum { ARRAYS = 300, SUMS = 16 };
     ing_bytes b;
     ing_ir_mod *m = NULL;
     ing_err e;

@@ -127,6 +127,44 @@ def test_neighbours_are_apart(one_thread):
     assert launches(running, memory[4:4], memory[3:4], memory[4:4]) == 0
 
 
+@qd.kernel
+def many(x: Array(qd.i32, 1), y: Array(qd.i32, 1), a: Array(qd.i32, 1), b: Array(qd.i32, 1), c: Array(qd.i32, 1)):
+    for i in range(x.shape[0]):
+        a[0] += x[i]
+        b[0] += y[i]
+        c[0] += 1
+        x[i] = a[0] + b[0]
+        y[i] = c[0]
+
+
+@pytest.mark.after_passes
+def test_many_pairs(one_thread):
+    """The launch before is remembered, with addresses and extents: an array that moves, grows or comes back is seen."""
+    memory = np.arange(40, dtype="i4")
+
+    def launch(*slices):
+        memory[:] = np.arange(40)  # sums stay small
+        want = memory.copy()
+        x, y, a, b, c = (want[s] for s in slices)
+        for i in range(len(x)):
+            a[0] += x[i]
+            b[0] += y[i]
+            c[0] += 1
+            x[i] = a[0] + b[0]
+            y[i] = c[0]
+        got = launches(many, *(memory[s] for s in slices))
+        np.testing.assert_array_equal(memory, want)
+        return got
+
+    x, longer, y, a, b, c = slice(0, 10), slice(0, 13), slice(20, 40), slice(12, 13), slice(14, 15), slice(16, 18)
+    for _ in range(2):
+        assert launch(x, y, a, b, c) == launch(x, y, a, b, c) == 0
+        assert launch(x, y, a, b, b) == launch(x, y, a, b, b) == 1  # moved
+        assert launch(x, y, a, b, c) == 0  # and back
+        assert launch(longer, y, a, b, c) == launch(longer, y, a, b, c) == 1  # grown
+        assert launch(longer, y, b, b, c) == 1
+
+
 def test_only_assumed_pairs_count(one_thread):
     """What the loop only reads may overlap as it likes."""
     memory = np.arange(1, 9, dtype="i4")

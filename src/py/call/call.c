@@ -659,7 +659,7 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     uint32_t resume = ING_GRAPH_NO_STAGE;
     if (s == ING_OK && (label || views.stage || k->st->settings.at[ING_SET_paranoid]))
         s = begin_stage(a, v, label, views.stage, words, &resume, e);
-    bool overlaps = s == ING_OK && ing_launch_overlaps(&v->record, words);
+    bool overlaps = s == ING_OK && ing_launch_overlaps(&v->record, &v->apart, words);
     bool fits = s == ING_OK && overlaps == (v->record.overlap != 0);
     if (__builtin_expect(fits && overlaps, 0)) s = note_overlap(k, v, words, e);
     if (fits && s == ING_OK)

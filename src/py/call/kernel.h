@@ -37,6 +37,7 @@ typedef struct ing_py_variant {
     ing_record record;            /* what the disk keeps of it, and launches run from */
     ing_code code;                /* of record.tasks */
     ing_launch_tasks tasks;       /* parallel to record.tasks */
+    ing_launch_apart apart;       /* of record.apart, at its last launch */
     ing_graph graph;              /* of a graph kernel with structure: steps != NULL */
     ing_rt_time *times;           /* per task, of the last launch of a graph kernel */
     bool times_taken;             /* by a launch under way */

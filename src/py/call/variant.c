@@ -20,6 +20,7 @@ ing_py_variant *ing_py_variant_new(const ing_py_host *h) {
 
 void ing_py_variant_free(ing_py_variant *v) {
     ing_launch_tasks_fini(&v->tasks);
+    ing_free(v->apart.words);
     ing_graph_fini(&v->graph);
     ing_free(v->times);
     ing_code_fini(&v->code);
@@ -341,9 +342,12 @@ static ing_status build(compile *c, ing_err *e) {
  * that assume nothing do not. */
 static ing_status ask_overlap(compile *c, ing_err *e) {
     ing_record *r = &c->v->record;
+    const ing_record *of = c->apart ? &c->apart->record : NULL;
     bool ok = true;
-    for (uint32_t i = 0; ok && c->apart && i < c->apart->record.apart.len; i++)
-        ok = ing_vec_push(&r->apart, c->apart->record.apart.at[i]);
+    for (uint32_t i = 0; ok && of && i < of->arrays.len; i++)
+        ok = ing_vec_push(&r->arrays, of->arrays.at[i]);
+    for (uint32_t i = 0; ok && of && i < of->apart.len; i++)
+        ok = ing_vec_push(&r->apart, of->apart.at[i]);
     return ok && ing_record_ask_overlap(r, &c->k->paths) ? ING_OK : no_memory(e);
 }
 
