@@ -48,6 +48,10 @@ static ing_status fail_operands(frame *fr, ing_node at, const char *op, const va
         ing_front_is_runtime(r) ? ing_dtype_name(v_type(r)) : ing_front_describe(fr, r);
     const value *odd = ing_front_is_scalar(l) ? r : l;
     const char *remedy = ing_front_number_remedy(odd);
+    bool repeats = !strcmp(op, "*") && (odd->kind == V_LIST || odd->kind == V_TUPLE);
+    if (repeats)
+        remedy = "the length of a list is known while compiling: make the count a "
+                 "qd.template() parameter, or pass an array";
     if (ing_front_is_scalar(odd)) remedy = "cast the float: qd.cast(x, qd.i32)";
     return ing_front_fail_at(fr, at, ING_TYPE, remedy,
                              "unsupported operand type(s) for '%s': '%s' and '%s'", op,

@@ -35,6 +35,7 @@ def whole(name, wrong, remedy, right, result=None):
 
 body("a list of the run time", "t = [i * i for i in range(n)]\na[0] = t[2]", "qd.template()",
      "t = [i * i for i in range(n)]\na[0] = t[2]", {0: 4}, then_n="n: qd.template()")
+body("a list repeated at run time", "t = [2] * n\na[0] = t[1]", "qd.template()", "t = [2] * n\na[0] = t[1]", {0: 2}, then_n="n: qd.template()")
 body("a list of an array", "t = [x for x in a]\na[0] = t[2]", "for i in range(a.shape[0])",
      "for i in range(a.shape[0]):\n    a[i] = i", {7: 7})
 body("assigned slice", "a[:] = 0.0", "for i in a: a[i] = x", "for i in a: a[i] = 0.0", {3: 0})
