@@ -503,7 +503,10 @@ static ing_status bind_param(frame *fr, const call *c, uint32_t i, source *src) 
     bool is_value =
         v.kind == V_RT || (!template && ing_front_is_scalar(&v) && v.kind != V_REF);
     bool kept = v.kind == V_TUPLE && v.tensor && fr->uses[atom] && !template;
-    if (kept) return ing_front_tensor_declare(fr, at, atom, &v);
+    if (kept) {
+        fr->uses[atom] |= NAME_MANY; /* by the parameter and by the body */
+        return ing_front_tensor_declare(fr, at, atom, &v);
+    }
     if (!is_value || v.kind == V_SEEN) return ing_front_scope_add(fr, atom, &v);
     bool only = !(fr->uses[atom] & ~NAME_ADDRESS); /* the body computes with it */
     fr->uses[atom] |=

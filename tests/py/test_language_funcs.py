@@ -86,6 +86,27 @@ def test_by_value_and_by_reference():
     assert k(a, 5) == (6, 6, 3) and list(a.to_numpy()) == [0, 1]
 
 
+@qd.func
+def doubled_if_short(v):
+    if v[0] < 5:
+        v = v * 2
+    return v
+
+
+def test_a_vector_of_constants_may_be_assigned():
+    @qd.kernel
+    def k(out: qd.types.ndarray()):
+        a = doubled_if_short(qd.Vector([1.0, 2.0]))
+        b = doubled_if_short(qd.Vector([6.0, 2.0]))
+        for i in qd.static(range(2)):
+            out[i] = a[i]
+            out[2 + i] = b[i]
+
+    out = qd.ndarray(qd.f32, (4,))
+    k(out)
+    assert out.to_numpy().tolist() == [2.0, 4.0, 6.0, 2.0]
+
+
 def test_funcs_as_values():
     @qd.func
     def minus(a, b):
