@@ -18,6 +18,7 @@ HEADER_BYTES = 16
 CHANNEL = 3
 MAX_BYTES = 64 << 20
 LONG_TEXT = 300_000
+SINGLE = "+prefer-no-scatter"
 IDLE_SECONDS = 60.0
 
 MISSING = "compiling needs llvmlite: pip install llvmlite"
@@ -100,7 +101,7 @@ class Compiler:
         # a tenth less time, compiling 3 % more.
         llvm.set_option("ingot", "-epilogue-vectorization-minimum-VF=8")
         self.machines = {}
-        self.long = False
+        self.long = self.single = False
 
     def machine(self, triple, cpu, level):
         key = triple, cpu, level
@@ -124,6 +125,12 @@ class Compiler:
             self.llvm.set_option("ingot", f"-memdep-block-number-limit={50 if long else 200}")
             self.long = long
 
+    def store(self, single):
+        """Whether what loops write at every m-th place is stored one by one (PLAN8 in src/gen/llvm_plan.c)."""
+        if single != self.single:
+            self.llvm.set_option("ingot", f"-enable-masked-interleaved-mem-accesses={int(not single)}")
+            self.single = single
+
     def ident(self, options, level):
         """Who makes the code and for which machine: kept in the image, part of no key."""
         import llvmlite
@@ -140,6 +147,7 @@ class Compiler:
 
     def compile(self, options, text):
         self.settle(len(text) >= LONG_TEXT)
+        self.store(SINGLE in text)
         level = min(max(int(options.get("level", "2")), 0), 3)
         machine = self.machine(options["triple"], options["cpu"], level)
         module = self.llvm.parse_assembly(text + self.ident(options, level))

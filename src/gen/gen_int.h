@@ -61,6 +61,7 @@ enum { /* of a loop */
        ING_GEN_INLINE = 4, /* calls in it are inlined */
        ING_GEN_WIDE =
            8, /* parallel, with no loops in it that stay: vectors are likely */
+       ING_GEN_SPREAD = 16, /* vectors whose elements are stored one by one */
 };
 
 typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
@@ -92,6 +93,7 @@ typedef struct ing_gen_frame { /* an open block */
     bool in_else;
     uint32_t loop;   /* LOOP, WHILE: the one around it */
     ing_gen_txt end; /* LOOP: bound in the index type */
+    uint32_t steps;  /* LOOP: the value that counts in steps, 0 = none */
 } ing_gen_frame;
 
 enum {                       /* has the thread copies of what the task tallies? */
@@ -122,6 +124,7 @@ typedef struct ing_gen {
     bool stop_fn;                    /* the error function is wanted */
     bool poll_fn, print_fn, room_fn; /* those services are */
     bool uses_random; /* a function that the task reaches draws numbers */
+    bool spreads;     /* has a loop with ING_GEN_SPREAD */
     ing_err *e;
     ing_status status; /* sticky */
 

@@ -378,8 +378,9 @@ static void put_declarations(ing_gen *g) {
 static void put_tail(ing_gen *g) {
     static const char common[] = "nounwind uwtable \"no-trapping-math\"=\"true\" "
                                  "\"prefer-vector-width\"=\"256\"";
-    ing_bytes_printf(g->out, "\nattributes #0 = { %s }\n", common);
-    ing_bytes_printf(g->out, "attributes #1 = { cold noinline %s }\n", common);
+    const char *more = g->spreads ? " \"target-features\"=\"+prefer-no-scatter\"" : "";
+    ing_bytes_printf(g->out, "\nattributes #0 = { %s%s }\n", common, more);
+    ing_bytes_printf(g->out, "attributes #1 = { cold noinline %s%s }\n", common, more);
     ing_bytes_puts(g->out, "attributes #2 = { nounwind willreturn memory(none) }\n");
     ing_bytes_puts(g->out,
                    "attributes #3 = { nobuiltin nounwind willreturn memory(none) }\n");

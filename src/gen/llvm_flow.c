@@ -14,7 +14,10 @@
  *  FLOW6 A float that is compared with a local of a loop and then stored there is a new extreme: rare.
  *     As a select, each iteration waits for the comparison of the one before.
  *  FLOW5 A fused multiply-add cares for the sign of zero (no nsz): else LLVM looks through the
- *     whole chain before it for a sign to move, with the square of its length. */
+ *     whole chain before it for a sign to move, with the square of its length.
+ *  FLOW7 The index of a loop that writes every m-th place, first + m * counter, is a counter of its own:
+ *     LLVM would compute it in vectors and take each address out of one. Sums in it keep their order, so
+ *     that vectors and what is left of a row add up alike, wherever a thread's share begins. */
 #include "gen/gen_int.h"
 
 typedef ing_gen_txt txt;
@@ -215,6 +218,27 @@ static txt bound(ing_gen *g, uint32_t value, ing_dtype index) {
     return ing_gen_cast(g, (ing_dtype)ing_gen_type_of(g, value), index, g->vals[value]);
 }
 
+/* FLOW7: first + m * counter, where `first` is from before the loop; 0: there is none. */
+static uint32_t steps_of(const ing_gen *g, uint32_t id, const ing_ir_inst *l) {
+    const uint32_t *ids = &g->f->extra.at[l->c + 1];
+    for (uint32_t k = 0; g->plan->loops[id] & ING_GEN_SPREAD && k < ids[-1]; k++) {
+        const ing_ir_inst *i = ing_gen_inst(g, ids[k]);
+        const ing_ir_inst *by = i->op == ING_OP_ADD ? ing_gen_inst(g, i->b) : NULL;
+        if (by && by->op == ING_OP_MUL && by->a == id &&
+            i->flags & by->flags & ING_IR_NSW && i->type == l->type &&
+            ing_gen_inst(g, by->b)->op == ING_OP_CONST && g->vals[i->a].s[0])
+            return ids[k];
+    }
+    return 0;
+}
+
+static void put_steps(ing_gen *g, uint32_t id, uint32_t steps) {
+    txt ty = ing_gen_type(g, ing_gen_type_of(g, id));
+    uint32_t by = ing_gen_inst(g, ing_gen_inst(g, steps)->b)->b;
+    int64_t m = (int64_t)ing_ir_const_bits(ing_gen_inst(g, by));
+    ing_gen_put(g, "  %%m%u = add nsw %s %%j%u, %lld\n", id, ty.s, id, (long long)m);
+}
+
 static void open_loop(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     ing_dtype t = (ing_dtype)i->type;
     txt ty = ing_gen_type(g, t);
@@ -227,6 +251,13 @@ static void open_loop(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     ing_gen_put(g, "  %%i%u = phi %s [ %s, %%pre%u ], [ %%n%u, %%next%u ]\n", id, ty.s,
                 from.s, id, id, id);
     g->vals[id] = ing_gen_text("%%i%u", id);
+    uint32_t steps = steps_of(g, id, i);
+    if (steps) {
+        txt first = g->vals[ing_gen_inst(g, steps)->a];
+        g->vals[steps] = ing_gen_text("%%j%u", id);
+        ing_gen_put(g, "  %%j%u = phi %s [ %s, %%pre%u ], [ %%m%u, %%next%u ]\n", id,
+                    ty.s, first.s, id, id, id);
+    }
     if (i->flags & ING_IR_PARALLEL && !g->parallel) {
         g->parallel = id;
         g->woven = i->flags & ING_IR_WOVEN;
@@ -234,7 +265,9 @@ static void open_loop(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     if (g->parallel == id && g->plan->draws)
         ing_gen_stream(g, ing_gen_cast(g, t, ING_I64, g->vals[id]));
     push(g, id, i->c);
-    if (g->frames.len) g->frames.at[g->frames.len - 1].end = to;
+    if (!g->frames.len) return;
+    g->frames.at[g->frames.len - 1].end = to;
+    g->frames.at[g->frames.len - 1].steps = steps;
 }
 
 static void close_loop(ing_gen *g, const ing_gen_frame *f, const ing_ir_inst *i) {
@@ -249,6 +282,7 @@ static void close_loop(ing_gen *g, const ing_gen_frame *f, const ing_ir_inst *i)
         ing_gen_put(g, "  br label %%next%u\n", id);
     ing_gen_put(g, "next%u:\n  %%n%u = add %s %s %%i%u, 1\n", id, id, s ? "nsw" : "nuw",
                 ty.s, id);
+    if (f->steps) put_steps(g, id, f->steps);
     txt more =
         ing_gen_def(g, "icmp %s %s %%n%u, %s", s ? "slt" : "ult", ty.s, id, f->end.s);
     ing_gen_put(g, "  br i1 %s, label %%loop%u, label %%end%u", more.s, id, id);
@@ -307,6 +341,7 @@ static void put_jump(ing_gen *g, const char *label) {
 static void put_inst(ing_gen *g, uint32_t id) {
     const ing_ir_inst *i = ing_gen_inst(g, id);
     g->homes[id] = g->loop;
+    if (id == g->frames.at[g->frames.len - 1].steps) return;
     switch (i->op) {
     case ING_OP_IF: open_if(g, id, i); return;
     case ING_OP_LOOP:
@@ -343,6 +378,7 @@ enum { LONG_BLOCK = 4096 };
 static void set_float_flags(ing_gen *g, const ing_gen_frame *f) {
     bool chains = g->f->extra.at[f->block] > LONG_BLOCK && g->o->opt_level < 3;
     chains |= (ing_gen_inst(g, f->inst)->flags & ING_IR_ORDERED) != 0;
+    chains |= (g->plan->loops[f->inst] & ING_GEN_SPREAD) != 0;
     if (!g->o->fast_math) return;
     g->fmf = chains ? "nsz contract " : "reassoc nsz contract ";
     g->fmf_fused = chains ? "contract " : "reassoc contract ";

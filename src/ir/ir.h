@@ -163,8 +163,7 @@ enum {
     ING_IR_WOVEN = 512,    /* LOOP that is parallel: within an iteration the order of
                               accesses matters (src/pass/weave.c) */
     ING_IR_STRIDED =
-        1024, /* LOOP that writes every m-th place: faster one by one than as
-                              scattered vectors (src/pass/stride.c) */
+        1024, /* LOOP that writes every m-th place (src/pass/stride.c): first + m * its index */
     ING_IR_TURNED = 2048, /* LOOP that turns a tile (src/pass/turn.c) */
 };
 

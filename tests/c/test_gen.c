@@ -374,6 +374,41 @@ static void test_branches(void) {
     }
 }
 
+/* PLAN8 and FLOW7: every m-th place in vectors, by a counter of its own, with sums in order; not of long
+ * steps, not with branches, and no such counter of what begins in the loop. */
+static void test_spread(void) {
+    static const char ir[] =
+        "arg 0 array<f32, 1>\narg 1 i32\ntask @0 {\n  %%b = task.begin i32\n  %%e = "
+        "task.end i32\n"
+        "  %%x = array array<f32, 1> 0\n  %%f = arg i32 1\n  %%m = const i32 %d\n"
+        "  %%k = loop parallel %s i32 %%b, %%e {\n    %%t = mul nsw %%k, %%m\n%s"
+        "    %%i = add nsw %s, %%t\n    %%p = elem ref<f32> %%x, [%%i]\n    %%v = load "
+        "f32 %%p\n"
+        "    %%w = add %%v, %%v\n%s    store %%p, %%w\n%s  }\n}\nrun @0 range begin 0 "
+        "end 8 cost 6\n";
+    static const struct {
+        int step;
+        const char *flag, *before, *first, *open, *close;
+        int counters, single, scalar;
+    } cases[] = {
+        {2, "strided", "", "%f", "", "", 1, 2, 0},
+        {4, "strided", "", "%f", "", "", 1, 2, 0},
+        {8, "strided", "", "%f", "", "", 0, 0, 1},
+        {2, "", "", "%f", "", "", 0, 0, 0},
+        {2, "strided", "    %g = add nsw %f, %k\n", "%g", "", "", 0, 2, 0},
+        {2, "strided", "    %c = lt %f, %k\n", "%f", "    if %c {\n", "    }\n", 0, 0,
+         1},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[1200];
+        snprintf(text, sizeof text, ir, cases[k].step, cases[k].flag, cases[k].before,
+                 cases[k].first, cases[k].open, cases[k].close);
+        expect(text, true, " = phi i32", 1 + cases[k].counters, "prefer-no-scatter",
+               cases[k].single, "!llvm.loop !12", cases[k].scalar, "fadd reassoc",
+               cases[k].single ? 0 : 1, NULL);
+    }
+}
+
 /* FLOW6: a new extreme of floats is rare; other branches, and integers, say nothing. */
 static void test_extremes(void) {
     static const char ir[] =
@@ -701,6 +736,7 @@ int main(void) {
     test_inlined();
     test_parts();
     test_branches();
+    test_spread();
     test_extremes();
     test_long_blocks();
     test_polls();

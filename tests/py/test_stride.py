@@ -112,3 +112,92 @@ def test_random_numbers_stay_the_same():
         assert not x[::2].any() and len(np.unique(x[1::2])) > 9000
         seen.add(x.tobytes())
     assert len(seen) == 1
+
+
+def steps(dtype, m, kind):
+    """A kernel that writes every m-th cell, and the same in NumPy: `old` is what the loop reads."""
+    A = Array(dtype, 2)
+
+    @qd.kernel
+    def own(p: A, r: A, low: qd.i32, high: qd.i32):
+        for i, j in qd.ndrange(p.shape[0], (low, high)):
+            if (i + j) % m == 1:
+                p[i, j] = p[i, j] * 3 + r[i, j - 1]
+
+    @qd.kernel
+    def ahead(p: A, r: A, low: qd.i32, high: qd.i32):
+        for i, j in qd.ndrange(p.shape[0], (low, high)):
+            if (i + j) % m == 1:
+                p[i, j + 1] = p[i, j] + r[i, j] + r[i, j + 1]
+
+    @qd.kernel
+    def two(p: A, r: A, low: qd.i32, high: qd.i32):
+        for i, j in qd.ndrange(p.shape[0], (low, high)):
+            if (i + j) % m == 1:
+                p[i, j] = r[i, j] - 1
+                p[i, j + 1] = r[i, j + 1] + 1
+
+    @qd.kernel
+    def branch(p: A, r: A, low: qd.i32, high: qd.i32):
+        for i, j in qd.ndrange(p.shape[0], (low, high)):
+            if (i + j) % m == 1:
+                if r[i, j] > 3:
+                    p[i, j] = r[i, j]
+
+    @qd.kernel
+    def inner(p: A, r: A, low: qd.i32, high: qd.i32):
+        for i, j in qd.ndrange(p.shape[0], (low, high)):
+            if (i + j) % m == 1:
+                for k in range(i):
+                    p[i, j] += r[k, j]
+
+    def model(p, r, low, high):
+        for i in range(p.shape[0]):
+            for j in range(low, high):
+                if (i + j) % m == 1:
+                    if kind == "own":
+                        p[i, j] = p[i, j] * 3 + r[i, j - 1]
+                    elif kind == "ahead":
+                        p[i, j + 1] = p[i, j] + r[i, j] + r[i, j + 1]
+                    elif kind == "two":
+                        p[i, j], p[i, j + 1] = r[i, j] - 1, r[i, j + 1] + 1
+                    elif kind == "branch" and r[i, j] > 3:
+                        p[i, j] = r[i, j]
+                    elif kind == "inner":
+                        p[i, j] += r[:i, j].sum()
+
+    return {"own": own, "ahead": ahead, "two": two, "branch": branch, "inner": inner}[kind], model
+
+
+@pytest.mark.parametrize("kind", ["own", "ahead", "two", "branch", "inner"])
+@pytest.mark.parametrize("m", [2, 4, 8, 16])
+def test_vectors_of_steps(kind, m):
+    rng = np.random.default_rng(m)
+    for dtype, name in ((qd.f32, "f4"), (qd.f64, "f8"), (qd.i32, "i4"), (qd.i64, "i8")):
+        kernel, model = steps(dtype, m, kind)
+        for low, high in ((1, 98), (2, 97), (1, 1 + m), (3, 40), (50, 50), (17, 18)):
+            p, r = (rng.integers(0, 7, (5, 100)).astype(name) for _ in range(2))
+            want = p.copy()
+            model(want, r, low, high)
+            kernel(p, r, low, high)
+            assert (p == want).all(), (name, low, high)
+
+
+def test_threads_change_no_bit():
+    """Of sums in a checkerboard: vectors and what is left of a row add up alike."""
+    @qd.kernel
+    def relax(p: F2, rhs: F2):
+        for colour in qd.static(range(2)):
+            for i, j in qd.ndrange((1, p.shape[0] - 1), (1, p.shape[1] - 1)):
+                if (i + j) % 2 == colour:
+                    new = 0.25 * (p[i - 1, j] + p[i + 1, j] + p[i, j - 1] + p[i, j + 1] - rhs[i, j])
+                    p[i, j] += 1.5 * (new - p[i, j])
+
+    seen = set()
+    for threads in (1, 2, 3, 4):
+        qd.init(cpu_max_num_threads=threads)
+        rng = np.random.default_rng(5)
+        p, rhs = (rng.random((301, 503)).astype("f4") for _ in range(2))
+        relax(p, rhs)
+        seen.add(p.tobytes())
+    assert len(seen) == 1
