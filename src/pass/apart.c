@@ -109,6 +109,16 @@ static uint32_t pairs_of(const ing_ir_scan *s, const ing_ir_access *r, ing_ir_mo
     return n;
 }
 
+static uint32_t all_pairs_of(const ing_ir_scan *s, ing_ir_mod *m, bool say) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < s->accesses.len && n <= MOST_COUNTED; k++) {
+        const ing_ir_access *a = &s->accesses.at[k];
+        bool reads = ing_ir_at(s->f, a->id)->op == ING_OP_LOAD;
+        if (reads && a->root == ING_OP_ARRAY) n += pairs_of(s, a, m, say);
+    }
+    return n;
+}
+
 /* Arrays of which a loop reads one place are assumed to lie apart from those that it writes, as
  * `for i: for j: y[i, j] = x[i, j] * w[0]`. LLVM then reads it before the loop (llvm_alias.c). */
 ing_status ing_pass_apart(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
@@ -116,15 +126,9 @@ ing_status ing_pass_apart(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) 
         const ing_ir_func *f = m->funcs.at[m->tasks.at[k].func];
         ing_ir_scan s;
         bool ok = ing_ir_scan_init(&s, f);
-        uint32_t n = 0;
-        for (uint32_t say = 0; ok && say < 2; say++)
-            for (uint32_t j = 0; j < s.accesses.len && n <= MOST_COUNTED; j++) {
-                const ing_ir_access *a = &s.accesses.at[j];
-                bool reads = ing_ir_at(f, a->id)->op == ING_OP_LOAD;
-                if (!reads || a->root != ING_OP_ARRAY) continue;
-                if (!say) n += pairs_of(&s, a, m, false);
-                if (say && ing_pass_may_assume(m, o, 1)) pairs_of(&s, a, m, true);
-            }
+        uint32_t n = ok ? all_pairs_of(&s, m, false) : 0;
+        if (n && n <= MOST_COUNTED && ing_pass_may_assume(m, o, n))
+            all_pairs_of(&s, m, true);
         ing_ir_scan_fini(&s);
         if (!ok) return ing_fail(e, ING_MEMORY, "no memory for a pass");
     }

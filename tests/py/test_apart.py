@@ -4,6 +4,7 @@ the text counts."""
 
 import numpy as np
 import pytest
+from numpy_rules import scope_of
 
 import ingot as qd
 
@@ -83,3 +84,16 @@ def test_fields_of_one_block():
     w.from_numpy(b)
     run(50)
     assert np.array_equal(x.to_numpy(), a * b[3] + b)
+
+
+def test_more_pairs_than_are_compared():
+    """66 loops of 63 pairs each: the last one gets no assumption, and the kernel works."""
+    written, read = [f"w{k}" for k in range(198)], [f"r{k}" for k in range(21)]
+    text = f"@qd.kernel\ndef k({', '.join(f'{a}: qd.types.ndarray(qd.f32, 1)' for a in written + read)}):\n"
+    for k in range(0, 198, 3):
+        text += f"    for i in range(w0.shape[0]):\n        t = {' + '.join(f'{a}[0]' for a in read)}\n"
+        text += "".join(f"        {a}[i] = t\n" for a in written[k : k + 3])
+    qd.init(arch=qd.cpu)
+    arrays = [np.zeros(5, np.float32) for _ in written] + [np.ones(1, np.float32) for _ in read]
+    scope_of(text, "<many pairs>")["k"](*arrays)
+    assert all((a == 21).all() for a in arrays[:198])
