@@ -36,6 +36,7 @@ enum { ING_IR_MAX_NESTING = 250, ING_IR_MAX_TYPE_DEPTH = 16 };
 enum { ING_IR_MAX_TYPE_SIZE = 1 << 26, ING_IR_MAX_BUFFER = 1 << 30 };
 
 enum { ING_IR_MAX_CHUNK_SHIFT = 12, ING_IR_MAX_PARTIALS = 16 }; /* R23 */
+enum { ING_IR_MAX_ROW = 1 << ING_IR_MAX_CHUNK_SHIFT };
 enum { ING_IR_MAX_APART = 4096 }; /* pairs that a launch may have to compare: some us */
 enum { ING_IR_MAX_TALLIES = 4 };  /* arrays of one task, src/pass/tally.c */
 
@@ -245,13 +246,15 @@ typedef struct ing_ir_tally {
 } ing_ir_tally;
 
 /* may_run_long: WHILEs or trip counts that nobody knows: release the GIL.
- * chunk_shift: of a range task: iterations per chunk, as a shift: it is called for whole chunks.
+ * chunk_shift: of a task with partial results: iterations per chunk, as a shift; row: of other range
+ * tasks: iterations of a row, 0: any. A task is called for whole chunks or rows.
  * place: its number among the tasks that draw random numbers; in no text and no digest: the
  * conductor counts them. */
 #define ING_IR_TASK_MEMBERS(ONE, FIXED, UP_TO, LIST)                                  \
     ONE(uint8_t, kind) /* ing_ir_task_kind */                                         \
     ONE(uint8_t, may_run_long)                                                        \
     ONE(uint8_t, chunk_shift)                                                         \
+    ONE(uint32_t, row)                                                                \
     ONE(uint32_t, partials) /* words that each chunk leaves; 0 = none */              \
     ONE(uint32_t, cost)     /* rough instructions per iteration (range) or in all */  \
     ONE(ing_ir_bound, begin)                                                          \

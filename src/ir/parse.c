@@ -528,15 +528,19 @@ static ing_status parse_run(parser *p) {
         ING_TRY(parse_bound(p, "begin", &t.begin));
         ING_TRY(parse_bound(p, "end", &t.end));
     }
-    bool partials = ing_ir_tok_is(&p->x.tok, "partials");
-    if (partials || ing_ir_tok_is(&p->x.tok, "chunks")) {
+    if (ing_ir_tok_is(&p->x.tok, "partials")) {
         uint32_t shift;
         LEX(p);
-        if (partials) ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a count", &t.partials));
+        ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a count", &t.partials));
         ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a shift", &shift));
         if (shift > ING_IR_MAX_CHUNK_SHIFT)
             return ing_ir_lex_fail(&p->x, "a chunk is not that large");
         t.chunk_shift = (uint8_t)shift;
+    } else if (ing_ir_tok_is(&p->x.tok, "row")) {
+        LEX(p);
+        ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a count", &t.row));
+        if (t.row > ING_IR_MAX_ROW)
+            return ing_ir_lex_fail(&p->x, "a row is not that long");
     }
     while (ing_ir_tok_is(&p->x.tok, "tally")) ING_TRY(parse_tally(p, &t));
     if (ing_ir_tok_is(&p->x.tok, "cost")) {

@@ -11,9 +11,9 @@
  * and the same again for r if it is not the outermost. The innermost loops run in the type of
  * their index: in an i32 one neighbours are neighbours in memory without any proof that nothing
  * wrapped. Axes that nobody asks for, outside of those that are, stay one loop. A short innermost
- * axis of constant length, as in tiles, is never divided between pieces (chunk_shift), and its
- * loop has constant bounds: a transpose of tiles of 16 x 16 took 43 us, 18 with them (2**16 f32). Nor are
- * the two innermost ones, where that lets turn.c turn tiles.
+ * axis of constant length is never divided between pieces (row of the task), and its loop has
+ * constant bounds: a transpose of tiles of 16 x 16 took 43 us, 18 with them (2**16 f32), a stencil on
+ * rows of 46 f32 takes 26 instead of 34. Nor are the two innermost ones, where that lets turn.c turn tiles.
  *
  * Numbers of places stay what they are for whoever uses them: a loop that draws random numbers
  * (their stream is made of it) or whose number is used, and loops inside of others, divide.
@@ -40,8 +40,8 @@ typedef struct shaper {
     uint32_t outer;      /* index of its outermost loop */
     uint32_t n;
     level at[ING_MAX_NDIM];
-    uint8_t
-        whole; /* pieces consist of whole innermost rows, of 1 << whole places; 0: of any */
+    uint32_t
+        whole; /* pieces consist of whole innermost rows of so many places; 0: of any */
     bool tiles; /* and those of whole tiles: the two innermost levels */
     /* The last quotient, where it stands in the open block: the number of `number` over the axes
      * from `axis` on. */
@@ -83,16 +83,22 @@ static bool find_axes(shaper *x, const ing_ir_func *f, bool *wide, bool *asked) 
     return x->axes && is_outermost(f, x->axes);
 }
 
-enum { MAX_WHOLE = 64 }; /* places of an innermost row that is not divided */
+/* Rows that are not divided: those of tiles, and those whose work no two threads would share
+ * anyhow (PIECE_MIN_UNITS of rt_int.h). In longer ones what is left after the vectors matters little:
+ * 256 places are 32 of them. */
+enum { MAX_TILE_ROW = 64, MAX_WHOLE = 256, MAX_WHOLE_COST = 8000 };
 
-/* The extent of a level as a shift; 0: it is unknown, no power of two, or above `most`. */
-static uint8_t shift_of(const shaper *x, const ing_ir_func *f, const level *l,
-                        uint64_t most) {
+static bool is_power(uint64_t n) {
+    return !(n & (n - 1));
+}
+
+/* The extent of a level; 0: it is unknown, 1, or above `most`. */
+static uint32_t extent_of(const shaper *x, const ing_ir_func *f, const level *l,
+                          uint64_t most) {
     int64_t begin, end;
     if (!ing_ir_axis_bounds(f, ing_ir_at(f, x->axes), l->axis, &begin, &end)) return 0;
     uint64_t n = end > begin ? (uint64_t)end - (uint64_t)begin : 0;
-    bool fits = n > 1 && n <= most && !(n & (n - 1));
-    return fits ? (uint8_t)__builtin_ctzll(n) : 0;
+    return n > 1 && n <= most ? (uint32_t)n : 0;
 }
 
 /* Does the task go through a field across the rows of its tiles, which are to be turned (turn.c)? */
@@ -114,17 +120,20 @@ static bool goes_across(const shaper *x, const ing_ir_func *f) {
 }
 
 /* Updates may become partial results, which have chunks of their own (reduce.c). */
-static void find_whole(shaper *x, const ing_ir_func *f) {
+static void find_whole(shaper *x, const ing_ir_func *f, const ing_ir_task *t) {
     if (ing_ir_has_updates(f)) return;
-    x->whole = shift_of(x, f, &x->at[0], MAX_WHOLE);
-    uint64_t most = ING_PASS_MAX_TILE >> x->whole;
-    uint8_t more = x->whole && x->n > 1 ? shift_of(x, f, &x->at[1], most) : 0;
-    if (!more || !goes_across(x, f)) return;
+    uint32_t n = extent_of(x, f, &x->at[0], MAX_WHOLE);
+    bool light = !t->may_run_long && (uint64_t)n * t->cost <= MAX_WHOLE_COST;
+    bool tile = n <= MAX_TILE_ROW && is_power(n);
+    if (n && (light || tile)) x->whole = n;
+    if (!x->whole || !tile || x->n < 2) return;
+    uint32_t more = extent_of(x, f, &x->at[1], ING_PASS_MAX_TILE / n);
+    if (!more || !is_power(more) || !goes_across(x, f)) return;
     x->tiles = true;
-    x->whole = (uint8_t)(x->whole + more);
+    x->whole = n * more;
 }
 
-static void find_nest(shaper *x, const ing_ir_func *f) {
+static void find_nest(shaper *x, const ing_ir_func *f, const ing_ir_task *t) {
     bool wide[ING_MAX_NDIM] = {0}, asked[ING_MAX_NDIM] = {0};
     uint32_t top = 0;
     x->loop = outermost_loop(f, x->counted);
@@ -138,7 +147,7 @@ static void find_nest(shaper *x, const ing_ir_func *f) {
         }
     }
     if (!x->n) x->loop = x->axes = 0;
-    if (x->n) find_whole(x, f);
+    if (x->n) find_whole(x, f, t);
 }
 
 /* ---- small pieces --------------------------------------------------------------------------- */
@@ -327,12 +336,14 @@ static bool count_uses(const ing_ir_func *f, uint8_t *counted) {
     return any;
 }
 
-static void set_chunks(ing_ir_mod *m, uint32_t func, uint8_t shift) {
+static ing_ir_task *task_of(ing_ir_mod *m, uint32_t func) {
     for (uint32_t k = 0; k < m->tasks.len; k++)
-        if (m->tasks.at[k].func == func) m->tasks.at[k].chunk_shift = shift;
+        if (m->tasks.at[k].func == func) return &m->tasks.at[k];
+    return NULL;
 }
 
-static bool run_func(ing_ir_mod *m, uint32_t func, bool nests) {
+/* task: whose loop may become a nest; NULL: none does. */
+static bool run_func(ing_ir_mod *m, uint32_t func, ing_ir_task *task) {
     const ing_ir_func *f = m->funcs.at[func];
     shaper x = {.m = m};
     uint32_t n = f->insts.len;
@@ -341,13 +352,13 @@ static bool run_func(ing_ir_mod *m, uint32_t func, bool nests) {
     x.counted = ing_calloc(n, 1);
     bool ok = map && x.widths && x.counted;
     if (ok && count_uses(f, x.counted)) {
-        if (nests) find_nest(&x, f);
+        if (task) find_nest(&x, f, task);
         ing_ir_rebuild_begin(&x.b, m, func, &x.old);
         x.copy = (ing_ir_copy){
             .b = &x.b, .from = &x.old, .map = map, .hook = hook, .self = &x};
         ing_ir_copy_block(&x.copy, x.old.body);
         ing_ir_rebuild_end(&x.b, &x.old);
-        if (x.whole) set_chunks(m, func, x.whole);
+        if (x.whole) task->row = x.whole;
     }
     ing_vec_fini(&x.extents);
     ing_free(map);
@@ -368,7 +379,7 @@ ing_status ing_pass_shape(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) 
     bool random = draws_random(m);
     for (uint32_t k = 0; k < m->funcs.len && ing_ir_ok(m); k++) {
         bool nests = !random && m->funcs.at[k]->kind == ING_IR_TASK;
-        if (!run_func(m, k, nests))
+        if (!run_func(m, k, nests ? task_of(m, k) : NULL))
             return ing_fail(e, ING_MEMORY, "no memory for a pass");
     }
     return ing_pass_done(m, e);

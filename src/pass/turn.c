@@ -341,7 +341,7 @@ ing_status ing_pass_turn(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
     for (uint32_t k = 0; k < m->tasks.len && ok && ing_ir_ok(m); k++) {
         const ing_ir_task *t = &m->tasks.at[k];
         turner x = {.m = m, .o = o};
-        if (t->kind == ING_IR_TASK_RANGE && t->chunk_shift) ok = run_task(&x, t->func);
+        if (t->kind == ING_IR_TASK_RANGE && t->row) ok = run_task(&x, t->func);
     }
     return ok ? ing_pass_done(m, e) : ing_fail(e, ING_MEMORY, "no memory for a pass");
 }

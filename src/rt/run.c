@@ -259,15 +259,15 @@ void ing_rt_job_work(job *j, seat *s) {
     }
 }
 
-/* R23: whole chunks, counted from the loop's start; else edges where lines of memory have
+/* R23: whole chunks or rows, counted from the loop's start; else edges where lines of memory have
  * theirs, when iterations are that small. */
 static uint64_t round_grain(uint64_t grain, uint64_t chunk) {
     if (chunk == 1 && grain >= EDGE_ITERS) chunk = EDGE_ITERS;
-    return grain < chunk ? chunk : grain & ~(chunk - 1);
+    return grain < chunk ? chunk : grain - grain % chunk;
 }
 
 static uint64_t chunk_of(const ing_rt_task *t) {
-    return (uint64_t)1 << t->info.chunk_shift;
+    return t->info.row ? t->info.row : (uint64_t)1 << t->info.chunk_shift;
 }
 
 /* Cuts the rest of the loop, from j->first on, into pieces: `full` iterations take about

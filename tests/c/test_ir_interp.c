@@ -62,8 +62,9 @@ static int32_t run_tasks(const ing_ir_mod *m, launch *l) {
         int64_t mid =
             t->kind == ING_IR_TASK_RANGE && end > begin ? (begin + end) / 2 : end;
         uint64_t partials[64];
-        int64_t size = (int64_t)1 << t->chunk_shift, chunk = 0, last = 0;
-        if (t->chunk_shift) { /* whole chunks */
+        int64_t size = t->row ? (int64_t)t->row : (int64_t)1 << t->chunk_shift;
+        int64_t chunk = 0, last = 0;
+        if (size > 1) { /* whole chunks or rows */
             mid = end - begin > size ? begin + size : end;
             chunk = 1;
         }

@@ -19,6 +19,7 @@ typedef struct shared {
     int number;
     int64_t begin, end, total, fail;
     uint8_t shift; /* of a chunk */
+    uint32_t row;
     uint8_t *seen;
     atomic_llong iters, calls, bad;
     atomic_int threads; /* distinct ones */
@@ -73,11 +74,12 @@ static int32_t launch(ing_rt *rt, shared *s, const ing_rt_task *t, uint32_t n) {
 
 /* ---- which iterations run ---------------------------------------------------------- */
 
-/* A call is made of whole chunks, and knows the number of the first (R23). */
+/* A call is made of whole chunks or rows, and knows the number of the first chunk (R23). */
 static bool aligned(const shared *s, int64_t begin, int64_t end, int64_t chunk) {
-    int64_t b = begin - s->begin, e = end - s->begin, mask = (1 << s->shift) - 1;
+    int64_t b = begin - s->begin, e = end - s->begin;
+    int64_t size = s->row ? (int64_t)s->row : (int64_t)1 << s->shift;
     if (chunk != b >> s->shift) return false;
-    return (b & mask) == 0 && ((e & mask) == 0 || end == s->end);
+    return b % size == 0 && (e % size == 0 || end == s->end);
 }
 
 static int32_t mark(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
@@ -90,13 +92,15 @@ static int32_t mark(ing_ctx *ctx, int64_t begin, int64_t end, int64_t chunk) {
     return 0;
 }
 
-static void covers_chunks(ing_rt *rt, int64_t begin, int64_t end, uint32_t cost,
-                          bool unknown, uint8_t shift) {
+static void covers_whole(ing_rt *rt, int64_t begin, int64_t end, uint32_t cost,
+                         bool unknown, uint8_t shift, uint32_t row) {
     size_t n = end > begin ? (size_t)(end - begin) : 0, wrong = 0;
-    shared s = {.begin = begin, .end = end, .shift = shift, .seen = calloc(n + 1, 1)};
+    shared s = {.begin = begin, .end = end, .shift = shift, .row = row};
+    s.seen = calloc(n + 1, 1);
     ing_rt_task t = range_task(mark, begin, end, cost);
     t.info.may_run_long = unknown;
     t.info.chunk_shift = shift;
+    t.info.row = row;
     CHECK(launch(rt, &s, &t, 1) == 0);
     for (size_t i = 0; i < n; i++) wrong += s.seen[i] != 1;
     CHECK(wrong == 0 && s.seen[n] == 0);
@@ -107,9 +111,11 @@ static void covers_chunks(ing_rt *rt, int64_t begin, int64_t end, uint32_t cost,
 
 static void covers(ing_rt *rt, int64_t begin, int64_t end, uint32_t cost,
                    bool unknown) {
-    covers_chunks(rt, begin, end, cost, unknown, 0);
-    covers_chunks(rt, begin, end, cost, unknown, 4);
-    covers_chunks(rt, begin, end, cost, unknown, 12);
+    static const uint32_t rows[] = {3, 46, 256, 4095};
+    for (uint8_t shift = 0; shift <= 12; shift += shift ? 8 : 4)
+        covers_whole(rt, begin, end, cost, unknown, shift, 0);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        covers_whole(rt, begin, end, cost, unknown, 0, rows[k]);
 }
 
 static void test_coverage(void) {
