@@ -132,14 +132,14 @@ static void put_loop(strider *x, ing_ir_copy *c) {
     uint32_t left = counted(x, ING_OP_ADD, counted(x, ING_OP_SUB, trips, skip), mask);
     uint32_t shift = number(x, __builtin_ctz(x->step));
     uint32_t n = op2(x, ING_OP_SAR, left, shift);
-    uint32_t first = counted(x, ING_OP_ADD, from, skip);
+    uint32_t zero = number(x, 0), first = counted(x, ING_OP_ADD, from, skip);
     uint32_t loop = ing_ir_loop_reserve(&x->b, ING_I32);
     ing_ir_block_begin(&x->b);
     uint32_t steps = counted(x, ING_OP_MUL, loop, number(x, x->step));
     c->map[x->loop] = counted(x, ING_OP_ADD, first, steps);
     put_values(c, x);
     ing_ir_copy_block(c, ing_ir_at(c->from, x->branch)->b);
-    ing_ir_loop_finish(&x->b, loop, number(x, 0), n, ing_ir_block_end(&x->b),
+    ing_ir_loop_finish(&x->b, loop, zero, n, ing_ir_block_end(&x->b),
                        l->flags | ING_IR_STRIDED);
 }
 
