@@ -7,6 +7,7 @@ expressions: from 3.12 on CPython frees a function's code once too often when th
 for the function, and a generator expression is one.
 """
 
+import abc
 import ast
 import copyreg
 import functools
@@ -225,6 +226,10 @@ class _Reads:
         elif name == "sys.modules.get" and text:
             self.imports.append((f"sys.modules[{text!r}]", text, None, 0))
             self.done.update([id(node.func), id(node.func.value)])
+        elif name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            full = f"{self.dotted(node.args[0])}.{node.args[1].value}"
+            if full in _HIDDEN or full.endswith(".__doc__"):
+                self.blind.append(f"getattr() of {full}")
 
     @staticmethod
     def _text(node):
@@ -239,6 +244,8 @@ class _Reads:
         if isinstance(node, ast.Attribute) and id(node.value) in self.itself:
             self.names.append(node.attr)
             self.done.add(id(node.value.value))
+        if isinstance(node, ast.Constant) and node.value in _BLIND_ATTRIBUTES:
+            self.blind.append(f".{node.value}")
         if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
             return
         name = self.dotted(node)
@@ -248,7 +255,7 @@ class _Reads:
             self.blind.append(".__doc__")
         elif name in _HIDDEN and not (isinstance(node, ast.Name) and node.id in self.bound):
             self.blind.append(f"{name}()")
-        elif name == "sys.modules":
+        elif name in ("sys.modules", "__builtins__"):
             self.blind.append(name)
 
 
@@ -266,12 +273,15 @@ def hidden(value):
 
 
 _PLAIN = (int, float, complex, bool, str, bytes)
+_BOXES = (list, tuple, set, frozenset)
+_MOST = 10_000  # values that are looked at in one of a library's
 
 
-def beyond(value, dotted):
+def beyond(value, dotted, data=True):
     """What a dotted name leads to, beginning with `value`, beyond the user's own modules:
     ("value", what counts beside the library's version), ("blind", what cannot be followed), or
-    None: nothing of the kind."""
+    None: nothing of the kind. Without `data`, for imports inside a def, plain data of libraries
+    does not count."""
     parts = dotted.split(".")[1:]
     module = None
     while parts and isinstance(value, types.ModuleType):
@@ -280,29 +290,100 @@ def beyond(value, dotted):
         value = getattr(value, parts[0], None) if own else vars(value).get(parts[0])
         parts = parts[1:]
     name = hidden(value)
-    if name and dotted not in _UNTOLD:
+    if name and data and dotted not in _UNTOLD:  # inside a def `reads` says it
         return "blind", name
     if parts[-1:] == ["__doc__"]:
         for part in parts[:-1]:
             value = getattr(value, part, None)
         return "value", getattr(value, "__doc__", None)
-    if module is None or isinstance(value, types.ModuleType) or not _is_added(value, module):
+    if isinstance(value, types.ModuleType):
         return None
-    return "value", value
+    found = [value] if module is not None and _is_added(value, module) else []
+    found = [v for v in found + _put_on(value, parts) if data or not _is_data(v)]
+    return ("value", found[0] if len(found) == 1 else found) if found else None
 
 
 def _is_added(value, module):
     """Is that the user's own, in a library's module? Or plain data, which anybody can set; of
     the interpreter's own there is too much."""
-    if type(value) in _PLAIN:
-        return module is not sys
-    if isinstance(value, types.FunctionType):
-        file = value.__code__.co_filename
-        return not file.startswith("<") and _is_own_file(file)
-    cls = value if isinstance(value, type) else type(value)
-    if _is_own_class(cls):
-        return True
-    return isinstance(value, type) and _is_patched(value)
+    return _leads_to_own(value) or (module is not sys and _is_data(value))
+
+
+def _put_on(value, parts):
+    """What the user put on a library's function or class, or on what `parts` name in it:
+    registrations, functions, plain data that is read."""
+    found, at = [], value
+    while isinstance(at, (types.FunctionType, type)) and not _leads_to_own(at, False):
+        if isinstance(at, type):
+            found += [at] if isinstance(at, abc.ABCMeta) and registered(at) else []
+        else:
+            found += [pair for pair in dispatched(at) or () if _leads_to_own(pair)]
+        if not parts:
+            break
+        at, parts = _attribute(at, parts[0]), parts[1:]
+    if at is not value and (_is_data(at) or _leads_to_own(at)):
+        found.append(at)
+    return found
+
+
+def _attribute(value, name):
+    """What is stored under a name in a function or a class, as it is there."""
+    for at in value.__mro__ if isinstance(value, type) else [value]:
+        if name in at.__dict__:
+            return at.__dict__[name]
+    return None
+
+
+def _is_data(value):
+    """Plain values, and lists, tuples, sets and dicts of them."""
+    stack, seen = [value], 0
+    while stack and seen < _MOST:
+        at = stack.pop()
+        seen += 1
+        if type(at) in _BOXES or type(at) is dict:
+            stack.extend(_held(at))
+        elif type(at) not in _PLAIN and (at is not None or at is value):
+            return False
+    return not stack
+
+
+def _held(value):
+    """What a library's own kinds of values hold."""
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, _BOXES):
+        return list(value)
+    if isinstance(value, (functools.partial, functools.partialmethod)):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, (staticmethod, classmethod, types.MethodType)):
+        return [value.__func__, getattr(value, "__self__", None)]
+    if isinstance(value, property):
+        return [value.fget, value.fset, value.fdel]
+    if isinstance(value, (types.FunctionType, functools._lru_cache_wrapper)):
+        return [value.__dict__.get("__wrapped__")]
+    return []
+
+
+def _leads_to_own(value, patched=True):
+    """Is it a function, a class or an object of the user's own, or does it hold one? With
+    `patched` also a library's class that the user has put something into."""
+    stack, seen = [value], {}
+    while stack and len(seen) < _MOST:
+        at = stack.pop()
+        if id(at) in seen:
+            continue
+        seen[id(at)] = at
+        if isinstance(at, types.FunctionType) and at.__code__.co_filename[:1] != "<" \
+                and _is_own_file(at.__code__.co_filename):
+            return True
+        if isinstance(at, type):
+            if _is_own_class(at) or (patched and _is_patched(at)):
+                return True
+        elif _is_own_class(type(at)):
+            return True
+        else:
+            stack.extend(_held(at))
+    return False
 
 
 def _is_own_class(cls):
@@ -310,13 +391,32 @@ def _is_own_class(cls):
     return home is not None and cls.__module__ != "builtins" and _is_own(home)
 
 
+def patched(cls):
+    """[(key, value)]: what the user has put into a library's class and its bases."""
+    out = []
+    for base in cls.__mro__:
+        if _is_own_class(base):
+            continue
+        for name, value in list(vars(base).items()):
+            if _leads_to_own(value, False):
+                out += [((name, n), v) for n, v in enumerate(_unwrapped(value))]
+    return out
+
+
 def _is_patched(cls):
     for base in cls.__mro__:
-        for v in list(vars(base).values()):
-            if isinstance(v, types.FunctionType) and v.__code__.co_filename[:1] != "<" \
-                    and _is_own_file(v.__code__.co_filename):
-                return not _is_own_class(base)
+        if not _is_own_class(base):
+            for value in list(vars(base).values()):
+                if _leads_to_own(value, False):
+                    return True
     return False
+
+
+def _unwrapped(value):
+    """What descriptors hold; anything else is itself."""
+    if isinstance(value, functools.partialmethod):
+        return [value.func, value.args, value.keywords]
+    return _held(value) if isinstance(value, (property, staticmethod, classmethod)) else [value]
 
 
 def imported(module, name, level, scope):
@@ -330,7 +430,7 @@ def imported(module, name, level, scope):
     if where == "absent":
         return "absent", full
     if where is not None:
-        return "foreign", f"{full}:{name or ''}:{where}"
+        return "foreign", f"{full}:{name or ''}:{where}", _if_loaded(full, name)
     try:
         found = importlib.import_module(full)
         if name == "":
@@ -348,10 +448,18 @@ def imported(module, name, level, scope):
         return "absent", f"{full}:{name or ''}"
 
 
+def _if_loaded(full, name):
+    """What an import of a library's module gives, if that is loaded, else None."""
+    if name == "":
+        return sys.modules.get(full.partition(".")[0])
+    module = sys.modules.get(full)
+    return module if name is None else getattr(module, "__dict__", {}).get(name)
+
+
 def loaded(module, name, level, scope):
     """The same for an import whose name nothing reads: a module of the user's own is there for
     what importing it does, and counts by its text: ("text", bytes)."""
-    kind, value = imported(module, name or None, level, scope)
+    kind, value, *_ = imported(module, name or None, level, scope)
     if kind != "own" or not isinstance(value, types.ModuleType):
         return kind, value
     source = getattr(getattr(value, "__loader__", None), "get_source", None)
@@ -517,9 +625,10 @@ def annotated(value, scope=None):
         if isinstance(at, (list, tuple)):
             stack.extend(reversed(at))
             continue
-        if _is_own_class(type(at)):  # what `Annotated` carries
+        if _is_own_class(type(at)):
             found.append(at)
             continue
+        found.extend(getattr(at, "__metadata__", ()))  # what `Annotated` carries
         stack.extend(reversed(_typing_parts(at)))
     return found
 
@@ -544,7 +653,7 @@ def _typing_parts(at):
         parts.append(origin_of)
     elif origin_of is not None and type(at).__module__ == "typing":
         parts.append(origin_of)
-    for name in ("__args__", "__metadata__", "__constraints__"):
+    for name in ("__args__", "__constraints__"):
         more = getattr(at, name, None)
         if isinstance(more, tuple):
             parts.extend(more)

@@ -7,6 +7,7 @@ name. docs/fingerprint.md has the table. No library is imported here: a value ex
 """
 
 import functools
+import os
 import struct
 import sys
 
@@ -61,6 +62,14 @@ def _method(m):
 
 def _struct(s):
     return Pieces("struct", [s.format])
+
+
+def _shared_library(lib):
+    """Where it is loaded is no value. A file of its own counts by content, the system's by name."""
+    from ingot import _core
+
+    content = _core._file_digest(lib._name) if os.path.isfile(lib._name or "") else None
+    return Pieces("shared library", [lib._name, content])
 
 
 # ---- of Ingot and NumPy ------------------------------------------------------------------------
@@ -304,6 +313,7 @@ _EXACT = {staticmethod: _method, classmethod: _method, struct.Struct: _struct}
 
 _RULES = {
     ("ingot", "File"): _file,
+    ("ctypes", "CDLL"): _shared_library,
     ("numpy", "vectorize"): _vectorize,
     ("pandas", "DataFrame"): _frame,
     ("pandas", "Series"): _series,

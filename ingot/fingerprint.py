@@ -241,6 +241,7 @@ def _declared(cls):
         out = [(("attrs",), tuple([own.get(n) is not None for n in _MADE]))]
         for field in own["__attrs_attrs__"]:
             out += _declared_field(field, sys.modules["attr"].NOTHING)
+        out += _attrs_hooks(own.get("__setattr__"))
         kept = getattr(own.get("__getattr__"), "__defaults__", None)
         if kept and isinstance(kept[0], dict):  # cached properties of a class with slots
             out += [(("cached", name), kept[0][name]) for name in kept[0]]
@@ -252,6 +253,16 @@ def _declared(cls):
     return []
 
 
+def _attrs_hooks(made):
+    """What a class of attrs as a whole was told to do when an attribute is set."""
+    out = []
+    for cell in getattr(made, "__closure__", None) or ():
+        if isinstance(cell.cell_contents, dict):
+            hooks = cell.cell_contents
+            out += [(("set", name), hooks[name][1]) for name in hooks if isinstance(hooks[name], tuple)]
+    return out
+
+
 def _declared_field(field, missing, name=None):
     meta = getattr(field, "metadata" if name is None else "json_schema_extra", None)
     if isinstance(meta, (dict, types.MappingProxyType)) and meta.get("fingerprint") is False:
@@ -259,9 +270,12 @@ def _declared_field(field, missing, name=None):
     flags = ("init", "repr", "eq", "order", "compare", "hash", "kw_only", "frozen")
     if isinstance(meta, (dict, types.MappingProxyType)) and meta and name is None:
         yield ("field", field.name, "metadata"), dict(meta)
+    if name is not None and field.metadata:  # of pydantic: constraints, validators
+        yield ("field", name, "metadata"), list(field.metadata)
     name = field.name if name is None else name
     yield ("field", name), tuple([getattr(field, n, None) is True for n in flags])
-    for part in ("default", "default_factory", "converter", "validator", "annotation"):
+    for part in ("default", "default_factory", "converter", "validator", "annotation", "on_setattr",
+                 "eq_key", "order_key", "alias"):
         value = getattr(field, part, None)
         if type(value).__name__ == "Factory" and type(value).__module__ in ("attr", "attr._make"):
             value = value.factory  # of attrs

@@ -1,6 +1,7 @@
 """More programs for test_fingerprint_edits.py, in the form of random_programs.py: kinds of code that
 nobody had in mind when the rules were written. `refused`: the step is refused, since what it reaches
-cannot be followed; `since`: the first Python that has it, or that can tell it.
+cannot be followed; `since`: the first Python that has it, or that can tell it; `alone`: it changes what
+other programs of the process share, so that their keys may change too.
 """
 
 MORE = {
@@ -786,4 +787,166 @@ MORE = {
         top='import dataclasses\n@dataclasses.dataclass\nclass D#:\n'
         '    a: list = dataclasses.field(default_factory=lambda: [«1»])',
         use='D#().a[0]'),
+    "library list set": dict(top="import json\njson.TABLE$# = [«1»]", use="json.TABLE$#[0]"),
+    "library dict set": dict(top="import json\njson.DICT$# = {'a': «1»}", use="json.DICT$#['a']"),
+    "library tuple set": dict(top="import json\njson.TUP$# = (0, «1»)", use="json.TUP$#[1]"),
+    "library partial set": dict(
+        top="import json, functools\ndef h#(a):\n    return a + «2»\njson.P$# = functools.partial(h#, «1»)",
+        use="json.P$#()"),
+    "library bound set": dict(
+        top="import json\nclass C#:\n    def f(self):\n        return «1»\njson.B$# = C#().f",
+        use="json.B$#()"),
+    "library class data set": dict(top="import json\njson.JSONDecoder.item$# = «1»",
+        use="json.JSONDecoder.item$#"),
+    "library class list set": dict(top="import json\njson.JSONDecoder.lst$# = [«1»]",
+        use="json.JSONDecoder.lst$#[0]"),
+    "library class method data": dict(alone=True,
+        top="import argparse\nargparse.Namespace.width# = property(lambda self: «1»)",
+        use="argparse.Namespace().width#"),
+    "library lru": dict(
+        top="import json, functools\n@functools.lru_cache\ndef h#():\n    return «1»\njson.L$# = h#",
+        use="json.L$#()"),
+    "library staticmethod in class": dict(alone=True,
+        top="import textwrap\ntextwrap.TextWrapper.sm# = staticmethod(lambda: «1»)",
+        use="textwrap.TextWrapper.sm#()"),
+    "library classmethod in class": dict(alone=True,
+        top="import sched\nsched.scheduler.cm# = classmethod(lambda c: «1»)", use="sched.scheduler.cm#()"),
+    "library partialmethod in class": dict(alone=True,
+        top="import csv, functools\ndef g#(self, k):\n    return k + «2»\n"
+        "csv.Sniffer.pm# = functools.partialmethod(g#, «1»)", use="csv.Sniffer().pm#()"),
+    "library class in class": dict(alone=True,
+        top="import shlex\nclass I#:\n    def f(self):\n        return «1»\nshlex.shlex.I# = I#",
+        use="shlex.shlex.I#().f()"),
+    "singledispatch of library": dict(alone=True,
+        top="import pkgutil\nclass C#:\n    pass\n@pkgutil.iter_importer_modules.register(C#)\n"
+        "def _(i, prefix=''):\n    yield ('x', «1»)", use="list(pkgutil.iter_importer_modules(C#()))[0][1]"),
+    "abc of library": dict(alone=True,
+        top="import numbers\nclass C#:\n    pass\n«1?numbers.Number.register(C#)\n»",
+        use="isinstance(C#(), numbers.Number)"),
+    "attr of library function": dict(top="import json\njson.dumps.note$# = «1»", use="json.dumps.note$#"),
+    "attr of library class fn": dict(top="import json\njson.JSONDecoder.decode.note$# = «1»",
+        use="json.JSONDecoder.decode.note$#"),
+    "attr of library function list": dict(top="import json\njson.dumps.lst$# = [«1»]",
+        use="json.dumps.lst$#[0]"),
+    "from library abc": dict(alone=True,
+        top="from numbers import Complex as N#\nclass C#:\n    pass\n«1?N#.register(C#)\n»",
+        use="isinstance(C#(), N#)"),
+    "from library class data": dict(top="from json import JSONDecoder as J#\nJ#.it$# = «1»", use="J#.it$#"),
+    "from library function attr": dict(top="from json import dumps as d#\nd#.it$# = [«1»]", use="d#.it$#[0]"),
+    "import inside library abc": dict(alone=True,
+        top="import numbers\nclass C#:\n    pass\n«1?numbers.Rational.register(C#)\n»",
+        body="from numbers import Rational as nn#", use="isinstance(C#(), nn#)"),
+    "attrs on_setattr": dict(needs="attr",
+        top="import attr\ndef os#(i, a, v):\n    return v + «1»\n@attr.s(on_setattr=os#)\nclass A#:\n"
+        "    a = attr.ib()", body="x# = A#(1)\nx#.a = 5", use="x#.a"),
+    "attrs eq key": dict(needs="attr", top="import attr\n@attr.s\nclass A#:\n"
+        "    a = attr.ib(eq=lambda v: divmod(v, 2)[1] * 0 + v * (divmod(«1», 2)[1]))", use="A#(1) == A#(3)"),
+    "pydantic after": dict(needs="pydantic",
+        top="import pydantic, typing\ndef av#(x):\n    return x + «1»\nclass P#(pydantic.BaseModel):\n"
+        "    a: typing.Annotated[int, pydantic.AfterValidator(av#)]", use="P#(a=1).a"),
+    "pydantic constraint": dict(needs="pydantic", top="import pydantic\nclass P#(pydantic.BaseModel):\n"
+        "    a: int = pydantic.Field(default=«1», gt=-«2»)",
+        use="P#().a + sum(m.gt for m in P#.model_fields['a'].metadata)"),
+    "cdll": dict(top="import ctypes\nL# = ctypes.CDLL(None)", use="L#.abs(-«1»)"),
+    "getattr globals": dict(refused=True, top="def h#():\n    return 0\nG# = «1»",
+        use="getattr(h#, '__globals__')['G#']"),
+    "getattr eval": dict(refused=True, top="import builtins\nG# = «1»", use="getattr(builtins, 'eval')('G#')"),
+    "builtins subscript": dict(refused=True, top="G# = «1»",
+        use="(__builtins__['eval'] if isinstance(__builtins__, dict) else __builtins__.eval)('G#')"),
+    "getattr doc": dict(refused=True, top="def h#():\n    '«1»'\n    return 0",
+        use="int(getattr(h#, '__doc__'))"),
+    "shadowed builtin": dict(top="def max(a#, b#):\n    return a# + «1»", use="max(1, 2)"),
+    "builtin chosen": dict(top="F# = [min, max][divmod(«1», 2)[1]]", use="F#(1, 7)"),
+    "decorator with lambda arg": dict(
+        top="def deco#(h):\n    def w(f):\n        def g(*a):\n            return h(f(*a))\n"
+        "        return g\n    return w\n@deco#(lambda v: v + «1»)\ndef f#():\n    return «2»", use="f#()"),
+    "attrgetter of module": dict(files={"m#": "def f():\n    return «1»"},
+        top="from . import m#\nimport operator\nA# = operator.attrgetter('f')", use="A#(m#)()"),
+    "singledispatch lambda": dict(
+        top="import functools\n@functools.singledispatch\ndef f#(x):\n    return 0\n"
+        "f#.register(int, lambda x: x + «1»)", use="f#(3)"),
+    "own tzinfo": dict(top="import datetime\nclass Z#(datetime.tzinfo):\n    def utcoffset(self, d):\n"
+        "        return datetime.timedelta(minutes=divmod(«1», 600)[1])\n"
+        "D# = datetime.datetime(2020, 1, 1, tzinfo=Z#())", use="D#.utcoffset().seconds"),
+    "registry metaclass in other file": dict(
+        files={"m#": "R = {}\nclass M(type):\n    def __init__(c, n, b, d):\n        super().__init__(n, b, d)\n"
+            "        R[n] = c\nclass B(metaclass=M):\n    pass",
+        "n#": "from .m# import B\nclass X(B):\n    def f(self):\n        return «1»"},
+        top="from . import n#, m#", use="m#.R['X']().f()"),
+    "plugin package": dict(files={"pl#/__init__": "from . import a, b\nALL = [a, b]",
+        "pl#/a": "def f():\n    return «1»",
+        "pl#/b": "def f():\n    return «2»"}, top="from .pl# import ALL as ALL#",
+        use="sum(m.f() for m in ALL#)"),
+    "re-export chain": dict(files={"a#": "from .b# import f",
+        "b#": "from .c# import f",
+        "c#": "def f():\n    return «1»\ndef g():\n    return «-2»"}, top="from .a# import f as f#",
+        use="f#()"),
+    "star of star": dict(files={"a#": "from .b# import *",
+        "b#": "v# = «1»\nw# = «-2»"}, top="from .a# import *", use="v#"),
+    "type alias chain": dict(
+        top="import typing\nclass A#:\n    def f(self):\n        return «1»\nX# = typing.List[A#]\n"
+        "Y# = typing.Dict[str, X#]\ndef g#(y: Y#):\n    return y['a'][0].f()", use="g#({'a': [A#()]})"),
+    "closure dict mutated": dict(
+        top="def mk#():\n    d = {}\n    def put(k, v):\n        d[k] = v\n    def get(k):\n"
+        "        return d[k]\n    return put, get\nput#, get# = mk#()\nput#('a', «1»)", use="get#('a')"),
+    "json encoder instance": dict(
+        top="import json\ndef d#(o):\n    return «1»\nENC# = json.JSONEncoder(default=d#)",
+        use="int(ENC#.encode(object()))"),
+    "re scanner": dict(top="import re\ndef cb#(s, t):\n    return «1»\nSC# = re.Scanner([('a', cb#)])",
+        use="SC#.scan('a')[0][0]"),
+    "argparse type": dict(
+        top="import argparse\ndef conv#(s):\n    return int(s) + «1»\nAP# = argparse.ArgumentParser()\n"
+        "AP#.add_argument('--a', type=conv#, default='«2»')", use="AP#.parse_args([]).a"),
+    "array_function": dict(needs="numpy",
+        top="import numpy as np#\nclass A#:\n    def __array_function__(self, f, t, a, k):\n"
+        "        return «1»", use="np#.sum(A#())"),
+    "pydantic validator": dict(needs="pydantic",
+        top="import pydantic\nclass P#(pydantic.BaseModel):\n    a: int\n    @pydantic.field_validator('a')\n"
+        "    @classmethod\n    def v(cls, x):\n        return x + «1»", use="P#(a=1).a"),
+    "pydantic model validator": dict(needs="pydantic",
+        top="import pydantic\nclass P#(pydantic.BaseModel):\n    a: int\n"
+        "    @pydantic.model_validator(mode='after')\n    def v(self):\n        self.a += «1»\n"
+        "        return self", use="P#(a=1).a"),
+    "pydantic type adapter": dict(needs="pydantic",
+        top="import pydantic, typing\ndef av#(x):\n    return x + «1»\n"
+        "TA# = pydantic.TypeAdapter(typing.Annotated[int, pydantic.AfterValidator(av#)])",
+        use="TA#.validate_python(1)"),
+    "attrs converter lambda": dict(needs="attr",
+        top="import attr\n@attr.s\nclass A#:\n    a = attr.ib(converter=lambda x: x + «1»)", use="A#(1).a"),
+    "attrs takes self": dict(needs="attr", top="import attr\n@attr.s\nclass A#:\n    a = attr.ib()\n"
+        "    b = attr.ib(default=attr.Factory(lambda self: self.a + «1», takes_self=True))", use="A#(1).b"),
+    "kernel with func chain": dict(
+        top="import ingot as qd#\n@qd#.func\ndef g#(x):\n    return x + «1»\n@qd#.func\ndef f#(x):\n"
+        "    return g#(x) + «2»\n@qd#.kernel\ndef k#(x: qd#.i32) -> qd#.i32:\n    return f#(x) + K#\n"
+        "K# = «3»", use="k#(1)"),
+    "kernel data oriented": dict(
+        top="import ingot as qd#\n@qd#.data_oriented\nclass S#:\n    def __init__(self):\n"
+        "        self.n = «1»\n    @qd#.func\n    def h(self):\n        return «3»\n    @qd#.kernel\n"
+        "    def k(self) -> qd#.i32:\n        return self.n + self.h() + «2»", use="S#().k()"),
+    "kernel static function": dict(
+        top="import ingot as qd#\ndef cst#():\n    return «1»\n@qd#.kernel\ndef k#() -> qd#.i32:\n"
+        "    return qd#.static(cst#())", use="k#()"),
+    "dataclass factory lambda with global": dict(
+        top="import dataclasses\nK# = «1»\n@dataclasses.dataclass\nclass C#:\n"
+        "    a: list = dataclasses.field(default_factory=lambda: [K#, «2»])", use="sum(C#().a)"),
+    "enum from dict": dict(top="import enum\nE# = enum.Enum('E#', {'A': «1», 'B': 0})", use="E#.A.value"),
+    "exception notes": dict(top="E# = ValueError('a')\nE#.code = «1»", use="E#.code"),
+    "subpackage __init__ side effects": dict(files={"s#/__init__": "REG = {}\nfrom . import a",
+        "s#/a": "from . import REG\nREG['k'] = «1»"}, body="from . import s#", use="s#.REG['k']"),
+    "module in container": dict(files={"m#": "def f():\n    return «1»"},
+        top="from . import m#\nMODS# = {'a': m#}", use="MODS#['a'].f()"),
+    "init subclass registry on base": dict(
+        top="class B#:\n    reg = []\n    def __init_subclass__(cls):\n        B#.reg.append(cls)\n"
+        "class C#(B#):\n    def f(self):\n        return «1»", use="sum(c().f() for c in B#.reg)"),
+    "unrelated sibling class": dict(
+        top="class B#:\n    def f(self):\n        return «1»\nclass Other#(B#):\n    def g(self):\n"
+        "        return «-2»", use="B#().f()"),
+    "contextvar set": dict(refused=True,
+        top="import contextvars\nV# = contextvars.ContextVar('v#', default=0)\nV#.set(«1»)", use="V#.get()"),
+    "pkgutil walk": dict(refused=True, files={"pl#/__init__": "",
+        "pl#/a": "def f():\n    return «1»"}, top="from . import pl#\nimport pkgutil, importlib",
+        body="t# = 0\nfor i# in pkgutil.iter_modules(pl#.__path__):\n"
+        "    t# += importlib.import_module(pl#.__name__ + '.' + i#.name).f()", use="t#"),
+    "import_module constant global": dict(refused=True, files={"m#": "def f():\n    return «1»"},
+        top="import importlib\nNAME# = '$.m#'", use="importlib.import_module(NAME#).f()"),
 }

@@ -197,7 +197,7 @@ WAYS = {
     "module __getattr__": dict(files={"m#": "def __getattr__(name):\n    if name == 'k':\n        return «1»\n"
                                             "    raise AttributeError(name)"},
                                top="from . import m#", use="m#.k"),
-    "patched library": dict(top="import json\ndef cost#(self):\n    return «1»\njson.JSONEncoder.cost# = cost#\n"
+    "patched library": dict(alone=True, top="import json\ndef cost#(self):\n    return «1»\njson.JSONEncoder.cost# = cost#\n"
                                 "E# = json.JSONEncoder", use="E#().cost#()"),
     "patched builtin": dict(top="import builtins\ndef cost$#():\n    return «1»\nbuiltins.b$# = cost$#",
                             use="b$#()"),
@@ -370,8 +370,8 @@ class Program:
         self.values = {site: self.random.randrange(1, 10**6) for site in self.sites}
 
     def _choose(self, have):
-        good = [w for w, parts in WAYS.items() if fits(parts, have) and not parts.get("refused")]
-        good.remove("patched library")  # of which all programs in a process have one
+        good = [w for w, parts in WAYS.items()
+                if fits(parts, have) and not parts.get("refused") and not parts.get("alone")]
         return [self.random.choice(good) for _ in range(self.random.randint(2, 5))]
 
     def _build(self, ways):

@@ -496,34 +496,12 @@ static bool is_numpy_scalar(fp_walk *w, PyTypeObject *type) {
     return yes;
 }
 
-/* The user's own functions in the namespaces of a library's class and its bases: somebody
- * put them there. */
+/* What the user has put into a library's class and its bases: functions and what holds them. */
 static PyObject *patched_kids(fp_walk *w, PyTypeObject *type, PyObject *origin) {
-    PyObject *kids = PyList_New(0), *mro = Py_XNewRef(type->tp_mro), *name, *v;
-    int rc = kids && mro ? PyList_Append(kids, origin) : -1;
-    for (Py_ssize_t i = 0; rc == 0 && i < PyTuple_GET_SIZE(mro); i++) {
-        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
-        if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;
-        PyObject *dict = namespace_of(w, base);
-        Py_ssize_t pos = 0;
-        rc = dict ? 0 : -1;
-        while (rc == 0 && PyDict_Next(dict, &pos, &name, &v)) {
-            if (!PyFunction_Check(v) || !PyUnicode_Check(name)) continue;
-            PyObject *from = ing_fp_code_origin(w, v);
-            int users = from == Py_None ? is_generated(w, dict, name, v) : 1;
-            PyObject *mark =
-                from && users == 0 ? ing_fp_as_new(w, v, FP_AS_CODE) : NULL;
-            if (!from || users < 0 || (users == 0 && !mark))
-                rc = -1;
-            else if (mark)
-                rc = append_pair(kids, name, mark);
-            Py_XDECREF(from);
-            Py_XDECREF(mark);
-        }
-        Py_XDECREF(dict);
-    }
+    PyObject *kids = PyList_New(0);
+    int rc = kids ? PyList_Append(kids, origin) : -1;
+    if (rc == 0) rc = append_pairs(w, kids, type, ing_fp_reach(w->fp), "patched");
     if (rc == 0) rc = append_registered(w, kids, type);
-    Py_XDECREF(mro);
     if (rc < 0) Py_CLEAR(kids);
     return kids;
 }

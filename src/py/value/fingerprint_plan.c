@@ -450,7 +450,7 @@ static int plan_lazy(ing_py_fp *fp, fp_plan *p) {
  * say whether to ask there; the class itself is compared. */
 static bool may_reduce(ing_py_fp *fp, PyTypeObject *t) {
     static const char *const tops[] = {"pandas",  "xarray", "scipy", "torch",
-                                       "pyarrow", "numpy",  "ingot"};
+                                       "pyarrow", "numpy",  "ingot", "ctypes"};
     PyObject *mro = t->tp_mro;
     if (t == &PyStaticMethod_Type || t == &PyClassMethod_Type ||
         ing_fp_is_a(fp, t, "_struct", "Struct"))

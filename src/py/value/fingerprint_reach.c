@@ -186,6 +186,45 @@ static PyObject *do_import(const reach *r, PyObject *import, const char *functio
     Py_RETURN_NONE;
 }
 
+static int append_blind(const reach *r, PyObject *blind) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(blind); i++) {
+        PyObject *what = PyTuple_GET_ITEM(blind, i);
+        if (!r->w->lenient) {
+            PyErr_Format(PyExc_ValueError, "it uses %U", what);
+            return -1;
+        }
+        if (ing_fp_not_followed(r->w, r->list, what) < 0) return -1;
+    }
+    return 0;
+}
+
+/* What a name leads to where `follow` ends: of the user's own, put into a library's module;
+ * a docstring; or something that nobody can follow (`eval` under whatever name). */
+static int append_beyond(const reach *r, PyObject *dotted, PyObject *root,
+                         PyObject *found, bool data) {
+    bool code = found && (PyModule_Check(found) || PyCFunction_Check(found) ||
+                          PyFunction_Check(found) || PyType_Check(found) ||
+                          PyDict_CheckExact(found));
+    if (!code && !ing_fp_ends(dotted, ".__doc__")) return 0;
+    PyObject *module = ing_fp_reach(r->w->fp);
+    PyObject *more = module ? PyObject_CallMethod(module, "beyond", "OOO", root, dotted,
+                                                  data ? Py_True : Py_False)
+                            : NULL;
+    if (!more || more == Py_None) {
+        Py_XDECREF(more);
+        return more ? 0 : -1;
+    }
+    PyObject *value = Py_NewRef(PyTuple_GET_ITEM(more, 1));
+    bool blind = is_named(PyTuple_GET_ITEM(more, 0), "blind");
+    Py_DECREF(more);
+    if (!blind) return append(r, dotted, as_part(r->w, value));
+    PyObject *all = PyTuple_Pack(1, value);
+    int rc = all ? append_blind(r, all) : -1;
+    Py_XDECREF(all);
+    Py_DECREF(value);
+    return rc;
+}
+
 /* What is not imported by looking at it (the standard library, installed packages) is a
  * text with its version; of the user's own, `parts` are followed. Steals found. */
 static int append_imported(const reach *r, PyObject *dotted, PyObject *parts,
@@ -205,9 +244,14 @@ static int append_imported(const reach *r, PyObject *dotted, PyObject *parts,
     } else if (is_named(PyTuple_GET_ITEM(found, 0), "text")) {
         value = ing_fp_text_digest(r->w, PyTuple_GET_ITEM(found, 1));
     } else {
-        value = Py_NewRef(found);
+        value = PyTuple_GetSlice(found, 0, 2);
     }
+    /* What is in a library's module depends on who loaded it: data does not count. */
+    PyObject *root = PyTuple_GET_SIZE(found) > 2 ? PyTuple_GET_ITEM(found, 2) : Py_None;
+    int rc =
+        root == Py_None || r->note ? 0 : append_beyond(r, dotted, root, root, false);
     Py_DECREF(found);
+    if (rc < 0) Py_CLEAR(value);
     return append(r, dotted, value);
 }
 
@@ -317,43 +361,6 @@ static int append_subclasses(const reach *r, PyObject *dotted, PyObject *cls) {
     return rc;
 }
 
-static int append_blind(const reach *r, PyObject *blind) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(blind); i++) {
-        PyObject *what = PyTuple_GET_ITEM(blind, i);
-        if (!r->w->lenient) {
-            PyErr_Format(PyExc_ValueError, "it uses %U", what);
-            return -1;
-        }
-        if (ing_fp_not_followed(r->w, r->list, what) < 0) return -1;
-    }
-    return 0;
-}
-
-/* What a name leads to where `follow` ends: of the user's own, put into a library's module;
- * a docstring; or something that nobody can follow (`eval` under whatever name). */
-static int append_beyond(const reach *r, PyObject *dotted, PyObject *root,
-                         PyObject *found) {
-    bool code = found && (PyModule_Check(found) || PyCFunction_Check(found) ||
-                          PyFunction_Check(found) || PyDict_CheckExact(found));
-    if (!code && !ing_fp_ends(dotted, ".__doc__")) return 0;
-    PyObject *module = ing_fp_reach(r->w->fp);
-    PyObject *more =
-        module ? PyObject_CallMethod(module, "beyond", "OO", root, dotted) : NULL;
-    if (!more || more == Py_None) {
-        Py_XDECREF(more);
-        return more ? 0 : -1;
-    }
-    PyObject *value = Py_NewRef(PyTuple_GET_ITEM(more, 1));
-    bool blind = is_named(PyTuple_GET_ITEM(more, 0), "blind");
-    Py_DECREF(more);
-    if (!blind) return append(r, dotted, as_part(r->w, value));
-    PyObject *all = PyTuple_Pack(1, value);
-    int rc = all ? append_blind(r, all) : -1;
-    Py_XDECREF(all);
-    Py_DECREF(value);
-    return rc;
-}
-
 static int append_parts(const reach *r, PyObject *dotted, PyObject *parts) {
     PyObject *root = PyList_GET_ITEM(parts, 0), *value, *found = NULL;
     int imports = append_imports(r, dotted, parts);
@@ -375,7 +382,7 @@ static int append_parts(const reach *r, PyObject *dotted, PyObject *parts) {
                            : append_undefined(r, dotted, root);
     }
     found = is_cell ? Py_NewRef(value) : follow(r->w, value, parts);
-    int beyond = r->note ? 0 : append_beyond(r, dotted, value, found);
+    int beyond = r->note ? 0 : append_beyond(r, dotted, value, found, true);
     Py_DECREF(value);
     if (beyond < 0) {
         Py_XDECREF(found);

@@ -75,9 +75,10 @@ static PyObject *dotted_name(PyObject *node) {
 /* Names and attributes that ingot/_reach.py looks into. */
 static bool is_special(PyObject *name) {
     static const char *const all[] = {
-        "globals",    "eval",          "exec",        "__import__", "modules",
-        "f_globals",  "import_module", "__globals__", "f_locals",   "run_path",
-        "run_module", "f_back",        "__doc__"};
+        "globals",  "eval",      "exec",          "__import__",
+        "modules",  "f_globals", "import_module", "__globals__",
+        "f_locals", "run_path",  "run_module",    "f_back",
+        "__doc__",  "getattr",   "attrgetter",    "__builtins__"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (PyUnicode_CompareWithASCIIString(name, all[i]) == 0) return true;
     return false;
