@@ -87,8 +87,8 @@ static ing_status fail_fixed(frame *fr, ing_node at, const char *name, const val
                                  "the loop variable '%s' cannot be assigned", name);
     return ing_front_fail_at(
         fr, at, ING_SYNTAX, "use another name for the new value",
-        "Variable '%s' cannot be assigned. Maybe it is not a Quadrants object? It "
-        "is %s.",
+        "Variable '%s' cannot be assigned here: it is %s, which is known when the "
+        "kernel is compiled",
         name, ing_front_describe(fr, v));
 }
 

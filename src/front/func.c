@@ -225,8 +225,9 @@ static const char *param_names(const call *c) {
     ing_bytes_init(&out);
     for (uint32_t i = implied(c); i < c->info->list.n; i++)
         ing_bytes_printf(&out, "%s%s", i > implied(c) ? ", " : "", param_name(c, i));
-    const char *text = ing_arena_printf(&c->fr->lo->arena, "it takes (%s)",
-                                        out.at ? (const char *)out.at : "");
+    const char *text = out.at ? ing_arena_printf(&c->fr->lo->arena, "it takes (%s)",
+                                                 (const char *)out.at)
+                              : "it takes none";
     ing_bytes_fini(&out);
     return text;
 }

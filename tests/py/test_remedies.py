@@ -232,6 +232,40 @@ def test_any_number_of_arguments():
         positional(1)
     with pytest.raises(qd.IngotCallError, match=r"\*\*kwargs, which kernels cannot have: name each parameter"):
         named(a=1)
+    with pytest.raises(qd.IngotCallError, match="help: name every parameter; a tuple can be one of them"):
+        positional(1)
+
+
+def test_what_takes_no_arguments_says_so():
+    @qd.func
+    def one():
+        return 1
+
+    @qd.kernel
+    def bare() -> qd.i32:
+        return 1
+
+    @qd.kernel
+    def calls() -> qd.i32:
+        return one(2)
+
+    for kernel, args in ((bare, (5,)), (calls, ())):
+        with pytest.raises(qd.IngotCallError, match="help: it takes none"):
+            kernel(*args)
+
+
+def test_names_of_compile_time_values_stay_what_they_are():
+    table = [1, 2]
+
+    @qd.kernel
+    def again(n: qd.i32) -> qd.i32:
+        t = qd.static(table)
+        for _ in range(n):
+            t = 3
+        return 0
+
+    with pytest.raises(qd.IngotSyntaxError, match="'t' cannot be assigned here: it is a list .*, which is known"):
+        again(3)
 
 
 def test_arguments_of_arrays_turned_about():

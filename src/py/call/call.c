@@ -20,6 +20,7 @@ enum { STACK_WORDS = 1024, STACK_BUFFER = 1024, STACK_HELD = 512, MAX_TRIES = 16
 /* "it takes (a, n)", for a remedy. */
 static const char *signature(const ing_py_def *d, char *buf, size_t size) {
     size_t used = 0;
+    if (!d->n_params) return "it takes none";
     for (uint32_t i = 0; i <= d->n_params && used < size; i++) {
         bool end = i == d->n_params;
         const char *name = end ? ")" : ing_py_utf8(PyTuple_GET_ITEM(d->names, i));
@@ -29,12 +30,13 @@ static const char *signature(const ing_py_def *d, char *buf, size_t size) {
     return buf;
 }
 
-static bool call_error(ing_py_kernel *k, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+static bool call_error(ing_py_kernel *k, const char *remedy, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* A call that does not match the parameters, said as for funcs (front/func.c). */
-static bool call_error(ing_py_kernel *k, const char *fmt, ...) {
-    char remedy[400], text[400];
+/* A call that does not match the parameters, said as for funcs (front/func.c). remedy, or NULL:
+ * the parameters. */
+static bool call_error(ing_py_kernel *k, const char *remedy, const char *fmt, ...) {
+    char params[400], text[400];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
@@ -42,7 +44,8 @@ static bool call_error(ing_py_kernel *k, const char *fmt, ...) {
     ing_err e;
     ing_err_init(&e);
     ing_py_def_fail(k->st, &k->def, UINT32_MAX, ING_CALL,
-                    signature(&k->def, remedy, sizeof remedy), &e, "%s", text);
+                    remedy ? remedy : signature(&k->def, params, sizeof params), &e,
+                    "%s", text);
     ing_py_raise(k->st, &e);
     return false;
 }
@@ -50,7 +53,7 @@ static bool call_error(ing_py_kernel *k, const char *fmt, ...) {
 static bool name_error(ing_py_kernel *k, const char *what, PyObject *name) {
     char text[128];
     if (ing_py_show(name, text, sizeof text) < 0) return false;
-    return call_error(k, "%s '%s' of %s", what, text, ing_py_def_name(&k->def));
+    return call_error(k, NULL, "%s '%s' of %s", what, text, ing_py_def_name(&k->def));
 }
 
 /* `guess`: where it is if keywords come in the order of parameters. */
@@ -125,7 +128,8 @@ static bool any_number(ing_py_kernel *k) {
                        : flags & CO_VARKEYWORDS ? "**kwargs"
                                                 : NULL;
     if (what)
-        call_error(k, "%s has %s, which kernels cannot have: name each parameter",
+        call_error(k, "name every parameter; a tuple can be one of them",
+                   "%s has %s, which kernels cannot have: name each parameter",
                    ing_py_def_name(&k->def), what);
     return what != NULL;
 }
@@ -135,11 +139,11 @@ bool ing_py_arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
     const ing_py_def *d = &k->def;
     Py_ssize_t positional = (Py_ssize_t)(d->n_params - d->n_kwonly);
     if (d->n_params > ING_PY_MAX_PARAMS)
-        return call_error(k, "%s has %u parameters; at most %d are supported",
+        return call_error(k, NULL, "%s has %u parameters; at most %d are supported",
                           ing_py_def_name(d), d->n_params, ING_PY_MAX_PARAMS);
     if ((n > positional || kwnames) && any_number(k)) return false;
     if (n > positional)
-        return call_error(k, "Too many arguments: %s takes %zd%s, found %zd",
+        return call_error(k, NULL, "Too many arguments: %s takes %zd%s, found %zd",
                           ing_py_def_name(d), positional,
                           d->n_kwonly ? " positional" : "", n);
     for (uint32_t i = 0; i < d->n_params; i++)
