@@ -448,3 +448,37 @@ def test_code_without_stacks_follows_code_with_them(monkeypatch):
         y.grad.fill(1.0)
         turns.grad(x, y)
         np.testing.assert_allclose(x.grad.to_numpy(), (n + 1) * x.to_numpy() ** n)
+
+
+@pytest.mark.parametrize("gone", ["reset", "destroy"])
+def test_partial_sums_in_fields_that_are_gone(gone):
+    """A tape clears gradients with partial sums; those of destroyed fields are nobody's concern."""
+    qd.init(arch=qd.cpu, debug=True)
+    builder = qd.FieldsBuilder()
+    x, y = qd.field(qd.f32, needs_grad=True), qd.Vector.field(2, qd.f32, needs_grad=True)
+    builder.dense(qd.i, 8).place(x, y, x.grad, y.grad)
+    tree = builder.finalize()
+
+    @qd.kernel
+    def shifted(x: qd.template(), y: qd.template(), by: qd.i32):
+        for i in x:
+            y[i] += qd.Vector([x[i + by] * x[i], 1.0])
+
+    with pytest.raises(AssertionError):
+        shifted.grad(x, y, 1)
+    with pytest.raises(qd.IngotRuntimeError, match="holds partial sums"):
+        shifted.grad(x, y, 0)
+    qd.reset() if gone == "reset" else tree.destroy()
+    if gone == "reset":
+        qd.init(arch=qd.cpu)
+    z, loss = qd.field(qd.f32, shape=8, needs_grad=True), qd.field(qd.f32, shape=(), needs_grad=True)
+
+    @qd.kernel
+    def square():
+        for i in z:
+            loss[None] += z[i] ** 2
+
+    z.fill(3.0)
+    with qd.ad.Tape(loss):
+        square()
+    assert (z.grad.to_numpy() == 6).all()

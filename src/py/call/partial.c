@@ -17,15 +17,21 @@ static uint64_t version_of(PyObject *obj) {
     return known ? v + 1 : 0;
 }
 
-/* The number that changes with what an array holds; 0: nobody knows (other libraries). */
+/* Its memory was given back, as by qd.reset: it holds nothing any more. */
+static bool is_gone(const ing_py_field *f) {
+    return f->block && !f->block->mem;
+}
+
+/* The number that changes with what an array holds; 0: nobody knows (other libraries), or it is gone. */
 static uint64_t stamp_of(const ing_py_state *st, PyObject *obj) {
     if (ing_py_is_array(st, obj)) return ((const ing_py_array *)obj)->generation;
     if (!ing_py_is_field(st, obj)) return version_of(obj);
     const ing_py_field *f = (const ing_py_field *)obj;
     if (f->whole) f = (const ing_py_field *)f->whole;
-    uint64_t most = f->generation;
+    uint64_t most = is_gone(f) ? 0 : f->generation;
     for (Py_ssize_t i = 0; f->parts && i < PyTuple_GET_SIZE(f->parts); i++) {
         const ing_py_field *part = (const ing_py_field *)PyTuple_GET_ITEM(f->parts, i);
+        if (is_gone(part)) return 0;
         if (part->generation > most) most = part->generation;
     }
     return most;
