@@ -67,6 +67,18 @@ def sort_scratch_slots(N, log256_max_n=None):
 
 
 @func
+def _first(arr):
+    """The index of the first element: that of a field with an offset is not 0."""
+    if static(hasattr(arr, "offset")):
+        if static(arr.ndim == 1):
+            return arr.offset[0]
+        else:
+            return 0
+    else:
+        return 0
+
+
+@func
 def _identity(kind: template(), dtype: template()):
     """What changes nothing when combined."""
     static_assert(dtype == i32 or dtype == u32 or dtype == f32 or dtype == i64 or dtype == u64 or dtype == f64,
@@ -99,15 +111,16 @@ def _combine(kind: template(), x, y):
 
 @func(requires_top_level=True)
 def _reduce(kind: template(), arr, out, n, dtype: template()):
+    a0, o0 = _first(arr), _first(out)
     total = _identity(kind, dtype)
     for i in range(n):
         if static(kind == "add"):
-            total += arr[i]
+            total += arr[a0 + i]
         elif static(kind == "min"):
-            atomic_min(total, arr[i])
+            atomic_min(total, arr[a0 + i])
         else:
-            atomic_max(total, arr[i])
-    out[0] = total
+            atomic_max(total, arr[a0 + i])
+    out[o0] = total
 
 
 @func(requires_top_level=True)
@@ -133,24 +146,25 @@ def reduce_max(arr, out, scratch, n, dtype: template(), log256_max_n: template()
 
 @func(requires_top_level=True)
 def _scan(kind: template(), arr, out, scratch, n, dtype: template()):
+    a0, s0, o0 = _first(arr), _first(scratch), _first(out)
     blocks = (n + _BLOCK - 1) // _BLOCK
     for b in range(blocks):
         total = _identity(kind, dtype)
         for i in range(b * _BLOCK, min(n, (b + 1) * _BLOCK)):
-            total = _combine(kind, total, arr[i])
-        scratch[b] = bit_cast(total, scratch.dtype)
+            total = _combine(kind, total, arr[a0 + i])
+        scratch[s0 + b] = bit_cast(total, scratch.dtype)
     before = _identity(kind, dtype)
     k = 0
     while k < blocks:
-        block = bit_cast(scratch[k], dtype)
-        scratch[k] = bit_cast(before, scratch.dtype)
+        block = bit_cast(scratch[s0 + k], dtype)
+        scratch[s0 + k] = bit_cast(before, scratch.dtype)
         before = _combine(kind, before, block)
         k += 1
     for b in range(blocks):
-        total = bit_cast(scratch[b], dtype)
+        total = bit_cast(scratch[s0 + b], dtype)
         for i in range(b * _BLOCK, min(n, (b + 1) * _BLOCK)):
-            x = arr[i]
-            out[i] = total
+            x = arr[a0 + i]
+            out[o0 + i] = total
             total = _combine(kind, total, x)
 
 
@@ -175,10 +189,11 @@ def exclusive_scan_max(arr, out, scratch, n, dtype: template(), log256_max_n: te
 @func
 def _offsets(scratch, count: i32):
     """Counts become the sums of those before; the sum of all."""
+    s0 = _first(scratch)
     before = cast(0, u32)
     for k in range(count):
-        x = scratch[k]
-        scratch[k] = before
+        x = scratch[s0 + k]
+        scratch[s0 + k] = before
         before = before + x
     return before
 
@@ -186,27 +201,29 @@ def _offsets(scratch, count: i32):
 @func(requires_top_level=True)
 def select(arr, flags, out, num_out, scratch, n, log256_max_n: template()):
     """The elements whose flag is 1, in order, to the front of out; num_out[0] is how many."""
+    f0, s0, c0, o0, a0 = _first(flags), _first(scratch), _first(num_out), _first(out), _first(arr)
     blocks = (n + _BLOCK - 1) // _BLOCK
     for b in range(blocks):
         count = cast(0, u32)
         for i in range(b * _BLOCK, min(n, (b + 1) * _BLOCK)):
-            count += cast(flags[i] != 0, u32)
-        scratch[b] = count
+            count += cast(flags[f0 + i] != 0, u32)
+        scratch[s0 + b] = count
     for _ in range(1):
-        num_out[0] = cast(_offsets(scratch, blocks), num_out.dtype)
+        num_out[c0] = cast(_offsets(scratch, blocks), num_out.dtype)
     for b in range(blocks):
-        at = cast(scratch[b], i32)
+        at = cast(scratch[s0 + b], i32)
         for i in range(b * _BLOCK, min(n, (b + 1) * _BLOCK)):
-            if flags[i] != 0:
-                out[at] = arr[i]
+            if flags[f0 + i] != 0:
+                out[o0 + at] = arr[a0 + i]
                 at += 1
 
 
 @func
 def _starts_run(keys, i):
+    k0 = _first(keys)
     result = i == 0
     if i > 0:
-        result = keys[i] != keys[i - 1]
+        result = keys[k0 + i] != keys[k0 + i - 1]
     return result
 
 
@@ -214,25 +231,27 @@ def _starts_run(keys, i):
 def reduce_by_key_add(keys_in, values_in, keys_out, values_out, num_runs, scratch, n, value_dtype: template(),
                       log256_max_n: template()):
     """Each run of equal keys becomes one key and the sum of its values; num_runs[0] is how many."""
+    s0, c0 = _first(scratch), _first(num_runs)
+    k0, v0, to_k0, to_v0 = _first(keys_in), _first(values_in), _first(keys_out), _first(values_out)
     blocks = (n + _BLOCK - 1) // _BLOCK
     for b in range(blocks):
         count = cast(0, u32)
         for i in range(b * _BLOCK, min(n, (b + 1) * _BLOCK)):
             count += cast(_starts_run(keys_in, i), u32)
-        scratch[b] = count
+        scratch[s0 + b] = count
     for _ in range(1):
-        num_runs[0] = cast(_offsets(scratch, blocks), num_runs.dtype)
+        num_runs[c0] = cast(_offsets(scratch, blocks), num_runs.dtype)
     for b in range(blocks):
-        at = cast(scratch[b], i32)
+        at = cast(scratch[s0 + b], i32)
         for i in range(b * _BLOCK, min(n, (b + 1) * _BLOCK)):
             if _starts_run(keys_in, i):
                 total = cast(0, value_dtype)
                 j = i
-                while j < n and keys_in[j] == keys_in[i]:
-                    total += values_in[j]
+                while j < n and keys_in[k0 + j] == keys_in[k0 + i]:
+                    total += values_in[v0 + j]
                     j += 1
-                keys_out[at] = keys_in[i]
-                values_out[at] = total
+                keys_out[to_k0 + at] = keys_in[k0 + i]
+                values_out[to_v0 + at] = total
                 at += 1
 
 
@@ -267,24 +286,26 @@ def _rank(key, dtype: template()):
 def _sort_by_digit(keys, to_keys, values, to_values, scratch, n, dtype: template(), has_values: template(),
                    shift: template()):
     """Stable, by one byte of the keys. At most 64 blocks, each with 256 counters of its own."""
+    s0, k0, to_k0 = _first(scratch), _first(keys), _first(to_keys)
+    v0, to_v0 = _first(values), _first(to_values)
     size = max(256, (n + 63) // 64)
     blocks = (n + size - 1) // size
     for b in range(blocks):
         for d in range(256):
-            scratch[d * blocks + b] = cast(0, u32)
+            scratch[s0 + d * blocks + b] = cast(0, u32)
         for i in range(b * size, min(n, (b + 1) * size)):
-            at = cast((_rank(keys[i], dtype) >> shift) & 255, i32) * blocks + b
-            scratch[at] = scratch[at] + cast(1, u32)
+            at = cast((_rank(keys[k0 + i], dtype) >> shift) & 255, i32) * blocks + b
+            scratch[s0 + at] = scratch[s0 + at] + cast(1, u32)
     for _ in range(1):
         _offsets(scratch, 256 * blocks)
     for b in range(blocks):
         for i in range(b * size, min(n, (b + 1) * size)):
-            at = cast((_rank(keys[i], dtype) >> shift) & 255, i32) * blocks + b
-            to = cast(scratch[at], i32)
-            scratch[at] = scratch[at] + cast(1, u32)
-            to_keys[to] = keys[i]
+            at = cast((_rank(keys[k0 + i], dtype) >> shift) & 255, i32) * blocks + b
+            to = cast(scratch[s0 + at], i32)
+            scratch[s0 + at] = scratch[s0 + at] + cast(1, u32)
+            to_keys[to_k0 + to] = keys[k0 + i]
             if static(has_values):
-                to_values[to] = values[i]
+                to_values[to_v0 + to] = values[v0 + i]
 
 
 @func
@@ -303,6 +324,7 @@ def sort(keys, tmp_keys, values, tmp_values, scratch, n, key_dtype: template(), 
     n is a number, or an array without axes that holds it. Only the end_bit lowest bits count (32 or 64 for all).
     Without values pass any array for them.
     """
+    k0, tk0, v0, tv0 = _first(keys), _first(tmp_keys), _first(values), _first(tmp_values)
     count = _count(n)
     for p in static(range((end_bit + 7) // 8)):
         if static(p % 2 == 0):
@@ -311,9 +333,9 @@ def sort(keys, tmp_keys, values, tmp_values, scratch, n, key_dtype: template(), 
             _sort_by_digit(tmp_keys, keys, tmp_values, values, scratch, count, key_dtype, has_values, 8 * p)
     if static((end_bit + 7) // 8 % 2 == 1):
         for i in range(count):
-            keys[i] = tmp_keys[i]
+            keys[k0 + i] = tmp_keys[tk0 + i]
             if static(has_values):
-                values[i] = tmp_values[i]
+                values[v0 + i] = tmp_values[tv0 + i]
 
 
 # ---- from the host ------------------------------------------------------------------------------
@@ -341,8 +363,9 @@ def parallel_sort(keys, values=None):
 @kernel
 def _sum_all(arr: template(), before: template(), scratch: template()):
     exclusive_scan_add(arr, before, scratch, arr.shape[0], i32, 4)
-    for i in arr:
-        arr[i] += before[i]
+    a0 = _first(arr)
+    for i in range(arr.shape[0]):
+        arr[a0 + i] += before[i]
 
 
 class PrefixSumExecutor:
@@ -359,6 +382,4 @@ class PrefixSumExecutor:
             raise RuntimeError("Only qd.i32 type is supported for prefix sum.")
         if input_arr.shape != (self.length,):
             raise RuntimeError(f"this prefix sum is for arrays of {self.length} elements, not {input_arr.shape}")
-        if getattr(input_arr, "offset", (0,)) != (0,):
-            raise RuntimeError(f"indices begin at 0 in a prefix sum, not at {input_arr.offset[0]}")
         _sum_all(input_arr, self._before, self._scratch)

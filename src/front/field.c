@@ -214,11 +214,12 @@ ing_status ing_front_bundle_thing(frame *fr, ing_node at, const ing_gate_fact *f
 
 /* ---- attributes ----------------------------------------------------------------------------- */
 
-static ing_status shape_of(frame *fr, const ing_place *p, value *out) {
+/* A tuple with a number per axis: how many places there are, or the first index. */
+static ing_status axes_of(frame *fr, const ing_place *p, bool shape, value *out) {
     value *items = ING_NEW_ARRAY(&fr->lo->arena, p->ndim + 1u, value);
     if (!items) return no_memory(fr);
     for (uint32_t a = 0; a < p->ndim; a++)
-        items[a] = ing_front_int(ing_place_extent(p, a));
+        items[a] = ing_front_int(shape ? ing_place_extent(p, a) : p->from[a]);
     *out = ing_front_seq(V_TUPLE, items, p->ndim);
     return ING_OK;
 }
@@ -243,7 +244,8 @@ ing_status ing_front_field_attr(frame *fr, ing_node n, const value *v, const cha
     const ing_place *p = ing_front_field_place(fr, &first);
     bool tensor = v->tensor || p->elem_rank;
     bool n_rows = strcmp(name, "n") == 0, n_cols = strcmp(name, "m") == 0;
-    if (strcmp(name, "shape") == 0) return shape_of(fr, p, out);
+    bool shape = strcmp(name, "shape") == 0;
+    if (shape || strcmp(name, "offset") == 0) return axes_of(fr, p, shape, out);
     if (strcmp(name, "ndim") == 0) {
         *out = ing_front_int(p->ndim);
     } else if (strcmp(name, "dtype") == 0 && !v->info) {

@@ -508,6 +508,11 @@ static ing_status in_attr(frame *fr, ing_node n, const intrin *in, const call_ar
         *out = ing_front_bool(!number); /* is it a number or an array? */
         return ING_OK;
     }
+    if (in->op == ING_IN_PY_HASATTR && name.kind == V_STR && of.kind == V_ARRAY &&
+        strcmp(name.s, "offset") == 0) {
+        *out = ing_front_bool(ing_front_field_place(fr, &of) != NULL);
+        return ING_OK;
+    }
     if (name.kind != V_STR || !of.gref || of.kind == V_STRUCT)
         return ing_front_fail_at(fr, n, ING_TYPE, "write x.name",
                                  "%s needs a thing from outside and a constant name",

@@ -208,3 +208,60 @@ def test_only_in_the_outermost_block():
 
     with pytest.raises(qd.IngotSyntaxError, match="requires_top_level"):
         nested(np.zeros(3, np.int32))
+
+
+@pytest.mark.parametrize("offset", [-5000, -1, 3, 100_000])
+def test_fields_with_an_offset(offset):
+    """The first n elements are those of lowest index, wherever indices begin."""
+    qd.init(arch=qd.cpu, debug=True)
+    n = 5000
+    host = np.random.default_rng(SEED).integers(0, 50, n).astype(np.int32)
+
+    def made(dtype=qd.i32, size=n, values=None):
+        f = qd.field(dtype, shape=size, offset=offset)
+        if values is not None:
+            f.from_numpy(values)
+        return f
+
+    @qd.kernel
+    def some(arr: qd.template(), flags: qd.template(), out: qd.template(), one: qd.template(), scratch: qd.template(),
+             sums: qd.template(), order: qd.template()):
+        A.reduce_add(arr, one, scratch, n, qd.i32, 3)
+        A.exclusive_scan_add(arr, sums, scratch, n, qd.i32, 3)
+        A.select(arr, flags, out, one, scratch, n, 3)
+        A.reduce_by_key_add(order, arr, order, out, one, scratch, n, qd.i32, 3)
+
+    keys, values = made(values=host), made(values=np.arange(n, dtype=np.int32))
+    A.parallel_sort(keys, values)
+    assert (keys.to_numpy() == np.sort(host)).all()
+    assert (values.to_numpy() == np.argsort(host, kind="stable")).all()
+    arr, flags, out, sums = made(values=host), made(values=(host % 2).astype(np.int32)), made(), made()
+    one, scratch = made(size=1), made(qd.u32, A.select_scratch_slots(n))
+    some(arr, flags, out, one, scratch, sums, keys)
+    assert (sums.to_numpy() == np.cumsum(host) - host).all()
+    runs = len(np.unique(host))
+    assert one.to_numpy()[0] == runs and (keys.to_numpy()[:runs] == np.unique(host)).all()
+    starts = np.searchsorted(np.sort(host), np.unique(host))
+    assert (out.to_numpy()[:runs] == np.add.reduceat(host, starts)).all()
+    A.PrefixSumExecutor(n).run(arr)
+    assert (arr.to_numpy() == np.cumsum(host)).all()
+
+
+def test_offset_in_kernels():
+    qd.init(arch=qd.cpu)
+
+    @qd.func
+    def known(x):
+        return qd.static(hasattr(x, "offset"))
+
+    @qd.kernel
+    def of_field(x: qd.template()) -> qd.i32:
+        return x.offset[0] * 100 + x.offset[1] if known(x) else 7
+
+    @qd.kernel
+    def of_array(x: qd.types.ndarray()) -> qd.i32:
+        return known(x)
+
+    assert of_field(qd.field(qd.f32, shape=(4, 5), offset=(-3, 2))) == -298
+    assert of_field(qd.field(qd.f32, shape=(4, 5))) == 0
+    assert of_array(np.zeros((2, 2))) == 0 and of_array(qd.ndarray(qd.f32, 3)) == 0
