@@ -94,6 +94,73 @@ def test_a_module_that_the_type_of_a_field_names_is_replaced(load):
     assert launch(kern.y, s) != 0.1
 
 
+# What the type of a field is, as text, and what makes it another one.
+TEXTS = {
+    "kinds.T": "kinds.T = qd.f32",
+    "kinds . T": "kinds.T = qd.f32",
+    "(kinds).T": "kinds.T = qd.f32",
+    "[kinds][0].T": "kinds.T = qd.f32",
+    "[k.T for k in [kinds]][0]": "kinds.T = qd.f32",
+    "größen.T": "kinds.T = qd.f32",
+    "kinds.pick()": "kinds.T = qd.f32",
+    "pick()": "kinds.T = qd.f32",
+    "Box.T": "kinds.Box.T = qd.f32",
+    "Box()[0]": "kinds.Box.T = qd.f32",
+    "LIST[0]": "data.LIST[0] = qd.f32",
+    "TABLE['T']": "data.TABLE['T'] = qd.f32",
+    "kinds.lazy": "kinds.T = qd.f32",
+    "BUILTIN": "data.builtins.BUILTIN = qd.f32",
+    "kinds.T # of a class": "kinds.__class__ = data.Other",
+}
+
+
+@pytest.fixture
+def texts(load, monkeypatch):
+    kinds = load("moved_kinds", """
+        import ingot as qd
+        T = qd.f64
+        def pick():
+            return T
+        class Box:
+            T = qd.f64
+            def __getitem__(self, i):
+                return self.T
+        def __getattr__(name):
+            if name == "lazy":
+                return T
+            raise AttributeError(name)
+    """)
+    monkeypatch.setattr("builtins.BUILTIN", qd.f64, raising=False)
+    fields = "".join(f"    x{i}: {t.partition(' #')[0]!r}\n" for i, t in enumerate(TEXTS))
+    data = load("moved_texts", """
+import builtins, dataclasses, types
+import ingot as qd
+import moved_kinds as kinds, moved_kinds as größen
+from moved_kinds import pick, Box
+LIST = [qd.f64]
+TABLE = {"T": qd.f64}
+class Other(types.ModuleType):
+    T = property(lambda self: qd.f32)
+@dataclasses.dataclass
+class S:
+""" + fields)
+    reads = "".join(f"@qd.kernel\ndef k{i}(a: A, s: moved_texts.S):\n    a[0] = s.x{i}\n"
+                    for i in range(len(TEXTS)))
+    kern = load("moved_texts_reader", f"import ingot as qd, moved_texts\nA = qd.types.ndarray()\n{reads}")
+    return kinds, data, kern
+
+
+@pytest.mark.parametrize("i", range(len(TEXTS)), ids=TEXTS)
+def test_what_the_text_of_a_type_reads(texts, i):
+    kinds, data, kern = texts
+    s = data.S(*[0.1] * len(TEXTS))
+    kernel = getattr(kern, f"k{i}")
+    assert launch(kernel, s) == 0.1 and launch(kernel, s) == 0.1
+    exec(list(TEXTS.values())[i], {"kinds": kinds, "data": data, "qd": qd})
+    now = launch(kernel, s)
+    assert now != 0.1 and now == launch(kernel, s)
+
+
 def test_the_class_of_a_field_is_replaced(load):
     _, data, kern, s = structs(load)
     assert launch(kern.z, s) == 0.1

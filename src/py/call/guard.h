@@ -89,8 +89,12 @@ static inline bool ing_py_watch_unchanged(const ing_py_watch *w) {
 ing_status ing_py_watch_class(const ing_py_state *st, ing_py_watch *w,
                               PyTypeObject *type, ing_err *e);
 
-/* Is everything watched that says what the text of a field's type means now? */
+/* Types of fields that are text (field_text.c). Is everything watched that says what the text
+ * means now? 1, 0 or -1 = raised. */
 int ing_py_field_is_watched(const ing_py_watch *w, PyObject *cls, PyObject *declared);
+/* Watches that; *watched false: it cannot be said what it is. */
+ing_status ing_py_watch_field(ing_py_host *h, ing_py_watch *w, PyObject *cls,
+                              PyObject *declared, bool *watched, ing_err *e);
 
 /* ---- the checks of a variant -------------------------------------------------------------- */
 

@@ -273,67 +273,6 @@ static PyObject *const *type_slot(const ing_py_state *st, PyObject *field) {
     return (PyObject *const *)((char *)field + member->offset);
 }
 
-/* Names that the text of a type mentions, `a.b.c`, as far as they lead through modules: the
- * dictionaries that they are looked up in, each added to `dicts`, which holds them. *simple:
- * nothing else is read. */
-static ing_status dicts_of_names(PyObject *scope, const char *s, PyObject *dicts,
-                                 bool *simple) {
-    *simple = true;
-    while (*s) {
-        PyObject *dict = scope;
-        if (*s == '\'' || *s == '"') *simple = false; /* text within the text */
-        while (dict && (Py_UNICODE_ISALPHA((Py_UCS4)(uint8_t)*s) || *s == '_')) {
-            size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"
-                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-            PyObject *name = PyUnicode_FromStringAndSize(s, (Py_ssize_t)n);
-            if (!name || PyList_Append(dicts, dict) < 0) {
-                Py_XDECREF(name);
-                return ING_PYTHON;
-            }
-            PyObject *v = PyDict_GetItemWithError(dict, name);
-            Py_DECREF(name);
-            if (!v && PyErr_Occurred()) return ING_PYTHON;
-            s += n;
-            bool more = *s == '.';
-            if (more && v && !PyModule_CheckExact(v)) *simple = false;
-            dict = more && v && PyModule_CheckExact(v) ? PyModule_GetDict(v) : NULL;
-            s += more;
-        }
-        s += *s != 0;
-    }
-    return ING_OK;
-}
-
-/* The dictionaries that the type of a field is read from, if it is text: 1 and a new list, 0
- * if it cannot be said, -1 = raised. */
-static int dicts_of_field(PyObject *cls, PyObject *declared, PyObject **out) {
-    PyObject *scope, *text = NULL, *dicts = NULL;
-    bool simple = false;
-    *out = NULL;
-    int rc = ing_py_field_scope(cls, &scope);
-    if (rc != 1) return rc;
-    text = ing_py_to_utf8(declared);
-    dicts = text ? PyList_New(0) : NULL;
-    bool ok = dicts &&
-              dicts_of_names(scope, PyBytes_AS_STRING(text), dicts, &simple) == ING_OK;
-    /* where the class's module is found */
-    ok = ok && PyList_Append(dicts, PyImport_GetModuleDict()) == 0;
-    Py_XDECREF(scope);
-    Py_XDECREF(text);
-    if (!ok || !simple) Py_CLEAR(dicts);
-    *out = dicts;
-    return ok ? simple : -1;
-}
-
-int ing_py_field_is_watched(const ing_py_watch *w, PyObject *cls, PyObject *declared) {
-    PyObject *dicts;
-    int watched = dicts_of_field(cls, declared, &dicts);
-    for (Py_ssize_t i = 0; watched == 1 && i < PyList_GET_SIZE(dicts); i++)
-        watched = ing_py_watch_has(w, PyList_GET_ITEM(dicts, i));
-    Py_XDECREF(dicts);
-    return watched;
-}
-
 /* The declared type of a field: class, the table of fields and the type's place are watched,
  * and what its text names if it is text. */
 static ing_status watch_field(making *m, PyObject *cls, ing_py_guard *g, ing_err *e) {
@@ -359,12 +298,9 @@ static ing_status watch_field(making *m, PyObject *cls, ing_py_guard *g, ing_err
     Py_XDECREF(fields);
     if (s != ING_OK || g->always || !g->declared || !PyUnicode_Check(g->declared))
         return s;
-    PyObject *dicts;
-    if (dicts_of_field(cls, g->declared, &dicts) < 0) return ING_PYTHON;
-    for (Py_ssize_t i = 0; s == ING_OK && dicts && i < PyList_GET_SIZE(dicts); i++)
-        s = ing_py_watch_dict(m->kernel->host, w, PyList_GET_ITEM(dicts, i), e);
-    g->always = !dicts;
-    Py_XDECREF(dicts);
+    bool watched = false;
+    s = ing_py_watch_field(m->kernel->host, w, cls, g->declared, &watched, e);
+    g->always = !watched;
     return s;
 }
 

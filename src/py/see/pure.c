@@ -94,15 +94,21 @@ static bool is_capitals(const char *s) {
     return true;
 }
 
-static bool starts_with(const char *s, const char *prefix) {
-    size_t n = strlen(prefix);
-    return strncmp(s, prefix, n) == 0 && (s[n] == 0 || s[n] == '.');
+bool ing_py_is_in_module(const char *name, const char *module) {
+    size_t n = strlen(module);
+    return strncmp(name, module, n) == 0 && (name[n] == 0 || name[n] == '.');
 }
 
-/* math, NumPy, and the package itself, which compat shows under other names as well. 1, 0
- * or -1 = raised, as all of these. */
-static int is_allowed_home(PyObject *obj) {
+/* Compat shows the package under other names as well. */
+bool ing_py_is_our_module(const char *name) {
     static const char *const ours[] = {"ingot", "quadrants", "taichi"};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (ing_py_is_in_module(name, ours[i])) return true;
+    return false;
+}
+
+/* math, NumPy, and the package itself. 1, 0 or -1 = raised, as all of these. */
+static int is_allowed_home(PyObject *obj) {
     PyObject *name;
     char s[64] = "";
     int rc =
@@ -110,11 +116,9 @@ static int is_allowed_home(PyObject *obj) {
     if (rc == 1 && PyUnicode_Check(name)) rc = ing_py_show(name, s, sizeof s);
     Py_XDECREF(name);
     if (rc < 0) return ing_py_took_any() ? 0 : -1;
-    bool allowed =
-        PyModule_Check(obj) && (starts_with(s, "math") || starts_with(s, "numpy"));
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        allowed = allowed || starts_with(s, ours[i]);
-    return allowed;
+    bool allowed = PyModule_Check(obj) &&
+                   (ing_py_is_in_module(s, "math") || ing_py_is_in_module(s, "numpy"));
+    return allowed || ing_py_is_our_module(s);
 }
 
 static int kind_of(ing_py_state *st, PyObject *obj, ing_gate_kind *out) {

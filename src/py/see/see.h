@@ -176,6 +176,9 @@ const ing_py_unreplayable *ing_py_gate_unreplayable(const ing_py_gate *g);
 struct ing_answers;
 const struct ing_answers *ing_py_gate_answers(const ing_py_gate *g);
 
+/* Is it this module, or in it? */
+bool ing_py_is_in_module(const char *name, const char *module);
+bool ing_py_is_our_module(const char *name);
 /* fastcache=True and what it checks (pure.c). */
 ing_status ing_py_pure_check(ing_py_kernel *k, ing_py_gate *g, PyObject *const *args,
                              ing_err *e);
