@@ -602,6 +602,16 @@ static txt subscript_arith(ing_gen *g, const ing_ir_inst *i, ing_dtype t, txt a,
     return ing_gen_def(g, "%s nsw %s %s, %s", op, scalar(t).s, a.s, b.s);
 }
 
+/* ING_IR_NUMBERS: LLVM knows the least of all iterations by these flags. */
+static txt least_number(ing_gen *g, const ing_ir_inst *i, txt a, txt b) {
+    txt ty = scalar((ing_dtype)i->type);
+    const char *name = math_fns[i->op].intrinsic;
+    uint32_t bits = ing_dtype_bits((ing_dtype)i->type);
+    ing_gen_declare(g, "%s @llvm.%s.f%u(%s, %s)", ty.s, name, bits, ty.s, ty.s);
+    return ing_gen_def(g, "call nnan nsz %s @llvm.%s.f%u(%s %s, %s %s)", ty.s, name,
+                       bits, ty.s, a.s, ty.s, b.s);
+}
+
 bool ing_gen_value_op(ing_gen *g, uint32_t id) {
     const ing_ir_inst *i = ing_gen_inst(g, id);
     txt *v = g->vals;
@@ -634,6 +644,8 @@ bool ing_gen_value_op(ing_gen *g, uint32_t id) {
     bool nsw = (i->flags & ING_IR_NSW) && ing_dtype_is_signed(t) && sum;
     if (ing_op_class_of(i->op) == ING_OPC_COMPARE)
         v[id] = compare(g, (ing_op)i->op, t, v[i->a], b);
+    else if (i->flags & ING_IR_NUMBERS)
+        v[id] = least_number(g, i, v[i->a], b);
     else if (nsw)
         v[id] = subscript_arith(g, i, t, v[i->a], b);
     else if (!ing_gen_fused(g, id, &v[id]))

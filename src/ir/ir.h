@@ -166,6 +166,8 @@ enum {
     ING_IR_STRIDED =
         1024, /* LOOP that writes every m-th place (src/pass/stride.c): first + m * its index */
     ING_IR_TURNED = 2048, /* LOOP that turns a tile (src/pass/turn.c) */
+    ING_IR_NUMBERS =
+        4096, /* MIN, MAX of floats that are no NaN, where any zero will do */
 };
 
 typedef struct ing_ir_inst {

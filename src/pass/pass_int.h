@@ -20,6 +20,7 @@ ing_status ing_pass_unroll(ing_ir_mod *m, const ing_pass_options *o, ing_err *e)
 ing_status ing_pass_swap(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_hold(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_lanes(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_extreme(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_reduce(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_apart(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);

@@ -28,6 +28,7 @@ static const struct {
     {"hold", ing_pass_hold, true}, /* what a serial loop updates is held in a local */
     {"reduce", ing_pass_reduce, true}, /* sums into one place get lanes of their own */
     {"lanes", ing_pass_lanes, true}, /* columns go through a serial loop side by side */
+    {"extreme", ing_pass_extreme, true}, /* the least of floats, without a branch */
     {"tally", ing_pass_tally,
      true}, /* integers at many places: a copy for each thread */
     {"weave", ing_pass_weave, true}, /* loops whose iterations have an order inside */
