@@ -72,12 +72,13 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool stops;     /* can end the task: returns a status beside its value */
     bool groupable; /* its accesses may join the caller's access group */
     bool random, draws; /* has a RANDOM; has one or calls something that does */
-    bool inlined;       /* called where calls are inlined: so are those in it */
-    bool copied;        /* defined in each part that calls it (llvm_parts.c) */
-    bool shared;        /* called from a part that does not define it */
-    bool counted;       /* its locals are: another part has a copy */
-    uint32_t part;      /* that defines it, unless it is copied */
-    uint64_t size;      /* instructions, those of its callees at each call included */
+    bool heavy;   /* PLAN9: has divisions, roots or reads of places that are computed */
+    bool inlined; /* called where calls are inlined: so are those in it */
+    bool copied;  /* defined in each part that calls it (llvm_parts.c) */
+    bool shared;  /* called from a part that does not define it */
+    bool counted; /* its locals are: another part has a copy */
+    uint32_t part; /* that defines it, unless it is copied */
+    uint64_t size; /* instructions, those of its callees at each call included */
     uint8_t
         *loops; /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR, ING_GEN_INLINE */
 } ing_gen_fplan;
@@ -125,6 +126,7 @@ typedef struct ing_gen {
     bool poll_fn, print_fn, room_fn; /* those services are */
     bool uses_random; /* a function that the task reaches draws numbers */
     bool spreads;     /* has a loop with ING_GEN_SPREAD */
+    bool wide;        /* has vectors of 512 bits (PLAN9) */
     ing_err *e;
     ing_status status; /* sticky */
 

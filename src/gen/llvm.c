@@ -376,11 +376,15 @@ static void put_declarations(ing_gen *g) {
 }
 
 static void put_tail(ing_gen *g) {
-    static const char common[] = "nounwind uwtable \"no-trapping-math\"=\"true\" "
-                                 "\"prefer-vector-width\"=\"256\"";
+    const char *width = g->wide ? "512" : "256";
     const char *more = g->spreads ? " \"target-features\"=\"+prefer-no-scatter\"" : "";
-    ing_bytes_printf(g->out, "\nattributes #0 = { %s%s }\n", common, more);
-    ing_bytes_printf(g->out, "attributes #1 = { cold noinline %s%s }\n", common, more);
+    for (int cold = 0; cold < 2; cold++)
+        ing_bytes_printf(
+            g->out,
+            "\nattributes #%d = { %snounwind uwtable \"no-trapping-math\"=\"true\" "
+            "\"prefer-vector-width\"=\"%s\"%s }",
+            cold, cold ? "cold noinline " : "", width, more);
+    ing_bytes_puts(g->out, "\n");
     ing_bytes_puts(g->out, "attributes #2 = { nounwind willreturn memory(none) }\n");
     ing_bytes_puts(g->out,
                    "attributes #3 = { nobuiltin nounwind willreturn memory(none) }\n");

@@ -23,7 +23,10 @@
  *  PLAN7 A loop that stores to an array in a branch and reads it at another place stays scalar: a
  *     read that overlaps what was just written under a mask waits until that is in the cache.
  *  PLAN8 A loop that writes every m-th place, m up to MOST_STEPS, and has no branches is vectorised with
- *     stores of single elements. Other loops that write every m-th place stay scalar. */
+ *     stores of single elements. Other loops that write every m-th place stay scalar.
+ *  PLAN9 A task has vectors of 512 bits where an innermost loop divides, takes roots or reads at places that
+ *     it computes from floats or reads itself; else of 256, of which more begin and end with lines of memory.
+ *     The vector library's functions are of 256 bits: no other width where they are called. */
 #include "gen/gen_int.h"
 #include "ir/access.h"
 
@@ -44,6 +47,9 @@ enum { MOST_TOUCHED = 64 };
 /* PLAN8. 768 x 768 cells, red ones and then black ones: 0.50 ms without vectors, 0.95 scattered, 0.35 under
  * masks, 0.26 with single stores. Of every 8th cell, vectors of f32 take an eighth more time. */
 enum { MOST_STEPS = 4 };
+
+/* PLAN9. Time with 256 bits by time with 512, Zen 4: advection 1.2, gravity 1.1, rays and triangles 1.2, lattice
+ * Boltzmann 1.1, ratios of matrices 1.0; without this rule particles 0.8, triangular loops 0.7, life 0.8. */
 
 /* Iterations that LLVM surely unrolls. */
 enum { UNROLLED = 8 };
@@ -67,6 +73,7 @@ typedef struct level { /* an open block of the walk */
     uint32_t loop;            /* the innermost one that is open, itself included */
     uint32_t touched;         /* accesses before it */
     bool in_else;
+    bool heavy; /* what PLAN9 looks for stands in it, in branches too */
 } level;
 
 typedef struct walk {
@@ -76,6 +83,7 @@ typedef struct walk {
     uint64_t inlined; /* instructions that were given to PLAN6 so far */
     ing_vec(level) levels;
     ing_vec(touch) touched; /* in open loops */
+    bool wide, math; /* PLAN9: some loop wants it; the vector library is called */
 } walk;
 
 static uint64_t sat_mul(uint64_t a, uint64_t b) {
@@ -132,6 +140,34 @@ static void decide_calls(walk *w, level *l) {
     l->inlined = l->called;
 }
 
+/* PLAN9: a place that is computed from floats or read from an array. */
+static bool is_gathered(const ing_ir_func *f, uint32_t elem) {
+    const ing_ir_inst *i = &f->insts.at[elem];
+    for (uint32_t k = 0; i->op == ING_OP_ELEM && k < i->c; k++) {
+        ing_ir_form form;
+        ing_ir_form_of(f, f->extra.at[i->b + k], &form);
+        for (uint32_t n = 0; n < form.n; n++) {
+            const ing_ir_inst *v = &f->insts.at[form.of[n]];
+            if (v->op == ING_OP_CAST &&
+                ing_dtype_is_float((ing_dtype)f->insts.at[v->a].type))
+                return true;
+            if (v->op == ING_OP_LOAD && ing_ir_root(f, v->a, NULL)->op == ING_OP_ARRAY)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_heavy(const ing_ir_func *f, const ing_ir_inst *i) {
+    uint32_t elem;
+    bool real = i->type == ING_F32 || i->type == ING_F64;
+    if (i->op == ING_OP_SQRT || i->op == ING_OP_RSQRT) return real;
+    if (i->op == ING_OP_DIV) return real && f->insts.at[i->b].op != ING_OP_CONST;
+    if (i->op != ING_OP_LOAD) return false;
+    const ing_ir_inst *root = ing_ir_root(f, i->a, &elem);
+    return root->op == ING_OP_ARRAY && elem && is_gathered(f, elem);
+}
+
 /* PLAN8: no calls, no branches, and steps that vectors pay for. */
 static bool spreads(const ing_ir_func *f, uint32_t loop) {
     const uint32_t *ids = &f->extra.at[f->insts.at[loop].c + 1];
@@ -164,6 +200,7 @@ static void decide_loop(walk *w, const level *l) {
         p->loops[l->inst] |= ING_GEN_SPREAD;
         w->g->spreads = true;
     }
+    w->wide |= l->heavy && !l->inner && !(p->loops[l->inst] & ING_GEN_SCALAR);
     if (i->flags & ING_IR_PARALLEL && l->inner <= UNROLLED &&
         !(p->loops[l->inst] & ING_GEN_SCALAR))
         p->loops[l->inst] |= ING_GEN_WIDE;
@@ -182,6 +219,7 @@ static bool close_level(walk *w) {
     if (l.inst == 0) {
         p->runs_long |= l.inner > SHORT_SPAN;
         p->size = l.size;
+        p->heavy |= l.heavy;
         return true;
     }
     if (w->final && loop) decide_calls(w, &l);
@@ -201,6 +239,7 @@ static bool close_level(walk *w) {
     up->size = sat_add(up->size, l.size);
     up->called = sat_add(up->called, l.called);
     up->inlined = sat_add(up->inlined, l.inlined);
+    up->heavy |= l.heavy;
     if (i->op != ING_OP_IF || l.in_else || !i->c) return true;
     if (!open_level(w, l.inst, i->c)) return false;
     w->levels.at[w->levels.len - 1].in_else = true;
@@ -213,6 +252,7 @@ static bool visit_call(walk *w, const ing_ir_inst *i) {
         if (w->g->plans[i->a].runs_long) l->inner = UINT64_MAX;
         l->size = sat_add(l->size, w->g->plans[i->a].size);
         l->called = sat_add(l->called, w->g->plans[i->a].size);
+        l->heavy |= w->g->plans[i->a].heavy;
         return true;
     }
     edge x = {w->fi, i->a, w->levels.at[w->levels.len - 1].loop};
@@ -234,6 +274,8 @@ static bool visit(walk *w, uint32_t id) {
     const ing_ir_inst *i = &w->g->m->funcs.at[w->fi]->insts.at[id];
     level *l = &w->levels.at[w->levels.len - 1];
     l->size = sat_add(l->size, 1);
+    l->heavy |= w->final && is_heavy(w->g->m->funcs.at[w->fi], i);
+    w->math |= ing_gen_has_vector(w->g, i->op);
     switch (i->op) {
     case ING_OP_IF: return open_level(w, id, i->b);
     case ING_OP_LOOP: return open_level(w, id, i->c);
@@ -356,6 +398,7 @@ static bool make_plan(ing_gen *g, walk *w, const uint32_t *order) {
     if (!decide_loops(g, w, order)) return false;
     spread_last(g, g->edges.at, g->edges.len);
     spread_inline(g, g->edges.at, g->edges.len);
+    g->wide = w->wide && !w->math;
     return true;
 }
 

@@ -409,6 +409,50 @@ static void test_spread(void) {
     }
 }
 
+/* PLAN9: 512 bits for divisions, roots and places that are computed, in loops that become vectors; not with the
+ * vector library. And the least of numbers has the flags that make vectors of it. */
+static void test_widths(void) {
+    static const char ir[] =
+        "arg 0 array<f32, 1>\narg 1 array<i32, 1>\ntask @0 {\n  %%b = task.begin i32\n "
+        " %%e = task.end i32\n"
+        "  %%x = array array<f32, 1> 0\n  %%y = array array<i32, 1> 1\n  %%h = const "
+        "f32 3.0\n%s"
+        "  %%i = loop parallel i32 %%b, %%e {\n    %%p = elem ref<f32> %%x, [%%i]\n"
+        "    %%v = load f32 %%p\n%s    store %%p, %%w\n  }\n}\nrun @0 range begin 0 "
+        "end 8 cost 6\n";
+    static const struct {
+        const char *before, *code;
+        int wide;
+    } cases[] = {
+        {"", "    %w = add %v, %h\n", 0},
+        {"", "    %w = div %v, %h\n", 0},
+        {"", "    %w = div %h, %v\n", 2},
+        {"", "    %w = sqrt %v\n", 2},
+        {"  %s = sqrt %h\n", "    %w = add %v, %s\n", 0}, /* once */
+        {"",
+         "    %c = cast i32 %v\n    %q = elem ref<f32> %x, [%c]\n    %w = load f32 "
+         "%q\n",
+         2},
+        {"",
+         "    %g = elem ref<i32> %y, [%i]\n    %c = load i32 %g\n    %q = elem "
+         "ref<f32> %x, [%c]\n"
+         "    %w = load f32 %q\n",
+         2},
+        {"", "    %r = sqrt %v\n    %w = exp %r\n", 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[1200];
+        snprintf(text, sizeof text, ir, cases[k].before, cases[k].code);
+        expect(text, true, "\"prefer-vector-width\"=\"512\"", cases[k].wide,
+               "\"prefer-vector-width\"=\"256\"", 2 - cases[k].wide, NULL);
+    }
+    char text[1200];
+    snprintf(text, sizeof text, ir, "", "    %w = min numbers %v, %h\n");
+    expect(text, true, "call nnan nsz float @llvm.minnum.f32", 1, NULL);
+    snprintf(text, sizeof text, ir, "", "    %w = max %v, %h\n");
+    expect(text, true, "nnan", 0, NULL);
+}
+
 /* FLOW6: a new extreme of floats is rare; other branches, and integers, say nothing. */
 static void test_extremes(void) {
     static const char ir[] =
@@ -737,6 +781,7 @@ int main(void) {
     test_parts();
     test_branches();
     test_spread();
+    test_widths();
     test_extremes();
     test_long_blocks();
     test_polls();
