@@ -178,24 +178,32 @@ static void put_common(emitter *x) {
     }
 }
 
+/* The first column of a block: a column, or the end of them, however far the first one is. */
+static uint32_t put_base(emitter *x, uint32_t from, uint32_t block, uint32_t lanes) {
+    ing_type t = at(x, x->l->loop)->type;
+    uint32_t done = ing_ir_emit(&x->b, ING_OP_MUL, t, block, lanes, 0);
+    return ing_ir_emit(&x->b, ING_OP_ADD, t, from, done, 0);
+}
+
 static void put_lanes(emitter *x) {
     const ing_ir_inst *c = at(x, x->l->loop);
     ing_type t = c->type;
-    uint32_t from = x->copy.map[c->a], to = x->copy.map[c->b], zero = number(x, t, 0);
+    uint32_t from = x->copy.map[c->a], zero = number(x, t, 0);
+    uint32_t to = op2(x, ING_OP_MAX, t, x->copy.map[c->b], from);
     uint32_t lanes = number(x, t, x->l->lanes);
     uint32_t shift = number(x, t, __builtin_ctz(x->l->lanes));
-    uint32_t trips = op2(x, ING_OP_SUB, t, to, from);
-    uint32_t blocks = op2(x, ING_OP_MAX, t, op2(x, ING_OP_SAR, t, trips, shift), zero);
+    /* Columns may be as many as an unsigned number counts: this wraps. */
+    uint32_t trips = ing_ir_emit(&x->b, ING_OP_SUB, t, to, from, 0);
+    uint32_t blocks = op2(x, ING_OP_SHR, t, trips, shift);
     put_common(x);
     uint32_t block = ing_ir_loop_reserve(&x->b, t);
     ing_ir_block_begin(&x->b);
     put_arrays(x, c->c); /* of whole blocks: LLVM makes registers of them */
-    put_columns(x, op2(x, ING_OP_ADD, t, from, op2(x, ING_OP_MUL, t, block, lanes)),
-                lanes);
+    put_columns(x, put_base(x, from, block, lanes), lanes);
     ing_ir_loop_finish(&x->b, block, zero, blocks, ing_ir_block_end(&x->b),
                        c->flags & ING_IR_PARALLEL);
     put_arrays(x, c->c);
-    uint32_t rest = op2(x, ING_OP_ADD, t, from, op2(x, ING_OP_MUL, t, blocks, lanes));
+    uint32_t rest = put_base(x, from, blocks, lanes);
     put_columns(x, rest, op2(x, ING_OP_SUB, t, to, rest));
 }
 

@@ -206,6 +206,32 @@ def test_arrays_that_overlap():
     assert np.array_equal(x, y)
 
 
+MOST = 2**31 - 1
+
+
+@pytest.mark.parametrize("first, end", [(MOST, -MOST - 1), (MOST, -5), (5, 2), (7, 7), (-3, 90)])
+def test_columns_from_anywhere(first, end):
+    """Also where there are none: the distance of the two is no i32 then."""
+
+    @qd.kernel
+    def between(b: L2, c: L2, first: qd.i32, end: qd.i32):
+        for i in range(c.shape[0]):
+            for j in range(first, end):
+                t = b[0, 0] * 0
+                for k in range(b.shape[0]):
+                    t = t * 3 + b[k, j + 3]
+                c[i, j + 3] = t
+
+    qd.init(arch=qd.cpu)
+    b, c = inputs(1, 40, 100)[1], np.full((2, 100), 7)
+    between(b, c, first, end)
+    want = np.full((2, 100), 7)
+    for j in range(first, end):
+        want[:, j + 3] = np.polyval(b[:, j + 3], 3)  # wraps, as the kernel does
+    assert np.array_equal(c, want)
+    assert any(SIDE in line for line in qd.explain(between, code=True))
+
+
 @pytest.mark.parametrize("n", [1, 50, 64, 100, 200])
 def test_floats_have_the_same_bits(n):
     """Each column adds up in its order, however many there are."""
