@@ -34,6 +34,8 @@ enum {
     ING_GEN_MD_LIKELY,      /* second successor of a branch is rare */
     ING_GEN_MD_T_SCRATCH,
     ING_GEN_MD_SCRATCH, /* tag of accesses to a slot's scratch */
+    ING_GEN_MD_ROLLED,
+    ING_GEN_MD_RARE_LOOP, /* of a loop that is to stay as it is */
 };
 
 /* Attribute groups, likewise. */
@@ -62,6 +64,7 @@ enum { /* of a loop */
        ING_GEN_WIDE =
            8, /* parallel, with no loops in it that stay: vectors are likely */
        ING_GEN_SPREAD = 16, /* vectors whose elements are stored one by one */
+       ING_GEN_RARE = 32,   /* neither vectorised nor unrolled */
 };
 
 typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
@@ -215,6 +218,10 @@ ing_gen_txt ing_gen_field_element(ing_gen *g, const ing_ir_inst *i,
 /* ---- llvm_turn.c ------------------------------------------------------------------ */
 /* Writes a LOOP with ING_IR_TURNED. */
 void ing_gen_turned(ing_gen *g, uint32_t id);
+
+/* ---- llvm_wide.c ------------------------------------------------------------------ */
+/* Writes a LOOP with ING_IR_WIDE. */
+void ing_gen_wide(ing_gen *g, uint32_t id);
 
 /* ---- llvm_pair.c ------------------------------------------------------------------ */
 /* Writes an ATOMIC together with the one that follows it (paired), else false. */

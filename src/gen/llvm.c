@@ -419,6 +419,11 @@ static void put_tail(ing_gen *g) {
                      ING_GEN_MD_SCALAR, ING_GEN_MD_SCALAR_LOOP, ING_GEN_MD_SCALAR_LOOP,
                      ING_GEN_MD_SCALAR);
     ing_bytes_printf(g->out,
+                     "!%d = !{!\"llvm.loop.unroll.disable\"}\n"
+                     "!%d = distinct !{!%d, !%d, !%d}\n",
+                     ING_GEN_MD_ROLLED, ING_GEN_MD_RARE_LOOP, ING_GEN_MD_RARE_LOOP,
+                     ING_GEN_MD_SCALAR, ING_GEN_MD_ROLLED);
+    ing_bytes_printf(g->out,
                      "!%d = !{!\"scratch\", !%d, i64 0}\n!%d = !{!%d, !%d, i64 0}\n",
                      ING_GEN_MD_T_SCRATCH, ING_GEN_MD_ROOT, ING_GEN_MD_SCRATCH,
                      ING_GEN_MD_T_SCRATCH, ING_GEN_MD_T_SCRATCH);

@@ -286,10 +286,12 @@ static void close_loop(ing_gen *g, const ing_gen_frame *f, const ing_ir_inst *i)
     txt more =
         ing_gen_def(g, "icmp %s %s %%n%u, %s", s ? "slt" : "ult", ty.s, id, f->end.s);
     ing_gen_put(g, "  br i1 %s, label %%loop%u, label %%end%u", more.s, id, id);
-    bool scalar = g->plan->loops[id] & ING_GEN_SCALAR;
-    if (scalar || (g->parallel == id && !g->woven))
+    uint8_t plan = g->plan->loops[id];
+    if (plan & (ING_GEN_SCALAR | ING_GEN_RARE) || (g->parallel == id && !g->woven))
         ing_gen_put(g, ", !llvm.loop !%d",
-                    scalar ? ING_GEN_MD_SCALAR_LOOP : ING_GEN_MD_LOOP);
+                    plan & ING_GEN_RARE     ? ING_GEN_MD_RARE_LOOP
+                    : plan & ING_GEN_SCALAR ? ING_GEN_MD_SCALAR_LOOP
+                                            : ING_GEN_MD_LOOP);
     if (g->parallel == id) g->parallel = 0;
     ing_gen_put(g, "\nend%u:\n", id);
 }
@@ -347,6 +349,8 @@ static void put_inst(ing_gen *g, uint32_t id) {
     case ING_OP_LOOP:
         if (i->flags & ING_IR_TURNED)
             ing_gen_turned(g, id);
+        else if (i->flags & ING_IR_WIDE)
+            ing_gen_wide(g, id);
         else
             open_loop(g, id, i);
         return;

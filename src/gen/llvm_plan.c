@@ -196,6 +196,7 @@ static void decide_loop(walk *w, const level *l) {
     bool strided = i->flags & ING_IR_STRIDED;
     if (stalls(w, l) || is_short(f, l->inst) || (strided && !spreads(f, l->inst)))
         p->loops[l->inst] |= ING_GEN_SCALAR;
+    if (i->flags & ING_IR_RARE) p->loops[l->inst] |= ING_GEN_SCALAR | ING_GEN_RARE;
     if (strided && !(p->loops[l->inst] & ING_GEN_SCALAR)) {
         p->loops[l->inst] |= ING_GEN_SPREAD;
         w->g->spreads = true;

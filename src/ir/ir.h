@@ -167,7 +167,10 @@ enum {
         1024, /* LOOP that writes every m-th place (src/pass/stride.c): first + m * its index */
     ING_IR_TURNED = 2048, /* LOOP that turns a tile (src/pass/turn.c) */
     ING_IR_NUMBERS =
-        4096, /* MIN, MAX of floats that are no NaN, where any zero will do */
+        4096,           /* MIN, MAX of floats that are no NaN, where any zero will do */
+    ING_IR_RARE = 8192, /* LOOP over what is left of others: not worth much code */
+    ING_IR_WIDE = 16384, /* LOOP over lanes that is written as vectors
+                             (src/gen/llvm_wide.c says of which form it is) */
 };
 
 typedef struct ing_ir_inst {

@@ -88,6 +88,7 @@ static bool local_op(emitter *x, uint32_t id) {
 typedef struct part { /* instructions [first, end) of a block, for all lanes */
     uint32_t block, first, end;
     uint32_t before; /* where in the body it stands */
+    uint16_t flags;  /* of the loop over lanes */
 } part;
 
 /* What stretches before it made and this part uses. */
@@ -104,11 +105,32 @@ static void put_needed(emitter *x, uint32_t before) {
     }
 }
 
+static bool is_own(const emitter *x, const part *p) {
+    return p->block == at(x, x->l->loop)->c;
+}
+
+/* What is before the loops, and locals whose lanes are zero there. */
+static bool is_before(const emitter *x, const part *p, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    bool first = i->op == ING_OP_ALLOCA || !ing_lanes_varies(x->l, id);
+    return i->op == ING_OP_ROOM || (is_own(x, p) && first);
+}
+
+/* Whether anything is left of it: values are made again where they are used. */
+static bool has_effects(const emitter *x, const part *p) {
+    for (uint32_t k = p->first; k < p->end; k++) {
+        uint32_t id = ing_ir_block_ids(&x->old, p->block)[k];
+        const ing_ir_inst *i = at(x, id);
+        bool value = ing_lanes_pure(i) || (i->op == ING_OP_LOAD && !x->l->needed[id]);
+        if (!value && !is_before(x, p, id)) return true;
+    }
+    return false;
+}
+
 static void put_inst(emitter *x, const part *p, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
-    bool own = p->block == at(x, x->l->loop)->c;
-    if (i->op == ING_OP_ROOM || (own && !ing_lanes_varies(x->l, id)))
-        return; /* is before the loops */
+    bool own = is_own(x, p);
+    if (is_before(x, p, id)) return;
     ing_ir_copy_inst(&x->copy, id);
     if (own && i->op == ING_OP_LOAD && x->l->needed[id])
         ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, id, i->type), x->copy.map[id],
@@ -117,7 +139,7 @@ static void put_inst(emitter *x, const part *p, uint32_t id) {
 
 static void put_part(emitter *x, const part *p, uint32_t base, uint32_t lanes) {
     ing_type t = at(x, x->l->loop)->type;
-    if (p->first == p->end) return;
+    if (!has_effects(x, p)) return;
     uint32_t zero = number(x, t, 0);
     x->lane = ing_ir_loop_reserve(&x->b, t);
     ing_ir_block_begin(&x->b);
@@ -126,15 +148,16 @@ static void put_part(emitter *x, const part *p, uint32_t base, uint32_t lanes) {
     for (uint32_t k = p->first; k < p->end; k++)
         put_inst(x, p, ing_ir_block_ids(&x->old, p->block)[k]);
     ing_ir_loop_finish(&x->b, x->lane, zero, lanes, ing_ir_block_end(&x->b),
-                       ING_IR_ORDERED);
+                       ING_IR_ORDERED | p->flags);
     x->lane = 0;
 }
 
 /* The serial loop, or a branch, around the lanes. */
-static void put_around(emitter *x, uint32_t id, uint32_t before, uint32_t base,
+static void put_around(emitter *x, uint32_t id, const part *body, uint32_t base,
                        uint32_t lanes) {
     const ing_ir_inst *i = at(x, id);
-    part p = {.block = i->op == ING_OP_IF ? i->b : i->c, .before = before};
+    part p = {.block = i->op == ING_OP_IF ? i->b : i->c, .before = body->end};
+    if (i->op == ING_OP_IF) p.flags = body->flags;
     p.end = ing_ir_block_len(&x->old, p.block);
     uint32_t loop = i->op == ING_OP_LOOP ? ing_ir_loop_reserve(&x->b, i->type) : 0;
     x->copy.map[id] = loop;
@@ -147,16 +170,16 @@ static void put_around(emitter *x, uint32_t id, uint32_t before, uint32_t base,
         ing_ir_emit(&x->b, ING_OP_IF, 0, a, block, 0);
 }
 
-/* Columns base .. base + lanes, stretch by stretch. */
-static void put_columns(emitter *x, uint32_t base, uint32_t lanes) {
-    part p = {.block = at(x, x->l->loop)->c};
+/* Columns base .. base + lanes, stretch by stretch; `flags` of loops outside of the serial one. */
+static void put_columns(emitter *x, uint32_t base, uint32_t lanes, uint16_t flags) {
+    part p = {.block = at(x, x->l->loop)->c, .flags = flags};
     uint32_t n = ing_ir_block_len(&x->old, p.block);
     for (uint32_t k = 0; k <= n; k++) {
         uint32_t id = k < n ? ing_ir_block_ids(&x->old, p.block)[k] : 0;
         if (id && at(x, id)->op != ING_OP_LOOP && at(x, id)->op != ING_OP_IF) continue;
         p.end = k;
         put_part(x, &p, base, lanes);
-        if (id) put_around(x, id, k, base, lanes);
+        if (id) put_around(x, id, &p, base, lanes);
         p.first = p.before = k + 1;
     }
 }
@@ -199,12 +222,12 @@ static void put_lanes(emitter *x) {
     uint32_t block = ing_ir_loop_reserve(&x->b, t);
     ing_ir_block_begin(&x->b);
     put_arrays(x, c->c); /* of whole blocks: LLVM makes registers of them */
-    put_columns(x, put_base(x, from, block, lanes), lanes);
+    put_columns(x, put_base(x, from, block, lanes), lanes, 0);
     ing_ir_loop_finish(&x->b, block, zero, blocks, ing_ir_block_end(&x->b),
                        c->flags & ING_IR_PARALLEL);
     put_arrays(x, c->c);
     uint32_t rest = put_base(x, from, blocks, lanes);
-    put_columns(x, rest, op2(x, ING_OP_SUB, t, to, rest));
+    put_columns(x, rest, op2(x, ING_OP_SUB, t, to, rest), ING_IR_RARE);
 }
 
 static bool hook(ing_ir_copy *c, uint32_t id) {

@@ -39,7 +39,10 @@
  *     blocks and for the rest, with 16 to 64 lanes, by the size of what it sums up. Others, which
  *     LLVM would not vectorise or which hold updates for tally.c, have 256 lanes in memory.
  *  REDUCE7 an update in a branch is made in each iteration, of a neutral element where the branch
- *     is not taken: LLVM vectorises that. Not where an iteration can end early. */
+ *     is not taken: LLVM vectorises that. Not where an iteration can end early.
+ *  REDUCE8 loops over lanes in registers are written as vectors (ING_IR_WIDE), and what is left of the
+ *     blocks and the combining of chunks stay loops as they are (ING_IR_RARE). LLVM would unroll and
+ *     vectorise each: of 60 ms for a minimum with a condition, 26 remain. */
 #ifndef ING_PASS_REDUCE_H
 #define ING_PASS_REDUCE_H
 

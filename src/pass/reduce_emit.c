@@ -7,10 +7,11 @@ typedef struct emitter {
     ing_ir_builder b;
     ing_ir_func old;
     ing_ir_copy copy;
-    uint32_t lanes;                       /* per sum */
-    uint32_t whole[ING_IR_MAX_PARTIALS];  /* lanes of whole blocks */
-    uint32_t rest[ING_IR_MAX_PARTIALS];   /* and of others, maybe the same */
-    const uint32_t *refs;                 /* those that are updated now */
+    uint32_t lanes;                      /* per sum */
+    uint16_t wide;                       /* flags of loops over all of them (REDUCE8) */
+    uint32_t whole[ING_IR_MAX_PARTIALS]; /* lanes of whole blocks */
+    uint32_t rest[ING_IR_MAX_PARTIALS];  /* and of others, maybe the same */
+    const uint32_t *refs;                /* those that are updated now */
     uint32_t branch[ING_IR_MAX_PARTIALS]; /* what an iteration adds (REDUCE7) */
     uint32_t begin, end;                  /* of the chunk, i64 */
     uint32_t lane;                        /* index, in the parallel loop */
@@ -92,7 +93,7 @@ static void put_lanes(emitter *x) {
         if (x->r->twice)
             ing_ir_emit(&x->b, ING_OP_STORE, 0, lane_ref(x, k, loop), v, 0);
     }
-    close_loop(x, loop, zero, all, 0);
+    close_loop(x, loop, zero, all, x->wide);
 }
 
 /* rest[k] with lane[k]. */
@@ -107,18 +108,12 @@ static void put_join(emitter *x) {
         x->refs = x->rest;
         update(x, s->kind, s->lane, lane_ref(x, k, loop), v);
     }
-    close_loop(x, loop, zero, all, 0);
+    close_loop(x, loop, zero, all, x->wide);
 }
 
-/* lane[k] with lane[k + w], for w = L/2, L/4, ... 1; then the first is the partial result. */
-static void put_tree(emitter *x, uint32_t chunk) {
-    if (x->r->twice) put_join(x);
-    x->refs = x->rest;
+/* lane[k] with lane[k + w], for k < w. */
+static void put_level(emitter *x, uint32_t w) {
     uint32_t zero = number(x, ING_I64, 0);
-    uint32_t half = number(x, ING_I64, x->lanes / 2);
-    uint32_t levels = number(x, ING_I64, __builtin_ctz(x->lanes));
-    uint32_t level = open_loop(x, ING_I64);
-    uint32_t w = op2(x, ING_OP_SHR, ING_I64, half, level);
     uint32_t lane = open_loop(x, ING_I64);
     for (uint32_t k = 0; k < x->r->n; k++) {
         const ing_reduce_sum *s = &x->r->sums[k];
@@ -126,8 +121,29 @@ static void put_tree(emitter *x, uint32_t chunk) {
         uint32_t v = ing_ir_emit(&x->b, ING_OP_LOAD, s->lane, other, 0, 0);
         update(x, s->kind, s->lane, lane_ref(x, k, lane), v);
     }
-    close_loop(x, lane, zero, w, 0);
+    close_loop(x, lane, zero, w, x->wide);
+}
+
+/* All levels, w = L/2, L/4, ... 1. */
+static void put_levels(emitter *x) {
+    if (x->wide) {
+        for (uint32_t w = x->lanes / 2; w; w /= 2) put_level(x, number(x, ING_I64, w));
+        return;
+    }
+    uint32_t zero = number(x, ING_I64, 0);
+    uint32_t half = number(x, ING_I64, x->lanes / 2);
+    uint32_t levels = number(x, ING_I64, __builtin_ctz(x->lanes));
+    uint32_t level = open_loop(x, ING_I64);
+    put_level(x, op2(x, ING_OP_SHR, ING_I64, half, level));
     close_loop(x, level, zero, levels, 0);
+}
+
+/* The lanes become one, which is the partial result. */
+static void put_tree(emitter *x, uint32_t chunk) {
+    if (x->r->twice) put_join(x);
+    x->refs = x->rest;
+    uint32_t zero = number(x, ING_I64, 0);
+    put_levels(x);
     uint32_t first = op2(x, ING_OP_MUL, ING_I64, chunk, number(x, ING_I64, x->r->n));
     for (uint32_t k = 0; k < x->r->n; k++) {
         const ing_reduce_sum *s = &x->r->sums[k];
@@ -198,7 +214,7 @@ static void put_blocks(emitter *x, uint32_t id, const ing_ir_inst *i) {
     blocks = op2(x, ING_OP_MAX, t, blocks, zero); /* there may be no iteration */
     done = op2(x, ING_OP_MUL, t, blocks, width);
     base = op2(x, ING_OP_ADD, t, from, done);
-    put_block(x, id, i, base, op2(x, ING_OP_SUB, t, trips, done), 0);
+    put_block(x, id, i, base, op2(x, ING_OP_SUB, t, trips, done), ING_IR_RARE);
 }
 
 static bool hook(ing_ir_copy *c, uint32_t id) {
@@ -276,7 +292,7 @@ static void put_total(emitter *x, uint32_t k, uint32_t chunks) {
     uint32_t part = ing_ir_emit(&x->b, ING_OP_PARTIAL, ref, from, 0, 0);
     update(x, s->kind, s->part, sum,
            ing_ir_emit(&x->b, ING_OP_LOAD, s->part, part, 0, 0));
-    close_loop(x, loop, zero, chunks, 0);
+    close_loop(x, loop, zero, chunks, ING_IR_RARE);
     uint32_t v = ing_ir_emit(&x->b, ING_OP_LOAD, s->part, sum, 0, 0);
     ing_ir_emit(&x->b, ING_OP_ATOMIC, t, again(x, s->ref), cast(x, t, v, s->part),
                 s->final);
@@ -294,6 +310,7 @@ bool ing_reduce_emit(ing_reduce *r) {
     uint32_t *map = ing_calloc(n, sizeof *map);
     if (!map) return false;
     x.lanes = r->lanes;
+    x.wide = r->twice ? ING_IR_WIDE : 0;
     x.refs = x.rest;
     ing_ir_rebuild_begin(&x.b, r->m, func, &x.old);
     x.copy = (ing_ir_copy){.b = &x.b, .from = &x.old, .map = map, .self = &x};

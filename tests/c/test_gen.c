@@ -347,6 +347,52 @@ static void test_short_loops(void) {
     expect_short("8", "%t = add %i, %g\n", 0, 3);
 }
 
+/* Loops over lanes are vectors of 32 bytes or less, and no loop is left (llvm_wide.c); loops that are
+ * not marked stay, and rare ones are neither vectorised nor unrolled. */
+static const char lanes[] =
+    "task @0 {\n  %%z = const i64 0\n  %%n = const i64 %d\n"
+    "  %%w = const i64 24\n  %%v = const %s 1\n"
+    "  %%a = alloca ref<tensor<%s, 48>>\n"
+    "  %%k = loop %s i64 %%z, %%n {\n    %%o = add nsw %%k, %%w\n"
+    "    %%p = member_dyn ref<%s> %%a, %%k\n    store %%p, %%v\n"
+    "    %%q = member_dyn ref<%s> %%a, %%o\n    %%x = load %s %%q\n"
+    "    %%u = atomic private %s %%p, %%x, %s\n  }\n"
+    "}\nrun @0 serial cost 1\n";
+
+static void test_wide(void) {
+    static const struct {
+        const char *flag, *type, *kind;
+        int n;
+        const char *what;
+        int times;
+    } cases[] = {
+        {"wide", "f32", "add", 24, "fadd <8 x float>", 3},
+        {"wide", "f32", "add", 14, "fadd <4 x float>", 1},
+        {"wide", "f32", "add", 14, "fadd <2 x float>", 1},
+        {"wide", "f32", "add", 1, "fadd float", 1},
+        {"wide", "f32", "add", 24, "store <8 x float> splat (float ", 3},
+        {"wide", "f64", "mul", 24, "fmul <4 x double>", 6},
+        {"wide", "u8", "xor", 24, "xor <16 x i8>", 1},
+        {"wide", "i64", "min", 4, "call <4 x i64> @llvm.smin.v4i64", 1},
+        {"wide", "u32", "max", 8, "call <8 x i32> @llvm.umax.v8i32", 1},
+        {"rare", "i32", "and", 24, ", !llvm.loop !17\n", 1},
+        {"serial", "i32", "and", 24, ", !llvm.loop !", 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[2048];
+        const char *t = cases[k].type;
+        snprintf(text, sizeof text, lanes, cases[k].n, t, t, cases[k].flag, t, t, t, t,
+                 cases[k].kind);
+        expect(text, true, cases[k].what, cases[k].times, NULL);
+        expect(text, true, "phi", cases[k].flag[0] != 'w', NULL);
+    }
+    char text[2048]; /* the sign of zero and NaNs decide without fast math */
+    snprintf(text, sizeof text, lanes, 8, "f32", "f32", "wide", "f32", "f32", "f32",
+             "f32", "min");
+    expect(text, false, "select <8 x i1>", 1, "minnum", 0, NULL);
+    expect(text, true, "@llvm.minnum.v8f32", 2, NULL);
+}
+
 /* Words of arguments are loaded at the entry, once, also those that only a branch needs; and
  * PLAN7: what is stored there and read `beside` keeps the loop scalar. */
 static void test_branches(void) {
@@ -650,6 +696,12 @@ static void test_errors(void) {
                true, &b, &e) == ING_COMPILE);
     CHECK(e.text && strstr(e.text, "1024 KiB") != NULL);
     ing_err_fini(&e);
+    ing_err_init(&e);
+    CHECK(emit("arg 0 i64\ntask @0 {\n  %z = const i64 0\n  %n = arg i64 0\n"
+               "  %i = loop wide i64 %z, %n {\n  }\n}\nrun @0 serial cost 1\n",
+               true, &b, &e) == ING_INTERNAL);
+    CHECK(e.text && strstr(e.text, "wide loop") != NULL);
+    ing_err_fini(&e);
     ing_bytes_fini(&b);
 }
 
@@ -777,6 +829,7 @@ int main(void) {
     test_tallies();
     test_long_loops();
     test_short_loops();
+    test_wide();
     test_inlined();
     test_parts();
     test_branches();
