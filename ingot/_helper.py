@@ -21,6 +21,10 @@ LONG_TEXT = 300_000
 SINGLE = "+prefer-no-scatter"
 IDLE_SECONDS = 60.0
 
+# LLVM takes scatters for cheaper than they are: `x[i] += 0.001 * v[i]` over 8,192 particles of x and v in the
+# same cells takes 6.5 us without, 17.7 with them (EPYC of AVX-512).
+FEATURES = "+prefer-no-scatter"
+
 MISSING = "compiling needs llvmlite: pip install llvmlite"
 
 EXERCISE = """
@@ -108,7 +112,8 @@ class Compiler:
         if key not in self.machines:
             target = self.llvm.Target.from_triple(triple)
             self.machines[key] = target.create_target_machine(
-                cpu=cpu, features="", opt=level, reloc="pic", codemodel="small"
+                cpu=cpu, features=FEATURES if triple.startswith("x86") else "", opt=level, reloc="pic",
+                codemodel="small",
             )
         return self.machines[key]
 
