@@ -535,3 +535,10 @@ def test_materialize_that_a_program_replaces(tmp_path):
     """))
     done = subprocess.run([sys.executable, "-m", "ingot.compat", str(program)], capture_output=True, text=True)
     assert done.stdout == "ran\n", done.stderr
+
+
+def test_logical_not_of_vectors():
+    qd.init()
+    assert qd.lang.ops.logical_not(qd.Vector([2, 0, -1])).to_numpy().tolist() == [0, 1, 0]
+    assert qd.lang.ops.logical_not(qd.Matrix([[0.0, 1.5]])).to_numpy().tolist() == [[1, 0]]
+    assert qd.lang.ops.logical_not(0) and not qd.lang.ops.logical_not(3)

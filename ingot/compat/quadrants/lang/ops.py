@@ -8,4 +8,8 @@ add, sub, mul, truediv, floordiv, mod, neg = (
     _operator.add, _operator.sub, _operator.mul, _operator.truediv, _operator.floordiv,
     _operator.mod, _operator.neg,
 )
-logical_not = _operator.not_
+
+
+def logical_not(a):
+    """1 where `a` is 0, for each element of a vector or matrix."""
+    return a == 0
