@@ -348,6 +348,7 @@ def read_later(s: qd.template()):
         s.x[i] = 1 if qd.static(s.n == LATER) else 2
 
 
+@pytest.mark.counts("reads of a property, which gives another value after some of them")
 @pytest.mark.parametrize("values", [(3, 4), ("a", "b"), (None, 0), (qd.f32, qd.i32)], ids=str)
 @pytest.mark.parametrize("reads", range(8))
 def test_a_property_that_changes_its_mind(reads, values, monkeypatch):

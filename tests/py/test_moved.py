@@ -108,7 +108,7 @@ TEXTS = {
     "Box()[0]": "kinds.Box.T = qd.f32",
     "LIST[0]": "data.LIST[0] = qd.f32",
     "TABLE['T']": "data.TABLE['T'] = qd.f32",
-    "kinds.lazy": "kinds.T = qd.f32",
+    "kinds.lazy": "kinds.LATER[0] = qd.f32",
     "BUILTIN": "data.builtins.BUILTIN = qd.f32",
     "kinds.T # of a class": "kinds.__class__ = data.Other",
 }
@@ -119,6 +119,7 @@ def texts(load, monkeypatch):
     kinds = load("moved_kinds", """
         import ingot as qd
         T = qd.f64
+        LATER = [qd.f64]
         def pick():
             return T
         class Box:
@@ -127,7 +128,7 @@ def texts(load, monkeypatch):
                 return self.T
         def __getattr__(name):
             if name == "lazy":
-                return T
+                return LATER[0]
             raise AttributeError(name)
     """)
     monkeypatch.setattr("builtins.BUILTIN", qd.f64, raising=False)

@@ -621,8 +621,11 @@ def test_types_of_fields(tmp_path, monkeypatch):
     assert launch(kern.y, s) == rounded and launch(kern.y, s) == rounded
     data.S.__dataclass_fields__["y"].type = qd.f64
     assert launch(kern.y, s) == 0.1
+    of_y = data.S.__dataclass_fields__["y"]
     data.S.__dataclass_fields__["y"] = data.S.__dataclass_fields__["x"]
-    assert launch(kern.y, s) == rounded
+    assert launch(kern.y, s) == rounded and launch(kern.y, s) == rounded
+    data.S.__dataclass_fields__ = {**data.S.__dataclass_fields__, "y": of_y}
+    assert launch(kern.y, s) == 0.1
 
 
 # ---- what Python says of a thing ------------------------------------------------------------------

@@ -94,3 +94,27 @@ def test_paranoid_while_init_runs():
         assert launch(asks) == 1
         Turns.left = n
         assert launch(asks) == launch(asks) == 1
+
+
+@qd.data_oriented
+class CompiledIn:
+    n = 3
+
+
+@qd.data_oriented(template_primitives=False)
+class ReadAtLaunch:
+    n = 3
+
+
+@qd.kernel
+def reads_n(s: qd.template()) -> qd.i32:
+    return s.n
+
+
+def test_classes_that_say_otherwise_of_their_numbers():
+    """Whether a number is compiled in is its owner's class's to say, though it is the same one."""
+    qd.init(paranoid=True)
+    one, two = CompiledIn(), ReadAtLaunch()
+    one.n = two.n = 3
+    for s in (one, one, two, two, one):
+        assert reads_n(s) == 3

@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 import textwrap
+import types
 import weakref
 
 import pytest
@@ -115,6 +116,27 @@ def test_captured_arrays_are_not_kept_alive():
     assert gone() is None
     table = qd.ndarray(qd.i32, 4)
     use_captured(qd.ndarray(qd.i32, 4))
+
+
+settings = types.ModuleType("settings")
+settings.n = 7
+
+
+@qd.kernel
+def use_module() -> qd.i32:
+    return settings.n
+
+
+def test_what_is_watched_is_owned():
+    """The dictionary whose version a launch reads, and the module whose class it looks at: nobody
+    else may have them by then."""
+    global settings
+    qd.init()
+    settings = types.ModuleType("settings")
+    settings.n = 7
+    before = sys.getrefcount(settings), sys.getrefcount(settings.__dict__)
+    assert use_module() == use_module() == 7
+    assert sys.getrefcount(settings) > before[0] and sys.getrefcount(settings.__dict__) > before[1]
 
 
 def make_adder(n):

@@ -131,6 +131,104 @@ def test_a_metaclass_has_a_say():
     assert made() == 53
 
 
+@pytest.mark.parametrize("way", ["property", "__getattribute__"])
+def test_a_metaclass_that_answers_anew(way):
+    """A function stands in the class all the time, and is never what the class gives."""
+    now = [lambda: 6]
+    if way == "property":
+        Asks.make = property(lambda cls: now[0])
+    else:
+        Asks.__getattribute__ = lambda cls, name: now[0] if name == "make" else type.__getattribute__(cls, name)
+    try:
+        assert made() == made() == 63
+        now[0] = lambda: 8
+        assert made() == made() == 83
+    finally:
+        delattr(Asks, "make" if way == "property" else way)
+
+
+NOW = [3]
+
+
+class Gives:
+    def __get__(self, instance, owner):
+        return NOW[0]
+
+
+Gives.own = Gives()
+
+
+@qd.kernel
+def given() -> qd.i32:
+    return Gives.own
+
+
+def test_an_instance_in_its_own_class_that_answers_anew():
+    assert given() == given() == 3
+    NOW[0] = 4
+    try:
+        assert given() == given() == 4
+    finally:
+        NOW[0] = 3
+
+
+class Base:
+    def make():
+        return 1
+
+
+class Child(Base):
+    pass
+
+
+class Sibling(Base):
+    pass
+
+
+@qd.kernel
+def inherited() -> qd.i32:
+    return qd.static(Child.make())
+
+
+def test_a_class_gets_what_it_inherited(monkeypatch):
+    assert inherited() == inherited() == 1
+    monkeypatch.setattr(Child, "make", lambda: 2, raising=False)
+    assert inherited() == inherited() == 2
+
+
+def test_a_class_is_replaced_by_one_of_the_same_base(monkeypatch):
+    assert inherited() == inherited() == 1
+    monkeypatch.setitem(globals(), "Child", Sibling)
+    assert inherited() == inherited() == 1
+    monkeypatch.setattr(Sibling, "make", lambda: 2, raising=False)
+    assert inherited() == inherited() == 2
+
+
+class Counts(enum.IntEnum):
+    def __add__(self, other):
+        return 100
+
+
+class Plain(enum.IntEnum):
+    ONE = 1
+
+
+@qd.kernel
+def adds() -> qd.i32:
+    return Plain.ONE + 1
+
+
+def test_a_member_gets_another_class():
+    assert adds() == adds() == 2
+    Plain.ONE.__class__ = Counts
+    try:
+        with pytest.raises(qd.IngotTypeError):  # it computes by itself
+            adds()
+    finally:
+        Plain.ONE.__class__ = Plain
+    assert adds() == 2
+
+
 # ---- two modules that read the same function ---------------------------------------------------
 
 SOURCE = """
