@@ -1,23 +1,28 @@
 """Genesis on Ingot and on Quadrants: how long it takes to start, to step and to differentiate.
 
-    genesis.py [--python P] [--only ROW,...] [--rounds N] [--stretches N] [--json FILE] [--plot FILE]
+    genesis.py [--python P] [--only ROW,...] [--rounds N] [--stretches N] [--keep FOLDER] [--json FILE] [--plot FILE]
 
 P has genesis-world, torch, quadrants and ingot; started from a folder without `ingot/`. Each row is
 a scene: a franka arm on a plane, one or 512 environments, its tensors as ndarrays or as fields; and
 a free box with gradients, 100 substeps and one backward pass. For each row both engines start with
 an empty cache of kernels (cold), then N times with what they kept (warm), one after the other; the
 last of these processes stay and step in turns, N stretches of some steps each. Times of a step are
-CPU time, of starting wall time; of N the best. Memory is the largest resident size. What Ingot did is
+CPU time, of starting wall time; of N the best. A cold start also has its CPU time after the imports, with
+that of the processes it started: what others do on the machine changes it little. Memory is the largest resident size. What Ingot did is
 told by its counters: tasks compiled, images mapped, helpers (LLVM is in those alone); Genesis' own
 libraries map LLVM by themselves on both engines. What Genesis keeps of meshes is there from the
-first process on.
+first process on. With --keep a row may be measured piece by piece: caches and numbers stay in FOLDER, an
+engine whose cold start is among them is not started cold again, and `--rounds 0` leaves out the rest.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import resource
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -103,12 +108,13 @@ def serve(name):
     import genesis as gs
 
     envs, fields, gradients = ROWS[name]
+    imported = time.process_time()
     gs.init(backend=gs.cpu, logging_level="error", seed=1, performance_mode=fields)
     step, built, state = box(gs) if gradients else arm(gs, envs)
     begin = time.perf_counter()
     step()
     first = time.perf_counter() - begin
-    answer(build_s=built, first_step_s=first)
+    answer(build_s=built, first_step_s=first, imports_cpu_s=imported)
     for line in sys.stdin:
         n = int(line)
         begin = time.process_time()
@@ -126,9 +132,9 @@ class Engine(_peers.Peer):
     """A process with the scene; `started` is what it says of its start, None if it is gone."""
 
     def __init__(self, engine, python, name, caches):
-        env = dict(os.environ, XDG_CACHE_HOME=str(caches / "xdg"), INGOT_CACHE_DIR=str(caches / "ingot"),
-                   QD_OFFLINE_CACHE_FILE_PATH=str(caches / "quadrants"))
-        (caches / "ingot").mkdir(parents=True, exist_ok=True)
+        kept = str(caches / engine)  # programs of Quadrants name its folder, and Ingot goes by that
+        env = dict(os.environ, XDG_CACHE_HOME=str(caches / "xdg"), INGOT_CACHE_DIR=kept, QD_OFFLINE_CACHE_FILE_PATH=kept)
+        (caches / engine).mkdir(parents=True, exist_ok=True)
         run = [python, *(["-m", "ingot.compat"] if engine == "ingot" else []), __file__, "--serve", name]
         super().__init__(engine, run, env)
         try:
@@ -137,6 +143,29 @@ class Engine(_peers.Peer):
             self.started = None
             self.lost(name)
             self.close()
+
+    def close(self):
+        """Lets the process end by itself: Quadrants keeps what it compiled at its exit."""
+        if self.process is not None:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self.process.stdin.close()
+                self.process.wait(60)
+        super().close()
+
+
+def cpu_of_tree(root):
+    """Seconds of CPU that a living process and those that it started had."""
+    tick = os.sysconf("SC_CLK_TCK")
+    spent, parent = {}, {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            words = stat.read_text().rpartition(")")[2].split()
+            parent[int(stat.parent.name)] = int(words[1])
+            spent[int(stat.parent.name)] = sum(map(int, words[11:15])) / tick  # with children that it waited for
+    tree = {root}
+    while more := {pid for pid, up in parent.items() if up in tree} - tree:
+        tree |= more
+    return sum(spent.get(pid, 0.0) for pid in tree)
 
 
 def least(row, key, value):
@@ -165,35 +194,64 @@ def note_steps(row, peers, stretches, n):
             row[f"{engine}_warm_counters"] = said["counters"]
 
 
+@contextlib.contextmanager
+def folder_of(name, keep):
+    """Where the caches of a row are: in `keep`, which stays, or in a folder that goes."""
+    if keep:
+        path = keep.resolve() / name.replace(",", "").replace(" ", "_")
+        path.mkdir(parents=True, exist_ok=True)
+        yield path
+    else:
+        with tempfile.TemporaryDirectory(prefix="ingot-genesis-") as path:
+            yield pathlib.Path(path)
+
+
+def note_cold(row, engine, given, name, caches):
+    peer = Engine(engine, given.python, name, caches)
+    note_start(row, engine, peer, "cold")
+    said = peer.ask("0") if peer.started else None
+    row[f"{engine}_cold_counters"] = said and said["counters"]
+    if said:
+        row[f"{engine}_cold_mb"] = said["peak_mb"]
+        row[f"{engine}_cold_cpu_s"] = cpu_of_tree(peer.process.pid) - peer.started["imports_cpu_s"]
+    peer.close()
+
+
+def note_warm(row, given, name, caches):
+    steps = 1 if ROWS[name][2] else 20 if ROWS[name][0] else 300
+    peers = {}
+    for _ in range(given.rounds):
+        for engine in given.engines:
+            if engine in peers:
+                peers[engine].close()
+            peers[engine] = Engine(engine, given.python, name, caches)
+            note_start(row, engine, peers[engine], "warm")
+    note_steps(row, peers, given.stretches, steps)
+    for peer in peers.values():
+        peer.close()
+
+
 def measure(name, given, xdg):
     row = {"row": name}
-    steps = 1 if ROWS[name][2] else 20 if ROWS[name][0] else 300
-    with tempfile.TemporaryDirectory(prefix="ingot-genesis-") as folder:
-        caches = pathlib.Path(folder)
+    with folder_of(name, given.keep) as caches:
+        (caches / "xdg").is_symlink() and (caches / "xdg").unlink()
         (caches / "xdg").symlink_to(xdg)
+        known = caches / "row.json"
+        if known.exists():
+            row = json.loads(known.read_text())
         for engine in given.engines:
-            peer = Engine(engine, given.python, name, caches)
-            note_start(row, engine, peer, "cold")
-            said = peer.ask("0") if peer.started else None
-            row[f"{engine}_cold_counters"] = said and said["counters"]
-            peer.close()
-        peers = {}
-        for _ in range(given.rounds):
-            for engine in given.engines:
-                if engine in peers:
-                    peers[engine].close()
-                peers[engine] = Engine(engine, given.python, name, caches)
-                note_start(row, engine, peers[engine], "warm")
-        note_steps(row, peers, given.stretches, steps)
-        for peer in peers.values():
-            peer.close()
-    compare(row)
+            if f"{engine}_cold_s" not in row:
+                shutil.rmtree(caches / engine, ignore_errors=True)
+                note_cold(row, engine, given, name, caches)
+        note_warm(row, given, name, caches)
+        compare(row)
+        known.write_text(json.dumps(row, indent=1))
     return row
 
 
 def compare(row):
     """How many times as much Quadrants takes."""
-    for key in ("cold_s", "warm_s", "cold_first_s", "warm_first_s", "step_ms", "mb"):
+    for key in ("cold_s", "cold_cpu_s", "warm_s", "cold_first_s", "warm_first_s", "step_ms", "mb"):
         ours, theirs = row.get(f"ingot_{key}"), row.get(f"quadrants_{key}")
         row[f"vs_{key}"] = theirs / ours if ours and theirs else None
     ours, theirs = row.get("ingot_state"), row.get("quadrants_state")
@@ -209,6 +267,7 @@ def compare(row):
 COLUMNS = [
     ("row", "row", ""),
     ("ingot_cold_s", "cold s", ".1f"), ("vs_cold_s", "x", ".1f"),
+    ("ingot_cold_cpu_s", "cold CPU s", ".1f"), ("vs_cold_cpu_s", "x", ".1f"),
     ("ingot_warm_s", "warm s", ".2f"), ("vs_warm_s", "x", ".1f"),
     ("ingot_warm_first_s", "first step s", ".3f"), ("vs_warm_first_s", "x", ".1f"),
     ("ingot_step_ms", "step ms", ".3f"), ("vs_step_ms", "x", ".2f"),
@@ -247,6 +306,7 @@ def main():
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--stretches", type=int, default=15)
+    parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--plot", type=pathlib.Path)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
@@ -257,7 +317,7 @@ def main():
     given.engines = given.engines.split(",")
     by_name = {name.replace(",", ""): name for name in ROWS}
     rows = []
-    with tempfile.TemporaryDirectory(prefix="ingot-genesis-xdg-") as xdg:
+    with folder_of("xdg", given.keep) as xdg:
         for name in given.only.split(","):
             rows.append(measure(by_name[name.strip()], given, xdg))
             _peers.show("Genesis: Ingot, and how many times as much Quadrants takes", COLUMNS, rows[-1:])

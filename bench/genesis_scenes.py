@@ -39,6 +39,7 @@ class World:
         self.readers = {}
         self.before = None
         self.envs = 0
+        self.eps = 0.0  # how far a perturbed run is moved; for scenes that set their state themselves
 
     def open(self, dt=0.01, substeps=1, **options):
         gs = self.gs
@@ -490,16 +491,17 @@ def sap_rigid(w):
 
 @scene("tool")
 def tool(w):
-    """A mesh that is moved by hand stirs a liquid."""
+    """A ball of diameter 1 that is moved by hand pushes into a liquid. Genesis 1.4.5 takes the transpose for the inverse
+    of a tool's scale: with another scale than 1 its distances are constant, and its normals are rounding errors."""
     import numpy as np
 
     gs = w.gs
     w.open(dt=2e-3, substeps=5, mpm_options=mpm_options(gs))
     w.add("water", gs.morphs.Box(size=(0.4, 0.4, 0.2), pos=(0, 0, 0.12)), gs.materials.MPM.Liquid())
-    stick = gs.morphs.Mesh(file="meshes/sphere.obj", scale=0.05, pos=(-0.1, 0, 0.2))
-    hand = w.add("stick", stick, gs.materials.Tool(friction=8.0))
+    ball = gs.morphs.Mesh(file="meshes/sphere.obj", pos=(-0.72, 0, 0.3))
+    hand = w.add("ball", ball, gs.materials.Tool(friction=8.0))
     w.build()
-    w.before = lambda i: hand.set_velocity(vel=np.array([[0.5, 0.0, -0.1]]))
+    w.before = lambda i: hand.set_velocity(vel=np.array([[1.5, 0.0, -0.1]]))
 
 
 # --- several solvers --------------------------------------------------------------------------
@@ -643,7 +645,7 @@ def accessors(w):
     box = w.add("box", gs.morphs.Box(size=(0.1, 0.1, 0.1), pos=(0.6, 0.2, 0.06)))
     w.build(2)
     n = arm.n_dofs
-    rows = np.stack([np.arange(n), np.arange(n)[::-1]]).astype(np.float32)
+    rows = np.stack([np.arange(n), np.arange(n)[::-1]]) * (1 + w.eps)
     hand = arm.get_link("hand").idx_local
 
     tell = [
@@ -665,7 +667,7 @@ def accessors(w):
         lambda: arm.control_dofs_position(0.2 * np.cos(rows)),
         lambda: arm.control_dofs_position(np.full((1, 3), 0.3), [0, 1, 2], [1]),
         lambda: arm.control_dofs_position_velocity(0.2 * np.cos(rows), 0.1 * np.sin(rows)),
-        lambda: box.set_pos(np.array([[0.6, 0.2, 0.08], [0.5, 0.3, 0.09]])),
+        lambda: box.set_pos(np.array([[0.6, 0.2, 0.08], [0.5, 0.3, 0.09]]) + w.eps),
         lambda: box.set_quat(np.array([[1, 0, 0, 0], [0.924, 0, 0, 0.383]])),
         lambda: box.set_friction(0.7),
         lambda: box.set_friction_ratio(np.array([[0.9], [1.1]]), links_idx_local=[0]),
@@ -768,6 +770,9 @@ def perturb(w, eps):
         elif hasattr(entity, "set_particles_pos"):
             x = arrays(entity.get_particles_pos())[0]
             entity.set_particles_pos((x * (1 + eps)).astype(np.float32))
+        elif hasattr(entity, "set_position"):  # tools, meshes of finite elements
+            x = arrays(entity.get_state().pos)[0]
+            entity.set_position((x * (1 + eps) + eps).astype(x.dtype))
 
 
 def run(gs, name, out, steps, eps):
@@ -779,6 +784,7 @@ def run(gs, name, out, steps, eps):
     gs.init(backend=gs.cpu, logging_level="error", seed=1, **settings)
     ready, ready_cpu = time.perf_counter(), time.process_time()
     w = World(gs)
+    w.eps = eps
     function(w)
     built, built_cpu = time.perf_counter(), time.process_time()
     if eps:

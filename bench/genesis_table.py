@@ -7,10 +7,11 @@
 genesis-world, torch, quadrants and ingot, and keeps states and times in FOLDER; scenes that are
 there already are not run again (`--again` does). A process that dies costs its scene alone.
 `table` compares: for each state the largest difference, relative to the largest number in it (at
-least 0.1), and the step time as CPU time, the best of nine stretches of ten steps. With runs of
-Quadrants perturbed by EPS there, it also says how far those are from the unperturbed: what
-differs less than that is the scene's own chaos, not the engine. Times of runs that waited for the
-machine more than they had it are left out.
+least 0.1), and the step time as CPU time, the best of nine stretches of ten steps. With runs
+perturbed by EPS there, of Quadrants or else of Ingot, it also says how far those are from the
+unperturbed of the same engine: what differs less than that is the scene's own chaos, not the engine. The same of the totals of each body:
+centre, lowest point (how deep it is in the floor), mean velocity, mean square of velocities (momentum
+and energy). Times of runs that waited for the machine more than they had it are left out.
 """
 
 import argparse
@@ -89,6 +90,23 @@ def difference(ours, theirs):
     return worst, where
 
 
+def totals(states):
+    """What chaos leaves alone: of all points of a body the centre, the lowest, momentum and energy by mass."""
+    found = {}
+    for key, array in states.items():
+        name = key.rsplit(".", 1)[-1]
+        if array.ndim < 2 or not array.size:
+            continue
+        points = array.reshape(-1, array.shape[-1])
+        if name in ("pos", "get_particles_pos", "get_links_pos"):
+            found[key + " centre"] = points.mean(axis=0)
+            found[key + " lowest"] = points[:, 2].min(keepdims=True)
+        elif name in ("vel", "get_particles_vel"):
+            found[key + " momentum"] = points.mean(axis=0)
+            found[key + " energy"] = (points**2).sum(axis=1).mean(keepdims=True) / 2
+    return found
+
+
 def decimals(ours, theirs):
     """How many getters agree to four decimals."""
     good = [k for k in theirs if np.allclose(ours[k], theirs[k], rtol=1e-6, atol=5e-5, equal_nan=True)]
@@ -100,6 +118,11 @@ def decimals(ours, theirs):
 def starved(line):
     """Did others take the machine meanwhile? Genesis steps on one thread; such times say nothing."""
     return line["step_wall_s"] > STARVED * line["step_cpu_s"]
+
+
+def beside(ours, moved):
+    """Ingot's difference and, where it was run, that of the perturbed run."""
+    return f"{ours:.1e}" + (f" ({moved:.1e})" if moved is not None else "")
 
 
 def row(folder, name, eps):
@@ -114,17 +137,22 @@ def row(folder, name, eps):
         why = "" if other is None else "Quadrants: " + other["error"].splitlines()[0][:60]
         return (name, kind, "yes", why, "", "", "")
     worst, where = difference(ours, theirs)
-    _, moved = load(folder, name, "quadrants", eps)
-    spread = f"{difference(moved, theirs)[0]:.1e}" if moved else ""
+    moved, still = load(folder, name, "quadrants", eps)[1], theirs
+    if not moved:
+        moved, still = load(folder, name, "ingot", eps)[1], ours
+    spread = beside(worst, moved and difference(moved, still)[0])
+    of_totals = beside(
+        difference(totals(ours), totals(theirs))[0], moved and difference(totals(moved), totals(still))[0]
+    )
     if starved(mine) or starved(other):
-        return (name, kind, "yes", f"{worst:.1e}", spread, "", "")
+        return (name, kind, "yes", spread, of_totals, "", "")
     speed = other["step_cpu_s"] / mine["step_cpu_s"]
     build = other["build_s"] / mine["build_s"]
-    return (name, kind, "yes", f"{worst:.1e}", spread, f"{speed:.2f}", f"{build:.1f}")
+    return (name, kind, "yes", spread, of_totals, f"{speed:.2f}", f"{build:.1f}")
 
 
 def table(given):
-    head = ("scene", "kind", "runs", "difference", f"spread at {given.perturb:g}", "step", "build")
+    head = ("scene", "kind", "runs", "difference (spread)", "of totals (spread)", "step", "build")
     rows = [row(given.out, name, given.perturb) for name in given.scenes or genesis_scenes.SCENES]
     if given.run_only:
         rows = [r for r in rows if r[2] != "not run"]
