@@ -84,11 +84,20 @@ static bool fixed_tell(const pair *p, uint32_t k, uint32_t j) {
            is_wide(p, &p->a[j], &p->b[j]);
 }
 
-/* One more than the index of a loop: at most its end, so it does not wrap. */
+/* One more than the index of a loop: at most its end, so it does not wrap where it is computed in a
+ * signed type. Casts of that to wider ones change nothing. */
 static bool is_next(const pair *p, uint32_t id, const ing_ir_form *form) {
-    ing_dtype index = (ing_dtype)ing_ir_at(p->s->f, p->loop)->type;
-    ing_dtype t = (ing_dtype)ing_ir_at(p->s->f, id)->type;
-    return form->constant == 1 && form->bits >= ing_dtype_bits(index) &&
+    const ing_ir_func *f = p->s->f;
+    ing_dtype index = (ing_dtype)ing_ir_at(f, p->loop)->type;
+    ing_dtype t = (ing_dtype)ing_ir_at(f, id)->type;
+    while (ing_ir_at(f, id)->op == ING_OP_CAST) {
+        id = ing_ir_at(f, id)->a;
+        ing_dtype from = (ing_dtype)ing_ir_at(f, id)->type;
+        if (!ing_dtype_is_signed(from) || ing_dtype_bits(from) > ing_dtype_bits(t))
+            break;
+        t = from;
+    }
+    return form->constant == 1 && form->bits >= ing_dtype_bits(t) &&
            ing_dtype_is_signed(t) && ing_dtype_is_signed(index) &&
            ing_dtype_bits(t) >= ing_dtype_bits(index);
 }

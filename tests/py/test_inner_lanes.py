@@ -343,3 +343,24 @@ def test_triangles(body, plain):
     assert np.array_equal(a, b)
     said = [line for line in qd.explain(kernel, code=True) if ": c: " in line]
     assert said and all((PLAIN in line) == plain for line in said)
+
+
+def test_a_triangle_whose_bound_wraps():
+    """i is negative, and j counts from 2**32 - 6 up to it as a number of 32 bits: no bound that j stays below."""
+
+    @qd.kernel
+    def wrapped(c: D2, end: qd.i32):
+        for i in range(-3, end):
+            for j in range(qd.i64(4294967290), qd.cast(qd.cast(i, qd.u32) + qd.cast(1, qd.u32), qd.i64)):
+                c[i + 3, j - 4294967290] += 1.0
+                c[j - 4294967290, i + 3] -= 2.0
+
+    qd.init(arch=qd.cpu)
+    c, want = np.zeros((6, 6)), np.zeros((6, 6))
+    wrapped(c, 0)
+    for i in range(2):
+        want[i, : 4 + i] += 1
+        want[: 4 + i, i] -= 2
+    assert np.array_equal(c, want)
+    said = [line for line in qd.explain(wrapped, code=True) if ": c: " in line]
+    assert said and not any(PLAIN in line for line in said)
