@@ -5,6 +5,7 @@
  * so LLVM shifts and masks for powers of two. What a loop over the field put together from its
  * levels, add axis (mul outer, n), inner, is taken apart again here without any division. */
 #include "gen/gen_int.h"
+#include "ir/access.h"
 
 typedef ing_gen_txt txt;
 
@@ -20,20 +21,10 @@ static txt wide(ing_gen *g, uint32_t id) {
                         g->vals[id]);
 }
 
-/* Was it put together as outer * n + inner, where inner is below n? */
-static bool is_joined(const ing_gen *g, uint32_t id, int64_t n) {
-    const ing_ir_inst *sum = ing_gen_inst(g, id);
-    if (sum->op != ING_OP_ADD || !(sum->flags & ING_IR_AXIS)) return false;
-    const ing_ir_inst *product = ing_gen_inst(g, sum->a);
-    if (product->op != ING_OP_MUL) return false;
-    const ing_ir_inst *by = ing_gen_inst(g, product->b);
-    return by->op == ING_OP_CONST && (int64_t)ing_ir_const_bits(by) == n;
-}
-
 /* Takes off the part of the innermost level left, of extent n. */
 static txt take(ing_gen *g, part *p, int64_t n) {
     bool last = --p->levels == 0;
-    if (p->id && !last && is_joined(g, p->id, n)) {
+    if (p->id && !last && ing_ir_is_joined(g->f, p->id, n)) {
         const ing_ir_inst *sum = ing_gen_inst(g, p->id);
         p->id = ing_gen_inst(g, sum->a)->a;
         return wide(g, sum->b);

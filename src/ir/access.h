@@ -117,6 +117,8 @@ bool ing_ir_form_range(const ing_ir_func *f, const ing_ir_form *form, int64_t *l
 bool ing_ir_form_same(const ing_ir_form *a, const ing_ir_form *b);
 /* Are the subscripts the same values, axis by axis? */
 bool ing_ir_same_place(const ing_ir_func *f, uint32_t elem, uint32_t other);
+/* Was the index put together as outer * n + inner, inner below n, by a loop over a field? */
+bool ing_ir_is_joined(const ing_ir_func *f, uint32_t id, int64_t n);
 
 typedef struct
     ing_ir_family {    /* subscripts of several accesses on one axis (ACCESS4) */

@@ -119,6 +119,14 @@ uint32_t ing_ir_emit(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a, uint3
     return id;
 }
 
+uint32_t ing_ir_emit_count(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a,
+                           uint32_t b_) {
+    uint32_t id = ing_ir_emit(b, op, t, a, b_, 0);
+    bool counts = op == ING_OP_ADD || op == ING_OP_SUB || op == ING_OP_MUL;
+    if (id && counts) b->func->insts.at[id].flags |= ING_IR_NSW;
+    return id;
+}
+
 uint32_t ing_ir_emit_above(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a,
                            uint32_t b_, uint32_t c) {
     if (!usable(b)) return 0;

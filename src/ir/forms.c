@@ -344,6 +344,14 @@ bool ing_ir_same_place(const ing_ir_func *f, uint32_t elem, uint32_t other) {
     return true;
 }
 
+bool ing_ir_is_joined(const ing_ir_func *f, uint32_t id, int64_t n) {
+    const ing_ir_inst *sum = ing_ir_at(f, id);
+    int64_t by;
+    if (sum->op != ING_OP_ADD || !(sum->flags & ING_IR_AXIS)) return false;
+    const ing_ir_inst *product = ing_ir_at(f, sum->a);
+    return product->op == ING_OP_MUL && const_of(f, product->b, &by) && by == n;
+}
+
 /* ---- which indices are told apart (ACCESS4) ------------------------------------------------------ */
 
 /* The axis of the loop that a value is the index of; ING_MAX_NDIM: of none. */

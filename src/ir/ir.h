@@ -401,6 +401,9 @@ void ing_ir_builder_init(ing_ir_builder *b, ing_ir_mod *m, uint32_t func);
 void ing_ir_builder_done(ing_ir_builder *b); /* closes the body, frees the builder */
 uint32_t ing_ir_emit(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a, uint32_t b_,
                      uint32_t c);
+/* The same of counters, whose sums and products never wrap (R22). */
+uint32_t ing_ir_emit_count(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a,
+                           uint32_t b_);
 /* The same at the end of the block around the innermost open one: a local that outlives it. */
 uint32_t ing_ir_emit_above(ing_ir_builder *b, ing_op op, ing_type t, uint32_t a,
                            uint32_t b_, uint32_t c);

@@ -20,10 +20,7 @@ typedef struct emitter {
 /* ---- small pieces ---------------------------------------------------------------------- */
 
 static uint32_t op2(emitter *x, ing_op op, ing_type t, uint32_t a, uint32_t b) {
-    uint32_t id = ing_ir_emit(&x->b, op, t, a, b, 0);
-    bool counts = op == ING_OP_ADD || op == ING_OP_SUB || op == ING_OP_MUL;
-    if (id && counts) x->b.func->insts.at[id].flags |= ING_IR_NSW;
-    return id;
+    return ing_ir_emit_count(&x->b, op, t, a, b);
 }
 
 static uint32_t number(emitter *x, ing_type t, int64_t v) {

@@ -153,10 +153,7 @@ static void find_nest(shaper *x, const ing_ir_func *f, const ing_ir_task *t) {
 /* ---- small pieces --------------------------------------------------------------------------- */
 
 static uint32_t op2(shaper *x, ing_op op, uint32_t a, uint32_t b) {
-    uint32_t id = ing_ir_emit(&x->b, op, ING_I64, a, b, 0);
-    bool counts = op == ING_OP_ADD || op == ING_OP_SUB || op == ING_OP_MUL;
-    if (id && counts) x->b.func->insts.at[id].flags |= ING_IR_NSW;
-    return id;
+    return ing_ir_emit_count(&x->b, op, ING_I64, a, b);
 }
 
 static uint32_t cast(shaper *x, ing_type to, uint32_t id, ing_type from) {

@@ -102,9 +102,7 @@ static uint32_t op2(strider *x, ing_op op, uint32_t a, uint32_t b) {
 }
 
 static uint32_t counted(strider *x, ing_op op, uint32_t a, uint32_t b) {
-    uint32_t id = op2(x, op, a, b);
-    if (id) x->b.func->insts.at[id].flags |= ING_IR_NSW;
-    return id;
+    return ing_ir_emit_count(&x->b, op, ING_I32, a, b);
 }
 
 static uint32_t number(strider *x, int64_t v) {

@@ -52,16 +52,6 @@ typedef struct turner {
 
 /* ---- levels of a field --------------------------------------------------------------------------- */
 
-/* Was it put together as outer * n + inner (gen/llvm_field.c)? */
-static bool is_joined(const ing_ir_func *f, uint32_t id, int64_t n) {
-    const ing_ir_inst *sum = ing_ir_at(f, id);
-    if (sum->op != ING_OP_ADD || !(sum->flags & ING_IR_AXIS)) return false;
-    const ing_ir_inst *product = ing_ir_at(f, sum->a);
-    const ing_ir_inst *by = ing_ir_at(f, product->b);
-    return product->op == ING_OP_MUL && by->op == ING_OP_CONST &&
-           (int64_t)ing_ir_const_bits(by) == n;
-}
-
 uint32_t ing_pass_level_index(const ing_ir_mod *m, const ing_ir_func *f, uint32_t elem,
                               uint32_t level, bool *whole) {
     const ing_ir_inst *e = ing_ir_at(f, elem);
@@ -73,7 +63,7 @@ uint32_t ing_pass_level_index(const ing_ir_mod *m, const ing_ir_func *f, uint32_
         if (place->level[k].axis != axis) continue;
         bool last = --left == 0;
         if (last) return id;
-        if (!is_joined(f, id, place->level[k].extent)) break;
+        if (!ing_ir_is_joined(f, id, place->level[k].extent)) break;
         if (k == level) return ing_ir_at(f, id)->b;
         id = ing_ir_at(f, ing_ir_at(f, id)->a)->a;
     }
@@ -221,9 +211,7 @@ static uint32_t number(turner *x, int64_t v) {
 }
 
 static uint32_t counted(turner *x, ing_op op, uint32_t a, uint32_t b) {
-    uint32_t id = ing_ir_emit(&x->b, op, ING_I32, a, b, 0);
-    if (id) x->b.func->insts.at[id].flags |= ING_IR_NSW;
-    return id;
+    return ing_ir_emit_count(&x->b, op, ING_I32, a, b);
 }
 
 /* Where the tile has the scalar of these indices: rows of what the inner loop goes along. */
