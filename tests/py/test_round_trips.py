@@ -41,6 +41,8 @@ with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_a
     found = client.gather(client.map(work, range(3)))
 """,
     "ray": """
+import os
+os.environ["RAY_raylet_start_wait_time_s"] = "300"  # a busy machine takes more than Ray's 30
 import ray
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
 found = ray.get([ray.remote(work).remote(n) for n in range(3)])
