@@ -13,6 +13,9 @@
  *     and takes time with the square of their number.
  *  FLOW6 A float that is compared with a local of a loop and then stored there is a new extreme: rare.
  *     As a select, each iteration waits for the comparison of the one before.
+ *  FLOW8 A branch that takes a root stays one, by the word that it is mostly taken: else LLVM takes the root in
+ *     any case and selects, and what follows waits for it. Vectors are made of such loops all the same.
+ *     A path tracer: 3.8 -> 3.3 ms.
  *  FLOW5 A fused multiply-add cares for the sign of zero (no nsz): else LLVM looks through the
  *     whole chain before it for a sign to move, with the square of its length.
  *  FLOW7 The index of a loop that writes every m-th place, first + m * counter, is a counter of its own:
@@ -205,10 +208,21 @@ static bool keeps_extreme(const ing_gen *g, const ing_ir_inst *i) {
     return false;
 }
 
+/* FLOW8: whether a branch takes roots. */
+static bool takes_roots(const ing_gen *g, const ing_ir_inst *i) {
+    const uint32_t *ids = &g->f->extra.at[i->b + 1];
+    for (uint32_t k = 0; k < ids[-1]; k++)
+        if (ing_op_class_of(ing_gen_inst(g, ids[k])->op) == ING_OPC_ROOT) return true;
+    return false;
+}
+
 static void open_if(ing_gen *g, uint32_t id, const ing_ir_inst *i) {
     ing_gen_put(g, "  br i1 %s, label %%then%u, label %%%s%u", g->vals[i->a].s, id,
                 i->c ? "else" : "end", id);
-    if (keeps_extreme(g, i)) ing_gen_put(g, ", !prof !%d", ING_GEN_MD_UNLIKELY);
+    if (keeps_extreme(g, i))
+        ing_gen_put(g, ", !prof !%d", ING_GEN_MD_UNLIKELY);
+    else if (takes_roots(g, i))
+        ing_gen_put(g, ", !prof !%d", ING_GEN_MD_LIKELY);
     ing_gen_put(g, "\nthen%u:\n", id);
     push(g, id, i->b);
 }
