@@ -25,7 +25,7 @@
  *  PLAN8 A loop that writes every m-th place, m up to MOST_STEPS, and has no branches is vectorised with
  *     stores of single elements. Other loops that write every m-th place stay scalar.
  *  PLAN9 A task has vectors of 512 bits where an innermost loop divides, takes roots or reads at places that
- *     it computes from floats or reads itself; else of 256, of which more begin and end with lines of memory.
+ *     it computes from floats or reads itself, and stores no vectors of few members; else of 256, of which more begin and end with lines of memory.
  *     The vector library's functions are of 256 bits: no other width where they are called. */
 #include "gen/gen_int.h"
 #include "ir/access.h"
@@ -49,7 +49,8 @@ enum { MOST_TOUCHED = 64 };
 enum { MOST_STEPS = 4 };
 
 /* PLAN9. Time with 256 bits by time with 512, Zen 4: advection 1.2, gravity 1.1, rays and triangles 1.2, lattice
- * Boltzmann 1.1, ratios of matrices 1.0; without this rule particles 0.8, triangular loops 0.7, life 0.8. */
+ * Boltzmann 1.1, and without this rule quaternions 0.9, particles 0.8, triangular loops 0.7, life 0.8. */
+enum { MOST_PACKED = 8 };
 
 /* Iterations that LLVM surely unrolls. */
 enum { UNROLLED = 8 };
@@ -73,6 +74,8 @@ typedef struct level { /* an open block of the walk */
     uint32_t loop;            /* the innermost one that is open, itself included */
     uint32_t touched;         /* accesses before it */
     bool in_else;
+    bool
+        packed; /* it stores to vectors that lie in an array, of up to MOST_PACKED members */
     bool heavy; /* what PLAN9 looks for stands in it, in branches too */
 } level;
 
@@ -158,6 +161,18 @@ static bool is_gathered(const ing_ir_func *f, uint32_t elem) {
     return false;
 }
 
+/* PLAN9: LLVM puts members of vectors into order before it stores them. */
+static bool is_packed(const walk *w, const ing_ir_inst *i) {
+    uint32_t elem = 0;
+    const ing_ir_func *f = w->g->m->funcs.at[w->fi];
+    if (i->op != ING_OP_STORE && i->op != ING_OP_ATOMIC) return false;
+    if (ing_ir_root(f, i->a, &elem)->op != ING_OP_ARRAY || !elem) return false;
+    const ing_type_info *t = ing_ir_type(w->g->m, f->insts.at[elem].type);
+    const ing_type_info *v = ing_ir_type(w->g->m, t->elem);
+    return v->kind == ING_TYPE_TENSOR &&
+           v->size <= MOST_PACKED * ing_dtype_bytes(v->dtype);
+}
+
 static bool is_heavy(const ing_ir_func *f, const ing_ir_inst *i) {
     uint32_t elem;
     bool real = i->type == ING_F32 || i->type == ING_F64;
@@ -201,7 +216,8 @@ static void decide_loop(walk *w, const level *l) {
         p->loops[l->inst] |= ING_GEN_SPREAD;
         w->g->spreads = true;
     }
-    w->wide |= l->heavy && !l->inner && !(p->loops[l->inst] & ING_GEN_SCALAR);
+    w->wide |=
+        l->heavy && !l->packed && !l->inner && !(p->loops[l->inst] & ING_GEN_SCALAR);
     if (i->flags & ING_IR_PARALLEL && l->inner <= UNROLLED &&
         !(p->loops[l->inst] & ING_GEN_SCALAR))
         p->loops[l->inst] |= ING_GEN_WIDE;
@@ -241,6 +257,7 @@ static bool close_level(walk *w) {
     up->called = sat_add(up->called, l.called);
     up->inlined = sat_add(up->inlined, l.inlined);
     up->heavy |= l.heavy;
+    up->packed |= l.packed;
     if (i->op != ING_OP_IF || l.in_else || !i->c) return true;
     if (!open_level(w, l.inst, i->c)) return false;
     w->levels.at[w->levels.len - 1].in_else = true;
@@ -276,6 +293,7 @@ static bool visit(walk *w, uint32_t id) {
     level *l = &w->levels.at[w->levels.len - 1];
     l->size = sat_add(l->size, 1);
     l->heavy |= w->final && is_heavy(w->g->m->funcs.at[w->fi], i);
+    l->packed |= w->final && is_packed(w, i);
     w->math |= ing_gen_has_vector(w->g, i->op);
     switch (i->op) {
     case ING_OP_IF: return open_level(w, id, i->b);

@@ -497,6 +497,35 @@ static void test_widths(void) {
     expect(text, true, "call nnan nsz float @llvm.minnum.f32", 1, NULL);
     snprintf(text, sizeof text, ir, "", "    %w = max %v, %h\n");
     expect(text, true, "nnan", 0, NULL);
+    static const char vectors[] =
+        "arg 0 array<tensor<f32, %d>, 1>\ntask @0 {\n  %%b = task.begin i32\n  %%e = "
+        "task.end i32\n"
+        "  %%x = array array<tensor<f32, %d>, 1> 0\n"
+        "  %%i = loop parallel i32 %%b, %%e {\n    %%p = elem ref<tensor<f32, %d>> "
+        "%%x, [%%i]\n"
+        "    %%q = member ref<f32> %%p, 1\n    %%v = load f32 %%q\n    %%w = sqrt %%v\n"
+        "    store %%q, %%w\n  }\n}\nrun @0 range begin 0 end 8 cost 6\n";
+    for (int n = 3; n <= 9; n += 6) {
+        snprintf(text, sizeof text, vectors, n, n, n);
+        expect(text, true, "\"prefer-vector-width\"=\"512\"", n > 8 ? 2 : 0, NULL);
+    }
+}
+
+/* FLOW8: a branch that takes a root is said to be likely; not one that adds. */
+static void test_roots(void) {
+    static const char ir[] =
+        "arg 0 array<f32, 1>\ntask @0 {\n  %%b = task.begin i32\n  %%e = task.end i32\n"
+        "  %%x = array array<f32, 1> 0\n  %%h = const f32 3.0\n"
+        "  %%i = loop parallel i32 %%b, %%e {\n    %%p = elem ref<f32> %%x, [%%i]\n"
+        "    %%v = load f32 %%p\n    %%c = lt %%h, %%v\n    if %%c {\n      %%w = %s\n"
+        "      store %%p, %%w\n    }\n  }\n}\nrun @0 range begin 0 end 8 cost 6\n";
+    static const char *const codes[] = {"sqrt %v", "rsqrt %v", "add %v, %h",
+                                        "div %v, %h"};
+    for (int k = 0; k < 4; k++) {
+        char text[1200];
+        snprintf(text, sizeof text, ir, codes[k]);
+        expect(text, true, "!prof !13", k < 2 ? 1 : 0, NULL);
+    }
 }
 
 /* FLOW6: a new extreme of floats is rare; other branches, and integers, say nothing. */
@@ -835,6 +864,7 @@ int main(void) {
     test_branches();
     test_spread();
     test_widths();
+    test_roots();
     test_extremes();
     test_long_blocks();
     test_polls();
