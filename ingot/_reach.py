@@ -290,8 +290,8 @@ def beyond(value, dotted, data=True):
         value = getattr(value, parts[0], None) if own else vars(value).get(parts[0])
         parts = parts[1:]
     name = hidden(value)
-    if name and data and dotted not in _UNTOLD:  # inside a def `reads` says it
-        return "blind", name
+    if name:  # of imports inside a def, and of these names, `reads` says it
+        return ("blind", name) if data and dotted not in _UNTOLD else None
     if parts[-1:] == ["__doc__"]:
         for part in parts[:-1]:
             value = getattr(value, part, None)

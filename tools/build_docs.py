@@ -108,7 +108,7 @@ def names_of(module, names):
     if names is None:
         kinds = ("function", "Func", "builtin_function_or_method", "type")  # values have no docstring of their own
         code = f"import {module} as m; print(' '.join(n for n in m.__all__ if type(getattr(m, n)).__name__ in {kinds}))"
-        names = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+        names = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True).stdout
     return names.split()
 
 

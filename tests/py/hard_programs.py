@@ -407,7 +407,7 @@ MORE = {
     "walrus and star": dict(top="def g#(*a, **k):\n    return sum(a) + sum(k.values()) + «1»",
         use="g#(*(y# := [«2»]), **{'k': y#[0]})"),
     "f-string call": dict(top="def g#():\n    return «1»", use="int(f'{g#()}')"),
-    "nested f-string": dict(top="W# = «1»", use="len(f'{1:>{W# & 15}}')"),
+    "nested f-string": dict(top="W# = «1»", use="len(f'{1:>{(W# & 15) + 1}}')"),
     "global statement": dict(top="S# = «1»\ndef g#():\n    global S#\n    S#, old = S#, S#\n    return old",
         use="g#()"),
     "conditional def": dict(

@@ -393,3 +393,21 @@ def test_other_errors_pass():
 
     with pytest.raises(FingerprintError, match="odd"):
         fp([Odd()])
+
+
+NUMBER = 7
+
+
+def reads_its_module():
+    return sys.modules[__name__].NUMBER
+
+
+def test_sys_modules_is_no_value(monkeypatch):
+    """Also when it holds a module of a class of the user's own."""
+
+    class Odd(types.ModuleType):
+        pass
+
+    before = ingot.fingerprint(reads_its_module)
+    monkeypatch.setitem(sys.modules, "odd_module", Odd("odd_module"))
+    assert ingot.fingerprint(reads_its_module) == before
