@@ -89,6 +89,7 @@ plugins:
       handlers:
         python:
           options:
+            extensions: [{columns}]
             force_inspection: true
             show_source: false
             show_root_heading: true
@@ -178,7 +179,7 @@ def main():
     copy_pages()
     write_reference()
     config = ROOT / "build" / "mkdocs.yml"
-    config.write_text(CONFIG.format(docs=PAGES, site=SITE, nav=nav()), encoding="utf-8")
+    config.write_text(CONFIG.format(columns=ROOT / "tools" / "docs_columns.py", docs=PAGES, site=SITE, nav=nav()), encoding="utf-8")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--clean", "-f", str(config), *(["--strict"] if args.strict else [])]
     code = subprocess.run(command, cwd=ROOT / "build").returncode
     if code == 0:
