@@ -269,6 +269,18 @@ const char *ing_answers_get(const ing_answers *a, const ing_paths *p,
 
 enum { MAX_CHAIN = ING_PATH_MAX_STEPS };
 
+/* The dict in which fields of structs have their members: people write x.member. */
+static bool is_members(const ing_paths *p, const ing_path_node *n) {
+    return n->step == ING_STEP_ATTR &&
+           strcmp(ing_atoms_text(&p->atoms, n->atom), "field_dict") == 0;
+}
+
+static void put_item(const ing_paths *p, const ing_path_node *n, const char *name,
+                     ing_bytes *out) {
+    bool member = is_members(p, &p->nodes.at[n->parent]);
+    ing_bytes_printf(out, member ? ".%s" : "['%s']", name);
+}
+
 static void put_step(const ing_paths *p, const ing_path_node *n, ing_bytes *out) {
     const char *name = ing_atoms_text(&p->atoms, n->atom);
     long long i = (long long)n->i;
@@ -281,10 +293,12 @@ static void put_step(const ing_paths *p, const ing_path_node *n, ing_bytes *out)
     case ING_STEP_PARAM: ing_bytes_printf(out, "annotation of %s", name); break;
     case ING_STEP_DEFAULT: ing_bytes_printf(out, "default of %s", name); break;
     case ING_STEP_RETURNS: ing_bytes_puts(out, "return annotation"); break;
-    case ING_STEP_ATTR: ing_bytes_printf(out, ".%s", name); break;
+    case ING_STEP_ATTR:
+        if (!is_members(p, n)) ing_bytes_printf(out, ".%s", name);
+        break;
     case ING_STEP_FIELD_TYPE: ing_bytes_printf(out, ".%s", name); break;
     case ING_STEP_ITEM_INT: ing_bytes_printf(out, "[%lld]", i); break;
-    case ING_STEP_ITEM_STR: ing_bytes_printf(out, "['%s']", name); break;
+    case ING_STEP_ITEM_STR: put_item(p, n, name, out); break;
     case ING_STEP_FRAME_PARAM: ing_bytes_printf(out, "parameter %lld", i); break;
     case ING_STEP_LEN:
     case ING_STEP_TRUTH:

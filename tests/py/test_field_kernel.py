@@ -584,3 +584,16 @@ def test_a_constant_that_is_no_index_is_an_error_where_it_is_reached():
         assert a[54] == 0 and b[-1, 2] == 0 and b[1, 5] == 0
     k(7)
     assert a[54] == 7 and b[-1, 2] == 7 and b[1, 5] == 7
+
+
+def test_members_of_structs_by_their_names():
+    qd.init(arch=qd.cpu, debug=True)
+    masses = qd.types.struct(a=qd.f32, b=qd.types.vector(2, qd.f32)).field(shape=4)
+
+    @qd.kernel
+    def put(i: qd.i32):
+        masses[i].b[1] = 2.0
+
+    put(3)
+    with pytest.raises(qd.IngotIndexError, match=r"the field masses\.b of shape \(4,\): index 4 "):
+        put(4)
