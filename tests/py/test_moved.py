@@ -101,6 +101,7 @@ TEXTS = {
     "(kinds).T": "kinds.T = qd.f32",
     "[kinds][0].T": "kinds.T = qd.f32",
     "[k.T for k in [kinds]][0]": "kinds.T = qd.f32",
+    "[b.T for b in [Box]][0]": "kinds.Box.T = qd.f32",
     "größen.T": "kinds.T = qd.f32",
     "kinds.pick()": "kinds.T = qd.f32",
     "pick()": "kinds.T = qd.f32",
@@ -160,6 +161,31 @@ def test_what_the_text_of_a_type_reads(texts, i):
     exec(list(TEXTS.values())[i], {"kinds": kinds, "data": data, "qd": qd})
     now = launch(kernel, s)
     assert now != 0.1 and now == launch(kernel, s)
+
+
+def test_a_class_that_the_text_of_a_type_does_not_name(load):
+    data = load("moved_nested", """
+        import dataclasses
+        import ingot as qd
+        @dataclasses.dataclass
+        class Fine:
+            x: qd.f64
+        @dataclasses.dataclass
+        class Coarse:
+            x: qd.f32
+        NOW = [Fine]
+        @dataclasses.dataclass
+        class S:
+            z: "NOW[0]"
+        @qd.kernel
+        def k(a: qd.types.ndarray(), s: S):
+            a[0] = s.z.x
+    """)
+    s = data.S(data.Fine(0.1))
+    assert launch(data.k, s) == launch(data.k, s) == 0.1
+    data.NOW[0] = data.Coarse
+    now = launch(data.k, s)
+    assert now != 0.1 and now == launch(data.k, s)
 
 
 def test_the_class_of_a_field_is_replaced(load):

@@ -136,7 +136,8 @@ def test_what_is_watched_is_owned():
     settings.n = 7
     before = sys.getrefcount(settings), sys.getrefcount(settings.__dict__)
     assert use_module() == use_module() == 7
-    assert sys.getrefcount(settings) > before[0] and sys.getrefcount(settings.__dict__) > before[1]
+    after = sys.getrefcount(settings), sys.getrefcount(settings.__dict__)
+    assert after == (before[0] + 1, before[1] + 1)
 
 
 def make_adder(n):

@@ -6,8 +6,10 @@
 
 #include <string.h>
 
-static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
-                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+#define LETTERS                  \
+    "abcdefghijklmnopqrstuvwxyz" \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+static const char letters[] = LETTERS, letters_and_dots[] = LETTERS ".";
 
 typedef struct scan {
     PyObject *scope;  /* where names are looked up: a dictionary */
@@ -87,6 +89,7 @@ static int add_names(scan *c, const char **s, PyObject **out) {
         if (rc < 0) return -1;
         if (dict && !v) c->simple = false; /* its __getattr__ may have it */
         *s += n;
+        if (!v) *s += strspn(*s, letters_and_dots); /* NameError */
         if (**s != '.' || !v) return 0;
         if (!PyModule_CheckExact(v) || strspn(*s + 1, letters) == 0) {
             c->simple = false;
@@ -117,22 +120,14 @@ static int add_operand(scan *c, const char **s) {
 }
 
 static int scan_text(scan *c, const char *s) {
-    bool computed = false; /* the last thing is what a call or a subscript gave */
-    const char *end = s;
-    while (*end && (*end == '.' || strchr(letters, *end))) end++;
-    c->alone = !*end;
+    c->alone = s[strspn(s, letters_and_dots)] == 0;
     while (*s && c->simple) {
         if (*s >= '0' && *s <= '9') {
             s += strspn(s, letters);
-            computed = false;
         } else if (strchr(letters, *s)) {
             if (add_operand(c, &s) < 0) return -1;
-            computed = false;
         } else {
-            bool opens = *s == '(' || *s == '[', closes = *s == ')' || *s == ']';
-            if (!opens && !closes && !strchr(" ,|=", *s)) c->simple = false;
-            if (opens && computed) c->simple = false;
-            computed = closes || (computed && *s == ' ');
+            c->simple = strchr(" ,|=()[]", *s) != NULL;
             s++;
         }
     }
