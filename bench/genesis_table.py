@@ -120,6 +120,11 @@ def starved(line):
     return line["step_wall_s"] > STARVED * line["step_cpu_s"]
 
 
+def broken(ours, theirs):
+    """Did the scene itself end in NaN? Then equal states say nothing."""
+    return any(np.isnan(ours[key]).any() and np.isnan(theirs[key]).any() for key in theirs.keys() & ours.keys())
+
+
 def beside(ours, moved):
     """Ingot's difference and, where it was run, that of the perturbed run."""
     return f"{ours:.1e}" + (f" ({moved:.1e})" if moved is not None else "")
@@ -140,7 +145,7 @@ def row(folder, name, eps):
     moved, still = load(folder, name, "quadrants", eps)[1], theirs
     if not moved:
         moved, still = load(folder, name, "ingot", eps)[1], ours
-    spread = beside(worst, moved and difference(moved, still)[0])
+    spread = beside(worst, moved and difference(moved, still)[0]) + (", NaN on both" if broken(ours, theirs) else "")
     of_totals = beside(
         difference(totals(ours), totals(theirs))[0], moved and difference(totals(moved), totals(still))[0]
     )
