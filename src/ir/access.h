@@ -16,7 +16,10 @@
  *     2 * i + 1 tell i, 3 * i + k with k from 0 to 2 does, i and i + 1 do not.
  *  ACCESS5 two accesses never meet in different iterations of a loop when one axis tells these apart; or when
  *     they are each other's transpose, [i, j] and [j, i], with a j that no iteration changes, or that
- *     is never below i, or never above it. */
+ *     is never below i, or never above it.
+ *  ACCESS6 a place that a loop does not change is never met by one whose subscript on some axis counts with the
+ *     index of the loop and stays below it, or above it, by the bounds of the loop: [i, k] with k up to j
+ *     is never [i, j]. */
 #ifndef ING_IR_ACCESS_H
 #define ING_IR_ACCESS_H
 
@@ -135,6 +138,10 @@ bool ing_ir_may_meet(const ing_ir_scan *s, uint32_t loop, uint32_t elem,
  * iterations of the loop, and whatever ones of those. */
 bool ing_ir_may_meet_within(const ing_ir_scan *s, uint32_t loop, uint32_t outer,
                             uint32_t elem, uint32_t other);
+
+/* Is the ELEM, in no iteration of the loop, the place `fixed`, which all of them have (ACCESS6)? */
+bool ing_ir_never_there(const ing_ir_scan *s, uint32_t loop, uint32_t elem,
+                        uint32_t fixed);
 
 /* Which indices of a loop families tell apart (ACCESS4), gathered over several of them. */
 typedef struct ing_ir_told {

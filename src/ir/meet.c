@@ -154,3 +154,67 @@ bool ing_ir_may_meet(const ing_ir_scan *s, uint32_t loop, uint32_t elem,
                      uint32_t other) {
     return ing_ir_may_meet_within(s, loop, loop, elem, other);
 }
+
+/* ---- ACCESS6 ------------------------------------------------------------------------------------ */
+
+/* Whether constants of three such cannot add up to more than 32 bits have. */
+static bool is_small(const ing_ir_form *form) {
+    uint32_t unused = 64u - form->bits;
+    int64_t c = (int64_t)(form->constant << unused) >> unused;
+    return c > -(1 << 28) && c < 1 << 28;
+}
+
+/* A bound of a loop as it is, if nothing in it wraps: one more than an index of a loop does not. */
+static bool exact_bound(const ing_ir_func *f, uint32_t id, ing_ir_form *form) {
+    ing_ir_form_of(f, id, form);
+    const ing_ir_inst *of = form->n == 1 ? ing_ir_at(f, form->of[0]) : NULL;
+    ing_dtype t = (ing_dtype)ing_ir_at(f, id)->type;
+    bool next = of && of->op == ING_OP_LOOP && form->times[0] == 1 &&
+                form->constant == 1 && ing_dtype_is_signed(t) &&
+                ing_dtype_is_signed((ing_dtype)of->type) &&
+                ing_dtype_bits(t) >= ing_dtype_bits((ing_dtype)of->type) &&
+                form->bits >= ing_dtype_bits((ing_dtype)of->type);
+    return form->known && is_small(form) && (form->exact || next);
+}
+
+/* Is a - b + more a number above 0? */
+static bool is_above(const ing_ir_form *a, const ing_ir_form *b, int64_t more) {
+    int64_t by;
+    return distance(a, b, &by) && by + more > 0;
+}
+
+static bool axis_never_meets(const ing_ir_scan *s, uint32_t loop, uint32_t index,
+                             uint32_t fixed) {
+    ing_ir_form here, there, bound;
+    const ing_ir_inst *l = ing_ir_at(s->f, loop);
+    int64_t by;
+    ing_ir_form_of(s->f, index, &here);
+    ing_ir_form_of(s->f, fixed, &there);
+    if (ing_ir_varies(s, fixed, loop)) return false;
+    if (!ing_ir_varies(s, index, loop)) return distance(&here, &there, &by) && by != 0;
+    if (!here.known || !there.known || !here.exact || !there.exact ||
+        !is_small(&here) || !is_small(&there))
+        return false;
+    ing_ir_form self = {
+        .of = {loop}, .times = {1}, .n = 1, .bits = 64, .known = true, .exact = true};
+    ing_ir_form_add(&here, &self, UINT64_MAX); /* what comes to the index */
+    for (uint32_t k = 0; k < here.n; k++)
+        if (ing_ir_varies(s, here.of[k], loop)) return false;
+    if (exact_bound(s->f, l->b, &bound)) { /* the last is bound - 1 + here */
+        ing_ir_form_add(&bound, &here, 1);
+        if (is_above(&there, &bound, 1)) return true;
+    }
+    if (!exact_bound(s->f, l->a, &bound)) return false;
+    ing_ir_form_add(&bound, &here, 1);
+    return is_above(&bound, &there, 0);
+}
+
+bool ing_ir_never_there(const ing_ir_scan *s, uint32_t loop, uint32_t elem,
+                        uint32_t fixed) {
+    const ing_ir_inst *a = ing_ir_at(s->f, elem), *b = ing_ir_at(s->f, fixed);
+    for (uint32_t k = 0; a->c == b->c && k < a->c; k++)
+        if (axis_never_meets(s, loop, s->f->extra.at[a->b + k],
+                             s->f->extra.at[b->b + k]))
+            return true;
+    return false;
+}

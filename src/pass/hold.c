@@ -18,7 +18,8 @@
  *  HOLD1 the element is of an array argument, a scalar or a small tensor; its subscript is the
  *     same in all iterations, and every access of the loop to that array has that subscript
  *     and makes its address in the loop: loads, stores and plain updates (ING_IR_PRIVATE) of
- *     members known at compile time.
+ *     members known at compile time. Or it is a load of a serial loop that is never of that
+ *     place (ACCESS6), as of L[i, k] with k below j where L[i, j] is held.
  *  HOLD2 memory that the loop would not write is not written, because another iteration of the
  *     parallel loop may do so: every member is written in each iteration, or by nothing but
  *     plain updates, which are nobody else's (D1, D2 in demote.c).
@@ -48,6 +49,7 @@ typedef struct place { /* what one loop does to one array argument */
     bool spoiled;   /* HOLD1 */
     bool again;     /* some write is not made in each iteration */
     bool stores;    /* some write is no plain update */
+    bool beside;    /* other places of the array are read */
 } place;
 
 typedef struct holder {
@@ -111,10 +113,26 @@ static uint32_t members_at(const holder *x, const ing_ir_access *a) {
     return known ? 1u << i->b : 0;
 }
 
+/* The place that a serial loop writes is the one that counts. */
+static void note_write(holder *x, const ing_ir_access *a) {
+    place *p = place_of(x, a->of);
+    if (at(x, a->id)->op != ING_OP_LOAD && !p->elem) p->elem = a->elem;
+}
+
+/* Is it read from the array, and never at the place? */
+static bool is_beside(const holder *x, const place *p, const ing_ir_access *a) {
+    return at(x, a->id)->op == ING_OP_LOAD && x->loop != x->scan.parallel && p->elem &&
+           a->elem && ing_ir_never_there(&x->scan, x->loop, a->elem, p->elem);
+}
+
 /* An access of the loop to an array. */
 static void note(holder *x, const ing_ir_access *a) {
     const ing_ir_inst *i = at(x, a->id);
     place *p = place_of(x, a->of);
+    if (is_beside(x, p, a)) {
+        p->beside = true;
+        return;
+    }
     bool update = i->op == ING_OP_ATOMIC && i->flags & ING_IR_PRIVATE;
     bool known = i->op == ING_OP_LOAD || i->op == ING_OP_STORE || update;
     uint16_t members = a->elem ? (uint16_t)members_at(x, a) : 0;
@@ -144,7 +162,8 @@ static void assume(const holder *x, const place *p) { /* HOLD5 */
 static bool holds(holder *x, const place *p) {
     uint32_t n = members_of(x, p->array), others = x->arrays.len - 1;
     uint32_t all = n ? (1u << n) - 1 : 0;
-    if (p->spoiled || !n || !(p->written & all) || !others) return false;
+    if (p->spoiled || !n || !(p->written & all) || (!others && !p->beside))
+        return false;
     if (p->stores && (p->written & all) != (p->certain & all)) return false; /* HOLD2 */
     if (!ing_pass_may_assume(x->m, x->o, others)) return false;
     assume(x, p);
@@ -160,10 +179,10 @@ static bool look(holder *x, uint32_t loop, uint32_t refuse) {
     x->loop = loop;
     x->stamp++;
     x->arrays.len = 0;
-    for (uint32_t k = s->first[loop]; k < s->end[loop]; k++) {
-        const ing_ir_access *a = &s->accesses.at[k];
-        if (a->root == ING_OP_ARRAY) note(x, a);
-    }
+    for (uint32_t k = s->first[loop]; k < s->end[loop] && loop != s->parallel; k++)
+        if (s->accesses.at[k].root == ING_OP_ARRAY) note_write(x, &s->accesses.at[k]);
+    for (uint32_t k = s->first[loop]; k < s->end[loop]; k++)
+        if (s->accesses.at[k].root == ING_OP_ARRAY) note(x, &s->accesses.at[k]);
     for (uint32_t k = 0; k < x->m->args.len && calls; k++)
         if (x->funcs->named[k]) place_of(x, k)->spoiled = true;
     return !x->failed;
@@ -359,7 +378,9 @@ static bool hook(ing_ir_copy *c, uint32_t id) {
     if (x->inside && own_hook(x, c, id)) return true;
     if (i->op == ING_OP_ELEM && x->loop && at(x, i->a)->op == ING_OP_ARRAY) {
         for (uint32_t k = first; k-- > 0 && x->held.at[k].loop == x->loop;) {
-            if (x->held.at[k].array != at(x, i->a)->a) continue;
+            if (x->held.at[k].array != at(x, i->a)->a ||
+                !ing_ir_same_place(x->f, x->held.at[k].elem, id))
+                continue;
             c->map[id] = x->held.at[k].local;
             return true;
         }
