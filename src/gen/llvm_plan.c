@@ -25,7 +25,7 @@
  *  PLAN8 A loop that writes every m-th place, m up to MOST_STEPS, and has no branches is vectorised with
  *     stores of single elements. Other loops that write every m-th place stay scalar.
  *  PLAN9 A task has vectors of 512 bits where an innermost loop divides, takes roots or reads at places that
- *     it computes from floats or reads itself, and stores no vectors of few members; else of 256, of which more begin and end with lines of memory.
+ *     it computes from floats or reads itself, and stores no vectors of few members; else, and in lanes (src/pass/lanes.h), of 256, of which more begin and end with lines of memory.
  *     The vector library's functions are of 256 bits: no other width where they are called. */
 #include "gen/gen_int.h"
 #include "ir/access.h"
@@ -216,8 +216,9 @@ static void decide_loop(walk *w, const level *l) {
         p->loops[l->inst] |= ING_GEN_SPREAD;
         w->g->spreads = true;
     }
-    w->wide |=
-        l->heavy && !l->packed && !l->inner && !(p->loops[l->inst] & ING_GEN_SCALAR);
+    bool lanes = i->flags & ING_IR_ORDERED;
+    w->wide |= l->heavy && !l->packed && !lanes && !l->inner &&
+               !(p->loops[l->inst] & ING_GEN_SCALAR);
     if (i->flags & ING_IR_PARALLEL && l->inner <= UNROLLED &&
         !(p->loops[l->inst] & ING_GEN_SCALAR))
         p->loops[l->inst] |= ING_GEN_WIDE;

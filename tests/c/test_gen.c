@@ -491,6 +491,10 @@ static void test_widths(void) {
         snprintf(text, sizeof text, ir, cases[k].before, cases[k].code);
         expect(text, true, "\"prefer-vector-width\"=\"512\"", cases[k].wide,
                "\"prefer-vector-width\"=\"256\"", 2 - cases[k].wide, NULL);
+        char *lanes = strstr(text, "loop parallel");
+        CHECK(lanes != NULL);
+        memcpy(lanes, "loop ordered ", 13);
+        expect(text, true, "\"prefer-vector-width\"=\"512\"", 0, NULL);
     }
     char text[1200];
     snprintf(text, sizeof text, ir, "", "    %w = min numbers %v, %h\n");
