@@ -247,6 +247,8 @@ void ing_gen_random_functions(ing_gen *g); /* if they are wanted, to out */
 bool ing_gen_has_vector(const ing_gen *g, uint32_t op);
 ing_gen_txt ing_gen_vector_call(ing_gen *g, uint32_t op, ing_dtype t, ing_gen_txt a,
                                 ing_gen_txt b);
+/* Bits of vectors, if a function was called; 0: none was (VEC5). */
+uint32_t ing_gen_vector_width(const ing_gen *g);
 void ing_gen_vector_functions(ing_gen *g); /* those that were wanted, to out */
 
 /* ---- llvm_divmod.c ---------------------------------------------------------------- */

@@ -376,14 +376,16 @@ static void put_declarations(ing_gen *g) {
 }
 
 static void put_tail(ing_gen *g) {
-    const char *width = g->wide ? "512" : "256";
+    uint32_t called = ing_gen_vector_width(g);
+    uint32_t width = g->wide || called > 256 ? 512 : 256;
     const char *more = g->spreads ? " \"target-features\"=\"+prefer-no-scatter\"" : "";
+    const char *aligned = called ? " \"stackrealign\"" : "";
     for (int cold = 0; cold < 2; cold++)
         ing_bytes_printf(
             g->out,
             "\nattributes #%d = { %snounwind uwtable \"no-trapping-math\"=\"true\" "
-            "\"prefer-vector-width\"=\"%s\"%s }",
-            cold, cold ? "cold noinline " : "", width, more);
+            "\"prefer-vector-width\"=\"%u\"%s%s }",
+            cold, cold ? "cold noinline " : "", width, aligned, more);
     ing_bytes_puts(g->out, "\n");
     ing_bytes_puts(g->out, "attributes #2 = { nounwind willreturn memory(none) }\n");
     ing_bytes_puts(g->out,

@@ -207,15 +207,26 @@ static void test_vector_math(void) {
         "  %i = loop parallel i32 %b, %e {\n    %a = array array<f32, 1> 0\n"
         "    %p = elem ref<f32> %a, [%i]\n    %x = load f32 %p\n    %s = sin %x\n"
         "    %two = const f32 2.0\n    %q = pow %s, %two\n    %r = atan2 %q, %x\n"
-        "    store %p, %r\n  }\n}\nrun @0 range begin 0 end 8 cost 6\n";
+        "    %d = cast f64 %r\n    %g = exp %d\n    %h = cast f32 %g\n    %k = asin "
+        "%h\n"
+        "    store %p, %k\n  }\n}\nrun @0 range begin 0 end 8 cost 6\n";
     expect(ir, true, "call reassoc nsz contract float @ing.sinf(float", 1,
            "_ZGVdN8v_ing.sinf(_ZGVdN8v_sinf)", 1, "_ZGVdN4vv_ing.atan2f(ing.atan2f.4)",
            1, "@llvm.pow.f32(float", 2, "@llvm.compiler.used", 1,
-           "\"prefer-vector-width\"=\"256\"", 2, NULL);
-    expect(ir, false, "_ZGV", 0, "call float @sinf(", 1, NULL);
+           "\"prefer-vector-width\"=\"256\" \"stackrealign\"", 2, NULL);
+    expect(saxpy, true, "stackrealign", 0, NULL);
+    expect(ir, false, "_ZGV", 0, "call float @sinf(", 1, "stackrealign", 0, NULL);
     level = "x86-64-v4";
-    expect(ir, true, "_ZGVdN8v_ing.sinf(_ZGVdN8v_sinf)", 1, "_ZGVe", 0,
-           "\"prefer-vector-width\"=\"256\"", 2, NULL);
+    expect(ir, true, "_ZGVeN16v_ing.sinf(_ZGVeN16v_sinf)", 1,
+           "_ZGVdN8vv_ing.atan2f(ing.atan2f.8)", 1, "_ZGVdN4v_ing.sinf(ing.sinf.4)", 1,
+           "_ZGVdN8v_sinf", 0, "\"prefer-vector-width\"=\"512\" \"stackrealign\"", 2,
+           NULL);
+    /* Two calls for sixteen: of an f64, and of what is slower in 512 bits. */
+    expect(ir, true, "_ZGVeN8v_ing.exp(_ZGVeN8v_exp),_ZGVdN16v_ing.exp(ing.exp.16)", 1,
+           "_ZGVdN8v_ing.asinf(_ZGVdN8v_asinf),_ZGVdN16v_ing.asinf(ing.asinf.16)", 1,
+           "call <8 x double> @_ZGVeN8v_exp(", 4, "call <8 x float> @_ZGVdN8v_asinf(",
+           4, NULL);
+    expect(saxpy, true, "\"prefer-vector-width\"=\"256\"", 2, NULL);
     level = "x86-64-v2";
     expect(ir, true, "_ZGV", 0, NULL);
     level = "x86-64-v3";
