@@ -642,6 +642,7 @@ def test_functions_that_have_attributes(monkeypatch):
         assert a[0] == counted.n
 
 
+@pytest.mark.counts("lowerings")
 def test_the_order_of_a_set_means_nothing(monkeypatch):
     def total(items):
         return sum(items)
