@@ -38,6 +38,10 @@ ing_status ing_ad_draws(ing_ir_mod *m, ing_err *e);
 /* trim.c: loads and stores of locals that nobody needs go. */
 ing_status ing_ad_trim(ing_ir_mod *m, ing_err *e);
 
+/* order.c: loops go forwards where the order of iterations does not matter. */
+ing_status ing_ad_order(ing_ir_mod *m, const uint32_t *companion, uint32_t n_args,
+                        ing_err *e);
+
 /* exits.c: every function of the module in the form that the others want:
  *  EXITS1 no CONTINUE; a BREAK only as the end of a WHILE: its block ends with a LOAD of a
  *     local and an IF on that with nothing but the BREAK in it; loops with other ways out are
@@ -203,6 +207,8 @@ typedef struct ing_ad_code {
     uint32_t *count; /* WHILE: the i64 local with its iterations */
     uint32_t *
         held; /* LOAD: the local that gathers what a loop adds to one element; 0 = none */
+    uint32_t *fresh;  /* ALLOCA: its adjoint is 0, in the stretch with this number */
+    uint32_t stretch; /* number of what is written, without blocks in it */
     ing_vec(ing_ad_snap) snaps;
     uint32_t top; /* the end of all stacks, an i64; a local with it if in_local */
     bool
@@ -235,6 +241,8 @@ void ing_ad_store(ing_ad_code *c, uint32_t ref, uint32_t value);
 uint32_t ing_ad_trips(ing_ad_code *c, const ing_ir_inst *loop);
 /* Bytes of an entry of the loop's stack; 0 = it has none. */
 uint32_t ing_ad_stride(const ing_ad_code *c, uint32_t loop);
+/* Bytes of a stack with that many entries (i64), an i64. */
+uint32_t ing_ad_stack_bytes(ing_ad_code *c, uint32_t entries, uint32_t stride);
 /* The place of a carried local in entry `number` (i64) of the stack at `base`. */
 uint32_t ing_ad_entry(ing_ad_code *c, const ing_ad_state *s, uint32_t base,
                       uint32_t number);

@@ -144,7 +144,11 @@ static void back_load(ing_ad_code *c, uint32_t id) {
     uint32_t held = c->held[id], to = held ? held : ing_ad_shadow(c, i->a);
     if (!to) return;
     bool shared = !held && shared_place(c, i->a);
-    if (is_scalar(c, i->type))
+    bool fresh = !held && !shared && c->fresh[i->a] == c->stretch;
+    c->fresh[i->a] = 0;
+    if (fresh) /* 0 and what is added: that */
+        ing_ad_store(c, to, adjoint_of(c, id));
+    else if (is_scalar(c, i->type))
         add_to(c, to, adjoint_of(c, id), i->type, shared);
     else
         ing_ad_add_leaves(c, to, c->adj[id], shared);
@@ -157,6 +161,8 @@ static void back_store(ing_ad_code *c, uint32_t id) {
     if (!from) return;
     ing_ad_add_from(c, i->b, from);
     each_leaf(c, from, 0, LEAF_ZERO);
+    bool whole = ing_ir_at(c->f, i->a)->op == ING_OP_ALLOCA; /* has no other name */
+    c->fresh[i->a] = whole && is_scalar(c, behind(c, from)) ? c->stretch : 0;
 }
 
 /* The one that left its value there takes the whole adjoint; of equal ones, the first to come. */

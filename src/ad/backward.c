@@ -267,8 +267,9 @@ static void open_adjoints(ing_ad_code *c, uint32_t block) {
 
 void ing_ad_put_backward(ing_ad_code *c, uint32_t block) {
     open_adjoints(c, block);
+    c->stretch++;
     for (uint32_t k = ing_ir_block_len(c->f, block); k-- > 0 && ing_ir_ok(c->m);) {
-        uint32_t id = ing_ir_block_ids(c->f, block)[k];
+        uint32_t id = ing_ir_block_ids(c->f, block)[k], inner[2];
         const ing_ir_inst *i = ing_ir_at(c->f, id);
         c->b.loc = i->loc;
         if (i->op == ING_OP_RETURN && i->a && c->result)
@@ -281,5 +282,8 @@ void ing_ad_put_backward(ing_ad_code *c, uint32_t block) {
         case ING_OP_CALL: back_call(c, id); break;
         default: ing_ad_put_adjoint(c, id); break;
         }
+        if (i->op == ING_OP_CALL || i->op == ING_OP_ATOMIC ||
+            ing_ir_inst_blocks(i, inner))
+            c->stretch++;
     }
 }

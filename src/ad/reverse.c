@@ -92,7 +92,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
     size_t len = n->f->insts.len;
     ing_ir_func old;
     ing_ad_code c = {.ad = ad, .n = n, .m = ad->m, .f = n->f};
-    uint32_t *words = ing_calloc(7 * len, sizeof *words);
+    uint32_t *words = ing_calloc(8 * len, sizeof *words);
     if (!words) return ing_ad_no_memory(e);
     c.copy = (ing_ir_copy){.b = &c.b, .map = words};
     c.adj = words + len;
@@ -101,6 +101,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
     c.base = words + 4 * len;
     c.count = words + 5 * len;
     c.held = words + 6 * len;
+    c.fresh = words + 7 * len;
     if (n->func) {
         ing_ir_builder_init(&c.b, ad->m, n->made);
     } else {
@@ -228,7 +229,8 @@ static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode
                                                  : write_all(&ad, e);
     free_all(&ad);
     if (s == ING_OK) s = empty_unused(m, e);
-    return s == ING_OK ? ing_ad_trim(m, e) : s;
+    if (s == ING_OK) s = ing_ad_trim(m, e);
+    return s == ING_OK ? ing_ad_order(m, companion, m->args.len, e) : s;
 }
 
 ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e) {

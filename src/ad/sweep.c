@@ -47,7 +47,7 @@ uint32_t ing_ad_trips(ing_ad_code *c, const ing_ir_inst *loop) {
 
 /* Lays out the entries of a loop's stack as C would. */
 uint32_t ing_ad_stride(const ing_ad_code *c, uint32_t loop) {
-    uint64_t at = 0;
+    uint64_t at = 0, most = 1;
     for (uint32_t k = 0; k < c->n->states.len; k++) {
         ing_ad_state *s = &c->n->states.at[k];
         if (s->loop != loop || !s->carried) continue;
@@ -56,8 +56,16 @@ uint32_t ing_ad_stride(const ing_ad_code *c, uint32_t loop) {
         at = (at + align - 1) / align * align;
         s->offset = (uint32_t)at;
         at += ing_ir_type_size(c->m, t);
+        if (align > most) most = align;
     }
-    return (uint32_t)((at + 7) / 8 * 8);
+    return (uint32_t)((at + most - 1) / most * most);
+}
+
+/* Whole words, so that the next stack may hold anything. */
+uint32_t ing_ad_stack_bytes(ing_ad_code *c, uint32_t entries, uint32_t stride) {
+    uint32_t all = arith(c, ING_OP_MUL, entries, number(c, stride));
+    if (stride % 8 == 0) return all;
+    return arith(c, ING_OP_AND, arith(c, ING_OP_ADD, all, number(c, 7)), number(c, -8));
 }
 
 uint32_t ing_ad_entry(ing_ad_code *c, const ing_ad_state *s, uint32_t base,
@@ -202,8 +210,8 @@ static void limit_entries(ing_ad_code *c, uint32_t entries) {
 static uint32_t open_stack(ing_ad_code *c, uint32_t id, uint32_t entries) {
     limit_entries(c, entries);
     uint32_t base = ing_ad_get_top(c);
-    uint32_t stride = number(c, ing_ad_stride(c, id));
-    uint32_t end = arith(c, ING_OP_ADD, base, arith(c, ING_OP_MUL, entries, stride));
+    uint32_t bytes = ing_ad_stack_bytes(c, entries, ing_ad_stride(c, id));
+    uint32_t end = arith(c, ING_OP_ADD, base, bytes);
     if (ing_ad_in_branch(c->n, id))
         ing_ad_store(c, c->base[id], base);
     else
@@ -261,8 +269,7 @@ static void put_while(ing_ad_code *c, uint32_t id, bool record) {
     ing_ad_put_forward(c, i->a, false);
     ing_ir_emit(b, ING_OP_WHILE, 0, ing_ir_block_end(b), 0, 0);
     if (!stride) return;
-    uint32_t all =
-        arith(c, ING_OP_MUL, ing_ad_load(c, c->count[id]), number(c, stride));
+    uint32_t all = ing_ad_stack_bytes(c, ing_ad_load(c, c->count[id]), stride);
     ing_ad_set_top(c, arith(c, ING_OP_ADD, base, all));
 }
 

@@ -1,7 +1,8 @@
 /* What derivatives compute and nobody reads. An iteration is run again before it is run backwards, all of it,
  * and leaves its locals behind for a next one that takes its own from the stack. Called last by reverse mode.
- *  TRIM1 a LOAD of a local after a STORE in the same block, or in one around it, with no other STORE between:
- *     the value itself.
+ *  TRIM1 a LOAD of a local after a STORE or LOAD of it in the same block, or in one around it, with no other
+ *     STORE between: the value itself. A STORE of that value goes: sums that a loop only adds to have an
+ *     adjoint that no iteration changes. Once more after TRIM2, which takes what stood between.
  *  TRIM2 a STORE whose value no LOAD can find, in this iteration, a later one or after the loop, goes.
  * Locals whose address goes anywhere but to LOAD and STORE are left alone. No text of more than MAX_WORK. */
 #include "ad/ad_int.h"
@@ -99,8 +100,15 @@ static void find_values(trimmer *t, uint32_t block, uint32_t *known) {
     for (uint32_t k = 0; k < ing_ir_block_len(t->f, block) && !t->failed; k++) {
         const ing_ir_inst *i = ing_ir_at(t->f, ids[k]);
         uint32_t inner[2], n = ing_ir_inst_blocks(i, inner), x = local_of(t, ids[k]);
-        if (i->op == ING_OP_LOAD && x) t->value[ids[k]] = known[x];
-        if (i->op == ING_OP_STORE && x) known[x] = i->b;
+        if (i->op == ING_OP_LOAD && x) {
+            t->value[ids[k]] = known[x];
+            if (!known[x]) known[x] = ids[k];
+        }
+        if (i->op == ING_OP_STORE && x) {
+            uint32_t same = t->value[i->b] ? t->value[i->b] : i->b;
+            t->dead[ids[k]] = known[x] == same;
+            known[x] = same;
+        }
         if (i->op == ING_OP_ALLOCA) known[x] = 0;
         if (n == 0) continue;
         uint32_t *inside = ING_NEW_ARRAY(&t->arena, t->locals + 1, uint32_t);
@@ -213,6 +221,7 @@ static bool run(ing_ir_mod *m, uint32_t func, bool values) {
 
 ing_status ing_ad_trim(ing_ir_mod *m, ing_err *e) {
     for (uint32_t k = 0; k < m->funcs.len && ing_ir_ok(m); k++)
-        if (!run(m, k, true) || !run(m, k, false)) return ing_ad_no_memory(e);
+        if (!run(m, k, true) || !run(m, k, false) || !run(m, k, true))
+            return ing_ad_no_memory(e);
     return ing_ir_ok(m) ? ING_OK : ing_ad_no_memory(e);
 }

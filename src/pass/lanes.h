@@ -24,9 +24,10 @@
  * lane; so does what one stretch loads and another uses. What it computes is computed again.
  *
  * Rules
- *  LANES1 the loops hold nothing but arithmetic, loads, stores, scalar locals and plain updates of
- *     these; the bounds of the serial loop and the conditions of branches, which hold no more
- *     than that either, are the same for all columns.
+ *  LANES1 the loops hold nothing but arithmetic, loads, stores, scalar locals, plain updates of
+ *     these and branches with no more than that; where the parallel loop is over columns, updates by
+ *     whichever thread too, outside of serial loops. Branches that columns may take apart stand
+ *     outside of serial loops.
  *  LANES2 it pays: what the serial loop touches is either the same for all columns or a
  *     neighbour in the next one, and for some of it the next k is another row, or an iteration
  *     of the serial loop waits for the one before.
@@ -36,7 +37,17 @@
  *     each: there is room for ING_LANES times as much. Where to is the same for all columns.
  *  LANES5 columns of a serial loop are independent: it writes to arrays alone, at places where no other
  *     column reads or writes (ACCESS5), and other arrays lie apart from these (apart.c). A local
- *     from outside is read. */
+ *     from outside is read.
+ *  LANES6 a serial loop adds to one and the same place in all columns: their terms are added up by
+ *     halves, and the place is updated once. Nothing else in the task touches that array
+ *     (targets.h), so that nobody sees that the update comes after those of other columns.
+ *  LANES7 columns have serial loops of different lengths: it runs as often as the longest wants, and a column
+ *     that is done, or has not begun, leaves its locals as they are. Such a loop writes to locals and
+ *     stacks alone (LANES6 apart), and reads of arrays what is the same for all columns. If its
+ *     subscripts count from its end, as those of backward loops do (n - 1 - k), columns end
+ *     together, else they begin together: that subscript is the same for all then.
+ *  LANES8 the end of a stack (ROOM) is the farthest of the columns', and stands for it in the places
+ *     of stacks, which are the only use of it. */
 #ifndef ING_PASS_LANES_H
 #define ING_PASS_LANES_H
 
@@ -54,17 +65,48 @@ typedef struct ing_lanes {
         inner; /* the loop over columns, and a serial one in it that is looked at */
     ing_ir_scan scan;
     uint8_t *needed; /* per instruction of the body: used by another stretch */
+    uint8_t *role;   /* per instruction: ING_LANES_ */
+    uint8_t *other;  /* per instruction: has uses other than places of stacks */
     uint32_t lanes;  /* ING_LANES, a half or a quarter of them */
 } ing_lanes;
 
+enum {                        /* roles */
+       ING_LANES_EVEN = 1,    /* the same for all columns by LANES7 or LANES8 */
+       ING_LANES_SUM = 2,     /* an update by LANES6 */
+       ING_LANES_LEVEL = 4,   /* a ROOM, or the end of a stack, by LANES8 */
+       ING_LANES_BEGIN = 8,   /* a serial loop by LANES7: columns begin together */
+       ING_LANES_END = 16,    /* they end together */
+       ING_LANES_MIRROR = 32, /* n - 1 - k of such a loop */
+       ING_LANES_RAGGED = ING_LANES_BEGIN | ING_LANES_END,
+};
+
 /* Not the same in all columns. */
 static inline bool ing_lanes_varies(const ing_lanes *l, uint32_t id) {
-    return ing_ir_varies(&l->scan, id, l->loop);
+    return ing_ir_varies(&l->scan, id, l->loop) && !(l->role[id] & ING_LANES_EVEN);
 }
 
 static inline bool ing_lanes_pure(const ing_ir_inst *i) {
     return ing_op_is_pure(i->op);
 }
+
+/* Does it end a stretch of the loop over columns? */
+static inline bool ing_lanes_cuts(const ing_lanes *l, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(l->f, id);
+    return i->op == ING_OP_LOOP ||
+           (i->op == ING_OP_ROOM && l->role[id] & ING_LANES_LEVEL) ||
+           (i->op == ING_OP_IF && !ing_lanes_varies(l, i->a));
+}
+
+/* lanes_ragged.c, LANES7 and LANES8. */
+void ing_lanes_find_stacks(ing_lanes *l);
+/* Finds what is the same for all columns in a serial loop, or gives up. */
+bool ing_lanes_level_loop(ing_lanes *l, uint32_t loop);
+/* The ROOM stands for all columns from here on; false: its end has other uses. */
+bool ing_lanes_level_room(ing_lanes *l, uint32_t room);
+/* A pure instruction of things that are the same for all columns is. */
+void ing_lanes_find_even(ing_lanes *l, uint32_t id);
+/* May it stand in a ragged loop? */
+bool ing_lanes_ragged_ok(const ing_lanes *l, uint32_t id);
 
 /* Rewrites the function. False: no memory. */
 bool ing_lanes_emit(ing_lanes *l);

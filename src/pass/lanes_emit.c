@@ -9,6 +9,9 @@ typedef struct emitter {
     ing_ir_copy copy;
     uint32_t *arrays; /* by instruction: of the lanes of a local or of a kept value */
     uint32_t lane;    /* index, in a loop over lanes; 0 = elsewhere */
+    uint32_t active;  /* in a ragged loop: the column is in its turn; 0 = elsewhere */
+    bool rest;        /* there are fewer columns than lanes */
+    bool levelled;    /* a ROOM was put for these columns */
 } emitter;
 
 static uint32_t op2(emitter *x, ing_op op, ing_type t, uint32_t a, uint32_t b) {
@@ -30,11 +33,16 @@ static uint32_t lane_ref(emitter *x, uint32_t id, ing_type t) {
                        x->arrays[id], x->lane, 0);
 }
 
-/* The scalar that instruction `id` of the loop keeps in lanes, or void. */
+/* The scalar that instruction `id` of the loop keeps in lanes, or void: terms of a sum, ends of stacks and
+ * of ragged loops too. */
 static ing_type kept_type(const emitter *x, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
+    uint8_t role = x->l->role[id];
     if (i->op == ING_OP_ALLOCA) return ing_ir_type(x->l->m, i->type)->elem;
-    return i->op == ING_OP_LOAD && x->l->needed[id] ? i->type : ING_VOID;
+    if (i->op == ING_OP_ROOM && role & ING_LANES_LEVEL) return ING_I64;
+    bool kept = i->op == ING_OP_LOAD ? x->l->needed[id]
+                                     : role & (ING_LANES_SUM | ING_LANES_RAGGED);
+    return kept ? i->type : ING_VOID;
 }
 
 static void put_arrays(emitter *x, uint32_t block) {
@@ -49,9 +57,44 @@ static void put_arrays(emitter *x, uint32_t block) {
     }
 }
 
+static uint32_t load(emitter *x, uint32_t ref, ing_type t) {
+    return ing_ir_emit(&x->b, ING_OP_LOAD, t, ref, 0, 0);
+}
+
+static void store(emitter *x, uint32_t ref, uint32_t v) {
+    ing_ir_emit(&x->b, ING_OP_STORE, 0, ref, v, 0);
+}
+
+/* LANES7: what a column that is not in its turn leaves as it is. */
+static uint32_t masked(emitter *x, uint32_t v, uint32_t else_, ing_type t) {
+    if (!x->active) return v;
+    return ing_ir_emit(&x->b, ING_OP_SELECT, t, x->active, v, else_);
+}
+
+/* A local of a ragged loop is written or updated. */
+static void masked_write(emitter *x, const ing_ir_inst *i, uint32_t ref, ing_type t) {
+    static const ing_op ops[] = {ING_OP_ADD, ING_OP_SUB, ING_OP_MUL, ING_OP_MIN,
+                                 ING_OP_MAX};
+    uint32_t old = load(x, ref, t), v = x->copy.map[i->b];
+    if (i->op == ING_OP_ATOMIC) v = ing_ir_emit(&x->b, ops[i->c], t, old, v, 0);
+    store(x, ref, masked(x, v, old, t));
+}
+
+/* LANES6: the column's term. */
+static void put_term(emitter *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    uint32_t zero = ing_ir_emit(&x->b, ING_OP_CONST, i->type, 0, 0, 0);
+    store(x, lane_ref(x, id, i->type), masked(x, x->copy.map[i->b], zero, i->type));
+}
+
 /* Locals are in their lanes. */
 static bool local_op(emitter *x, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
+    if (x->l->role[id] & ING_LANES_MIRROR) return true; /* is before the lanes */
+    if (x->l->role[id] & ING_LANES_SUM) {
+        put_term(x, id);
+        return true;
+    }
     if (i->op == ING_OP_ALLOCA) {
         ing_type t = kept_type(x, id);
         uint32_t zero = ing_ir_emit(&x->b, ING_OP_CONST, t, 0, 0, 0);
@@ -73,6 +116,10 @@ static bool local_op(emitter *x, uint32_t id) {
         i->op == ING_OP_LOAD || i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC;
     if (!access || !x->arrays[i->a] || at(x, i->a)->op != ING_OP_ALLOCA) return false;
     uint32_t ref = lane_ref(x, i->a, kept_type(x, i->a));
+    if (x->active && i->op != ING_OP_LOAD) {
+        masked_write(x, i, ref, kept_type(x, i->a));
+        return true;
+    }
     uint32_t v = i->op == ING_OP_LOAD ? 0 : x->copy.map[i->b];
     uint32_t made = ing_ir_emit(&x->b, (ing_op)i->op, i->type, ref, v, i->c);
     if (made) x->b.func->insts.at[made].flags = i->flags;
@@ -86,7 +133,14 @@ typedef struct part { /* instructions [first, end) of a block, for all lanes */
     uint32_t block, first, end;
     uint32_t before; /* where in the body it stands */
     uint16_t flags;  /* of the loop over lanes */
+    uint32_t ragged; /* the serial loop, if it is one ... */
+    uint32_t most;   /* ... and how far it goes; */
+    uint32_t mirror; /* n - 1 - k, if columns end together */
 } part;
+
+static bool raw_varies(const emitter *x, uint32_t id) {
+    return ing_ir_varies(&x->l->scan, id, x->l->loop);
+}
 
 /* What stretches before it made and this part uses. */
 static void put_needed(emitter *x, uint32_t before) {
@@ -109,7 +163,8 @@ static bool is_own(const emitter *x, const part *p) {
 /* What is before the loops, and locals whose lanes are zero there. */
 static bool is_before(const emitter *x, const part *p, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
-    bool first = i->op == ING_OP_ALLOCA || !ing_lanes_varies(x->l, id);
+    bool first =
+        i->op == ING_OP_ALLOCA || (i->op != ING_OP_IF && !ing_lanes_varies(x->l, id));
     return i->op == ING_OP_ROOM || (is_own(x, p) && first);
 }
 
@@ -124,6 +179,38 @@ static bool has_effects(const emitter *x, const part *p) {
     return false;
 }
 
+static bool is_narrow_leaf(const emitter *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    ing_dtype t = (ing_dtype)(i->op == ING_OP_CAST ? at(x, i->a)->type : i->type);
+    if (i->op == ING_OP_CONST) return ing_ir_const_bits(i) < (uint64_t)1 << 31;
+    return ing_dtype_is_int(t) &&
+           ing_dtype_bits(t) <= (ing_dtype_is_signed(t) ? 32 : 31);
+}
+
+/* Does a value fit 32 bits? Masks as wide as the floats that they are for need no packing. */
+static bool is_narrow(const emitter *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    if (i->op == ING_OP_SELECT)
+        return is_narrow_leaf(x, i->b) && is_narrow_leaf(x, i->c);
+    return is_narrow_leaf(x, id);
+}
+
+/* LANES7: whether the column is in its turn, and its own index where columns end together. */
+static void put_turn(emitter *x, const part *p) {
+    const ing_ir_inst *i = at(x, p->ragged);
+    uint32_t n = x->copy.map[i->b], at_ = x->copy.map[p->ragged];
+    if (x->l->role[p->ragged] & ING_LANES_END) {
+        uint32_t late = op2(x, ING_OP_SUB, i->type, p->most, n), k = at_;
+        at_ = p->mirror;
+        x->copy.map[p->ragged] = op2(x, ING_OP_SUB, i->type, k, late);
+    }
+    if (i->type == ING_I64 && is_narrow(x, i->b)) {
+        n = ing_ir_emit(&x->b, ING_OP_CAST, ING_I32, n, 0, 0);
+        at_ = ing_ir_emit(&x->b, ING_OP_CAST, ING_I32, at_, 0, 0);
+    }
+    x->active = ing_ir_emit(&x->b, ING_OP_LT, ING_U1, at_, n, 0);
+}
+
 static void put_inst(emitter *x, const part *p, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
     bool own = is_own(x, p);
@@ -134,19 +221,132 @@ static void put_inst(emitter *x, const part *p, uint32_t id) {
                     0);
 }
 
-static void put_part(emitter *x, const part *p, uint32_t base, uint32_t lanes) {
+/* The index of column `base` + lane, and what it needs. */
+static void open_lanes(emitter *x, uint32_t before, uint32_t base) {
     ing_type t = at(x, x->l->loop)->type;
-    if (!has_effects(x, p)) return;
-    uint32_t zero = number(x, t, 0);
     x->lane = ing_ir_loop_reserve(&x->b, t);
     ing_ir_block_begin(&x->b);
     x->copy.map[x->l->loop] = op2(x, ING_OP_ADD, t, base, x->lane);
-    put_needed(x, p->before);
+    put_needed(x, before);
+}
+
+static void close_lanes(emitter *x, uint32_t zero, uint32_t lanes, uint16_t flags) {
+    ing_ir_loop_finish(&x->b, x->lane, zero, lanes, ing_ir_block_end(&x->b),
+                       ING_IR_ORDERED | flags);
+    x->lane = 0;
+}
+
+/* Stands in the loop over columns, and is made of ends of stacks (LANES8). */
+static void put_even(emitter *x, const part *p) {
+    for (uint32_t k = p->first; k < p->end; k++) {
+        uint32_t id = ing_ir_block_ids(&x->old, p->block)[k];
+        bool even = ing_lanes_pure(at(x, id)) && raw_varies(x, id) &&
+                    !ing_lanes_varies(x->l, id);
+        if (even && !(x->l->role[id] & ING_LANES_LEVEL)) ing_ir_copy_inst(&x->copy, id);
+    }
+}
+
+static void put_part(emitter *x, const part *p, uint32_t base, uint32_t lanes) {
+    if (is_own(x, p)) put_even(x, p);
+    if (!has_effects(x, p)) return;
+    uint32_t zero = number(x, at(x, x->l->loop)->type, 0);
+    open_lanes(x, p->before, base);
+    if (p->ragged) put_turn(x, p);
     for (uint32_t k = p->first; k < p->end; k++)
         put_inst(x, p, ing_ir_block_ids(&x->old, p->block)[k]);
-    ing_ir_loop_finish(&x->b, x->lane, zero, lanes, ing_ir_block_end(&x->b),
-                       ING_IR_ORDERED | p->flags);
-    x->lane = 0;
+    close_lanes(x, zero, lanes, p->flags);
+    x->active = 0;
+}
+
+/* ---- all lanes together ----------------------------------------------------------------------- */
+
+/* What the lanes of `id` come to, by halves. */
+static uint32_t fold(emitter *x, uint32_t id, ing_op op, ing_type t) {
+    ing_type ref = ing_ir_type_ref(x->l->m, t);
+    uint32_t zero = number(x, ING_I32, 0);
+    for (uint32_t half = x->l->lanes / 2; half; half /= 2) {
+        uint32_t n = number(x, ING_I32, half);
+        uint32_t lane = ing_ir_loop_reserve(&x->b, ING_I32);
+        ing_ir_block_begin(&x->b);
+        uint32_t other = op2(x, ING_OP_ADD, ING_I32, lane, n), of = x->arrays[id];
+        uint32_t to = ing_ir_emit(&x->b, ING_OP_MEMBER_DYN, ref, of, lane, 0);
+        uint32_t from = ing_ir_emit(&x->b, ING_OP_MEMBER_DYN, ref, of, other, 0);
+        uint32_t a = load(x, to, t), b = load(x, from, t);
+        store(x, to, ing_ir_emit(&x->b, op, t, a, b, 0));
+        ing_ir_loop_finish(&x->b, lane, zero, n, ing_ir_block_end(&x->b),
+                           ING_IR_ORDERED);
+    }
+    return load(x, ing_ir_emit(&x->b, ING_OP_MEMBER_DYN, ref, x->arrays[id], zero, 0),
+                t);
+}
+
+/* LANES6, after the lanes of a serial iteration. */
+static void put_sums(emitter *x, uint32_t block) {
+    bool any = false;
+    for (uint32_t k = 0; k < ing_ir_block_len(&x->old, block); k++)
+        any |= x->l->role[ing_ir_block_ids(&x->old, block)[k]] & ING_LANES_SUM;
+    for (uint32_t k = 0; any && k < ing_ir_block_len(&x->old, block); k++) {
+        uint32_t id = ing_ir_block_ids(&x->old, block)[k];
+        const ing_ir_inst *i = at(x, id);
+        uint8_t role = x->l->role[id];
+        if (ing_lanes_pure(i) && !ing_lanes_varies(x->l, id) &&
+            !(role & ING_LANES_MIRROR))
+            ing_ir_copy_inst(&x->copy, id);
+        if (!(role & ING_LANES_SUM)) continue;
+        uint32_t sum = fold(x, id, ING_OP_ADD, i->type);
+        uint32_t made =
+            ing_ir_emit(&x->b, ING_OP_ATOMIC, i->type, x->copy.map[i->a], sum, i->c);
+        if (made) x->b.func->insts.at[made].flags = i->flags;
+    }
+}
+
+/* The greatest of what columns have of value `of`, kept by `id`; `least` where there are none. */
+static uint32_t put_most(emitter *x, uint32_t id, uint32_t of, const part *p,
+                         uint32_t base, uint32_t lanes, uint32_t least) {
+    ing_type t = kept_type(x, id), ref = ing_ir_type_ref(x->l->m, t);
+    uint32_t zero = number(x, at(x, x->l->loop)->type, 0);
+    if (x->rest) {
+        uint32_t all = number(x, ING_I32, x->l->lanes), none = number(x, ING_I32, 0);
+        uint32_t lane = ing_ir_loop_reserve(&x->b, ING_I32);
+        ing_ir_block_begin(&x->b);
+        store(x, ing_ir_emit(&x->b, ING_OP_MEMBER_DYN, ref, x->arrays[id], lane, 0),
+              least);
+        ing_ir_loop_finish(&x->b, lane, none, all, ing_ir_block_end(&x->b),
+                           ING_IR_ORDERED);
+    }
+    open_lanes(x, p->before, base);
+    if (x->l->role[of] & ING_LANES_LEVEL) ing_ir_copy_inst(&x->copy, of);
+    store(x, lane_ref(x, id, t), x->copy.map[of]);
+    close_lanes(x, zero, lanes, x->rest ? ING_IR_RARE : 0);
+    return fold(x, id, ING_OP_MAX, t);
+}
+
+/* LANES8: room for the farthest, for every lane. The first column may go far in one loop and the second in another,
+ * and each makes the stack of its loop longer for both: more than any of them needs, which is what was measured
+ * before the launch. So those after the first ask for room. */
+static void put_room(emitter *x, uint32_t id, const part *p, uint32_t base,
+                     uint32_t lanes) {
+    const ing_ir_inst *i = at(x, id);
+    uint32_t zero = number(x, ING_I64, 0);
+    uint32_t most = put_most(x, id, i->a, p, base, lanes, zero);
+    uint32_t all = op2(x, ING_OP_MUL, ING_I64, most, number(x, ING_I64, x->l->lanes));
+    x->b.loc = i->loc;
+    ing_ir_emit(&x->b, ING_OP_ROOM, 0, all, i->b | x->levelled, 0);
+    x->levelled = true;
+    x->copy.map[i->a] = most;
+}
+
+/* LANES7: the serial loop's own values, before the lanes of an iteration. */
+static void open_ragged(emitter *x, uint32_t id, part *p) {
+    const ing_ir_inst *i = at(x, id);
+    p->ragged = id;
+    if (!(x->l->role[id] & ING_LANES_END)) return;
+    uint32_t last = op2(x, ING_OP_SUB, i->type, p->most, number(x, i->type, 1));
+    p->mirror = op2(x, ING_OP_SUB, i->type, last, x->copy.map[id]);
+    for (uint32_t k = 0; k < p->end; k++) {
+        uint32_t inner = ing_ir_block_ids(&x->old, p->block)[k];
+        if (x->l->role[inner] & ING_LANES_MIRROR) x->copy.map[inner] = p->mirror;
+    }
 }
 
 /* The serial loop, or a branch, around the lanes. */
@@ -155,28 +355,43 @@ static void put_around(emitter *x, uint32_t id, const part *body, uint32_t base,
     const ing_ir_inst *i = at(x, id);
     part p = {.block = i->op == ING_OP_IF ? i->b : i->c, .before = body->end};
     if (i->op == ING_OP_IF) p.flags = body->flags;
+    bool ragged = x->l->role[id] & ING_LANES_RAGGED;
+    uint32_t a = x->copy.map[i->a], to = 0;
+    if (ragged) to = p.most = put_most(x, id, i->b, &p, base, lanes, a);
     p.end = ing_ir_block_len(&x->old, p.block);
     uint32_t loop = i->op == ING_OP_LOOP ? ing_ir_loop_reserve(&x->b, i->type) : 0;
     x->copy.map[id] = loop;
     ing_ir_block_begin(&x->b);
+    if (ragged) open_ragged(x, id, &p);
     put_part(x, &p, base, lanes);
-    uint32_t block = ing_ir_block_end(&x->b), a = x->copy.map[i->a];
+    put_sums(x, p.block);
+    uint32_t block = ing_ir_block_end(&x->b);
     if (loop)
-        ing_ir_loop_finish(&x->b, loop, a, x->copy.map[i->b], block, 0);
+        ing_ir_loop_finish(&x->b, loop, a, ragged ? to : x->copy.map[i->b], block, 0);
     else
         ing_ir_emit(&x->b, ING_OP_IF, 0, a, block, 0);
+}
+
+static bool cuts(const emitter *x, uint32_t id) {
+    ing_lanes old = *x->l;
+    old.f = &x->old;
+    return ing_lanes_cuts(&old, id);
 }
 
 /* Columns base .. base + lanes, stretch by stretch; `flags` of loops outside of the serial one. */
 static void put_columns(emitter *x, uint32_t base, uint32_t lanes, uint16_t flags) {
     part p = {.block = at(x, x->l->loop)->c, .flags = flags};
     uint32_t n = ing_ir_block_len(&x->old, p.block);
+    x->levelled = false;
     for (uint32_t k = 0; k <= n; k++) {
         uint32_t id = k < n ? ing_ir_block_ids(&x->old, p.block)[k] : 0;
-        if (id && at(x, id)->op != ING_OP_LOOP && at(x, id)->op != ING_OP_IF) continue;
+        if (id && !cuts(x, id)) continue;
         p.end = k;
         put_part(x, &p, base, lanes);
-        if (id) put_around(x, id, &p, base, lanes);
+        if (id && at(x, id)->op == ING_OP_ROOM)
+            put_room(x, id, &(part){.before = k}, base, lanes);
+        else if (id)
+            put_around(x, id, &p, base, lanes);
         p.first = p.before = k + 1;
     }
 }
@@ -187,12 +402,13 @@ static void put_common(emitter *x) {
     for (uint32_t k = 0; k < ing_ir_block_len(&x->old, body); k++) {
         uint32_t id = ing_ir_block_ids(&x->old, body)[k];
         const ing_ir_inst *i = at(x, id);
+        if (x->l->role[id] & ING_LANES_LEVEL) continue;
         if (i->op == ING_OP_ROOM) {
             uint32_t all = op2(x, ING_OP_MUL, ING_I64, x->copy.map[i->a],
                                number(x, ING_I64, x->l->lanes));
             x->b.loc = i->loc;
             ing_ir_emit(&x->b, ING_OP_ROOM, 0, all, i->b, 0);
-        } else if (i->op != ING_OP_LOOP && !ing_lanes_varies(x->l, id)) {
+        } else if (i->op != ING_OP_LOOP && !raw_varies(x, id)) {
             ing_ir_copy_inst(&x->copy, id);
         }
     }
@@ -223,6 +439,7 @@ static void put_lanes(emitter *x) {
     ing_ir_loop_finish(&x->b, block, zero, blocks, ing_ir_block_end(&x->b),
                        c->flags & ING_IR_PARALLEL);
     put_arrays(x, c->c);
+    x->rest = true;
     uint32_t rest = put_base(x, from, blocks, lanes);
     put_columns(x, rest, op2(x, ING_OP_SUB, t, to, rest), ING_IR_RARE);
 }

@@ -27,10 +27,10 @@ static const struct {
     {"swap", ing_pass_swap, true},     /* the loop that goes along rows goes inside */
     {"hold", ing_pass_hold, true}, /* what a serial loop updates is held in a local */
     {"reduce", ing_pass_reduce, true}, /* sums into one place get lanes of their own */
-    {"lanes", ing_pass_lanes, true}, /* columns go through a serial loop side by side */
-    {"extreme", ing_pass_extreme, true}, /* the least of floats, without a branch */
     {"tally", ing_pass_tally,
      true}, /* integers at many places: a copy for each thread */
+    {"lanes", ing_pass_lanes, true}, /* columns go through a serial loop side by side */
+    {"extreme", ing_pass_extreme, true}, /* the least of floats, without a branch */
     {"weave", ing_pass_weave, true}, /* loops whose iterations have an order inside */
     {"turn", ing_pass_turn, true},   /* tiles whose columns are rows of others */
     {"apart", ing_pass_apart,

@@ -47,8 +47,22 @@ static bool qualifies(const ing_targets *x, uint32_t id) { /* TALLY1 */
 
 /* ---- TALLY6 ---------------------------------------------------------------------------------- */
 
+/* The count itself, where 0 stands for less (loops of derivatives) or its type is another. */
+static uint32_t plain_count(const ing_targets *x, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(x->f, id);
+    for (; i->op == ING_OP_SELECT || i->op == ING_OP_CAST; i = ing_ir_at(x->f, id)) {
+        const ing_ir_inst *other = ing_ir_at(x->f, i->c);
+        bool zero = other->op == ING_OP_CONST && ing_ir_const_bits(other) == 0;
+        bool count = ing_dtype_is_int((ing_dtype)ing_ir_at(x->f, i->a)->type);
+        if (i->op == ING_OP_SELECT ? !zero : !count) break;
+        id = i->op == ING_OP_SELECT ? i->b : i->a;
+    }
+    return id;
+}
+
 /* The argument word + 1 that the end of a loop is, ING_IR_TALLY_TRIPS, or 0: not known. */
-static uint32_t word_of(const ing_targets *x, uint32_t id) {
+static uint32_t word_of(const ing_targets *x, uint32_t end) {
+    uint32_t id = plain_count(x, end);
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     ing_ir_form form;
     ing_ir_form_of(x->f, id, &form);

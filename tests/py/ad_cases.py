@@ -47,6 +47,56 @@ def sum_of_squares(f):
 
 
 @case
+def an_element_read_twice_and_written(f):
+    """Both reads of u[0] add to an adjoint that the write just made 0."""
+
+    @qd.kernel
+    def k(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            u = qd.Vector([x[i], 2.0 * x[i]])
+            u[0] += u[0] * u[0]
+            v = x[i]
+            v = v * v + v
+            y[i] = u[0] + v
+
+    x, y = array([1, 2, 3], f), array([0, 0, 0], f)
+    backward(k, y, x, y)
+    return [(x.grad.to_numpy(), [6, 10, 14])]
+
+
+@case
+def loops_in_any_order_and_not(f):
+    """The first may go forwards backwards, the others may not: what they carry, elements written twice, an array
+    that is read and added to."""
+
+    @qd.kernel
+    def k(x: qd.types.ndarray(), w: qd.types.ndarray(), y: qd.types.ndarray(), t: qd.types.ndarray(), n: qd.i32):
+        for i in range(1):
+            s = 0.0 * x[0]
+            for j in range(n):
+                s += x[j] * w[j]
+            y[0] = s
+            a = x[0]
+            for j in range(n):
+                a = 0.5 * a + w[j]
+            y[1] = a
+            for j in range(n):
+                t[j % 2] = x[j] * 1.0
+            for j in range(n):
+                y[2 + j + 1] += y[2 + j] * 1.0 + w[j]
+
+    x, w, y, t = array([1, 2, 3, 4], f), array([5, 6, 7, 8], f), array([0] * 8, f), array([0, 0], f)
+    k(x, w, y, t, 4)
+    for a in x, w:
+        a.grad.fill(0)
+    y.grad.from_numpy(np.array([1, 1, 0, 0, 0, 0, 1, 0], y.to_numpy().dtype))
+    t.grad.fill(1.0)
+    k.grad(x, w, y, t, 4)
+    return [(x.grad.to_numpy(), [5 + 0.0625, 6, 7 + 1, 8 + 1]),
+            (w.grad.to_numpy(), [1 + 0.125 + 1, 2 + 0.25 + 1, 3 + 0.5 + 1, 4 + 1 + 1])]
+
+
+@case
 def gradients_add_up(f):
     @qd.kernel
     def k(x: qd.types.ndarray(), y: qd.types.ndarray()):
