@@ -8,7 +8,8 @@ the Python that has quadrants; without it there are no ratios). `back/fwd` is wh
 costs in forward ones; `Quadrants` its backward time by ours, forward times likewise: above 1 we are
 faster. `PyTorch`, `JAX` and `Warp` are their forward and backward times by ours, where INGOT_BENCH_TORCH, INGOT_BENCH_JAX
 and INGOT_BENCH_WARP name a Python that has them (_grad_torch.py, _grad_jax.py, _grad_warp.py), each after the others. The
-gradients of Quadrants and ours are compared.
+gradients of Quadrants and ours are compared. `stacks` is what a backward launch gives to stacks, by the counter stack_bytes,
+and by what Quadrants documents for its own: threads x capacity x 8 bytes a slot of f32 x values that loops carry.
 """
 
 import argparse
@@ -163,6 +164,10 @@ def measure(kernel, args, now, repeat):
     return best
 
 
+def stack_bytes():
+    return 0 if PEER else qd.counters()["stack_bytes"]
+
+
 def serve(repeat, threads):
     """Answers one line per row: times and a digest of the gradients."""
     # a bound that is an argument is outside of what Quadrants can size: it gets room for all rows
@@ -173,14 +178,17 @@ def serve(repeat, threads):
         for a in reals:
             a.grad.fill(0.5)
         kernel(*args)
+        before = stack_bytes()
         kernel.grad(*args)
+        stacks = stack_bytes() - before
         sums = [float(np.abs(a.grad.to_numpy()).sum()) for a in reals]
         for a in reals:
             a.grad.fill(0.5)
         sys.stdin.readline()
         forward = measure(kernel, args, clock(threads), repeat)
         backward = measure(kernel.grad, args, clock(threads), repeat)
-        print(json.dumps({"name": name, "forward": forward, "backward": backward, "sums": sums}), flush=True)
+        print(json.dumps({"name": name, "forward": forward, "backward": backward, "sums": sums, "stacks": stacks}),
+              flush=True)
 
 
 def start(python, repeat, threads, *more):
@@ -229,16 +237,19 @@ def main():
     theirs = start(peer, args.repeat, args.threads, "--peer") if peer else None
     others = {label: peer_times(engine, args.repeat) for label, engine in PEERS.items()}
     heads = "".join(f"{label:>9}" for label in PEERS)
-    print(f"{'kernel':<24}{'forward ms':>12}{'backward':>10}{'back/fwd':>10}{heads}{'Quadrants':>11}{'forward':>9}  gradients")
+    print(f"{'kernel':<24}{'forward ms':>12}{'backward':>10}{'back/fwd':>10}{heads}{'stacks':>9}{'theirs':>8}"
+          f"{'Quadrants':>11}{'forward':>9}  gradients")
     found = []
     for name, _, _, carried, trips in rows():
         a, b = answer(ours), answer(theirs) if theirs else None
-        row = {"name": name, "ours": a, "quadrants": b, "carried": carried, "trips": trips}
+        row = {"name": name, "ours": a, "quadrants": b, "carried": carried, "trips": trips,
+               "quadrants_stacks": args.threads * trips * 8 * carried}
         row |= {PEERS[label]: times.get(name) for label, times in others.items()}
         found.append(row)
         line = f"{name:<24}{1e3 * a['forward']:>12.3f}{1e3 * a['backward']:>10.3f}{a['backward'] / a['forward']:>10.2f}"
         for times in others.values():
             line += f"{both(times[name]) / both(a):>9.2f}" if name in times else f"{'-':>9}"
+        line += f"{a['stacks']:>9}{row['quadrants_stacks']:>8}"
         if b:
             same = np.allclose(a["sums"], b["sums"], rtol=1e-3)
             line += f"{b['backward'] / a['backward']:>11.2f}{b['forward'] / a['forward']:>9.2f}  {'same' if same else 'DIFFER'}"

@@ -342,6 +342,8 @@ static inline uint64_t ing_events_now(const ing_events *t) {
     X(LAUNCHES, "launches")                                                           \
     X(LAUNCH_INLINE, "launch_inline") /* ran whole on the calling thread */           \
     X(LAUNCH_SIZED, "launch_sized")   /* the room of a gradient's stacks was found */ \
+    X(STACK_BYTES,                                                                    \
+      "stack_bytes") /* that launches gave to stacks of gradients, in all */          \
     X(LAUNCH_OVERLAP, "launch_overlap") /* arrays shared memory: by code for that */  \
     X(COPIES_IN, "copies_in")           /* arrays that a target could not address */  \
     X(COPIES_OUT, "copies_out")         /* and those of them that were written */
@@ -357,8 +359,11 @@ typedef struct ing_counters {
     uint64_t at[ING_COUNTER_N]; /* changed with __atomic builtins only */
 } ing_counters;
 const char *ing_counter_name(ing_counter c);
+static inline void ing_count_by(ing_counters *c, ing_counter which, uint64_t n) {
+    __atomic_fetch_add(&c->at[which], n, __ATOMIC_RELAXED);
+}
 static inline void ing_count(ing_counters *c, ing_counter which) {
-    __atomic_fetch_add(&c->at[which], 1, __ATOMIC_RELAXED);
+    ing_count_by(c, which, 1);
 }
 
 /* ---- scalar types: the one list -------------------------------------------------------------

@@ -89,6 +89,7 @@ typedef struct ing_rt_launch {
     uint8_t *scratch;
     size_t scratch_bytes;
     ing_error_slot error; /* out */
+    uint64_t grown;       /* out: bytes of scratch that code asked for on top */
     bool ran_inline;      /* out: nothing left the calling thread */
 } ing_rt_launch;
 

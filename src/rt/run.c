@@ -95,12 +95,14 @@ static int32_t room(ing_ctx *ctx, uint64_t bytes, int32_t grow) {
     if (!grow && ctx->scratch) return 1;
     if (bytes > SCRATCH_MAX) return 1;
     uint64_t want = bytes > 2 * have ? bytes : 2 * have;
-    uint8_t *p = ing_malloc(want > SCRATCH_MIN ? want : SCRATCH_MIN);
+    if (want < SCRATCH_MIN) want = SCRATCH_MIN;
+    uint8_t *p = ing_malloc(want);
     if (!p) return 1;
     if (have) memcpy(p, ctx->scratch, have);
     ing_free(s->grown);
     ctx->scratch = s->grown = p;
-    ctx->scratch_bytes = want > SCRATCH_MIN ? want : SCRATCH_MIN;
+    ctx->scratch_bytes = want;
+    __atomic_fetch_add(&s->run->launch->grown, want - have, __ATOMIC_RELAXED);
     return 0;
 }
 

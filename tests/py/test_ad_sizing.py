@@ -482,3 +482,67 @@ def test_partial_sums_in_fields_that_are_gone(gone):
     with qd.ad.Tape(loss):
         square()
     assert (z.grad.to_numpy() == 6).all()
+
+
+# ---- how much they take ------------------------------------------------------------------------------------
+
+
+def bytes_of(kernel, *args):
+    before = _core.counters()["stack_bytes"]
+    kernel.grad(*args)
+    return _core.counters()["stack_bytes"] - before
+
+
+def real(values):
+    a = qd.ndarray(qd.f32, len(values), needs_grad=True)
+    a.from_numpy(np.array(values, np.float32))
+    return a
+
+
+def test_bytes_of_stacks():
+    """By the counter: an entry is as large as what it keeps; sums need none; columns side by side have one each."""
+
+    @qd.kernel
+    def one(x: qd.types.ndarray(), n: qd.i32, y: qd.types.ndarray()):
+        for i in range(1):
+            a = x[i]
+            for t in range(n):
+                if a > 9.0:  # a branch: one column by itself
+                    a *= 0.5
+                a = a * a * 0.5 + 0.1
+            y[i] = a
+
+    @qd.kernel
+    def sums(x: qd.types.ndarray(), n: qd.i32, y: qd.types.ndarray()):
+        for i in x:
+            s = 0.0
+            for t in range(n):
+                s += x[i] * x[i]
+            y[i] = s
+
+    @qd.kernel
+    def columns(x: qd.types.ndarray(), c: qd.types.ndarray(qd.i32, 1), y: qd.types.ndarray()):
+        for i in x:
+            a = x[i]
+            for t in range(c[i]):
+                a = a * a * 0.5 + 0.1
+            y[i] = a
+
+    @qd.kernel
+    def endless(x: qd.types.ndarray(), n: qd.i32, y: qd.types.ndarray()):
+        for i in range(1):
+            a, t = x[i], 0
+            while t < n:
+                a = a * a * 0.5 + 0.1
+                t += 1
+            y[i] = a
+
+    qd.init(arch=qd.cpu, cpu_max_num_threads=1)
+    x, y = real([0.1] * 40), real([0.0] * 40)
+    assert bytes_of(one, x, 1000, y) == 4032  # 1,000 floats, whole cache lines
+    assert bytes_of(sums, x, 1000, y) == 0
+    c = qd.ndarray(qd.i32, 40)
+    c.from_numpy(np.arange(40, dtype=np.int32) * 4)
+    assert bytes_of(columns, x, c, y) == 16 * 640  # the longest has 156 floats
+    grown = bytes_of(endless, x, 1000, y)  # asked for as it grew
+    assert 4000 <= grown <= 2 * 8192

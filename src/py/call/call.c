@@ -471,13 +471,25 @@ static inline bool is_sizing(const ing_py_kernel *k) {
     return k->mode == ING_AD_SIZE || k->mode == ING_AD_BOUNDS;
 }
 
+/* Of several threads, any of the pool's may take part, each with the slot of its number. */
+static uint32_t slots_of(const ing_py_kernel *k, const ing_rt_launch *l) {
+    return l->max_threads == 1 ? 1 : ing_rt_slots(k->host->rt);
+}
+
 static __attribute__((noinline)) bool scratch_for(const ing_py_kernel *k,
                                                   ing_rt_launch *l, uint64_t bytes) {
     size_t all = 0;
-    bool fits = ing_mul_size(bytes, ing_rt_slots(k->host->rt), &all);
+    bool fits = ing_mul_size(bytes, slots_of(k, l), &all);
     l->scratch = fits ? ing_malloc(all) : NULL;
     l->scratch_bytes = bytes;
     return l->scratch != NULL;
+}
+
+static __attribute__((noinline)) void end_scratch(const ing_py_kernel *k,
+                                                  ing_rt_launch *l) {
+    uint64_t bytes = l->scratch ? l->scratch_bytes * slots_of(k, l) : 0;
+    ing_count_by(&k->st->counters, ING_COUNT_STACK_BYTES, bytes + l->grown);
+    ing_free(l->scratch);
 }
 
 /* A graph kernel's tasks run in an order of its own; one launch at a time measures them. */
@@ -525,6 +537,7 @@ static inline __attribute__((always_inline)) PyObject *run(
     l.sink = &output;
     l.key = k->key = (*k->keys)++;
     l.scratch = NULL;
+    l.grown = 0;
     if (__builtin_expect(scratch != 0, 0) && !scratch_for(k, &l, scratch)) {
         if (bytes > STACK_BUFFER) ing_free(buffer);
         return PyErr_NoMemory();
@@ -540,7 +553,7 @@ static inline __attribute__((always_inline)) PyObject *run(
     ing_count(&k->st->counters, ING_COUNT_LAUNCHES);
     if (l.ran_inline) ing_count(&k->st->counters, ING_COUNT_LAUNCH_INLINE);
     if (bytes > STACK_BUFFER) ing_free(buffer);
-    if (__builtin_expect(l.scratch != NULL, 0)) ing_free(l.scratch);
+    if (__builtin_expect(l.scratch != NULL || l.grown, 0)) end_scratch(k, &l);
     if (failed) return launch_failed(k, v, args, &l.error);
     if (k->checkpoints) return ing_py_graph_status(k, v, args, graph.yielded);
     if (v->record.n_rets == 0) Py_RETURN_NONE;
@@ -626,7 +639,7 @@ find_scratch(ing_py_kernel *k, ing_py_variant *v, ing_py_checks *c,
     for (uint32_t i = 0; i < n; i++) Py_XDECREF(held[i]);
     ING_TRY(s);
     ING_TRY(ing_py_size_find(k, args, bytes, e));
-    *bytes = (*bytes / 64 + 1) * 64 * v->record.sized;
+    *bytes = (*bytes ? (*bytes + 63) / 64 : 1) * 64 * v->record.sized;
     return ING_OK;
 }
 
