@@ -25,8 +25,9 @@
  *  PLAN8 A loop that writes every m-th place, m up to MOST_STEPS, and has no branches is vectorised with
  *     stores of single elements. Other loops that write every m-th place stay scalar.
  *  PLAN9 A task has vectors of 512 bits where an innermost loop divides, takes roots or reads at places that
- *     it computes from floats or reads itself, and stores no vectors of few members; else, and in lanes (src/pass/lanes.h), of 256, of which more begin and end with lines of memory.
- *     The vector library's functions are of 256 bits: no other width where they are called. */
+ *     it computes from floats or reads itself, and stores no vectors of few members; else, and in lanes
+ *     (src/pass/lanes.h), of 256, of which more begin and end with lines of memory. Where the vector library is
+ *     called, its functions decide (VEC5 in llvm_math.c). */
 #include "gen/gen_int.h"
 #include "ir/access.h"
 
