@@ -6,7 +6,7 @@ has its default. Which options there are, the engine's table of settings says.
 
 import os
 
-from ingot import _arch, _core, _helper, _numbers, _options  # noqa: F401: the engine asks _helper, whose
+from ingot import _arch, _core, _helper, _numbers, _options, _server  # noqa: F401: the engine asks _helper and _server, whose
 # import must not be under way in some thread when another one forks
 
 _TRUE = ("1", "true", "yes", "on")

@@ -136,12 +136,22 @@ def _each(v, tiny, change: template()):
 
 @func
 def _rotation(difference, twice):
-    """Cosine and sine of the smaller angle x with tan(2 x) = twice / difference."""
+    """Sine and tangent of the half of the smaller angle x with tan(2 x) = twice / difference."""
     m = max(abs(difference), abs(twice))
     u, v = difference / m, twice / m
     t = v / (u + select(u < 0, -1.0, 1.0) * sqrt(u * u + v * v))
-    c = 1.0 / sqrt(1.0 + t * t)
-    return c, t * c
+    h = sqrt(1.0 + t * t)
+    return t / h, t / (1.0 + h)
+
+
+@func
+def _rotate(x, y, s, g):
+    """cos x - sin y and sin x + cos y, from the sine and the tangent of the half angle.
+
+    A rounded cosine is too large or too small, and so is what it turns: f32 singular values of 3x3 were wrong
+    by 1.1e-7, in the mean by 3e-8. As x and what is added to it, the smaller the angle the smaller the error: 6e-8, 2e-9.
+    """
+    return x - s * (y + g * x), y + s * (x - g * y)
 
 
 @func
@@ -172,12 +182,11 @@ def _turn_columns(B: template(), V: template(), p: template(), q: template()):
     x, y = B[:, p], B[:, q]
     a, b, d = x.dot(x), y.dot(y), x.dot(y)
     turned = 0
-    if abs(d) > max(_eps(B) * sqrt(a) * sqrt(b), _floor(B)):
+    if abs(d) > max(2 * _eps(B) * sqrt(a) * sqrt(b), _floor(B)):
         turned = 1
-        c, s = _rotation(b - a, 2.0 * d)
-        v, w = V[:, p], V[:, q]
-        B[:, p], B[:, q] = c * x - s * y, s * x + c * y
-        V[:, p], V[:, q] = c * v - s * w, s * v + c * w
+        s, g = _rotation(b - a, 2.0 * d)
+        B[:, p], B[:, q] = _rotate(x, y, s, g)
+        V[:, p], V[:, q] = _rotate(V[:, p], V[:, q], s, g)
     return turned
 
 
@@ -280,15 +289,12 @@ def _turn_both(S: template(), V: template(), p: template(), q: template()):
     d = S[p, q]
     if abs(d) > _eps(S) * 0.0625:
         turned = 1
-        c, s = _rotation(S[q, q] - S[p, p], 2.0 * d)
+        s, g = _rotation(S[q, q] - S[p, p], 2.0 * d)
         for k in static(range(S.n)):
-            x, y = S[k, p], S[k, q]
-            S[k, p], S[k, q] = c * x - s * y, s * x + c * y
+            S[k, p], S[k, q] = _rotate(S[k, p], S[k, q], s, g)
         for k in static(range(S.n)):
-            x, y = S[p, k], S[q, k]
-            S[p, k], S[q, k] = c * x - s * y, s * x + c * y
-            v, w = V[k, p], V[k, q]
-            V[k, p], V[k, q] = c * v - s * w, s * v + c * w
+            S[p, k], S[q, k] = _rotate(S[p, k], S[q, k], s, g)
+            V[k, p], V[k, q] = _rotate(V[k, p], V[k, q], s, g)
         S[p, q], S[q, p] = 0.0, 0.0
     return turned
 

@@ -12,6 +12,7 @@ from ingot._core import (
     DType,
     IngotCompilationError,
     IngotRuntimeError,
+    IngotRuntimeTypeError,
     IngotSyntaxError,
     IngotTypeError,
     TensorType,
@@ -409,6 +410,7 @@ class Matrix(TensorValue):
     @classmethod
     def ndarray(cls, n, m, dtype, shape, **options):
         """An ndarray whose elements are n x m matrices."""
+        _check_sizes("Matrix.ndarray(3, 3, qd.f32, 10)", n, m)
         return ndarray(MatrixType(n, m, dtype), shape, **options)
 
     @staticmethod
@@ -417,6 +419,7 @@ class Matrix(TensorValue):
         """A field whose elements are n x m matrices: see `qd.field`."""
         from ingot._fields import matrix_field
 
+        _check_sizes("Matrix.field(3, 3, qd.f32, shape=10)", n, m)
         return matrix_field(ndim, n, m, dtype, shape, order, name, offset, needs_grad, needs_dual, layout)
 
     @staticmethod
@@ -424,6 +427,7 @@ class Matrix(TensorValue):
         """A tensor of n by m matrices: see `qd.tensor`."""
         from ingot._tensor import matrix_tensor
 
+        _check_sizes("Matrix.tensor(3, 3, qd.f32, 10)", n, m)
         return matrix_tensor(n, m, dtype, shape, **options)
 
 
@@ -433,6 +437,7 @@ class Vector(Matrix):
     @classmethod
     def ndarray(cls, n, dtype, shape, **options):
         """An ndarray whose elements are vectors of n."""
+        _check_sizes("Vector.ndarray(3, qd.f32, 10)", n)
         return ndarray(VectorType(n, dtype), shape, **options)
 
     @staticmethod
@@ -441,6 +446,7 @@ class Vector(Matrix):
         """A field whose elements are vectors of n: see `qd.field`."""
         from ingot._fields import matrix_field
 
+        _check_sizes("Vector.field(3, qd.f32, shape=10)", n)
         return matrix_field(ndim, n, 1, dtype, shape, order, name, offset, needs_grad, needs_dual, layout)
 
     @staticmethod
@@ -448,7 +454,20 @@ class Vector(Matrix):
         """A tensor of vectors of n: see `qd.tensor`."""
         from ingot._tensor import vector_tensor
 
+        _check_sizes("Vector.tensor(3, qd.f32, 10)", n)
         return vector_tensor(n, dtype, shape, **options)
+
+
+def _check_sizes(example, *sizes):
+    """Sizes of elements come before their dtype, and are positive."""
+    for size in sizes:
+        try:
+            positive = bool(range(size))  # whatever is an index; the module operator would be one more to load
+        except TypeError:
+            raise IngotRuntimeTypeError(f"the size of a vector or matrix is an integer, not {size!r}; "
+                                        f"sizes come first: qd.{example}") from None
+        if not positive:
+            raise IngotRuntimeTypeError(f"a vector or matrix of size {size} has no elements: say at least 1, as in qd.{example}")
 
 
 def _same_length(rows):

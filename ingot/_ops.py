@@ -338,6 +338,12 @@ def static_assert(condition, message=None):
 
 
 @_intrinsic
+def never(why):
+    """Marks a place that this machine cannot run: fails where it is reached, in debug mode or not."""
+    raise RuntimeError(why)
+
+
+@_intrinsic
 def static_print(*args, **kwargs):
     """Prints at compile time."""
     print(*args, **kwargs)

@@ -6,6 +6,8 @@ source and configuration) and the fingerprint of the input. So an edited step, a
 configuration or another input is another key; nothing else is.
 """
 
+import collections
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -23,10 +25,11 @@ from ingot._core import IngotRuntimeError, IngotRuntimeWarning, step_key
 from ingot._filecache import FileCache, text_label
 from ingot._flight import MISS, single_flight, single_flight_async, used_up
 from ingot._numbers import bound
-from ingot.fingerprint import Fingerprinter, FingerprintError, Key
+from ingot.fingerprint import Fingerprinter, FingerprintError, Identity, Key, Pieces
 
 _STEP = "1" + "0" * 31  # the domain of steps' halves, apart from keys given to a FileCache
 _tokens = itertools.count()
+_running_lock = threading.Lock()
 
 
 class CacheMismatchError(IngotRuntimeError):
@@ -162,6 +165,16 @@ def _arguments(step):
         return None  # some builtins do not tell
 
 
+def _by_identity(obj):
+    return Pieces("identity", (Identity(obj),))
+
+
+_STRICT = Fingerprinter()
+_LENIENT = Fingerprinter(variant="lenient")
+_IN_MEMORY = Fingerprinter(variant="lenient", fallback=_by_identity)  # it refuses nothing
+_BOXES = (list, dict, set, bytearray, collections.deque)
+
+
 # ---- the step ------------------------------------------------------------------------------------
 
 
@@ -222,9 +235,10 @@ class CachedStep:
     when results differ. `wait` bounds, in seconds, how long a call waits for another thread,
     task or process that is computing the same.
 
-    The step's half of the key is computed once: changing the step's configuration afterwards
-    is not seen. A result from memory is the same object each time. A result that cannot be
-    stored is returned all the same, with one warning.
+    The step's half of the key is that of the moment of the call: a global that was set, an
+    option of the step that was changed since it was made is another step. What changes while
+    the step runs is the step's own doing and does not count. A result from memory is the same
+    object each time. A result that cannot be stored is returned all the same, with one warning.
     """)
     __module__ = _BorrowedText(__name__)
 
@@ -239,7 +253,9 @@ class CachedStep:
     _method: bool = _private(init=False, repr=False)
     _arguments: Any = _private(init=False, repr=False)
     _on_disk: bool = _private(init=False, repr=False)
-    _halves: tuple | None = _private(init=False, repr=False)
+    _token: str = _private(init=False, repr=False)  # stands for a step without a fingerprint
+    _known: tuple | None = _private(init=False, repr=False)
+    _running: dict = _private(init=False, repr=False, default_factory=dict)  # process -> runs
     _quick: bool = _private(init=False, repr=False)  # one argument is its own normal form
     _warned: bool = _private(init=False, repr=False, default=False)
 
@@ -257,13 +273,12 @@ class CachedStep:
         self._on_disk = isinstance(self.cache, FileCache)
         self._kind = _kind(self.step)
         self._method = _is_method(self.step)
-        self._arguments = _arguments(self.step)
-        self._halves = None if self._not_named_yet() else self._compute_halves()
-        self._quick = bool(
-            self._halves and self._arguments and self._arguments.simple
-            and len(self._arguments.defaults) == 1
-            and not (self._method or self.input_key or self.fingerprinter)
-        )
+        self._arguments = None
+        self._token = ""
+        self._known = None
+        self._quick = False
+        if not self._not_named_yet():
+            self._halves()
 
     # As functools.wraps would make it, without state of its own.
 
@@ -332,23 +347,101 @@ class CachedStep:
 
     def _rules(self):
         """What decides which inputs are one: it is part of the key as text, whatever it is."""
-        of = Fingerprinter(variant="lenient")._of_code
-        fp = self.fingerprinter
+        key, fp = self.input_key, self.fingerprinter
         return (
-            None if self.input_key is None else of(self.input_key, path="input_key"),
-            None if fp is None else of(fp._config[:4], path="fingerprinter"),
+            None if key is None else _LENIENT._of_code(key, path="input_key"),
+            None if fp is None else _LENIENT._of_code(fp._config[:4], path="fingerprinter"),
         )
 
-    def _compute_halves(self):
+    def _reached(self):
+        """What the step is at this moment: itself, and all that it can reach."""
+        rules = self._rules()
+        if not self._token:
+            try:
+                return (self.fingerprinter or _STRICT)._of_code(self.step, path="step"), rules
+            except FingerprintError as e:
+                if self._on_disk:
+                    raise FingerprintError(
+                        f"a step on disk must be known by its value: {e}"
+                    ) from None
+            self._token = f"{uuid.uuid4().hex}{next(_tokens)}"
+        # In memory the step is this very object, so a key that is its own will do.
         try:
-            step = (self.fingerprinter or Fingerprinter())._of_code(self.step, path="step")
-            half = step_key(_STEP, (self._salt(), step, self._rules()))
-        except FingerprintError as e:
-            if self._on_disk:
-                raise FingerprintError(f"a step on disk must be known by its value: {e}") from None
-            # In memory the step is this very object, so a key that is its own will do.
-            half = step_key(_STEP, (self._salt(), uuid.uuid4().hex, next(_tokens)))
-        return half, step_key(half, "values"), step_key(half, "call")
+            return _IN_MEMORY._of_code(self.step, path="step"), rules
+        except FingerprintError:
+            return None, rules
+
+    def _reached_but_boxes(self):
+        """The same without what lists, dicts and their like hold."""
+        base = _IN_MEMORY if self._token else self.fingerprinter or _STRICT
+        lenient, overrides, skip, fallback = base._config[:4]
+        rules = Fingerprinter(None, (), fallback, "lenient" if lenient else "strict")
+        rules._config = (lenient, overrides, (*skip, *_BOXES), fallback, None, False)
+        try:
+            return rules._of_code(self.step, path="step")
+        except FingerprintError:
+            return object()  # equal to nothing
+
+    def _runs(self):
+        """How many runs are under way here? In a forked process those of other threads are gone."""
+        return self._running and self._running.get(os.getpid(), 0)
+
+    def _alone(self):
+        """Does nothing but the step itself run while it runs?"""
+        return self._kind != "coroutine" and threading.active_count() == 1
+
+    def _halves(self):
+        """The parts of keys that are the step's, for calls with one value, several, others."""
+        known = self._known
+        if known and self._runs() and (self._alone() or known[2] == self._reached_but_boxes()):
+            return known[1]
+        reached = self._reached()
+        if not known or known[0] != reached:
+            step, rules = reached
+            if self._token:
+                step = self._token, step and str(step)
+            half = step_key(_STEP, (self._salt(), step, rules))
+            halves = half, step_key(half, "values"), step_key(half, "call")
+            self._read_signature()
+            self._known = known = reached, halves, self._reached_but_boxes()
+        return known[1]
+
+    def _read_signature(self):
+        """Parameters and defaults are the step's too, and change with it."""
+        self._arguments = _arguments(self.step)
+        self._quick = bool(
+            self._arguments and self._arguments.simple and len(self._arguments.defaults) == 1
+            and not (self._method or self.input_key or self.fingerprinter)
+        )
+
+    @contextlib.contextmanager
+    def _own_changes(self):
+        """Around a run: what the step changes of what it reaches (a list of what was done) makes
+        no other step of it. Where others run meanwhile, only contents of lists, dicts and their
+        like can be the step's own doing."""
+        process = os.getpid()
+        with _running_lock:
+            self._running[process] = self._running.get(process, 0) + 1
+        alone = self._alone()
+        try:
+            yield
+        finally:
+            with _running_lock:
+                self._running[process] -= 1
+            if not self._runs():
+                self._look_again(alone and self._alone())
+
+    def _look_again(self, alone):
+        known = self._known
+        try:
+            reached = self._reached()
+        except FingerprintError:
+            return  # the next call will say so
+        if not known or known[0] == reached:
+            return
+        fixed = self._reached_but_boxes()
+        if alone or fixed == known[2]:
+            self._known = reached, known[1], fixed
 
     def _join(self, half, value):
         if self.fingerprinter is None:
@@ -363,11 +456,9 @@ class CachedStep:
 
     def key(self, *args, **kwargs):
         """The key of a call: 32 hex digits."""
+        one, several, other = self._halves()
         if self._quick and len(args) == 1 and not kwargs:
-            return step_key(self._halves[0], args[0])
-        if self._halves is None:
-            self._halves = self._compute_halves()
-        one, several, other = self._halves
+            return step_key(one, args[0])
         if self.input_key is not None:
             return self._join(one, self.input_key(*args, **kwargs))
         values = self._values(args, kwargs)
@@ -404,15 +495,20 @@ class CachedStep:
         if value is MISS:
             return await self._miss_async(key, args, kwargs)
         if self.verify:
-            self._compare(key, value, await self.step(*args, **kwargs))
+            self._compare(key, value, await self._run_async(args, kwargs))
         return value
 
     def _find(self, key, counted=True):
         return self.cache._find(key, counted) if self._on_disk else self.cache.get(key, MISS)
 
     def _run(self, args, kwargs):
-        value = self.step(*args, **kwargs)
-        return list(value) if self._kind == "generator" else value
+        with self._own_changes():
+            value = self.step(*args, **kwargs)
+            return list(value) if self._kind == "generator" else value
+
+    async def _run_async(self, args, kwargs):
+        with self._own_changes():
+            return await self.step(*args, **kwargs)
 
     def _miss(self, key, args, kwargs):
         def make():
@@ -428,9 +524,9 @@ class CachedStep:
 
     async def _miss_async(self, key, args, kwargs):
         async def make():
-            value = await self.step(*args, **kwargs)
+            value = await self._run_async(args, kwargs)
             if self.verify:
-                self._compare(key, value, await self.step(*args, **kwargs))
+                self._compare(key, value, await self._run_async(args, kwargs))
             self._keep(key, value)
             return value
 

@@ -125,19 +125,19 @@ class _Recorder:
 class Tape(_Recorder):
     """Records the launches of a block and computes the gradients of `loss` when it ends.
 
-    loss            a field of shape (), or an ndarray or torch tensor of one element, with a gradient:
-                    it is set to 0 when the block begins, its gradient to 1 when it ends, and then the
-                    gradients of all launches run, the last one first. None: `tape.grad()` does that,
-                    from gradients that were set before
-    clear_gradients set the gradients of all fields to 0 when the block begins; those of ndarrays and
-                    torch tensors stay and are added to
-    validation      refuse a launch that overwrites what its gradient reads again when it is made, and a
-                    gradient for which other launches, or the host, changed that: element by element, by value.
-                    Launches run on one thread
-    grad_check      fields or ndarrays whose gradients are compared with differences of a loss of f64
-    state           arrays that launches read and later ones overwrite: the tape keeps copies of them, and
-                    puts back what a launch found before its gradient runs
-    memory_budget   how many bytes the copies may take: launches are made again from those that are kept
+    loss             a field of shape (), or an ndarray or torch tensor of one element, with a gradient:
+                     it is set to 0 when the block begins, its gradient to 1 when it ends, and then the
+                     gradients of all launches run, the last one first. None: `tape.grad()` does that,
+                     from gradients that were set before
+    clear_gradients  set the gradients of all fields to 0 when the block begins; those of ndarrays and
+                     torch tensors stay and are added to
+    validation       refuse a launch that overwrites what its gradient reads again when it is made, and a
+                     gradient for which other launches, or the host, changed that: element by element, by value.
+                     Launches run on one thread
+    grad_check       fields or ndarrays whose gradients are compared with differences of a loss of f64
+    state            arrays that launches read and later ones overwrite: the tape keeps copies of them, and
+                     puts back what a launch left before its gradient runs
+    memory_budget    how many bytes the copies may take: launches are made again from those that are kept
     """
 
     def __init__(self, loss=None, clear_gradients=True, validation=False, grad_check=None, *, state=None,
@@ -335,36 +335,40 @@ class _Copies:
             self._next = max(self._kept) + self._every
 
     def reverse(self, calls, others, reads):
-        """The gradients of all launches, the last one first; arrays hold afterwards what they did before."""
+        """The gradients of all launches, the last one first; each finds what its launch left, since it reads again
+        what the launch itself wrote too. Arrays hold afterwards what they did before."""
         self._reads = reads
         last = _State([*self._arrays, *others])
         end = len(calls)
+        _reverse(calls[end - 1:end], reads)
         for begin in sorted(self._kept, reverse=True):
-            self._section(calls, begin, end)
-            del self._kept[begin]
+            self._between(calls, begin, end)
+            self._at(calls, begin)
             end = begin
-        _reverse(calls[:end], self._reads)
+        _reverse(calls[:max(0, end - 1)], reads)
         last.restore()
 
-    def _section(self, calls, begin, end):
-        """Those of launches begin .. end - 1; the state before `begin` is kept."""
+    def _at(self, calls, number):
+        """The gradient of the launch that left the state before launch `number`, which is kept no more."""
+        self._kept.pop(number).restore()
+        _reverse(calls[max(0, number - 1):number], self._reads)
+
+    def _between(self, calls, begin, end):
+        """The gradients of launches begin .. end - 2; the state before `begin` is kept."""
         room = self._slots - len(self._kept)
         while end - begin > 1:
+            self._kept[begin].restore()
             if room >= 1:
                 middle = begin + _split(end - begin, min(room, 200))
-                self._kept[begin].restore()
                 _replay(calls[begin:middle])
                 self._kept[middle] = _State(self._arrays)
-                self._section(calls, middle, end)
-                del self._kept[middle]
+                self._between(calls, middle, end)
+                self._at(calls, middle)
                 end = middle
-                continue
-            self._kept[begin].restore()
-            _replay(calls[begin:end - 1])
-            _reverse(calls[end - 1:end], self._reads)
-            end -= 1
-        self._kept[begin].restore()
-        _reverse(calls[begin:end], self._reads)
+            else:
+                _replay(calls[begin:end - 1])
+                _reverse(calls[end - 2:end - 1], self._reads)
+                end -= 1
 
 
 def _split(count, room):
@@ -453,10 +457,10 @@ _launch_forward._no_gradients = True  # seen by launches of gradients (companion
 class FwdMode(_Recorder):
     """Forward mode: the launches of a block also compute derivatives along a direction.
 
-    loss            a field of numbers with a dual, or a list of such; `loss.dual` gets the derivatives
-    param           the field of numbers, with a dual, that the derivatives are by
-    seed            the direction: a number for each element of `param`, by default [1.0] where it has one
-    clear_gradients set the duals of all fields to 0 when the block begins
+    loss             a field of numbers with a dual, or a list of such; `loss.dual` gets the derivatives
+    param            the field of numbers, with a dual, that the derivatives are by
+    seed             the direction: a number for each element of `param`, by default [1.0] where it has one
+    clear_gradients  set the duals of all fields to 0 when the block begins
     """
 
     def __init__(self, loss, param, seed=None, clear_gradients=True):

@@ -98,7 +98,8 @@ plugins:
             members_order: source
             filters: ["!^_"]
             docstring_section_style: list
-            show_bases: true
+            show_bases: false
+            merge_init_into_class: true
             separate_signature: true
 nav:
 {nav}
@@ -183,7 +184,7 @@ def main():
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--clean", "-f", str(config), *(["--strict"] if args.strict else [])]
     code = subprocess.run(command, cwd=ROOT / "build").returncode
     if code == 0:
-        print(f"docs: {SITE / 'index.html'}, {len(list(SITE.rglob('*.html')))} pages")
+        print(f"docs: {SITE / 'index.html'}, {len(list(SITE.rglob('*.html')))} pages; with search: python3 -m http.server -d {SITE.relative_to(ROOT)}")
     return code
 
 

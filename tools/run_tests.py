@@ -37,6 +37,8 @@ BUILDS = {
     "valgrind": ["-Dctests=true", "-Dbuildtype=debugoptimized"],
     "asan-py": ["-Dextension=true", "-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized",
                 "-Dprefix=/", "-Dpython.purelibdir=/site", "-Dpython.platlibdir=/site"],
+    "tsan-py": ["-Dextension=true", "-Db_sanitize=thread", "-Dbuildtype=debugoptimized",
+                "-Dprefix=/", "-Dpython.purelibdir=/site", "-Dpython.platlibdir=/site"],
 }
 TITLES = {
     "asan": "C tests (ASan, UBSan, leaks)",
@@ -71,6 +73,10 @@ MEMORY = """
     array compound dlpack gone hold launch members moved mutation never_stale paranoid
     random_mutations trace view
 """.split()
+
+
+# Python tests of what several threads write at once.
+THREADS = ["chrome", "profiler"]
 
 
 class Report:
@@ -149,11 +155,11 @@ def build(name, env, jobs):
 
 
 def run_checkers(report, env, jobs):
-    heading("checkers: layers, lost errors, sizes, rules, format, symbols, globals")
+    heading("checkers: layers, lost errors, orders, sizes, rules, format, symbols, globals")
     start = time.monotonic()
     tools = ROOT / "tools"
     results = []
-    checks = [("layers", []), ("swallow", []), ("size", []), ("rules", []), ("format", []), ("symbols", [])]
+    checks = [("layers", []), ("swallow", []), ("order", []), ("size", []), ("rules", []), ("format", []), ("symbols", [])]
     if build("check", env, jobs):
         library = ROOT / "build" / "check" / "libingot_engine.a"
         checks.append(("globals", [library, *extension()]))
@@ -291,14 +297,14 @@ def run_paranoid(report, env, jobs):
     run_python(report, {**env, "INGOT_PARANOID": "1"}, jobs, title="Python tests, paranoid")
 
 
-def preloaded(env, site):
+def preloaded(env, site, name="asan"):
     """The environment for an uninstrumented Python that imports the package in `site`, which is;
     None without GCC's library. Python never frees all that it has, so leaks are not looked for;
     with malloc, each Python object is one that ASan knows."""
     compiler = shutil.which("gcc", path=env["PATH"])
     if compiler is None:
         return None
-    command = [compiler, "-print-file-name=libasan.so"]
+    command = [compiler, f"-print-file-name=lib{name}.so"]
     library = subprocess.run(command, capture_output=True, text=True).stdout.strip()
     if not os.path.isabs(library):
         return None
@@ -307,20 +313,28 @@ def preloaded(env, site):
             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
 
-def run_asan_python(report, env, jobs):
-    where = ROOT / "build" / "asan-py"
-    with_library = preloaded(env, where / "root" / "site")
+def run_sanitized(report, env, jobs, name, title, files, select=()):
+    where = ROOT / "build" / f"{name}-py"
+    with_library = preloaded(env, where / "root" / "site", name)
     if with_library is None:
-        report.not_run.append("the extension under ASan (needs gcc with its libasan.so)")
+        report.not_run.append(f"{title} (needs gcc with its lib{name}.so)")
         return
-    title = "Python tests (ASan, UBSan)"
     start = time.monotonic()
     install = [BIN / "meson", "install", "-C", where, "--no-rebuild", "--destdir", where / "root"]
-    if build("asan-py", env, jobs) and quietly(install, env) == 0:
-        files = [ROOT / "tests" / "py" / f"test_{name}.py" for name in MEMORY]
-        run_python(report, with_library, jobs, title=title, files=files)
+    if build(f"{name}-py", env, jobs) and quietly(install, env) == 0:
+        files = [ROOT / "tests" / "py" / f"test_{name}.py" for name in files]
+        run_python(report, with_library, jobs, title=title, files=files, select=select)
     else:
         report.add(title, False, time.monotonic() - start, "did not build")
+
+
+def run_asan_python(report, env, jobs):
+    run_sanitized(report, env, jobs, "asan", "Python tests (ASan, UBSan)", MEMORY)
+
+
+def run_tsan_python(report, env, jobs):
+    """Profiler and trace, which threads of Python and of the pool write to; a race fails its process."""
+    run_sanitized(report, env, jobs, "tsan", "Python tests (TSan)", THREADS, ["-k", "not share_a_file"])
 
 
 def run_tidy(report, env, jobs):
@@ -387,6 +401,7 @@ SUITES = {
     "lowered": run_lowered,
     "paranoid": run_paranoid,
     "asan-py": run_asan_python,
+    "tsan-py": run_tsan_python,
     "tidy": run_tidy,
 }
 
@@ -399,7 +414,7 @@ def main():
     suites = args.only or ["checkers", "asan", "python"]
     if STRESS and not args.only:
         suites[2:2] = ["tsan", "valgrind"]
-        suites += ["lowered", "paranoid", "asan-py"]
+        suites += ["lowered", "paranoid", "asan-py", "tsan-py"]
     report = Report()
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ingot-test-") as folder:

@@ -28,13 +28,8 @@ bool ing_ad_is_array(const ing_ir_mod *m, ing_type t) {
 }
 
 uint32_t ing_ad_root(const ing_ad_fn *n, uint32_t ref) {
-    const ing_ir_inst *i = ing_ir_at(n->f, ref);
-    while (i->op == ING_OP_ELEM || i->op == ING_OP_MEMBER ||
-           i->op == ING_OP_MEMBER_DYN) {
-        ref = i->a;
-        i = ing_ir_at(n->f, ref);
-    }
-    return i->op == ING_OP_PARAM ? n->param_at[i->a] : ref;
+    const ing_ir_inst *i = ing_ir_root(n->f, ref, NULL);
+    return i->op == ING_OP_PARAM ? n->param_at[i->a] : ing_ir_id_of(n->f, i);
 }
 
 ing_type ing_ad_companion(const ing_ad *ad, const ing_ad_fn *n, uint32_t array) {

@@ -55,12 +55,16 @@ typedef enum ing_ad_factor_kind {
     ING_AD_ZERO,
     ING_AD_ONE,
     ING_AD_MINUS, /* -1 */
-    ING_AD_VALUE
+    ING_AD_VALUE,
+    ING_AD_IF,    /* 1 if a u1 holds, else 0: the operation took the other operand */
+    ING_AD_UNLESS /* the opposite */
 } ing_ad_factor_kind;
 
 typedef struct ing_ad_factor {
     ing_ad_factor_kind kind;
-    uint32_t value; /* of ING_AD_VALUE: an instruction, of the operation's float type */
+    uint32_t
+        value; /* of ING_AD_VALUE: an instruction, of the operation's float type; of
+                       ING_AD_IF and ING_AD_UNLESS: a u1 */
 } ing_ad_factor;
 
 /* The derivative of the arithmetic operation `op` (ing_op_is_arith) by operand 0 or 1, at
@@ -70,5 +74,8 @@ ing_ad_factor ing_ad_partial(ing_ir_builder *b, uint32_t op, uint32_t operand,
                              uint32_t x, uint32_t y, uint32_t r);
 /* Which of them it reads: bit 1 = x, 2 = y, 4 = r. The others may be 0. */
 uint32_t ing_ad_partial_reads(uint32_t op, uint32_t operand);
+/* May the operation's result or a derivative be infinite or NaN at finite operands? Sums and
+ * products that grow too large do not count. `id`: an instruction of f. */
+bool ing_ad_is_wild(const ing_ir_func *f, uint32_t id);
 
 #endif

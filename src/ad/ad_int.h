@@ -3,6 +3,7 @@
  *   draws.c     random numbers are arithmetic on a counter
  *   exits.c     loops and funcs are left at their end only; updates of locals are spelled out
  *   active.c    which values have derivatives, which the backward code must know
+ *   wild.c      which values may be infinite or NaN
  *   size.c      the room of the stacks
  *   trace.c     the kernel itself, telling what it reads and writes
  *   reverse.c   the conductor; sweep.c the forward code, adjoint.c the backward code of values,
@@ -22,7 +23,13 @@
  *  AD5 the adjoint of a value is a sum that is complete when the backward code reaches the
  *     value's definition; of a local a second local, of an array its companion.
  *  AD6 what the iterations of a loop add to the adjoint of one and the same element is gathered in
- *     a local, and added to the companion after the loop. */
+ *     a local, and added to the companion after the loop.
+ *  AD7 an adjoint that is 0 because nothing reads the value (another operand was taken, a branch was
+ *     not) adds nothing, whatever the factor: 0 times an infinite factor is no NaN. Beside an adjoint
+ *     stands when it counts: where it was read from memory, that it is not 0; of an operand of SELECT,
+ *     MIN and MAX, that it was taken; of a sum, that one of its terms counts. Where a factor may be
+ *     infinite or NaN (wild.c) the product is chosen by that. A product that is 0 by itself counts:
+ *     sqrt(x) * sqrt(x) at 0 has no derivative here. */
 #ifndef ING_AD_INT_H
 #define ING_AD_INT_H
 
@@ -198,6 +205,12 @@ typedef struct ing_ad_code {
     /* Per instruction of f: */
     uint32_t
         *adj; /* adjoint: a value, or a local if ing_ad_has_slot; 0 = zero so far */
+    uint32_t *
+        counts; /* of an adjoint that is a value: the u1 of AD7, 0 = always; of one in a
+                         local: the local with that u1, 0 = if it is not 0 */
+    uint8_t *picked; /* of those: it depends on what an operation took */
+    uint8_t *wild;   /* its value may be infinite or NaN */
+    bool any_wild;
     uint32_t
         *shadow;    /* ALLOCA and PARAM: the local that is its adjoint; array PARAM: its
                          companion */
@@ -250,10 +263,12 @@ uint32_t *ing_ad_snap_slot(ing_ad_code *c, uint32_t call, uint32_t param);
 /* Makes the versions of funcs without effects. */
 ing_status ing_ad_find_quiet(ing_ad *ad, ing_err *e);
 
+/* wild.c: marks values that may be infinite or NaN. */
+void ing_ad_find_wild(const ing_ad *ad, const ing_ad_fn *n, uint8_t *wild);
+
 /* adjoint.c: backward code of values. */
 bool ing_ad_has_slot(const ing_ad_code *c, uint32_t id);
-/* Adds to the adjoint of a value: a scalar, or what a ref points to. */
-void ing_ad_add(ing_ad_code *c, uint32_t id, uint32_t value);
+/* Adds what a ref points to to the adjoint of a value. */
 void ing_ad_add_from(ing_ad_code *c, uint32_t id, uint32_t ref);
 void ing_ad_add_leaves(ing_ad_code *c, uint32_t to, uint32_t from, bool shared);
 /* The adjoint of what an address points into; 0 = it has none. */

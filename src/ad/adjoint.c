@@ -75,27 +75,81 @@ void ing_ad_add_leaves(ing_ad_code *c, uint32_t to, uint32_t from, bool shared) 
     each_leaf(c, to, from, shared ? LEAF_ADD_SHARED : LEAF_ADD);
 }
 
-void ing_ad_add(ing_ad_code *c, uint32_t id, uint32_t value) {
-    if (!value || !ing_ad_active(c->n, id)) return;
+typedef struct adjoint {
+    uint32_t value;  /* 0 = nothing was added */
+    uint32_t counts; /* the u1 of AD7, 0 = always */
+    bool picked;     /* it depends on what an operation took */
+} adjoint;
+
+/* Read from memory. */
+static adjoint found(ing_ad_code *c, uint32_t value) {
+    ing_type t = c->b.func->insts.at[value].type;
+    bool asked = c->any_wild;
+    uint32_t counts = asked ? emit(c, ING_OP_NE, ING_U1, value, zero_of(c, t)) : 0;
+    return (adjoint){value, counts, false};
+}
+
+static void add_to_slot(ing_ad_code *c, uint32_t id, adjoint a) {
     ing_type t = ing_ir_at(c->f, id)->type;
-    if (ing_ad_has_slot(c, id))
-        add_to(c, c->adj[id], value, t, ing_ad_is_shared(c, id));
-    else
-        c->adj[id] = c->adj[id] ? emit(c, ING_OP_ADD, t, c->adj[id], value) : value;
+    uint32_t ref = c->counts[id], when = a.counts;
+    add_to(c, c->adj[id], a.value, t, ing_ad_is_shared(c, id));
+    if (!ref) return;
+    if (when) when = emit(c, ING_OP_OR, ING_U1, ing_ad_load(c, ref), when);
+    ing_ad_store(c, ref, when ? when : ing_ir_const_int(&c->b, ING_U1, 1));
+}
+
+static void add(ing_ad_code *c, uint32_t id, adjoint a) {
+    if (!a.value || !ing_ad_active(c->n, id)) return;
+    if (ing_ad_has_slot(c, id)) {
+        add_to_slot(c, id, a);
+        return;
+    }
+    ing_type t = ing_ir_at(c->f, id)->type;
+    uint32_t old = c->adj[id], counts = c->counts[id];
+    c->adj[id] = old ? emit(c, ING_OP_ADD, t, old, a.value) : a.value;
+    c->counts[id] = a.counts;
+    if (old && counts != a.counts)
+        c->counts[id] =
+            counts && a.counts ? emit(c, ING_OP_OR, ING_U1, counts, a.counts) : 0;
+    c->picked[id] = a.picked && (!old || c->picked[id]);
 }
 
 void ing_ad_add_from(ing_ad_code *c, uint32_t id, uint32_t ref) {
     if (!ing_ad_active(c->n, id)) return;
-    if (ing_ad_has_slot(c, id))
-        ing_ad_add_leaves(c, c->adj[id], ref, ing_ad_is_shared(c, id));
+    if (is_scalar(c, ing_ir_at(c->f, id)->type))
+        add(c, id, found(c, ing_ad_load(c, ref)));
     else
-        ing_ad_add(c, id, ing_ad_load(c, ref));
+        ing_ad_add_leaves(c, c->adj[id], ref, ing_ad_is_shared(c, id));
 }
 
-/* The adjoint of a scalar; 0 = nothing was added. */
-static uint32_t adjoint_of(ing_ad_code *c, uint32_t id) {
-    uint32_t a = c->adj[id];
-    return a && ing_ad_has_slot(c, id) ? ing_ad_load(c, a) : a;
+/* The adjoint of a scalar. */
+static adjoint adjoint_of(ing_ad_code *c, uint32_t id) {
+    uint32_t a = c->adj[id], counts = c->counts[id];
+    if (!a || !ing_ad_has_slot(c, id)) return (adjoint){a, counts, c->picked[id]};
+    a = ing_ad_load(c, a);
+    return counts ? (adjoint){a, ing_ad_load(c, counts), false} : found(c, a);
+}
+
+/* What is left of it if the operand was taken. */
+static adjoint taken(ing_ad_code *c, adjoint a, uint32_t cond, bool yes) {
+    uint32_t zero = zero_of(c, c->b.func->insts.at[a.value].type);
+    uint32_t x = yes ? a.value : zero, y = yes ? zero : a.value;
+    ing_type t = c->b.func->insts.at[a.value].type;
+    uint32_t when = yes ? cond : emit(c, ING_OP_NOT, ING_U1, cond, 0);
+    a.value = ing_ir_emit(&c->b, ING_OP_SELECT, t, cond, x, y);
+    a.counts = a.counts ? emit(c, ING_OP_AND, ING_U1, when, a.counts) : when;
+    a.picked = true;
+    return a;
+}
+
+/* An adjoint times a factor, which may be infinite or NaN if it is wild. */
+static adjoint times(ing_ad_code *c, adjoint a, uint32_t factor, bool wild) {
+    ing_type t = c->b.func->insts.at[a.value].type;
+    a.value = emit(c, ING_OP_MUL, t, a.value, factor);
+    if (a.counts && (wild || a.picked))
+        a.value =
+            ing_ir_emit(&c->b, ING_OP_SELECT, t, a.counts, a.value, zero_of(c, t));
+    return a;
 }
 
 /* ---- memory --------------------------------------------------------------------------------------- */
@@ -147,9 +201,9 @@ static void back_load(ing_ad_code *c, uint32_t id) {
     bool fresh = !held && !shared && c->fresh[i->a] == c->stretch;
     c->fresh[i->a] = 0;
     if (fresh) /* 0 and what is added: that */
-        ing_ad_store(c, to, adjoint_of(c, id));
+        ing_ad_store(c, to, adjoint_of(c, id).value);
     else if (is_scalar(c, i->type))
-        add_to(c, to, adjoint_of(c, id), i->type, shared);
+        add_to(c, to, adjoint_of(c, id).value, i->type, shared);
     else
         ing_ad_add_leaves(c, to, c->adj[id], shared);
 }
@@ -176,64 +230,77 @@ static void back_winner(ing_ad_code *c, const ing_ir_inst *i, uint32_t from) {
         ing_ir_emit(&c->b, ING_OP_ATOMIC, i->type, from, zero, ING_IR_ATOMIC_XCHG);
     ing_ad_store(c, got, all);
     ing_ir_emit(&c->b, ING_OP_IF, 0, won, ing_ir_block_end(&c->b), 0);
-    ing_ad_add(c, i->b, ing_ad_load(c, got));
+    add(c, i->b, found(c, ing_ad_load(c, got)));
 }
 
 static void back_atomic(ing_ad_code *c, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
-    uint32_t from = ing_ad_shadow(c, i->a), g;
+    uint32_t from = ing_ad_shadow(c, i->a);
+    adjoint g;
     if (!from) return;
     switch (i->c) {
-    case ING_IR_ATOMIC_ADD: ing_ad_add(c, i->b, ing_ad_load(c, from)); break;
+    case ING_IR_ATOMIC_ADD: add(c, i->b, found(c, ing_ad_load(c, from))); break;
     case ING_IR_ATOMIC_SUB:
-        g = ing_ad_load(c, from);
-        ing_ad_add(c, i->b, emit(c, ING_OP_NEG, i->type, g, 0));
+        g = found(c, ing_ad_load(c, from));
+        g.value = emit(c, ING_OP_NEG, i->type, g.value, 0);
+        add(c, i->b, g);
         break;
     default: back_winner(c, i, from); break;
     }
-    if (c->adj[id]) add_to(c, from, adjoint_of(c, id), i->type, shared_place(c, i->a));
+    if (c->adj[id])
+        add_to(c, from, adjoint_of(c, id).value, i->type, shared_place(c, i->a));
 }
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
+/* Of operand k of an operation: is the factor made of something wild, or wild by itself? */
+static bool factor_is_wild(const ing_ad_code *c, uint32_t id, uint32_t k) {
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    uint32_t reads = ing_ad_partial_reads(i->op, k);
+    return ing_ad_is_wild(c->f, id) || (reads & 1 && c->wild[i->a]) ||
+           (reads & 2 && i->b && c->wild[i->b]) || (reads & 4 && c->wild[id]);
+}
+
 static void back_arith(ing_ad_code *c, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
-    uint32_t operand[2] = {i->a, i->b}, a = adjoint_of(c, id);
+    uint32_t operand[2] = {i->a, i->b};
+    adjoint a = adjoint_of(c, id);
     const uint32_t *map = c->copy.map;
-    for (uint32_t k = 0; a && k < 2; k++) {
+    for (uint32_t k = 0; a.value && k < 2; k++) {
         if (!operand[k] || !ing_ad_active(c->n, operand[k])) continue;
         ing_ad_factor f =
             ing_ad_partial(&c->b, i->op, k, map[i->a], i->b ? map[i->b] : 0, map[id]);
-        if (f.kind == ING_AD_ZERO) continue;
-        uint32_t part = a;
-        if (f.kind == ING_AD_MINUS) part = emit(c, ING_OP_NEG, i->type, a, 0);
-        if (f.kind == ING_AD_VALUE) part = emit(c, ING_OP_MUL, i->type, a, f.value);
-        ing_ad_add(c, operand[k], part);
+        adjoint part = a;
+        switch (f.kind) {
+        case ING_AD_ZERO: continue;
+        case ING_AD_ONE: break;
+        case ING_AD_MINUS: part.value = emit(c, ING_OP_NEG, i->type, a.value, 0); break;
+        case ING_AD_VALUE: part = times(c, a, f.value, factor_is_wild(c, id, k)); break;
+        case ING_AD_IF: part = taken(c, a, f.value, true); break;
+        case ING_AD_UNLESS: part = taken(c, a, f.value, false); break;
+        }
+        add(c, operand[k], part);
     }
 }
 
 static void back_cast(ing_ad_code *c, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
-    uint32_t a = adjoint_of(c, id);
+    adjoint a = adjoint_of(c, id);
     ing_type t = ing_ir_at(c->f, i->a)->type;
-    if (a && ing_ad_active(c->n, i->a))
-        ing_ad_add(c, i->a, emit(c, ING_OP_CAST, t, a, 0));
+    if (!a.value || !ing_ad_active(c->n, i->a)) return;
+    a.value = emit(c, ING_OP_CAST, t, a.value, 0);
+    add(c, i->a, a);
 }
 
 /* In branches, so that aggregates are added whole. */
 static void back_select(ing_ad_code *c, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
-    uint32_t cond = c->copy.map[i->a], a;
+    uint32_t cond = c->copy.map[i->a];
     if (!c->adj[id]) return;
     if (is_scalar(c, i->type)) {
-        uint32_t zero = zero_of(c, i->type);
-        a = adjoint_of(c, id);
-        if (ing_ad_active(c->n, i->b))
-            ing_ad_add(c, i->b,
-                       ing_ir_emit(&c->b, ING_OP_SELECT, i->type, cond, a, zero));
-        if (ing_ad_active(c->n, i->c))
-            ing_ad_add(c, i->c,
-                       ing_ir_emit(&c->b, ING_OP_SELECT, i->type, cond, zero, a));
+        adjoint a = adjoint_of(c, id);
+        if (ing_ad_active(c->n, i->b)) add(c, i->b, taken(c, a, cond, true));
+        if (ing_ad_active(c->n, i->c)) add(c, i->c, taken(c, a, cond, false));
         return;
     }
     ing_ir_block_begin(&c->b);
@@ -265,7 +332,7 @@ static void back_extract(ing_ad_code *c, uint32_t id) {
     uint32_t to = member(c, c->adj[i->a], i->b, i->type);
     bool shared = ing_ad_is_shared(c, i->a);
     if (is_scalar(c, i->type))
-        add_to(c, to, adjoint_of(c, id), i->type, shared);
+        add_to(c, to, adjoint_of(c, id).value, i->type, shared);
     else
         ing_ad_add_leaves(c, to, c->adj[id], shared);
 }

@@ -260,8 +260,13 @@ static void open_adjoints(ing_ad_code *c, uint32_t block) {
             c->shadow[id] = ing_ad_local(c, ing_ir_type(c->m, i->type)->elem);
         else if (ing_ad_is_ref(c->m, i->type) || ing_ad_is_array(c->m, i->type))
             continue;
-        else if (ing_ad_has_slot(c, id))
+        else if (ing_ad_has_slot(c, id)) {
+            bool shared = !c->n->func && !c->n->region[id]; /* between iterations */
             c->adj[id] = ing_ad_local(c, i->type);
+            c->counts[id] = i->type < ING_DTYPE_N && c->any_wild && !shared
+                                ? ing_ad_local(c, ING_U1)
+                                : 0;
+        }
     }
 }
 

@@ -4,8 +4,8 @@
  * shadow, a local of the same type; the shadow of an array is its companion, that of an address
  * the same place in the shadow. What of a type is no float is 0 in duals and never looked at.
  *
- * A func has a version for each set of parameters that come with a shadow (flow.c finds them
- * all, emit.c makes those that are called): the shadows follow the parameters, and a result
+ * A func has a version for each set of parameters that come with a shadow (forward_flow.c
+ * finds them all, forward_emit.c makes those that are called): the shadows follow the parameters, and a result
  * with a dual is a struct of both. A version that has nothing to do with duals is the func
  * itself. Calls are followed through the table of versions, never by recursion. */
 #ifndef ING_AD_FORWARD_H

@@ -74,11 +74,9 @@ static uint32_t plus(emitter *w, uint32_t sum, ing_ad_factor f, uint32_t d) {
 
 /* All of the winner's dual, as ing_ad_partial has it; what the other one's is, be it infinite,
  * does not matter. */
-static uint32_t winner(emitter *w, ing_op op, ing_type t, uint32_t x, uint32_t y,
-                       uint32_t dx, uint32_t dy) {
-    bool min = op == ING_OP_MIN;
-    uint32_t wins = op2(w, ING_OP_LT, min ? x : y, min ? y : x);
-    return choose(w, t, wins, dx, dy);
+static uint32_t winner(emitter *w, ing_type t, uint32_t result, uint32_t y, uint32_t dx,
+                       uint32_t dy) {
+    return choose(w, t, op2(w, ING_OP_EQ, result, y), dy, dx);
 }
 
 static uint32_t arith(emitter *w, uint32_t id) {
@@ -89,7 +87,7 @@ static uint32_t arith(emitter *w, uint32_t id) {
     if (i->op == ING_OP_MIN || i->op == ING_OP_MAX) {
         if (!w->dual[i->a] && !w->dual[i->b]) return 0;
         uint32_t dx = dual_of(w, i->a), dy = dual_of(w, i->b);
-        return winner(w, i->op, i->type, x, y, dx, dy);
+        return winner(w, i->type, w->copy.map[id], y, dx, dy);
     }
     for (uint32_t k = 0; k < 2; k++) {
         if (!from[k] || !w->dual[from[k]]) continue;
@@ -175,7 +173,8 @@ static uint32_t update(emitter *w, uint32_t id) {
     uint32_t before = load(w, i->type, ref), after;
     if (i->c == ING_IR_ATOMIC_MIN || i->c == ING_IR_ATOMIC_MAX) {
         ing_op op = i->c == ING_IR_ATOMIC_MIN ? ING_OP_MIN : ING_OP_MAX;
-        after = winner(w, op, i->type, old, v, before, dual_of(w, i->b));
+        uint32_t result = op2(w, op, old, v), by = dual_of(w, i->b);
+        after = winner(w, i->type, result, v, before, by);
     } else if (i->c == ING_IR_ATOMIC_MUL) {
         uint32_t kept = op2(w, ING_OP_MUL, before, v);
         after = op2(w, ING_OP_ADD, kept, op2(w, ING_OP_MUL, old, dv));

@@ -295,8 +295,7 @@ static void apply(needs *x, uint32_t id) {
 /* The indices of an address. */
 static void keep_indices(needs *x, uint32_t ref) {
     const ing_ir_inst *i = ing_ir_at(x->n->f, ref);
-    for (; i->op == ING_OP_ELEM || i->op == ING_OP_MEMBER || i->op == ING_OP_MEMBER_DYN;
-         i = ing_ir_at(x->n->f, i->a)) {
+    for (; ing_ir_is_within(i); i = ing_ir_at(x->n->f, i->a)) {
         if (i->op == ING_OP_MEMBER_DYN) keep(x, i->b);
         for (uint32_t k = 0; i->op == ING_OP_ELEM && k < i->c; k++)
             keep(x, x->n->f->extra.at[i->b + k]);

@@ -73,7 +73,7 @@ static bool is_free(const turner *t, uint32_t id, uint32_t loop) {
         root = ing_ir_root(t->f, i->a, NULL);
         if (root->op == ING_OP_SCRATCH) return true;
         if (root->op != ING_OP_ALLOCA) return false;
-        return inside(t, (uint32_t)(root - t->f->insts.at), loop) ||
+        return inside(t, ing_ir_id_of(t->f, root), loop) ||
                (root == at(t, i->a) && only_adds(t, id, loop));
     case ING_OP_ATOMIC:
         root = ing_ir_root(t->f, i->a, NULL);

@@ -5,6 +5,7 @@
  * f32 at least: in f16 squares overflow where the derivative does not. */
 #include "ad/ad.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct point { /* where a derivative is asked for */
@@ -82,13 +83,11 @@ static ing_ad_factor d_rem(const point *p) {
 }
 
 /* Is it a constant, and which? An integer exponent is one that is cast. */
-static bool known(const point *p, uint32_t id, double *out) {
+static bool known(const ing_ir_func *f, uint32_t id, double *out) {
     ing_type casts[3];
     uint32_t n = 0;
-    if (p->b->mod->arena.failed) return false;
-    const ing_ir_inst *i = ing_ir_at(p->b->func, id);
-    for (; i->op == ING_OP_CAST && n < 3; i = ing_ir_at(p->b->func, i->a))
-        casts[n++] = i->type;
+    const ing_ir_inst *i = ing_ir_at(f, id);
+    for (; i->op == ING_OP_CAST && n < 3; i = ing_ir_at(f, i->a)) casts[n++] = i->type;
     if (i->op != ING_OP_CONST) return false;
     uint64_t bits = ing_ir_const_bits(i);
     ing_type t = i->type;
@@ -102,7 +101,7 @@ static bool known(const point *p, uint32_t id, double *out) {
 /* y * x^(y-1); 0 for y = 0, where x = 0 would make it NaN. */
 static ing_ad_factor pow_by_x(const point *p) {
     double y;
-    bool constant_y = known(p, p->y, &y);
+    bool constant_y = !p->b->mod->arena.failed && known(p->b->func, p->y, &y);
     if (constant_y && y == 0) return zero;
     if (constant_y && y == 1) return one;
     if (constant_y && y == 2) return value(op2(p, ING_OP_ADD, p->x, p->x));
@@ -127,18 +126,14 @@ static ing_ad_factor d_pow(const point *p) {
     return p->operand ? pow_by_y(p) : pow_by_x(p);
 }
 
-/* All to one of them; of equals to y. */
-static ing_ad_factor winner(const point *p, uint32_t x_wins) {
-    uint32_t yes = constant(p, !p->operand), no = constant(p, p->operand);
-    return value(choose(p, x_wins, yes, no));
-}
-
+/* All to the one that is the result; of equals to y. */
 static ing_ad_factor d_min(const point *p) {
-    return winner(p, op2(p, ING_OP_LT, p->x, p->y));
+    uint32_t y_wins = op2(p, ING_OP_EQ, p->r, p->y);
+    return (ing_ad_factor){p->operand ? ING_AD_IF : ING_AD_UNLESS, y_wins};
 }
 
 static ing_ad_factor d_max(const point *p) {
-    return winner(p, op2(p, ING_OP_LT, p->y, p->x));
+    return d_min(p);
 }
 
 static ing_ad_factor d_atan2(const point *p) {
@@ -225,19 +220,20 @@ static ing_ad_factor d_acosh(const point *p) {
 }
 
 static ing_ad_factor d_atanh(const point *p) {
-    return value(op2(p, ING_OP_DIV, constant(p, -1), beside_one(p)));
+    uint32_t beside = beside_one(p);
+    return value(op2(p, ING_OP_DIV, constant(p, -1), beside));
 }
 
 static ing_ad_factor d_atan(const point *p) {
     uint32_t xx = op2(p, ING_OP_MUL, p->x, p->x);
-    return value(
-        op2(p, ING_OP_DIV, constant(p, 1), op2(p, ING_OP_ADD, constant(p, 1), xx)));
+    uint32_t below = op2(p, ING_OP_ADD, constant(p, 1), xx);
+    return value(op2(p, ING_OP_DIV, constant(p, 1), below));
 }
 
 static uint32_t bell(const point *p, double height) {
     uint32_t xx = op2(p, ING_OP_MUL, p->x, p->x);
-    return op2(p, ING_OP_MUL, constant(p, height),
-               op1(p, ING_OP_EXP, op1(p, ING_OP_NEG, xx)));
+    uint32_t shape = op1(p, ING_OP_EXP, op1(p, ING_OP_NEG, xx));
+    return op2(p, ING_OP_MUL, constant(p, height), shape);
 }
 
 static ing_ad_factor d_erf(const point *p) {
@@ -265,8 +261,8 @@ static ing_ad_factor d_log10(const point *p) {
 }
 
 static ing_ad_factor d_log1p(const point *p) {
-    return value(
-        op2(p, ING_OP_DIV, constant(p, 1), op2(p, ING_OP_ADD, constant(p, 1), p->x)));
+    uint32_t below = op2(p, ING_OP_ADD, constant(p, 1), p->x);
+    return value(op2(p, ING_OP_DIV, constant(p, 1), below));
 }
 
 static ing_ad_factor d_cbrt(const point *p) {
@@ -292,8 +288,8 @@ static ing_ad_factor d_hypot(const point *p) {
     RULE(rem, 0, X | Y | R)     \
     RULE(mod, 0, X | Y)         \
     RULE(pow, X | Y, X | Y | R) \
-    RULE(min, X | Y, X | Y)     \
-    RULE(max, X | Y, X | Y)     \
+    RULE(min, Y | R, Y | R)     \
+    RULE(max, Y | R, Y | R)     \
     RULE(atan2, X | Y, X | Y)   \
     RULE(neg, 0, 0)             \
     RULE(abs, X, 0)             \
@@ -367,6 +363,29 @@ ing_ad_class ing_ad_class_of(uint32_t op) {
 
 uint32_t ing_ad_partial_reads(uint32_t op, uint32_t operand) {
     return operand < 2 ? get(op)->reads[operand] : 0;
+}
+
+bool ing_ad_is_wild(const ing_ir_func *f, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(f, id);
+    double y;
+    switch (i->op) {
+    case ING_OP_SIN:
+    case ING_OP_COS:
+    case ING_OP_TANH:
+    case ING_OP_ASINH:
+    case ING_OP_ATAN:
+    case ING_OP_ERF:
+    case ING_OP_ERFC:
+    case ING_OP_HYPOT: return false;
+    case ING_OP_DIV:
+    case ING_OP_REM:
+    case ING_OP_FLOORDIV:
+    case ING_OP_MOD: return !known(f, i->b, &y) || y == 0;
+    case ING_OP_POW: return !known(f, i->b, &y) || y < 0 || y != floor(y);
+    default: break;
+    }
+    uint32_t class = ing_op_get(i->op)->class;
+    return class == ING_OPC_DIVIDE || class == ING_OPC_ROOT || class == ING_OPC_MATH;
 }
 
 /* ---- one derivative ------------------------------------------------------------------ */

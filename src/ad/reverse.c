@@ -92,8 +92,13 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
     size_t len = n->f->insts.len;
     ing_ir_func old;
     ing_ad_code c = {.ad = ad, .n = n, .m = ad->m, .f = n->f};
-    uint32_t *words = ing_calloc(8 * len, sizeof *words);
-    if (!words) return ing_ad_no_memory(e);
+    uint32_t *words = ing_calloc(9 * len, sizeof *words);
+    uint8_t *bytes = ing_calloc(2 * len, 1);
+    if (!words || !bytes) {
+        ing_free(words);
+        ing_free(bytes);
+        return ing_ad_no_memory(e);
+    }
     c.copy = (ing_ir_copy){.b = &c.b, .map = words};
     c.adj = words + len;
     c.shadow = words + 2 * len;
@@ -102,6 +107,11 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
     c.count = words + 5 * len;
     c.held = words + 6 * len;
     c.fresh = words + 7 * len;
+    c.counts = words + 8 * len;
+    c.picked = bytes;
+    c.wild = bytes + len;
+    ing_ad_find_wild(ad, n, c.wild);
+    c.any_wild = memchr(c.wild, 1, len) != NULL;
     if (n->func) {
         ing_ir_builder_init(&c.b, ad->m, n->made);
     } else {
@@ -115,6 +125,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
     else
         ing_ir_rebuild_end(&c.b, &old);
     ing_free(words);
+    ing_free(bytes);
     ing_vec_fini(&c.snaps);
     if (ad->bad) return ing_ad_refuse(ad->m, ad->bad_loc, e, ad->bad);
     ING_TRY(s);

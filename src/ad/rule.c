@@ -503,16 +503,23 @@ static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch 
     bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
     if (reads && !like && overwrites(n, r, w) >= (ad->m->promised ? YES : MAYBE)) {
         if (!same) return note_apart(ad, r, w, e);
+        ad->m->remedy =
+            "write to another array or to the next step of this one, `x[t + 1, i] = "
+            "f(x[t, i])`; or compute the change in one kernel, add it in another, and "
+            "name the array for the tape: `qd.ad.Tape(loss, state=[x])`";
         return ing_ad_refuse(
             ad->m, w->loc, e,
             "an element that was read, and whose value the backward pass "
             "needs, is overwritten here");
     }
-    if (same && w->kind & ING_AD_STORES && r->kind & ING_AD_FOLLOWS && crosses(n, r, w))
+    if (same && w->kind & ING_AD_STORES && r->kind & ING_AD_FOLLOWS &&
+        crosses(n, r, w)) {
+        ad->m->remedy = "an inner loop runs in order: `for _ in range(1):` around it";
         return ing_ad_refuse(
             ad->m, w->loc, e,
             "Cross-iteration read-after-write: iterations of a parallel "
             "loop read what others store here");
+    }
     return ING_OK;
 }
 

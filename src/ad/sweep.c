@@ -65,7 +65,8 @@ uint32_t ing_ad_stride(const ing_ad_code *c, uint32_t loop) {
 uint32_t ing_ad_stack_bytes(ing_ad_code *c, uint32_t entries, uint32_t stride) {
     uint32_t all = arith(c, ING_OP_MUL, entries, number(c, stride));
     if (stride % 8 == 0) return all;
-    return arith(c, ING_OP_AND, arith(c, ING_OP_ADD, all, number(c, 7)), number(c, -8));
+    uint32_t words = number(c, -8);
+    return arith(c, ING_OP_AND, arith(c, ING_OP_ADD, all, number(c, 7)), words);
 }
 
 uint32_t ing_ad_entry(ing_ad_code *c, const ing_ad_state *s, uint32_t base,
@@ -81,8 +82,8 @@ static void push_all(ing_ad_code *c, uint32_t loop, uint32_t base, uint32_t entr
     for (uint32_t k = 0; k < c->n->states.len; k++) {
         const ing_ad_state *s = &c->n->states.at[k];
         if (s->loop != loop || !s->carried) continue;
-        ing_ad_store(c, ing_ad_entry(c, s, base, entry),
-                     ing_ad_load(c, c->copy.map[s->local]));
+        uint32_t v = ing_ad_load(c, c->copy.map[s->local]);
+        ing_ad_store(c, ing_ad_entry(c, s, base, entry), v);
     }
 }
 

@@ -1,4 +1,5 @@
-/* Reading little-endian bytes with every step checked: for entries of the store. */
+/* Reading little-endian bytes with every step checked: for entries of the store. Called by
+ * whoever reads foreign bytes; reads nothing behind their end, and a failure stays. */
 #include "base/base.h"
 
 #include <string.h>

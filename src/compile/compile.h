@@ -82,7 +82,8 @@ typedef struct ing_code {
 /* `revision`: the back-end revision (R10), copied. */
 ing_engine *ing_engine_new(const char *revision, ing_counters *counters);
 void ing_engine_free(ing_engine *g);
-const char *ing_engine_isa_level(const ing_engine *g); /* that it compiles for */
+/* That it compiles for; the target has code. */
+const char *ing_engine_isa_level(ing_engine *g, const ing_target *t);
 /* Both take what they are given (`store` NULL = no disk) and wait until nobody uses the
  * previous one. */
 void ing_engine_set_helpers(ing_engine *g, ing_helpers *helpers);

@@ -18,7 +18,7 @@ typedef struct ing_wire {
 /* False: the other end is gone, or late. */
 bool ing_wire_ask(ing_wire *w, const char *options, const uint8_t *body, size_t n);
 /* Appends what was answered. ING_COMPILE: the other end's error. ING_DECLINED: it is gone, or
- * late, or talks nonsense; or there is no memory (`object` has failed). */
+ * late, or answers with what is no reply; or there is no memory (`object` has failed). */
 ing_status ing_wire_answer(ing_wire *w, ing_bytes *object, ing_err *e);
 /* Reads what a server says first; false: it says nothing, or something else. */
 bool ing_wire_greeted(ing_wire *w);
@@ -42,12 +42,12 @@ typedef struct ing_progress { /* zero: nobody looks */
     const char *label; /* the kernel */
     uint64_t from;
     uint32_t done, total; /* tasks */
-    bool on, over;
+    bool on, over, failed;
 } ing_progress;
 
 void ing_progress_begin(ing_progress *p, const char *label);
 void ing_progress_add(ing_progress *p, uint32_t done, uint32_t total);
-void ing_progress_end(ing_progress *p);
+void ing_progress_end(ing_progress *p, bool failed);
 
 /* ---- texts for people (dump.c) ------------------------------------------------------------ */
 
@@ -59,7 +59,7 @@ typedef struct ing_dump {
 } ing_dump;
 
 void ing_dump_ir(const ing_dump *d, const ing_ir_mod *m, const char *what);
-ing_status ing_dump_task(ing_helpers *h, const ing_dump *d, const ing_ir_mod *task,
+ing_status ing_dump_task(ing_helpers *h, const ing_dump *d, const ing_gen_texts *texts,
                          const ing_gen_options *gen, ing_err *e);
 
 #endif

@@ -54,12 +54,9 @@ static ing_status dump_text(ing_helpers *h, const ing_dump *d, const ing_bytes *
 }
 
 /* Part by part. */
-ing_status ing_dump_task(ing_helpers *h, const ing_dump *d, const ing_ir_mod *task,
+ing_status ing_dump_task(ing_helpers *h, const ing_dump *d, const ing_gen_texts *texts,
                          const ing_gen_options *gen, ing_err *e) {
-    ing_gen_texts texts = {0};
-    ing_status s = ing_gen_llvm(task, gen, &texts, e);
-    for (uint32_t i = 0; s == ING_OK && i < texts.len; i++)
-        s = dump_text(h, d, &texts.at[i], gen, e);
-    ing_gen_texts_fini(&texts);
-    return s;
+    for (uint32_t i = 0; i < texts->len; i++)
+        ING_TRY(dump_text(h, d, &texts->at[i], gen, e));
+    return ING_OK;
 }

@@ -1,5 +1,5 @@
 /* The conductor: passes, then one image per task, from memory, from the store, or from a
- * helper, linker and store (DESIGN section 3). Called by src/py without the GIL. One
+ * helper, linker and store (ARCHITECTURE.md: a cold call). Called by src/py without the GIL. One
  * compile per image key at a time in a process: whoever finds the key taken waits for the
  * other's result. No lock is held while a helper works.
  *
@@ -30,10 +30,10 @@ struct ing_engine {
     ing_store *store;
     ing_counters *counters;
     char *revision;
-    uint8_t vector_math;
-    const char *isa_level; /* asked once: CPUID traps in virtual machines, 30 us */
-    ing_events *events;    /* NULL: nobody listens */
-    bool follows;          /* atomic: another process compiled what we missed last */
+    ing_machine machine;        /* asked once: CPUID traps in virtual machines, 30 us */
+    ing_machine (*asked)(void); /* the target's, that told it */
+    ing_events *events;         /* NULL: nobody listens */
+    bool follows; /* atomic: another process compiled what we missed last */
 };
 
 ing_engine *ing_engine_new(const char *revision, ing_counters *counters) {
@@ -50,8 +50,6 @@ ing_engine *ing_engine_new(const char *revision, ing_counters *counters) {
     pthread_cond_init(&g->built, NULL);
     ing_map_init(&g->map);
     g->counters = counters;
-    g->vector_math = ing_image_vector_math();
-    g->isa_level = ing_image_isa_level();
     return g;
 }
 
@@ -59,8 +57,18 @@ void ing_engine_set_events(ing_engine *g, ing_events *events) {
     g->events = events;
 }
 
-const char *ing_engine_isa_level(const ing_engine *g) {
-    return g->isa_level;
+static ing_machine machine_of(ing_engine *g, const ing_target *t) {
+    pthread_mutex_lock(&g->lock);
+    if (g->asked != t->machine)
+        g->machine = t->machine ? t->machine() : (ing_machine){NULL, 0};
+    g->asked = t->machine;
+    ing_machine machine = g->machine;
+    pthread_mutex_unlock(&g->lock);
+    return machine;
+}
+
+const char *ing_engine_isa_level(ing_engine *g, const ing_target *t) {
+    return machine_of(g, t).level;
 }
 
 void ing_engine_free(ing_engine *g) {
@@ -145,13 +153,14 @@ static void note_texts(const image_job *job, const ing_gen_texts *texts) {
     __atomic_fetch_add(&job->report->compiled, 1, __ATOMIC_RELAXED);
 }
 
-static ing_gen_options gen_options(const ing_engine *g, const ing_target *t,
+static ing_gen_options gen_options(ing_engine *g, const ing_target *t,
                                    const ing_settings *s) {
+    ing_machine machine = machine_of(g, t);
     return (ing_gen_options){.target = t->gen,
                              .fast_math = s->at[ING_SET_fast_math] != 0,
-                             .vector_math = g->vector_math,
+                             .vector_math = machine.vector_math,
                              .opt_level = (uint32_t)s->at[ING_SET_opt_level],
-                             .isa_level = g->isa_level};
+                             .isa_level = machine.level};
 }
 
 static ing_hash128 image_key(const ing_engine *g, const ing_target *t, ing_hash128 ir,
@@ -171,7 +180,7 @@ bool ing_engine_image_name(const ing_engine *g, const ing_target *t, ing_hash128
                            .vector_math = (uint8_t)(n % MATHS),
                            .fast_math = n / MATHS % 2 != 0,
                            .opt_level = n / MATHS / 2 % LEVELS,
-                           .isa_level = ing_image_isa_rung(n / MATHS / 2 / LEVELS)};
+                           .isa_level = t->level(n / MATHS / 2 / LEVELS)};
     if (!gen.isa_level) return false;
     *out = (ing_image_name){.key = image_key(g, t, ir, &gen),
                             .isa_level = gen.isa_level,
@@ -222,9 +231,9 @@ static ing_status image_compile(ing_engine *g, const ing_ir_mod *task,
     ing_gen_texts texts = {0}, objects = {0};
     ing_bytes_init(&options);
     ing_gen_options gen = *job->gen;
-    if (gen.vector_math && !ing_image_vector_math_present()) gen.vector_math = 0;
+    if (gen.vector_math && !job->target->has_library()) gen.vector_math = 0;
     ing_span clock = {.label = job->label, .from = ing_os_now_ns()};
-    ing_status s = ing_gen_llvm(task, &gen, &texts, e);
+    ing_status s = job->target->text(task, &gen, &texts, e);
     if (s == ING_OK) {
         ing_gen_helper_options(job->gen, &options);
         if (options.failed || !options.at) s = ing_fail(e, ING_MEMORY, "no memory");
@@ -554,7 +563,10 @@ static ing_status dump(ing_engine *g, const ing_engine_job *job, ing_err *e) {
     for (d.task = 0; d.task < d.tasks; d.task++) {
         ing_ir_mod *task = NULL;
         ING_TRY(ing_ir_extract_task(job->mod, d.task, &task, e));
-        ing_status s = ing_dump_task(g->helpers, &d, task, &go, e);
+        ing_gen_texts texts = {0};
+        ing_status s = job->target->text(task, &go, &texts, e);
+        if (s == ING_OK) s = ing_dump_task(g->helpers, &d, &texts, &go, e);
+        ing_gen_texts_fini(&texts);
         ing_ir_mod_free(task);
         ING_TRY(s);
     }
@@ -617,7 +629,7 @@ ing_status ing_engine_build(ing_engine *g, const ing_engine_job *job,
     ing_engine_begin(g);
     ing_status s = build(g, job, record, out, &progress, e);
     ing_engine_end(g);
-    ing_progress_end(&progress);
+    ing_progress_end(&progress, s != ING_OK);
     if (job->bad_loc) *job->bad_loc = s == ING_OK ? 0 : job->mod->bad_loc;
     if (job->remarks) {
         *job->remarks = job->mod->remarks;

@@ -11,8 +11,12 @@
  *  HELPER2 A child is waited for by its pid only, and killed only while waitpid says that it is
  *     still ours: the host program may have reaped it, and the number be reused.
  *  HELPER4 Another process is started only when there is much to compile at once or none became free
- *     for a while: most kernels have one long task and a short one.
+ *     for a while: most kernels have one long task and a short one. A server's is asked for as soon as
+ *     a text is long enough to be worth a fork.
  *  HELPER3 Every descriptor is close-on-exec; a helper gets its own socket and output file.
+ *  HELPER6 A helper that ended itself (SIGABRT: an assertion of LLVM, most often of its vectorisers; SIGXCPU: these took far
+ *     longer than the text is worth, bound_time in ingot/_helper.py) would end again: the second one is asked
+ *     for plain code.
  *  HELPER5 A helper may be a server's (server.c): it is no child of ours, and ends when its socket
  *     is closed. If it dies or says nothing, a process of our own is started, as if there had been none. */
 #include "compile/compile_int.h"
@@ -41,6 +45,8 @@ enum {
      * 20 to 40 ms. */
     PATIENCE_MS = 100,
     MUCH_TEXT = 200000,
+    /* HELPER4: a server's fork is there after 5 ms; a text of this length takes LLVM 15. */
+    FORK_TEXT = 6000,
     GREETING_MS = 1000, /* that a server has to answer a connection: it forks, 5 ms */
 };
 
@@ -312,17 +318,31 @@ static struct timespec soon(void) {
                              .tv_nsec = (long)(at % 1000000000)};
 }
 
+/* Makes an EMPTY slot a BUSY one with a server's helper; false leaves it EMPTY. The lock is held,
+ * but not while the server is asked. */
+static bool fill_from_server(ing_helpers *h, slot *s) {
+    s->state = BUSY;
+    pthread_mutex_unlock(&h->lock);
+    bool served = connect_served(h, s);
+    pthread_mutex_lock(&h->lock);
+    if (!served) s->state = EMPTY;
+    return served;
+}
+
 /* A BUSY slot, with a live process or none, for `n` bytes; waits while all are busy (HELPER4). */
 static slot *take(ing_helpers *h, size_t n) {
     slot *s;
     struct timespec end = soon();
     pthread_mutex_lock(&h->lock);
     h->text += n;
-    bool now = h->lingers;
+    bool now = h->lingers, fork = n >= FORK_TEXT;
     while (!(s = find(h, IDLE))) {
         s = find(h, EMPTY);
         if (s && (now || h->text > MUCH_TEXT || !find(h, BUSY))) break;
-        if (s)
+        if (s && fork) {
+            if (fill_from_server(h, s)) break;
+            fork = false;
+        } else if (s)
             now = pthread_cond_timedwait(&h->freed, &h->lock, &end) == ETIMEDOUT;
         else
             pthread_cond_wait(&h->freed, &h->lock);
@@ -447,9 +467,16 @@ static ing_status attempt(ing_helpers *h, slot *s, const request *q, ing_bytes *
     return r;
 }
 
-/* If a helper dies, once more in a fresh one; a server's does not count (HELPER5). */
-static ing_status attempts(ing_helpers *h, slot *s, request *q, ing_bytes *object,
-                           ing_err *e) {
+/* HELPER6 */
+static bool ended_itself(int how) {
+    int sign = how != -1 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    return sign == SIGABRT || sign == SIGXCPU;
+}
+
+/* If a helper dies, once more in a fresh one; a server's does not count (HELPER5). `plain`: the
+ * options then, if it was LLVM that ended it (HELPER6). */
+static ing_status attempts(ing_helpers *h, slot *s, request *q, const char *plain,
+                           ing_bytes *object, ing_err *e) {
     size_t keep = object->len;
     for (bool died = false;;) {
         ing_status r = attempt(h, s, q, object, e);
@@ -459,23 +486,30 @@ static ing_status attempts(ing_helpers *h, slot *s, request *q, ing_bytes *objec
         died = !s->served;
         if (died && h->counters) ing_count(h->counters, ING_COUNT_HELPER_RETRIES);
         q->alone = true;
-        drop(h, s);
+        if (died) let_it_end(s);
+        int how = drop(h, s);
+        if (died && ended_itself(how)) q->options = plain;
     }
 }
 
 ing_status ing_helpers_compile(ing_helpers *h, const char *options, const uint8_t *ir,
                                size_t n, ing_bytes *object, ing_err *e) {
-    if (n > ING_WIRE_MAX || strlen(options) > ING_WIRE_MAX - n)
+    if (n > ING_WIRE_MAX || strlen(options) + sizeof " plain=1" > ING_WIRE_MAX - n)
         return ing_fail(e, ING_COMPILE,
                         "kernel too large: %zu bytes of code to compile", n);
+    ing_bytes plain;
+    ing_bytes_init(&plain);
+    ing_bytes_printf(&plain, "%s plain=1", options);
     slot *s = take(h, n);
     request q = {.options = options, .ir = ir, .n = n};
-    ing_status r = attempts(h, s, &q, object, e);
+    ing_status r =
+        attempts(h, s, &q, plain.failed ? options : (const char *)plain.at, object, e);
     if (r == ING_DECLINED) {
         r = object->failed ? ing_fail(e, ING_MEMORY, "no memory for the compiled code")
                            : report_death(h, s, e);
         if (s->wire.fd >= 0) drop(h, s);
     }
     give_back(h, s, n);
+    ing_bytes_fini(&plain);
     return r;
 }

@@ -17,8 +17,9 @@ static void tell(const ing_progress *p, bool over) {
     double s = (double)(ing_os_now_ns() - p->from) / SECOND_NS;
     int n;
     if (over)
-        n = snprintf(line, sizeof line, "\r\033[Kingot: compiled %.40s in %.1f s\n",
-                     p->label, s);
+        n = snprintf(line, sizeof line, "\r\033[Kingot: %s %.40s %s %.1f s\n",
+                     p->failed ? "gave up on" : "compiled", p->label,
+                     p->failed ? "after" : "in", s);
     else if (p->total)
         n = snprintf(line, sizeof line,
                      "\r\033[Kingot: compiling %.40s: %u of %u tasks done, %.0f s",
@@ -70,10 +71,11 @@ void ing_progress_add(ing_progress *p, uint32_t done, uint32_t total) {
     pthread_mutex_unlock(&p->lock);
 }
 
-void ing_progress_end(ing_progress *p) {
+void ing_progress_end(ing_progress *p, bool failed) {
     if (!p->on) return;
     pthread_mutex_lock(&p->lock);
     p->over = true;
+    p->failed = failed;
     pthread_cond_signal(&p->ended);
     pthread_mutex_unlock(&p->lock);
     pthread_join(p->thread, NULL);

@@ -12,11 +12,22 @@ struct ing_home;
 struct ing_rt;
 struct ing_rt_launch;
 
+typedef struct ing_machine { /* what a target runs on */
+    const char *level;       /* of its instructions */
+    uint8_t vector_math;     /* as ing_gen_options has it */
+} ing_machine;
+
 typedef struct ing_target {
     const char *name; /* as qd.init(arch=...) has it */
 
     /* ---- code; without `gen` the IR itself is run ---- */
     const ing_gen_target *gen;
+    ing_status (*text)(const ing_ir_mod *task, const ing_gen_options *o,
+                       ing_gen_texts *out, ing_err *e); /* what a helper compiles */
+    ing_machine (*machine)(void);
+    const char *(*level)(uint32_t n); /* the n-th that there is; NULL: no more */
+    /* Can the library that vector_math promises be loaded? Asked before something is compiled. */
+    bool (*has_library)(void);
     /* The passes that make tasks of a kernel; NULL: it is one serial task, as lowered. */
     ing_status (*shape)(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
     /* What of the options belongs in the key of an image. */

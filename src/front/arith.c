@@ -49,9 +49,13 @@ static ing_status fail_operands(frame *fr, ing_node at, const char *op, const va
     const value *odd = ing_front_is_scalar(l) ? r : l;
     const char *remedy = ing_front_number_remedy(odd);
     bool repeats = !strcmp(op, "*") && (odd->kind == V_LIST || odd->kind == V_TUPLE);
-    if (repeats)
-        remedy = "the length of a list is known while compiling: make the count a "
-                 "qd.template() parameter, or pass an array";
+    if (repeats) {
+        const value *count = odd == l ? r : l;
+        bool whole = ing_front_is_runtime(count) && !ing_dtype_is_float(v_type(count));
+        remedy = whole ? "the length of a list is known while compiling: make the "
+                         "count a qd.template() parameter, or pass an array"
+                       : "multiply a vector: qd.Vector([...]) * x";
+    }
     if (ing_front_is_scalar(odd)) remedy = "cast the float: qd.cast(x, qd.i32)";
     return ing_front_fail_at(fr, at, ING_TYPE, remedy,
                              "unsupported operand type(s) for '%s': '%s' and '%s'", op,
@@ -230,14 +234,22 @@ static bool cannot_tell(const value *l, const value *r, bool identity) {
     return l->kind == V_DICT || (identity && (l->kind == V_TUPLE || l->kind == V_LIST));
 }
 
+/* What to write for `x in items`. */
+static const char *member_remedy(const value *l, const value *r) {
+    if (r->kind == V_ARRAY)
+        return "compare its elements in a loop: `for i in range(a.shape[0]): found |= "
+               "a[i] == x`";
+    if (ing_front_is_runtime(l)) return "compare with each: x == 1 or x == 2";
+    return "write qd.static(x in items), or compare with `==`";
+}
+
 ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const value *l,
                              const value *r, value *out) {
     bool result = false, done = false;
     bool identity = op == ING_AST_Is || op == ING_AST_IsNot;
     bool member = op == ING_AST_In || op == ING_AST_NotIn;
     if (member && !fr->in_static)
-        return ing_front_fail_at(fr, at, ING_COMPILE,
-                                 "write qd.static(x in items), or compare with `==`",
+        return ing_front_fail_at(fr, at, ING_COMPILE, member_remedy(l, r),
                                  "\"%s\" is only supported inside `qd.static`.",
                                  op == ING_AST_In ? "In" : "NotIn");
     if (identity &&
@@ -245,8 +257,8 @@ ing_status ing_front_compare(frame *fr, ing_node at, ing_front_op op, const valu
         return ing_front_fail_at(fr, at, ING_SYNTAX,
                                  "compare values with `==`; qd.static(x is None) asks "
                                  "about a compile-time value",
-                                 "Operator \"%s\" in Quadrants scope is not supported.",
-                                 ing_front_op_text(op));
+                                 "Operator \"%s\" in %s is not supported.",
+                                 ing_front_op_text(op), ing_front_scope(fr));
     if (!identity && !member &&
         (ing_front_is_tensor(fr, l) || ing_front_is_tensor(fr, r)))
         return ing_front_tensor_compare(fr, at, op, l, r, out);

@@ -71,12 +71,16 @@ ing_status ing_front_store(frame *fr, ing_node at, ing_node from, const value *r
 }
 
 static ing_status fail_fixed(frame *fr, ing_node at, const char *name, const value *v) {
-    bool array = v->kind == V_ARRAY ||
-                 (v->kind == V_PARAM && fr->params[v->i].passing == ING_PASS_ARRAY);
-    if (v->kind == V_PARAM || v->kind == V_ARRAY || v->arg)
+    value seen = *v; /* a parameter is read, so that the remedy is for what it is */
+    bool arg = v->kind == V_PARAM || v->kind == V_ARRAY || v->arg;
+    if (v->kind == V_PARAM && fr->t->nodes.at[at].kind == ING_NODE_NAME)
+        ING_TRY(ing_front_name_read(fr, at, NF(fr->t, at, NAME)->id - 1, &seen));
+    bool array = seen.kind == V_ARRAY;
+    if (arg)
         return ing_front_fail_at(
             fr, at, ING_SYNTAX,
-            array ? "assign its elements in a loop: `for i in a: a[i] = b[i]`"
+            array ? "assign its elements in a loop: `for i in a: a[i] = b[i]`, or "
+                    "`a[i] += x`; another value takes a new variable"
                   : "copy it into a new variable first",
             "Kernel argument \"%s\" is immutable in the kernel. If you want to "
             "change its value, please create a new variable.",

@@ -130,7 +130,7 @@ static ing_status sequence(const builtin *b, value **items, uint32_t *n) {
         return ing_front_fail_at(
             fr, b->a->node[0], ING_TYPE,
             b->args[0].kind == V_ARRAY ? "loop over the array"
-                                       : "give it a tuple, a list or a range",
+                                       : ing_front_sequence_remedy(&b->args[0]),
             "%s needs a sequence known while compiling; this is %s",
             ing_intrinsic_name(b->id) + strlen("builtins."),
             ing_front_describe(fr, &b->args[0]));

@@ -284,6 +284,8 @@ ing_status ing_front_call_outside(frame *fr, ing_node n, const value *fn,
     bool done = false;
     ING_TRY(call_lambda(fr, n, fn, a, out, &done));
     if (done) return ING_OK;
+    if (a->n_kw && fr->lo->gate->ops->may_call)
+        GATE(fr, n, may_call, fn->gref, fr->lo->e);
     if (a->n_kw)
         return ing_front_fail_at(
             fr, n, ING_SYNTAX, "pass them by position",

@@ -167,6 +167,16 @@ typedef struct comprehension {
     value_vec items;
 } comprehension;
 
+const char *ing_front_sequence_remedy(const value *v) {
+    if (v->kind == V_ITER && v->tag == ING_IN_PY_RANGE)
+        return "its bounds must be known while compiling: make them qd.template() "
+               "parameters or globals; or store into an array, in a loop";
+    if (v->kind == V_ARRAY || v->kind == V_BUNDLE)
+        return "loop over its indices, `for i in range(a.shape[0])`, and store into "
+               "an array";
+    return "iterate over a range, tuple or list known while compiling";
+}
+
 static ing_status comprehend(frame *fr, comprehension *c, uint32_t g);
 
 static ing_status comprehend_one(frame *fr, comprehension *c, uint32_t g,
@@ -200,14 +210,7 @@ static ing_status comprehend(frame *fr, comprehension *c, uint32_t g) {
     ING_TRY(ing_front_sequence(fr, f->iter, &it, &items, &n, &ok));
     if (!ok)
         return ing_front_fail_at(
-            fr, f->iter, ING_COMPILE,
-            it.kind == V_ITER && it.tag == ING_IN_PY_RANGE
-                ? "its bounds must be known while compiling: make them qd.template() "
-                  "parameters or globals; or store into an array, in a loop"
-            : it.kind == V_ARRAY || it.kind == V_BUNDLE
-                ? "loop over its indices, `for i in range(a.shape[0])`, and store into "
-                  "an array"
-                : "iterate over a range, tuple or list known while compiling",
+            fr, f->iter, ING_COMPILE, ing_front_sequence_remedy(&it),
             "a comprehension needs a compile-time sequence; this is %s",
             ing_front_describe(fr, &it));
     for (uint32_t i = 0; i < n; i++) {

@@ -87,8 +87,9 @@ static ing_status stop_array(frame *fr, ing_node at, const value *v) {
 ing_status ing_front_stop_grad(frame *fr, ing_node at, value *v) {
     if (v->kind == V_ARRAY) return stop_array(fr, at, v);
     for (uint32_t k = 0; v->kind == V_BUNDLE && k < v->n; k++) {
-        ING_TRY(ing_front_force(fr, at, &v->items[k]));
-        ING_TRY(ing_front_stop_grad(fr, at, &v->items[k]));
+        value member = v->items[k];
+        ING_TRY(ing_front_force(fr, at, &member));
+        ING_TRY(ing_front_stop_grad(fr, at, &member));
     }
     return ING_OK;
 }

@@ -177,6 +177,21 @@ static const char *ours(const char *name) {
     return NULL;
 }
 
+/* The dtype that a scalar type of NumPy is called like, or NULL. */
+static const char *numpy_dtype(const char *name) {
+    static const struct {
+        const char *name, *ours;
+    } types[] = {
+        {"bool_", "u1"},   {"int8", "i8"},     {"int16", "i16"},   {"int32", "i32"},
+        {"int64", "i64"},  {"uint8", "u8"},    {"uint16", "u16"},  {"uint32", "u32"},
+        {"uint64", "u64"}, {"float16", "f16"}, {"float32", "f32"}, {"float64", "f64"},
+        {"double", "f64"},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].name, name) == 0) return types[i].ours;
+    return NULL;
+}
+
 static bool is_among(const char *name, const char *const *names) {
     while (*names && strcmp(*names, name) != 0) names++;
     return *names != NULL;
@@ -192,11 +207,19 @@ void ing_front_function_remedy(const char *name, const char *what, bool runtime,
     const char *function = ours(name);
     bool builtin = strstr(what, "builtin_function") || strstr(what, "type ") ||
                    strstr(what, "ufunc") || strstr(what, "ArrayFunction");
-    static const char *const draws[] = {
-        "rand",    "randn",   "random",    "normal",          "gauss",
-        "uniform", "randint", "randrange", "standard_normal", NULL};
-    if (runtime && function && builtin)
+    static const char *const counts[] = {"randint", "randrange", "integers",
+                                         "choice",  "randbelow", NULL};
+    static const char *const draws[] = {"rand",  "randn",   "random",          "normal",
+                                        "gauss", "uniform", "standard_normal", NULL};
+    const char *dtype = strstr(what, "type ") ? numpy_dtype(name) : NULL;
+    if (runtime && dtype)
+        snprintf(buf, size, "convert it with qd.cast(x, qd.%s)", dtype);
+    else if (runtime && function && builtin)
         snprintf(buf, size, "use qd.%s", function);
+    else if (is_among(name, counts))
+        snprintf(
+            buf, size,
+            "an integer from 0 to n - 1 is qd.cast(qd.random(qd.f32) * n, qd.i32)");
     else if (is_among(name, draws))
         snprintf(buf, size,
                  "use qd.random(qd.f32), which is uniform in [0, 1), or qd.randn()");
@@ -215,6 +238,8 @@ void ing_front_function_remedy(const char *name, const char *what, bool runtime,
                  function);
     else if (runtime)
         snprintf(buf, size, "decorate the function with @qd.func");
+    else if (strncmp(what, "function ", 9) == 0 || strncmp(what, "method ", 7) == 0)
+        snprintf(buf, size, "call it outside of the kernel and pass the result");
     else
         snprintf(buf, size,
                  "decorate the function with @qd.func, or call it outside and pass "

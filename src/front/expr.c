@@ -122,16 +122,45 @@ static ing_status attr_of_field(frame *fr, ing_node n, const value *v, const cha
 
 /* What to write for an attribute that arrays have in NumPy. */
 static const char *array_remedy(const char *name) {
-    static const char *const sums[] = {"sum", "min", "max", "mean", "prod", "dot"};
-    static const char *const others[] = {"T", "flat", "astype", "copy"};
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        if (strcmp(name, sums[i]) == 0)
-            return "compute it in a loop over the elements: s += a[i], or "
-                   "qd.max(s, a[i])";
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(name, others[i]) == 0)
-            return "use a.shape and elements, a[i]; conversions are of elements: "
-                   "qd.cast(a[i], qd.i32)";
+    static const char sums[] =
+        "compute it in a loop over the elements: s += a[i], or qd.max(s, a[i])";
+    static const char copies[] =
+        "pass an array b of that shape too, and copy in a loop: `for i in a: b[i] = "
+        "a[i]`";
+    static const char parts[] = "exchange the indices where it is read: a[j, i]";
+    static const char reshaped[] =
+        "reshape it outside of the kernel, or compute the index: a[i * m + j]";
+    static const struct {
+        const char *name, *remedy;
+    } known[] = {
+        {"sum", sums},
+        {"min", sums},
+        {"max", sums},
+        {"mean", sums},
+        {"prod", sums},
+        {"dot", sums},
+        {"std", sums},
+        {"var", sums},
+        {"argmin", sums},
+        {"argmax", sums},
+        {"any", sums},
+        {"all", sums},
+        {"copy", copies},
+        {"copy_from", copies},
+        {"T", parts},
+        {"transpose", parts},
+        {"reshape", reshaped},
+        {"flatten", reshaped},
+        {"ravel", reshaped},
+        {"flat", reshaped},
+        {"fill", "assign the elements in a loop: `for i in a: a[i] = x`"},
+        {"size", "multiply the extents: a.shape[0] * a.shape[1]"},
+        {"astype", "convert its elements: qd.cast(a[i], qd.i32)"},
+        {"append", "arrays keep their length: make it long enough, and count what is "
+                   "used: `k = qd.atomic_add(n[0], 1); a[k] = x`"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0) return known[i].remedy;
     return "arrays have shape, dtype and ndim in kernels";
 }
 
@@ -166,6 +195,13 @@ ing_status ing_front_array_attr(frame *fr, ing_node n, const value *a, const cha
                              "arrays have no attribute '%s' in kernels", name);
 }
 
+static const char *value_remedy(const value *v) {
+    if (v->kind == V_LIST || v->kind == V_TUPLE)
+        return "vectors have norm(), dot(), x, y, ...: make it one with "
+               "qd.Vector([...])";
+    return "use the value itself";
+}
+
 ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     const struct nf_ATTRIBUTE *f = NF(fr->t, n, ATTRIBUTE);
     const char *name = ing_front_atom_text(fr, f->attr);
@@ -190,7 +226,7 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
                                         : "use the number itself",
             "%s has no attribute '%s'", ing_front_describe(fr, v), name);
     if (!v->gref)
-        return ing_front_fail_at(fr, n, ING_ATTRIBUTE, "use the value itself",
+        return ing_front_fail_at(fr, n, ING_ATTRIBUTE, value_remedy(v),
                                  "%s has no attribute '%s' in kernels",
                                  ing_front_describe(fr, v), name);
     ING_TRY(ing_front_thing_attr(fr, n, v->gref, name, out));
@@ -210,13 +246,12 @@ ing_status ing_front_element_member(frame *fr, ing_node n, value *out, bool *don
     value base;
     fr->in_index = 0;
     ing_status s = ing_front_expr_forced(fr, of->value, &base);
-    value *member =
+    const value *member =
         s == ING_OK ? ing_front_bundle_member(&base, ing_front_atom_text(fr, f->attr))
                     : NULL;
-    if (member) s = ing_front_force(fr, f->value, member);
-    if (s == ING_OK)
-        s = ing_front_subscript_value(fr, f->value, member ? member : &base, of->slice,
-                                      out);
+    if (member) base = *member;
+    if (member) s = ing_front_force(fr, f->value, &base);
+    if (s == ING_OK) s = ing_front_subscript_value(fr, f->value, &base, of->slice, out);
     fr->in_index = outer;
     *done = member != NULL;
     return s;
@@ -526,12 +561,12 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
         !ing_front_field_place(fr, base))
         return ing_front_array_slice(fr, at, base, &index, out);
     if (base->kind == V_ARRAY || base->kind == V_BUNDLE) {
-        value *items, of = *base;
+        value *items;
         uint32_t n;
         ING_TRY(index_items(fr, slice, &index, &items, &n));
         if (ing_front_is_constant(fr, base) && is_known(items, n))
             return constant_item(fr, at, base, items, n, out);
-        return ing_front_bundle_element(fr, at, &of, items, n, slice, out);
+        return ing_front_bundle_element(fr, at, base, items, n, slice, out);
     }
     if (ing_front_is_tensor(fr, base))
         return ing_front_tensor_subscript(fr, at, base, &index, out);

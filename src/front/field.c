@@ -21,13 +21,15 @@ const ing_place *ing_front_field_place(const frame *fr, const value *v) {
     return v->kind == V_ARRAY ? ing_ir_type(fr->lo->mod, v->type)->place : NULL;
 }
 
-/* Members are looked at when they are needed: what is not read is not keyed (LOWER1). */
+/* Members are looked at when they are needed: what is not read is not keyed (LOWER1). The bundle
+ * itself stays as it is, here and below: it may have a name, and what a block looked at is no
+ * value of the next one. */
 ing_status ing_front_bundle_first(frame *fr, ing_node at, const value *v, value *out,
                                   bool *ok) {
     *out = *v;
     while (out->kind == V_BUNDLE && out->n) {
-        ING_TRY(ing_front_force(fr, at, &out->items[0]));
         *out = out->items[0];
+        ING_TRY(ing_front_force(fr, at, out));
     }
     *ok = ing_front_field_place(fr, out) != NULL;
     return ING_OK;
@@ -146,8 +148,9 @@ ing_status ing_front_field_bounds(frame *fr, ing_node at, const value *field,
     uint32_t high = ing_ir_emit(b, ING_OP_GE, ING_U1, wide, end, 0);
     uint32_t bad = ing_ir_emit(b, ING_OP_OR, ING_U1, low, high, 0);
     ing_ir_block_begin(b);
-    uint32_t ids[5] = {ing_ir_const_int(b, ING_I32, axis), wide, end, from,
-                       ing_ir_const_int(b, ING_I32, code)};
+    uint32_t which = ing_ir_const_int(b, ING_I32, axis);
+    uint32_t name = ing_ir_const_int(b, ING_I32, code);
+    uint32_t ids[5] = {which, wide, end, from, name};
     ing_ir_emit_list(b, ING_OP_DETAIL, 0, ids, 5);
     ing_ir_emit(b, ING_OP_CHECK, 0, ing_ir_const_int(b, ING_U1, 0), ING_ABI_FIELD, 0);
     ing_ir_emit(b, ING_OP_IF, 0, bad, ing_ir_block_end(b), 0);
@@ -304,21 +307,22 @@ ing_status ing_front_field_method(frame *fr, ing_node n, const value *v,
 
 /* ---- elements ------------------------------------------------------------------------------- */
 
-ing_status ing_front_bundle_element(frame *fr, ing_node at, value *bundle,
+ing_status ing_front_bundle_element(frame *fr, ing_node at, const value *bundle,
                                     const value *index, uint32_t n, ing_node slice,
                                     value *out) {
-    ING_TRY(ing_front_force(fr, at, bundle));
-    if (bundle->kind == V_ARRAY)
-        return ing_front_array_element(fr, at, bundle, index, n, slice, out);
-    value *items = ING_NEW_ARRAY(&fr->lo->arena, bundle->n, value);
+    value of = *bundle;
+    ING_TRY(ing_front_force(fr, at, &of));
+    if (of.kind == V_ARRAY)
+        return ing_front_array_element(fr, at, &of, index, n, slice, out);
+    value *items = ING_NEW_ARRAY(&fr->lo->arena, of.n, value);
     if (!items) return no_memory(fr);
-    for (uint32_t k = 0; k < bundle->n; k++)
-        ING_TRY(ing_front_bundle_element(fr, at, &bundle->items[k], index, n, slice,
-                                         &items[k]));
-    *out = ing_front_seq(bundle->info ? V_STRUCT : V_TUPLE, items, bundle->n);
-    out->info = bundle->info;
-    out->tensor = bundle->tensor;
+    for (uint32_t k = 0; k < of.n; k++)
+        ING_TRY(
+            ing_front_bundle_element(fr, at, &of.items[k], index, n, slice, &items[k]));
+    *out = ing_front_seq(of.info ? V_STRUCT : V_TUPLE, items, of.n);
+    out->info = of.info;
+    out->tensor = of.tensor;
     out->shared = true;
-    if (bundle->info) out->gref = bundle->origin; /* where methods are found */
+    if (of.info) out->gref = of.origin; /* where methods are found */
     return ING_OK;
 }

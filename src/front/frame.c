@@ -339,10 +339,22 @@ ing_status ing_front_config_get(frame *fr, ing_node at, ing_setting k, int64_t *
     return ING_OK;
 }
 
-const char *ing_front_kernels(frame *fr) {
+static bool speaks_reference(frame *fr) {
     int64_t reference = 0;
     ing_status s = ing_front_config_get(fr, 0, ING_SET_reference, &reference);
-    return s == ING_OK && reference ? "Quadrants kernels" : "kernels";
+    return s == ING_OK && reference;
+}
+
+const char *ing_front_kernels(frame *fr) {
+    return speaks_reference(fr) ? "Quadrants kernels" : "kernels";
+}
+
+const char *ing_front_scope(frame *fr) {
+    return speaks_reference(fr) ? "Quadrants scope" : "kernels";
+}
+
+const char *ing_front_does(frame *fr) {
+    return speaks_reference(fr) ? "Quadrants does" : "kernels do";
 }
 
 const char *ing_front_atom_text(const frame *fr, uint32_t slot) {

@@ -314,6 +314,8 @@ ing_status ing_front_frame_init(frame *fr, lowering *lo, frame *caller,
 void ing_front_frame_fini(frame *fr);
 /* What kernels are called in messages. */
 const char *ing_front_kernels(frame *fr);
+const char *ing_front_scope(frame *fr);
+const char *ing_front_does(frame *fr);
 ing_status ing_front_config_get(frame *fr, ing_node at, ing_setting k, int64_t *out);
 const char *ing_front_atom_text(const frame *fr,
                                 uint32_t slot); /* of an ATOM slot (atom + 1) */
@@ -390,6 +392,8 @@ ing_status ing_front_items(frame *fr, ing_node at, const value *v, value **items
 /* The same of what Python takes for a sequence: strings too, by letters. */
 ing_status ing_front_sequence(frame *fr, ing_node at, const value *v, value **items,
                               uint32_t *n, bool *ok);
+/* What to do about a value that is no sequence known while compiling. */
+const char *ing_front_sequence_remedy(const value *v);
 /* A dtype given as an argument or annotation: qd.f32, int, float, bool. */
 ing_status ing_front_dtype(frame *fr, ing_node at, value *v, ing_dtype *out);
 ing_status ing_front_literal_dtype(frame *fr, ing_node at, const value *v,
@@ -698,7 +702,7 @@ ing_status ing_front_field_attr(frame *fr, ing_node n, const value *v, const cha
 ing_status ing_front_element_member(frame *fr, ing_node n, value *out, bool *done);
 /* The member of that name of a bundle of structs; NULL: none. */
 value *ing_front_bundle_member(const value *v, const char *name);
-ing_status ing_front_bundle_element(frame *fr, ing_node at, value *bundle,
+ing_status ing_front_bundle_element(frame *fr, ing_node at, const value *bundle,
                                     const value *index, uint32_t n, ing_node slice,
                                     value *out);
 bool ing_front_is_field_method(const char *name);
@@ -761,6 +765,8 @@ ing_status ing_front_print(frame *fr, ing_node n, const call_args *a);
 ing_status ing_front_static_print(frame *fr, ing_node n, const call_args *a);
 ing_status ing_front_random(frame *fr, ing_node n, const call_args *a, value *out);
 ing_status ing_front_randn(frame *fr, ing_node n, const call_args *a, value *out);
+/* Stops the task where it is reached. */
+ing_status ing_front_never(frame *fr, ing_node n, const value *why);
 ing_status ing_front_stmt_assert(frame *fr, ing_node n, flow *out);
 /* Debug mode: stops unless 0 <= index < extent. */
 ing_status ing_front_check_bounds(frame *fr, ing_node at, uint32_t array, uint32_t axis,

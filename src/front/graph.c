@@ -362,8 +362,9 @@ static ing_status blocks_only(frame *fr, uint32_t list) {
             continue;
         return ing_front_fail_at(
             fr, n, ING_SYNTAX, "put it into a block of its own, or into another kernel",
-            "a kernel with qd.stream_parallel() blocks has nothing else at the top "
-            "level");
+            "all top-level statements of a kernel with qd.stream_parallel() blocks "
+            "must "
+            "be such blocks");
     }
     return ING_OK;
 }
@@ -383,7 +384,7 @@ static ing_status stream_block(frame *fr, ing_node n, ing_node call, uint32_t bo
     if (!fr->kernel || !fr->top || fr->control || fr->loops)
         return ing_front_fail_at(
             fr, n, ING_SYNTAX, "move it out of the func, loop or branch",
-            "%s can only be used at the top level of a kernel", what);
+            "%s can only be used inside @qd.kernel, at its top level", what);
     ING_TRY(no_arguments(fr, call, what));
     ING_TRY(blocks_only(fr, NF(fr->t, fr->t->root, FUNCTION)->body));
     fr->lo->stream = true;
@@ -397,12 +398,20 @@ ing_status ing_front_stmt_with(frame *fr, ing_node n, flow *out) {
     ing_node item = list_at(fr->t, f->items, 0);
     ing_node call = NF(fr->t, item, WITHITEM)->context_expr;
     ing_intrinsic id = ING_IN_NONE;
-    if (list_len(fr->t, f->items) == 1) ING_TRY(construct(fr, call, &id));
+    if (list_len(fr->t, f->items) > 1)
+        return ing_front_fail_at(fr, n, ING_SYNTAX, "write a `with` for each",
+                                 "`with` takes a single context manager in kernels");
+    if (fr->t->nodes.at[call].kind != ING_NODE_CALL)
+        return ing_front_fail_at(fr, call, ING_SYNTAX, "write qd.stream_parallel()",
+                                 "`with` requires a call expression in kernels");
+    ING_TRY(construct(fr, call, &id));
     if (id == ING_IN_NONE || id == ING_IN_GRAPH_DO_WHILE)
         return ing_front_unsupported(fr, n);
     if (NF(fr->t, item, WITHITEM)->optional_vars)
-        return ing_front_fail_at(fr, item, ING_SYNTAX, "leave out `as`",
-                                 "this gives nothing that could be named");
+        return ing_front_fail_at(
+            fr, call, ING_SYNTAX, "leave out `as`",
+            "`with ... as` is not supported in kernels: this gives "
+            "nothing that could be named");
     if (id == ING_IN_STREAM_PARALLEL) return stream_block(fr, n, call, f->body, out);
     if (id == ING_IN_CHECKPOINT) return checkpoint(fr, n, call, f->body);
     if (id == ING_IN_GRAPH_PARALLEL) return section(fr, n, call, f->body);

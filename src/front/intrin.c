@@ -384,6 +384,18 @@ static ing_status in_static_assert(frame *fr, ing_node n, const intrin *in,
         msg.kind == V_STR ? msg.s : "");
 }
 
+static ing_status in_never(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                           value *out) {
+    (void)in;
+    value why;
+    ING_TRY(arg_forced(fr, a, 0, &why));
+    *out = (value){.kind = V_NONE};
+    if (why.kind == V_STR) return ing_front_never(fr, n, &why);
+    return ing_front_fail_at(fr, a->node[0], ING_TYPE, "give it as a string",
+                             "the reason must be a string; this is %s",
+                             ing_front_describe(fr, &why));
+}
+
 static ing_status in_iter(frame *fr, ing_node n, const intrin *in, const call_args *a,
                           value *out) {
     for (uint32_t i = 0; i < a->n; i++)
@@ -464,7 +476,7 @@ static ing_status in_sequence(frame *fr, ing_node n, const intrin *in,
         ING_TRY(ing_front_sequence(fr, n, &v, &items, &count, &ok));
         if (!ok)
             return ing_front_fail_at(
-                fr, a->node[0], ING_TYPE, "give it a tuple, a list or a range",
+                fr, a->node[0], ING_TYPE, ing_front_sequence_remedy(&v),
                 "%s cannot be unpacked", ing_front_describe(fr, &v));
     }
     *out = ing_front_seq(in->op == V_LIST ? V_LIST : V_TUPLE, items, count);
@@ -808,6 +820,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_GROUPED] = {in_iter, 1, 1, 0, NULL, false},
     [ING_IN_LOOP_CONFIG] = {in_loop_config, 0, 0, 0, NULL, true},
     [ING_IN_STATIC_ASSERT] = {in_static_assert, 1, 2, 0, NULL, false},
+    [ING_IN_NEVER] = {in_never, 1, 1, 0, NULL, false},
     [ING_IN_SIN] = MATH(SIN, sin),
     [ING_IN_COS] = MATH(COS, cos),
     [ING_IN_TAN] = MATH(TAN, tan),

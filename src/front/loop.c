@@ -402,9 +402,9 @@ static ing_status stepped_for(frame *fr, ing_node n, const value *it) {
         stop_if(fr, n, ing_ir_emit(b, ING_OP_LT, ING_U1, both, zero, 0),
                 ING_ABI_LOOP_LENGTH, 0);
     }
-    r.at[0] = (axis){.type = t,
-                     .begin = ing_ir_const_int(b, ING_I64, 0),
-                     .end = count_steps(fr, e[0].inst, e[1].inst, e[2].inst)};
+    uint32_t zero = ing_ir_const_int(b, ING_I64, 0);
+    uint32_t count = count_steps(fr, e[0].inst, e[1].inst, e[2].inst);
+    r.at[0] = (axis){.type = t, .begin = zero, .end = count};
     r.from = from;
     r.step = e[2].known ? ing_ir_const_int(b, t, e[2].at)
                         : ing_front_emit_cast(fr, e[2].inst, ING_I64, t);
@@ -464,12 +464,14 @@ static ing_status ndrange_edges(frame *fr, ing_node at, value *v, edge *begin,
 /* One of n; its bounds are i64 if there are several. */
 static void field_axis(frame *fr, run *r, uint32_t target, int64_t extent, uint32_t n) {
     ing_dtype t = n > 1 ? ING_I64 : ING_I32;
+    uint32_t begin = ing_ir_const_int(&fr->b, t, 0);
+    uint32_t end = ing_ir_const_int(&fr->b, t, extent);
     r->at[r->n++] = (axis){.target = target,
                            .type = ING_I32,
                            .known = true,
                            .count = extent,
-                           .begin = ing_ir_const_int(&fr->b, t, 0),
-                           .end = ing_ir_const_int(&fr->b, t, extent)};
+                           .begin = begin,
+                           .end = end};
 }
 
 /* Over the levels of a field (field.c FIELD2); over its axes if there are too many for a loop. */

@@ -51,14 +51,19 @@ static ing_status print_pieces(frame *fr, const call_args *a, ing_front_pieces *
     return ing_front_format_text(fr, p, end.s, end.n);
 }
 
+/* A message that was put together, as its number and the numbers in it; `p` is done with. */
+static ing_status finish(frame *fr, ing_status s, ing_front_pieces *p, bool repr,
+                         uint32_t *code, uint32_t *ids, uint32_t most, uint32_t *n) {
+    if (s == ING_OK) s = ing_front_message(fr, p, repr, code, ids, most, n);
+    ing_vec_fini(p);
+    return s;
+}
+
 ing_status ing_front_print(frame *fr, ing_node n, const call_args *a) {
     ing_front_pieces p = {0};
     uint32_t ids[ING_ABI_MAX_PRINT], count = 0, code = 0;
     ing_status s = print_pieces(fr, a, &p);
-    if (s == ING_OK)
-        s = ing_front_message(fr, &p, false, &code, ids, ING_ABI_MAX_PRINT, &count);
-    ing_vec_fini(&p);
-    ING_TRY(s);
+    ING_TRY(finish(fr, s, &p, false, &code, ids, ING_ABI_MAX_PRINT, &count));
     if (count > ING_ABI_MAX_PRINT)
         return ing_front_fail_at(fr, n, ING_SYNTAX, "print it in several parts",
                                  "one print shows at most %d numbers, this has %u",
@@ -115,16 +120,27 @@ static ing_status assert_failed(frame *fr, ing_node n, ing_node msg) {
     ing_front_pieces p = {0};
     uint32_t ids[ING_ABI_MAX_DETAIL], count = 0, code = 0;
     ing_status s = assert_message(fr, msg, &p);
-    if (s == ING_OK)
-        s = ing_front_message(fr, &p, true, &code, ids, ING_ABI_MAX_DETAIL, &count);
-    ing_vec_fini(&p);
-    ING_TRY(s);
+    ING_TRY(finish(fr, s, &p, true, &code, ids, ING_ABI_MAX_DETAIL, &count));
     if (count > ING_ABI_MAX_DETAIL)
         return ing_front_fail_at(fr, msg, ING_SYNTAX, "show fewer",
                                  "a message of assert shows at most %d numbers",
                                  ING_ABI_MAX_DETAIL);
     fr->b.loc = n;
     if (count) ing_ir_emit_list(&fr->b, ING_OP_DETAIL, 0, ids, count);
+    ing_ir_emit(&fr->b, ING_OP_CHECK, 0, ing_ir_const_int(&fr->b, ING_U1, 0), code, 0);
+    return ING_OK;
+}
+
+/* never("why"): a place that this machine cannot run fails when it is reached, debug mode or not. Most
+ * are not: a branch for another machine, whose condition is known only when the code is made. */
+ing_status ing_front_never(frame *fr, ing_node n, const value *why) {
+    ing_front_pieces p = {0};
+    uint32_t none, count = 0, code = 0;
+    ing_status s = ing_front_format_text(fr, &p, why->s, why->n);
+    if (s == ING_OK) s = ing_front_message(fr, &p, true, &code, &none, 0, &count);
+    ing_vec_fini(&p);
+    ING_TRY(s);
+    fr->b.loc = n;
     ing_ir_emit(&fr->b, ING_OP_CHECK, 0, ing_ir_const_int(&fr->b, ING_U1, 0), code, 0);
     return ING_OK;
 }

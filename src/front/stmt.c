@@ -18,8 +18,8 @@ static const struct {
      "define it outside, with @qd.func"},
     {"Lambda", "`lambda` is not supported in kernels", "define a @qd.func"},
     {"With",
-     "`with` is not supported in kernels, but for qd.checkpoint, qd.graph and "
-     "qd.stream_parallel",
+     "`with` only supports qd.stream_parallel(), qd.checkpoint() and those of qd.graph "
+     "in kernels",
      "put the code around the call of the kernel"},
     {"Set", "sets are not supported in kernels", "use a tuple"},
     {"SetComp", "set comprehensions are not supported in kernels",

@@ -581,10 +581,12 @@ static ing_status fit(frame *fr, ing_node at, const value *to, const tensor_shap
             "assign a vector or matrix of that shape, or one number for all elements",
             "%s cannot be assigned to a %s of shape %s", ing_front_describe(fr, given),
             s->rank == 1 ? "vector" : "matrix", ing_front_shape_text(fr, s));
-    if (have.rank != s->rank || have.rows != s->rows || have.cols != s->cols)
-        return ing_front_fail_at(
-            fr, at, ING_TYPE, "the shapes must be equal", "cannot assign '%s' to '%s'",
-            type_text(fr, at, &v, &have), type_text(fr, at, to, s));
+    if (have.rank != s->rank || have.rows != s->rows || have.cols != s->cols) {
+        const char *from = type_text(fr, at, &v, &have);
+        return ing_front_fail_at(fr, at, ING_TYPE, "the shapes must be equal",
+                                 "cannot assign '%s' to '%s'", from,
+                                 type_text(fr, at, to, s));
+    }
     *out = v;
     if (s->dtype && have.dtype != s->dtype)
         return ing_front_tensor_cast(fr, at, &v, s->dtype, out);

@@ -18,7 +18,7 @@ typedef struct axis {
 static ing_status fail_bound(frame *fr, ing_node at, int64_t i, uint32_t extent) {
     return ing_front_fail_at(
         fr, at, ING_COMPILE, "indices count from 0; negative ones count from the end",
-        "index %lld is out of range for an axis of %u elements", (long long)i, extent);
+        "index %lld is out of bounds for an axis of %u elements", (long long)i, extent);
 }
 
 static ing_status slice_axis(frame *fr, ing_node at, const value *v, uint32_t extent,
@@ -29,8 +29,7 @@ static ing_status slice_axis(frame *fr, ing_node at, const value *v, uint32_t ex
         if (v->items[k].kind != V_INT)
             return ing_front_fail_at(
                 fr, at, ING_TYPE, "use constants in the slice",
-                "Quadrants does not support variables in slice now; "
-                "this is %s",
+                "%s not support variables in slice now; this is %s", ing_front_does(fr),
                 ing_front_describe(fr, &v->items[k]));
         part[k] = v->items[k].i;
     }

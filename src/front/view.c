@@ -88,8 +88,9 @@ static ing_status check_stretch(frame *fr, ing_node at, uint32_t what,
     ING_TRY(wide(fr, at, size, &n));
     uint32_t zero = ing_ir_const_int(b, ING_I64, 0);
     uint32_t end = ing_ir_emit(b, ING_OP_ADD, ING_I64, from, n, 0);
-    uint32_t bad = either(fr, ing_ir_emit(b, ING_OP_LT, ING_U1, from, zero, 0),
-                          ing_ir_emit(b, ING_OP_LT, ING_U1, n, zero, 0));
+    uint32_t no_size = ing_ir_emit(b, ING_OP_LT, ING_U1, n, zero, 0);
+    uint32_t before = ing_ir_emit(b, ING_OP_LT, ING_U1, from, zero, 0);
+    uint32_t bad = either(fr, before, no_size);
     bad = either(fr, bad, ing_ir_emit(b, ING_OP_GT, ING_U1, end, extent, 0));
     uint32_t numbers[3] = {extent, from, n};
     stop_if(fr, at, bad, what, numbers);
@@ -233,8 +234,8 @@ static ing_status slice_bound(frame *fr, ing_node at, const value *v, const valu
     }
     if (v->kind == V_INT && v->i < 0 && !v->wide)
         return ing_front_fail_at(fr, at, ING_SYNTAX, "count from the end with v.size",
-                                 "Negative indices are not supported in Quadrants "
-                                 "kernels.");
+                                 "Negative indices are not supported in %s.",
+                                 ing_front_kernels(fr));
     return part_of(fr, at, "bound", out);
 }
 
@@ -266,8 +267,8 @@ ing_status ing_front_view_subscript(frame *fr, ing_node at, const value *view,
         index = index.items[0];
     if (index.kind == V_INT && index.i < 0 && !index.wide)
         return ing_front_fail_at(fr, at, ING_SYNTAX, "count from the end with v.size",
-                                 "Negative indices are not supported in Quadrants "
-                                 "kernels.");
+                                 "Negative indices are not supported in %s.",
+                                 ing_front_kernels(fr));
     ING_TRY(part_of(fr, at, "index", &index));
     bool check = false;
     ING_TRY(wants_checks(fr, at, &check));
@@ -279,8 +280,9 @@ ing_status ing_front_view_subscript(frame *fr, ing_node at, const value *view,
         uint32_t size = 0;
         ING_TRY(wide(fr, at, &view->items[VIEW_SIZE], &size));
         uint32_t zero = ing_ir_const_int(b, ING_I64, 0);
-        uint32_t bad = either(fr, ing_ir_emit(b, ING_OP_LT, ING_U1, i, zero, 0),
-                              ing_ir_emit(b, ING_OP_GE, ING_U1, i, size, 0));
+        uint32_t behind = ing_ir_emit(b, ING_OP_GE, ING_U1, i, size, 0);
+        uint32_t before = ing_ir_emit(b, ING_OP_LT, ING_U1, i, zero, 0);
+        uint32_t bad = either(fr, before, behind);
         uint32_t numbers[3] = {i, offset, size};
         stop_if(fr, at, bad, ING_ABI_VIEW_INDEX, numbers);
     }

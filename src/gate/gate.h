@@ -225,6 +225,8 @@ typedef struct ing_gate_ops {
     /* Calls a Python function with static arguments and yields its result (R2). */
     ing_status (*call)(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
                        ing_gref *out, ing_err *e);
+    /* Refuses what call would refuse whatever the arguments are. NULL: nothing. */
+    ing_status (*may_call)(void *self, ing_gref fn, ing_err *e);
     /* A static value made by the front end, as a thing (to pass it to call or item). */
     ing_status (*make)(void *self, const ing_gate_fact *value, ing_gref *out,
                        ing_err *e);

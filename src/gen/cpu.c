@@ -34,10 +34,20 @@ static void put_services(ing_bytes *out, bool poll, bool print, bool room) {
                     "ptr %ctx, i64 %bytes, i32 %grow", offsetof(ing_ctx, room));
 }
 
+static const ing_gen_level levels[] = {
+    {"x86-64-v3", 256, true},
+    {"x86-64-v4", 512, true},
+    {NULL, 0, false},
+};
+
 const ing_gen_target ing_gen_cpu = {
     .triple = "x86_64-unknown-linux-gnu",
     .layout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:"
               "64-S128",
+    /* LLVM takes scatters for cheaper than they are: `x[i] += 0.001 * v[i]` over 8,192 particles
+     * of x and v in the same cells takes 6.5 us without, 17.7 with them (EPYC of AVX-512). */
+    .features = "+prefer-no-scatter",
     .level = "x86-64-v2",
+    .levels = levels,
     .put_services = put_services,
 };

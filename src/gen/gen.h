@@ -6,9 +6,17 @@
 #include "base/base.h"
 #include "ir/ir.h"
 
+typedef struct ing_gen_level { /* of instructions: what code may count on */
+    const char *name;
+    uint16_t vector_bits; /* of the vector library's functions, 0 = it has none */
+    bool fma;             /* a product and a sum, rounded once, as one instruction */
+} ing_gen_level;
+
 typedef struct ing_gen_target {
     const char *triple, *layout; /* as LLVM names them */
+    const char *features;        /* of every text, likewise */
     const char *level;           /* of instructions, when the options name none */
+    const ing_gen_level *levels; /* those with more than others; the last has no name */
     /* Text of the functions ING_ABI_POLL and ING_ABI_PRINT, those that code calls: defined
      * here, or declared where a library or the driver has them. */
     void (*put_services)(ing_bytes *out, bool poll, bool print, bool room);

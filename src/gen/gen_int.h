@@ -1,9 +1,7 @@
 /* gen, for itself: what the files that write LLVM IR text share. llvm.c conducts,
  * llvm_plan.c decides beforehand which loops poll and which funcs can stop, llvm_parts.c which
- * functions are compiled together, llvm_flow.c
- * writes control, llvm_mem.c memory and aggregates, llvm_alias.c what lies apart, llvm_pair.c atomic sums of neighbours,
- * llvm_op.c arithmetic, cpu.c is the target, llvm_divmod.c // and % of floats, llvm_fuse.c sums of products, llvm_math.c calls of the vector
- * library, llvm_random.c random numbers, llvm_service.c prints. */
+ * functions are compiled together; the others write text, each what its name says
+ * (docs/internals/codegen.md has the list). cpu.c is the target. */
 #ifndef ING_GEN_INT_H
 #define ING_GEN_INT_H
 
@@ -189,6 +187,9 @@ static inline ing_type ing_gen_type_of(const ing_gen *g, uint32_t id) {
 }
 /* The function's return type in LLVM: value, status, or both. */
 void ing_gen_put_ret_type(ing_gen *g, ing_bytes *out, uint32_t func);
+
+/* What the level of instructions offers. */
+ing_gen_level ing_gen_level_of(const ing_gen *g);
 
 /* ---- llvm_plan.c ------------------------------------------------------------------ */
 ing_status ing_gen_plan(ing_gen *g);

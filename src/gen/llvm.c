@@ -212,7 +212,9 @@ static void count_uses(ing_gen *g) {
 static void find_rivals(ing_gen *g) {
     for (uint32_t id = 1; id < g->f->insts.len; id++) {
         const ing_ir_inst *c = ing_gen_inst(g, id);
-        if (c->op < ING_OP_LT || c->op > ING_OP_GE) continue;
+        if (c->op != ING_OP_LT && c->op != ING_OP_LE && c->op != ING_OP_GT &&
+            c->op != ING_OP_GE)
+            continue;
         const ing_ir_inst *a = ing_gen_inst(g, c->a), *b = ing_gen_inst(g, c->b);
         if (a->type >= ING_DTYPE_N || !ing_dtype_is_float((ing_dtype)a->type)) continue;
         if (a->op == ING_OP_LOAD) g->rivals[a->a] = c->b;
@@ -378,7 +380,8 @@ static void put_declarations(ing_gen *g) {
 static void put_tail(ing_gen *g) {
     uint32_t called = ing_gen_vector_width(g);
     uint32_t width = g->wide || called > 256 ? 512 : 256;
-    const char *more = g->spreads ? " \"target-features\"=\"+prefer-no-scatter\"" : "";
+    /* ingot/_helper.py looks for it: an option of LLVM, not of a function */
+    const char *more = g->spreads ? " \"ingot-stores\"=\"single\"" : "";
     const char *aligned = called ? " \"stackrealign\"" : "";
     for (int cold = 0; cold < 2; cold++)
         ing_bytes_printf(
@@ -521,9 +524,17 @@ static const char *level_of(const ing_gen_options *o) {
     return o->isa_level ? o->isa_level : o->target->level;
 }
 
+ing_gen_level ing_gen_level_of(const ing_gen *g) {
+    const char *name = level_of(g->o);
+    const ing_gen_level *l = g->o->target->levels;
+    while (l->name && strcmp(l->name, name) != 0) l++;
+    return *l;
+}
+
 void ing_gen_helper_options(const ing_gen_options *o, ing_bytes *out) {
-    ing_bytes_printf(out, "triple=%s level=%u cpu=%s fast=%d", o->target->triple,
-                     o->opt_level, level_of(o), o->fast_math);
+    ing_bytes_printf(out, "triple=%s features=%s level=%u cpu=%s fast=%d",
+                     o->target->triple, o->target->features, o->opt_level, level_of(o),
+                     o->fast_math);
 }
 
 void ing_gen_key(const ing_gen_options *o, ing_hasher *h) {

@@ -57,8 +57,7 @@ static txt number(const form *f, double x) {
 }
 
 static bool has_fma(const ing_gen *g) {
-    const char *isa = g->o->isa_level;
-    return isa && (strcmp(isa, "x86-64-v3") == 0 || strcmp(isa, "x86-64-v4") == 0);
+    return ing_gen_level_of(g).fma;
 }
 
 static uint32_t bit_of(bool mod, bool f32) {

@@ -53,13 +53,12 @@ static bool is_binary(uint32_t op) {
 
 /* 512-bit vectors (VEC5). */
 static bool is_wide(const ing_gen *g) {
-    return g->o->isa_level && strcmp(g->o->isa_level, "x86-64-v4") == 0;
+    return ing_gen_level_of(g).vector_bits == 512;
 }
 
 bool ing_gen_has_vector(const ing_gen *g, uint32_t op) {
     uint8_t since = vector_fns[op].since;
-    const char *isa = g->o->isa_level;
-    bool any = is_wide(g) || (isa && strcmp(isa, "x86-64-v3") == 0);
+    bool any = ing_gen_level_of(g).vector_bits != 0;
     return g->o->fast_math && any && since && since <= g->o->vector_math;
 }
 

@@ -25,11 +25,16 @@ typedef struct parts {
     ing_gen *g;
     uint32_t n; /* functions */
     uint64_t size;
-    uint64_t *weight;         /* by root of a group */
-    uint32_t *group;          /* by function: the root of its group */
+    uint64_t *weight; /* by root of a group */
+    uint32_t *group;  /* by function: the root of its group */
+    uint32_t *next,
+        *last; /* of a group: the function after this one; of a root, the last */
     uint32_t *calls, *inside; /* of a root: edges to it; those from the group in hand */
-    uint32_t *roots;          /* sorted */
+    uint32_t *met, *own;      /* by that group: what it calls; what only it calls */
+    uint32_t n_met, n_own;
+    uint32_t *roots;           /* sorted */
     ing_vec(ing_gen_edge) cut; /* calls of functions that are not copied */
+    uint32_t *first, *callees; /* the same by caller: where those of each begin */
 } parts;
 
 static bool grouped(const ing_gen *g, uint32_t f) {
@@ -57,7 +62,8 @@ static void choose_copies(ing_gen *g, uint64_t small) {
 static bool weigh(parts *p) {
     ing_gen *g = p->g;
     for (uint32_t i = 0; i < p->n; i++) {
-        p->group[i] = i;
+        p->group[i] = p->last[i] = i;
+        p->next[i] = UINT32_MAX;
         p->weight[i] = g->m->funcs.at[i]->insts.len;
     }
     for (uint32_t k = 0; k < g->edges.len; k++) {
@@ -69,38 +75,59 @@ static bool weigh(parts *p) {
         } else {
             if (!ing_vec_push(&p->cut, x)) return false;
             p->calls[x.callee]++;
+            p->first[x.caller + 1]++;
         }
     }
+    p->callees = ING_NEW_ARRAY(&g->arena, (size_t)p->cut.len + 1, uint32_t);
+    if (!p->callees) return false;
+    for (uint32_t i = 0; i < p->n; i++) p->first[i + 1] += p->first[i];
+    for (uint32_t k = p->cut.len; k-- > 0;) /* `inside` counts those that are placed */
+        p->callees[p->first[p->cut.at[k].caller] + p->inside[p->cut.at[k].caller]++] =
+            p->cut.at[k].callee;
+    for (uint32_t i = 0; i < p->n; i++) p->inside[i] = 0;
     return true;
 }
 
-/* PART3: the lightest group that only this one calls; UINT32_MAX: none. */
-static uint32_t lightest(parts *p, uint32_t f) {
-    uint32_t best = UINT32_MAX;
-    for (uint32_t k = 0; k < p->cut.len; k++) {
-        const ing_gen_edge *x = &p->cut.at[k];
-        if (p->group[x->caller] != f || p->group[x->callee] == f) continue;
-        uint32_t c =
-            x->callee; /* a root: what was taken in is called by its group alone */
-        if (++p->inside[c] == p->calls[c] &&
-            (best == UINT32_MAX || p->weight[c] < p->weight[best] ||
-             (p->weight[c] == p->weight[best] && c < best)))
-            best = c;
+/* A function joins the group of f: what it calls may be called by that group alone from now on. */
+static void join(parts *p, uint32_t f, uint32_t member) {
+    for (uint32_t k = p->first[member]; k < p->first[member + 1]; k++) {
+        uint32_t c = p->callees[k];
+        if (p->group[c] == f) continue;
+        /* a root: what was taken in is called by its group alone */
+        if (!p->inside[c]++) p->met[p->n_met++] = c;
+        if (p->inside[c] == p->calls[c]) p->own[p->n_own++] = c;
     }
-    for (uint32_t k = 0; k < p->cut.len; k++) p->inside[p->cut.at[k].callee] = 0;
-    return best;
 }
 
+/* PART3: takes the lightest group that only this one calls; UINT32_MAX: there is none. */
+static uint32_t take_lightest(parts *p) {
+    uint32_t best = 0;
+    if (!p->n_own) return UINT32_MAX;
+    for (uint32_t k = 1; k < p->n_own; k++) {
+        uint64_t w = p->weight[p->own[k]], least = p->weight[p->own[best]];
+        if (w < least || (w == least && p->own[k] < p->own[best])) best = k;
+    }
+    uint32_t c = p->own[best];
+    p->own[best] = p->own[--p->n_own];
+    return c;
+}
+
+/* Each group is no heavier than a part, so that the time grows with the number of calls. */
 static void form_groups(parts *p, const uint32_t *order) {
     for (uint32_t k = 0; k < p->n; k++) {
         uint32_t f = order[k], c;
         if (!grouped(p->g, f)) continue;
-        while ((c = lightest(p, f)) != UINT32_MAX &&
+        p->n_met = p->n_own = 0;
+        join(p, f, f);
+        while ((c = take_lightest(p)) != UINT32_MAX &&
                p->weight[f] + p->weight[c] <= p->size) {
             p->weight[f] += p->weight[c];
-            for (uint32_t i = 0; i < p->n; i++)
-                if (p->group[i] == c) p->group[i] = f;
+            for (uint32_t i = c; i != UINT32_MAX; i = p->next[i]) p->group[i] = f;
+            for (uint32_t i = c; i != UINT32_MAX; i = p->next[i]) join(p, f, i);
+            p->next[p->last[f]] = c;
+            p->last[f] = p->last[c];
         }
+        for (uint32_t i = 0; i < p->n_met; i++) p->inside[p->met[i]] = 0;
     }
 }
 
@@ -144,10 +171,10 @@ static bool split(parts *p, const uint32_t *order) {
     ing_arena *a = &p->g->arena;
     choose_copies(p->g, p->size / SMALL);
     p->weight = ING_NEW_ARRAY(a, (size_t)p->n + 1, uint64_t);
-    p->group = ING_NEW_ARRAY(a, (size_t)p->n + 1, uint32_t);
-    p->calls = ING_NEW_ARRAY(a, (size_t)p->n + 1, uint32_t);
-    p->inside = ING_NEW_ARRAY(a, (size_t)p->n + 1, uint32_t);
-    p->roots = ING_NEW_ARRAY(a, (size_t)p->n + 1, uint32_t);
+    uint32_t **lists[] = {&p->group, &p->next, &p->last,  &p->calls, &p->inside,
+                          &p->met,   &p->own,  &p->first, &p->roots};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        *lists[k] = ING_NEW_ARRAY(a, (size_t)p->n + 1, uint32_t);
     if (a->failed || !weigh(p)) return false;
     form_groups(p, order);
     return fill_parts(p);

@@ -7,8 +7,7 @@
 const ing_ir_inst *ing_ir_root(const ing_ir_func *f, uint32_t ref, uint32_t *elem) {
     const ing_ir_inst *i = ing_ir_at(f, ref);
     if (elem) *elem = 0;
-    while (i->op == ING_OP_ELEM || i->op == ING_OP_MEMBER ||
-           i->op == ING_OP_MEMBER_DYN) {
+    while (ing_ir_is_within(i)) {
         if (elem && i->op == ING_OP_ELEM) *elem = ref;
         ref = i->a;
         i = ing_ir_at(f, ref);
@@ -60,7 +59,7 @@ static void note_access(ing_ir_scan *s, uint32_t id, uint32_t ref, const place *
     bool own = root->op == ING_OP_ALLOCA || root->op == ING_OP_PARTIAL ||
                root->op == ING_OP_SCRATCH;
     a.root = root->op;
-    a.of = own ? (uint32_t)(root - s->f->insts.at) : root->a;
+    a.of = own ? ing_ir_id_of(s->f, root) : root->a;
     s->failed |= !ing_vec_push(&s->accesses, a);
 }
 

@@ -98,6 +98,11 @@ bool ing_ir_has_serial_loops(const ing_ir_func *f);
 /* The root of an address (ACCESS1); `elem`, unless NULL, is the ELEM that it goes through or 0. */
 const ing_ir_inst *ing_ir_root(const ing_ir_func *f, uint32_t ref, uint32_t *elem);
 
+/* Does this address lie in what another one (`a`) points to? */
+static inline bool ing_ir_is_within(const ing_ir_inst *i) {
+    return i->op == ING_OP_ELEM || i->op == ING_OP_MEMBER || i->op == ING_OP_MEMBER_DYN;
+}
+
 /* How often a loop from `begin` to `end` runs; false: that is not known. */
 bool ing_ir_trips(const ing_ir_func *f, uint32_t begin, uint32_t end, uint64_t *n);
 /* How often a LOOP runs at most, where indices of other loops bound it; false: not known. */

@@ -327,8 +327,9 @@ typedef struct ing_ir_mod {
     ing_atoms atoms;
     ing_vec(ing_type_info) types; /* the first ING_DTYPE_N are the scalars */
     ing_map type_map;             /* structural digest -> id + 1 */
-    bool bad_type;    /* what failed was a type that cannot exist, not memory */
-    uint32_t bad_loc; /* where a pass found what it refuses, 0 = unknown */
+    bool bad_type;      /* what failed was a type that cannot exist, not memory */
+    uint32_t bad_loc;   /* where a pass found what it refuses, 0 = unknown */
+    const char *remedy; /* what to do about it, NULL = nothing to say */
     /* Scratch is sized before a launch (ROOM with b = 0; src/ad/size.c): how many times what is
      * found that a slot needs; 0: it is not. */
     uint8_t sized;
@@ -443,6 +444,9 @@ static inline uint64_t ing_ir_const_bits(const ing_ir_inst *i) {
 
 static inline const ing_ir_inst *ing_ir_at(const ing_ir_func *f, uint32_t id) {
     return &f->insts.at[id];
+}
+static inline uint32_t ing_ir_id_of(const ing_ir_func *f, const ing_ir_inst *i) {
+    return (uint32_t)(i - f->insts.at);
 }
 static inline uint32_t ing_ir_block_len(const ing_ir_func *f, uint32_t block) {
     return f->extra.at[block];

@@ -11,14 +11,23 @@ static ing_status load_bytes(const uint8_t *image, size_t n, ing_image **out,
     return ing_image_load(-1, image, n, out, e);
 }
 
+static ing_machine machine(void) {
+    return (ing_machine){ing_image_isa_level(), ing_image_vector_math()};
+}
+
+/* clang-format off */
+#define CPU_CODE                                                      \
+    .gen = &ing_gen_cpu, .text = ing_gen_llvm, .machine = machine,    \
+    .level = ing_image_isa_rung,                                      \
+    .has_library = ing_image_vector_math_present,                     \
+    .shape = ing_pass_run, .key = ing_gen_key,                        \
+    .link = ing_image_link, .load = load_bytes,                       \
+    .load_entry = ing_image_of_entry
+/* clang-format on */
+
 static const ing_target targets[ING_TARGET_N] = {
     [ING_TARGET_CPU] = {.name = "cpu",
-                        .gen = &ing_gen_cpu,
-                        .shape = ing_pass_run,
-                        .key = ing_gen_key,
-                        .link = ing_image_link,
-                        .load = load_bytes,
-                        .load_entry = ing_image_of_entry,
+                        CPU_CODE,
                         .home = &ing_home_cpu,
                         .run = ing_rt_run},
     [ING_TARGET_INTERP] = {.name = "interp",
@@ -27,12 +36,7 @@ static const ing_target targets[ING_TARGET_N] = {
                            .run = ing_rt_run},
     /* The same images as the CPU's, so that none is compiled twice. */
     [ING_TARGET_MOCK] = {.name = "mock",
-                         .gen = &ing_gen_cpu,
-                         .shape = ing_pass_run,
-                         .key = ing_gen_key,
-                         .link = ing_image_link,
-                         .load = load_bytes,
-                         .load_entry = ing_image_of_entry,
+                         CPU_CODE,
                          .home = &ing_home_mock,
                          .run = ing_mock_run},
 };

@@ -1,4 +1,5 @@
-/* The runtime's view of compiled tasks. Made once per variant by src/py. */
+/* The runtime's view of compiled tasks. Made once per variant by src/py, and read by every
+ * launch of it. */
 #include "launch/launch.h"
 
 #include <string.h>

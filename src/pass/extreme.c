@@ -83,7 +83,7 @@ static bool load_suits(const finder *x, const ing_ir_inst *i) {
 static bool store_suits(finder *x, uint32_t id) {
     const ing_ir_inst *i = at(x, id), *root = ing_ir_root(x->f, i->a, NULL);
     if (root->op != ING_OP_ALLOCA) return false;
-    uint32_t local = (uint32_t)(root - x->f->insts.at);
+    uint32_t local = ing_ir_id_of(x->f, root);
     if (!is_outer(x, local)) {
         x->stored[local] = x->touched[local] ? 0 : id;
         x->touched[local]++;

@@ -2,7 +2,7 @@
  * a task, else serial ones. The rules stand in lanes.h; lanes_emit.c writes the loops. Must never take a
  * loop with a call, nor a serial one with a branch that columns take apart. */
 #include "pass/lanes.h"
-#include "pass/targets.h"
+#include "pass/pointee.h"
 
 #include <string.h>
 
@@ -341,21 +341,68 @@ static bool columns_independent(const finder *x) {
 
 /* ---- LANES6 ---------------------------------------------------------------------------------- */
 
-static bool is_sum_of_arrays(const ing_targets *x, uint32_t id) {
+static bool is_sum_of_arrays(const ing_pointees *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     return ing_pass_sum_kind(i->c) == ING_IR_ATOMIC_ADD &&
-           !(i->flags & ING_IR_PRIVATE) && ing_target_of(x, i->a).op == ING_OP_ARRAY;
+           !(i->flags & ING_IR_PRIVATE) && ing_pointee_of(x, i->a).op == ING_OP_ARRAY;
 }
 
 /* Nothing else touches the arrays whose updates come late. */
 static bool sums_stand_alone(finder *x, const ing_pass_options *o) {
-    ing_targets t = {.m = x->l.m, .f = x->l.m->funcs.at[x->l.func], .o = o};
+    ing_pointees t = {.m = x->l.m, .f = x->l.m->funcs.at[x->l.func], .o = o};
     t.qualifies = is_sum_of_arrays;
-    bool ok = ing_targets_init(&t, true);
+    bool ok = ing_pointees_init(&t, true);
     for (uint32_t id = 1; ok && id < x->l.f->insts.len; id++)
-        ok = !(x->l.role[id] & ING_LANES_SUM) || ing_target_alone(&t, id);
-    ing_targets_fini(&t);
+        ok = !(x->l.role[id] & ING_LANES_SUM) || ing_pointee_alone(&t, id);
+    ing_pointees_fini(&t);
     return ok;
+}
+
+/* ---- LANES9 ---------------------------------------------------------------------------------- */
+
+/* Whether an index is the same for each row; `down`: it moves on with the serial loop. */
+static bool is_same_for_rows(const finder *x, uint32_t index, uint32_t serial,
+                             bool *down) {
+    ing_ir_form form;
+    ing_ir_form_of(x->l.f, index, &form);
+    for (uint32_t k = 0; k < form.n; k++) {
+        if (form.of[k] == x->l.loop) continue;
+        if (ing_ir_varies(&x->l.scan, form.of[k], x->l.rows)) return false;
+        *down |= ing_ir_varies(&x->l.scan, form.of[k], serial);
+    }
+    return form.known;
+}
+
+/* Does a serial loop read a block of columns here, row by row of the array? */
+static bool reads_block(const finder *x, const ing_ir_access *a) {
+    uint32_t serial = x->l.scan.home[a->id];
+    if (a->root != ING_OP_ARRAY || !a->elem || writes(x, a) || serial == x->l.loop ||
+        !ing_ir_varies(&x->l.scan, a->ref, x->l.loop))
+        return false;
+    const ing_ir_inst *e = at(x, a->elem);
+    uint32_t rank = ing_ir_type(x->l.m, at(x, e->a)->type)->rank;
+    bool down = false;
+    for (uint32_t k = 0; k < rank; k++)
+        if (!is_same_for_rows(x, x->l.f->extra.at[e->b + k], serial, &down))
+            return false;
+    return down;
+}
+
+static void find_rows(finder *x) {
+    const ing_ir_scan *s = &x->l.scan;
+    uint32_t rows = s->home[x->l.loop];
+    bool any = false,
+         ok = rows && at(x, rows)->op == ING_OP_LOOP && !x->scratch && !x->summed;
+    x->l.rows = rows;
+    for (uint32_t k = 0; ok && k < ing_ir_block_len(x->l.f, at(x, rows)->c); k++) {
+        uint32_t id = ing_ir_block_ids(x->l.f, at(x, rows)->c)[k];
+        ok = id == x->l.loop || ing_lanes_pure(at(x, id));
+    }
+    for (uint32_t id = 1; ok && id < x->l.f->insts.len; id++)
+        ok = !(x->l.role[id] & ING_LANES_RAGGED);
+    for (uint32_t k = s->first[x->l.loop]; ok && k < s->end[x->l.loop]; k++)
+        any |= reads_block(x, &s->accesses.at[k]);
+    if (!any) x->l.rows = 0;
 }
 
 /* ---- the pass ---------------------------------------------------------------------------------- */
@@ -403,6 +450,7 @@ static bool run_once(ing_ir_mod *m, uint32_t func, const ing_pass_options *o,
     *ok = *ok && x.l.needed && x.stretch;
     if (*ok) ing_lanes_find_stacks(&x.l);
     if (*ok) suits = find_loop(&x, o, serial);
+    if (suits && !*serial) find_rows(&x);
     if (suits && x.scratch && m->sized && m->sized < x.l.lanes) m->sized = x.l.lanes;
     if (suits) ing_pass_remark(m, f, at(&x, x.l.loop)->loc, ING_REMARK_LANES, 0);
     if (suits) *ok = ing_lanes_emit(&x.l);

@@ -40,14 +40,17 @@
  *     from outside is read.
  *  LANES6 a serial loop adds to one and the same place in all columns: their terms are added up by
  *     halves, and the place is updated once. Nothing else in the task touches that array
- *     (targets.h), so that nobody sees that the update comes after those of other columns.
+ *     (pointee.h), so that nobody sees that the update comes after those of other columns.
  *  LANES7 columns have serial loops of different lengths: it runs as often as the longest wants, and a column
  *     that is done, or has not begun, leaves its locals as they are. Such a loop writes to locals and
  *     stacks alone (LANES6 apart), and reads of arrays what is the same for all columns. If its
  *     subscripts count from its end, as those of backward loops do (n - 1 - k), columns end
  *     together, else they begin together: that subscript is the same for all then.
  *  LANES8 the end of a stack (ROOM) is the farthest of the columns', and stands for it in the places
- *     of stacks, which are the only use of it. */
+ *     of stacks, which are the only use of it.
+ *  LANES9 a loop over rows around the columns goes inside of the one over blocks where a serial loop reads, of
+ *     some array, the same for each row: that much of it stays in the cache while all rows pass.
+ *     Nothing else stands in the loop over rows; a row may have more columns than others. */
 #ifndef ING_PASS_LANES_H
 #define ING_PASS_LANES_H
 
@@ -68,6 +71,8 @@ typedef struct ing_lanes {
     uint8_t *role;   /* per instruction: ING_LANES_ */
     uint8_t *other;  /* per instruction: has uses other than places of stacks */
     uint32_t lanes;  /* ING_LANES, a half or a quarter of them */
+    uint32_t
+        rows; /* LANES9: the loop over rows; 0: it stays outside, or there is none */
 } ing_lanes;
 
 enum {                        /* roles */

@@ -84,7 +84,8 @@ static void masked_write(emitter *x, const ing_ir_inst *i, uint32_t ref, ing_typ
 static void put_term(emitter *x, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
     uint32_t zero = ing_ir_emit(&x->b, ING_OP_CONST, i->type, 0, 0, 0);
-    store(x, lane_ref(x, id, i->type), masked(x, x->copy.map[i->b], zero, i->type));
+    uint32_t term = masked(x, x->copy.map[i->b], zero, i->type);
+    store(x, lane_ref(x, id, i->type), term);
 }
 
 /* Locals are in their lanes. */
@@ -421,34 +422,115 @@ static uint32_t put_base(emitter *x, uint32_t from, uint32_t block, uint32_t lan
     return ing_ir_emit(&x->b, ING_OP_ADD, t, from, done, 0);
 }
 
-static void put_lanes(emitter *x) {
+/* Of the columns of a row: the first, the end, those of a block, how many whole blocks there are. */
+typedef struct columns {
+    uint32_t from, to, lanes, blocks;
+} columns;
+
+static columns count_columns(emitter *x) {
     const ing_ir_inst *c = at(x, x->l->loop);
     ing_type t = c->type;
-    uint32_t from = x->copy.map[c->a], zero = number(x, t, 0);
-    uint32_t to = op2(x, ING_OP_MAX, t, x->copy.map[c->b], from);
-    uint32_t lanes = number(x, t, x->l->lanes);
+    columns n = {.from = x->copy.map[c->a]};
+    n.to = op2(x, ING_OP_MAX, t, x->copy.map[c->b], n.from);
+    n.lanes = number(x, t, x->l->lanes);
     uint32_t shift = number(x, t, __builtin_ctz(x->l->lanes));
     /* Columns may be as many as an unsigned number counts: this wraps. */
-    uint32_t trips = ing_ir_emit(&x->b, ING_OP_SUB, t, to, from, 0);
-    uint32_t blocks = op2(x, ING_OP_SHR, t, trips, shift);
-    put_common(x);
-    uint32_t block = ing_ir_loop_reserve(&x->b, t);
-    ing_ir_block_begin(&x->b);
-    put_arrays(x, c->c); /* of whole blocks: LLVM makes registers of them */
-    put_columns(x, put_base(x, from, block, lanes), lanes, 0);
-    ing_ir_loop_finish(&x->b, block, zero, blocks, ing_ir_block_end(&x->b),
-                       c->flags & ING_IR_PARALLEL);
-    put_arrays(x, c->c);
+    uint32_t trips = ing_ir_emit(&x->b, ING_OP_SUB, t, n.to, n.from, 0);
+    n.blocks = op2(x, ING_OP_SHR, t, trips, shift);
+    return n;
+}
+
+static void put_block(emitter *x, const columns *n, uint32_t block) {
+    put_arrays(
+        x, at(x, x->l->loop)->c); /* of whole blocks: LLVM makes registers of them */
+    put_columns(x, put_base(x, n->from, block, n->lanes), n->lanes, 0);
+}
+
+static void put_rest(emitter *x, const columns *n) {
+    ing_type t = at(x, x->l->loop)->type;
+    put_arrays(x, at(x, x->l->loop)->c);
     x->rest = true;
-    uint32_t rest = put_base(x, from, blocks, lanes);
-    put_columns(x, rest, op2(x, ING_OP_SUB, t, to, rest), ING_IR_RARE);
+    uint32_t rest = put_base(x, n->from, n->blocks, n->lanes);
+    put_columns(x, rest, op2(x, ING_OP_SUB, t, n->to, rest), ING_IR_RARE);
+}
+
+static void put_lanes(emitter *x) {
+    const ing_ir_inst *c = at(x, x->l->loop);
+    uint32_t zero = number(x, c->type, 0);
+    columns n = count_columns(x);
+    put_common(x);
+    uint32_t block = ing_ir_loop_reserve(&x->b, c->type);
+    ing_ir_block_begin(&x->b);
+    put_block(x, &n, block);
+    ing_ir_loop_finish(&x->b, block, zero, n.blocks, ing_ir_block_end(&x->b),
+                       c->flags & ING_IR_PARALLEL);
+    put_rest(x, &n);
+}
+
+/* ---- LANES9 ------------------------------------------------------------------------------------ */
+
+/* A loop over the rows: what it says of its columns. */
+static uint32_t open_row(emitter *x, columns *n) {
+    const ing_ir_inst *r = at(x, x->l->rows);
+    uint32_t row = ing_ir_loop_reserve(&x->b, r->type);
+    ing_ir_block_begin(&x->b);
+    x->copy.map[x->l->rows] = row;
+    for (uint32_t k = 0; k < ing_ir_block_len(&x->old, r->c); k++) {
+        uint32_t id = ing_ir_block_ids(&x->old, r->c)[k];
+        if (id != x->l->loop) ing_ir_copy_inst(&x->copy, id);
+    }
+    *n = count_columns(x);
+    return row;
+}
+
+static void close_row(emitter *x, uint32_t row, uint16_t flags) {
+    const ing_ir_inst *r = at(x, x->l->rows);
+    uint32_t block = ing_ir_block_end(&x->b);
+    ing_ir_loop_finish(&x->b, row, x->copy.map[r->a], x->copy.map[r->b], block, flags);
+}
+
+/* The blocks of the longest row. */
+static uint32_t put_most_blocks(emitter *x, ing_type t) {
+    columns n;
+    uint32_t most =
+        ing_ir_emit(&x->b, ING_OP_ALLOCA, ing_ir_type_ref(x->l->m, t), 0, 0, 0);
+    uint32_t row = open_row(x, &n);
+    uint32_t before = load(x, most, t);
+    store(x, most, op2(x, ING_OP_MAX, t, before, n.blocks));
+    close_row(x, row, ING_IR_RARE);
+    return load(x, most, t);
+}
+
+static void put_rows(emitter *x) {
+    const ing_ir_inst *c = at(x, x->l->loop);
+    uint32_t zero = number(x, c->type, 0);
+    uint32_t most = put_most_blocks(x, c->type);
+    columns n;
+    uint32_t block = ing_ir_loop_reserve(&x->b, c->type);
+    ing_ir_block_begin(&x->b);
+    uint32_t row = open_row(x, &n);
+    put_common(x);
+    uint32_t whole = ing_ir_emit(&x->b, ING_OP_LT, ING_U1, block, n.blocks, 0);
+    ing_ir_block_begin(&x->b);
+    put_block(x, &n, block);
+    uint32_t then = ing_ir_block_end(&x->b);
+    ing_ir_emit(&x->b, ING_OP_IF, 0, whole, then, 0);
+    close_row(x, row, c->flags & ING_IR_PARALLEL);
+    ing_ir_loop_finish(&x->b, block, zero, most, ing_ir_block_end(&x->b), 0);
+    row = open_row(x, &n);
+    put_common(x);
+    put_rest(x, &n);
+    close_row(x, row, 0);
 }
 
 static bool hook(ing_ir_copy *c, uint32_t id) {
     emitter *x = c->self;
     if (x->lane) return local_op(x, id);
-    if (id != x->l->loop) return false;
-    put_lanes(x);
+    if (id != x->l->loop && (!x->l->rows || id != x->l->rows)) return false;
+    if (id == x->l->rows)
+        put_rows(x);
+    else
+        put_lanes(x);
     return true;
 }
 

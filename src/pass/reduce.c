@@ -1,8 +1,8 @@
 /* Reductions: which updates of a parallel loop go to lanes. The rules stand in reduce.h;
- * targets.c knows what else touches a target, reduce_emit.c writes the loop. Must never take
+ * pointee.c knows what else touches a target, reduce_emit.c writes the loop. Must never take
  * an update whose old value is used or whose target anything else in the loop touches. */
 #include "pass/reduce.h"
-#include "pass/targets.h"
+#include "pass/pointee.h"
 
 enum {
     CHUNK_UNITS = 1
@@ -13,7 +13,7 @@ enum {
     MEMORY_LANES = 256, /* of one that is not */
 };
 
-static bool qualifies(const ing_targets *x, uint32_t id) { /* REDUCE1 */
+static bool qualifies(const ing_pointees *x, uint32_t id) { /* REDUCE1 */
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     bool fits = i->c != ING_IR_ATOMIC_XCHG && i->type != ING_U1;
     return fits && x->scan.varies[i->a] == 0;
@@ -84,12 +84,12 @@ static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_options *o,
                      const ing_pass_funcs *funcs) {
     ing_ir_task *t = &m->tasks.at[k];
     ing_ir_func *f = m->funcs.at[t->func];
-    ing_targets x = {.m = m, .f = f, .o = o, .funcs = funcs, .qualifies = qualifies};
+    ing_pointees x = {.m = m, .f = f, .o = o, .funcs = funcs, .qualifies = qualifies};
     ing_reduce r = {.m = m, .task = t, .f = f};
-    bool ok = ing_targets_init(&x, false);
+    bool ok = ing_pointees_init(&x, false);
     for (uint32_t id = 1; ok && id < f->insts.len && r.n < ING_IR_MAX_PARTIALS; id++)
-        if (ing_target_alone(&x, id)) {
-            ing_target of = ing_target_of(&x, ing_ir_at(f, id)->a);
+        if (ing_pointee_alone(&x, id)) {
+            ing_pointee of = ing_pointee_of(&x, ing_ir_at(f, id)->a);
             take(&r, id);
             if (of.op == ING_OP_ARRAY)
                 ing_pass_remark(m, f, ing_ir_at(f, id)->loc, ING_REMARK_REDUCED, of.a);
@@ -104,7 +104,7 @@ static bool run_task(ing_ir_mod *m, uint32_t k, const ing_pass_options *o,
         choose_lanes(&r, s);
         ok = ing_reduce_emit(&r);
     }
-    ing_targets_fini(&x);
+    ing_pointees_fini(&x);
     return ok;
 }
 

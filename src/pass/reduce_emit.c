@@ -291,8 +291,8 @@ static void put_total(emitter *x, uint32_t k, uint32_t chunks) {
            ing_ir_emit(&x->b, ING_OP_LOAD, s->part, part, 0, 0));
     close_loop(x, loop, zero, chunks, ING_IR_RARE);
     uint32_t v = ing_ir_emit(&x->b, ING_OP_LOAD, s->part, sum, 0, 0);
-    ing_ir_emit(&x->b, ING_OP_ATOMIC, t, again(x, s->ref), cast(x, t, v, s->part),
-                s->final);
+    uint32_t term = cast(x, t, v, s->part);
+    ing_ir_emit(&x->b, ING_OP_ATOMIC, t, again(x, s->ref), term, s->final);
 }
 
 static void put_combine(emitter *x, uint32_t chunks) {

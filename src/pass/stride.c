@@ -126,7 +126,8 @@ static void put_loop(strider *x, ing_ir_copy *c) {
         x->minus ? op2(x, ING_OP_SUB, at, rest) : op2(x, ING_OP_SUB, rest, at);
     uint32_t skip = op2(x, ING_OP_AND, off, mask);
     /* the trips, without what could wrap: those of the whole loop, less what is skipped */
-    uint32_t trips = op2(x, ING_OP_MAX, counted(x, ING_OP_SUB, to, from), number(x, 0));
+    uint32_t none = number(x, 0);
+    uint32_t trips = op2(x, ING_OP_MAX, counted(x, ING_OP_SUB, to, from), none);
     uint32_t left = counted(x, ING_OP_ADD, counted(x, ING_OP_SUB, trips, skip), mask);
     uint32_t shift = number(x, __builtin_ctz(x->step));
     uint32_t n = op2(x, ING_OP_SAR, left, shift);

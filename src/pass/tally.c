@@ -30,13 +30,13 @@
  *     with which the place varies count, if they run a constant number of times, up to an extent or
  *     an argument, or up to the index of the parallel loop. One of the latter there must be: else copies
  *     would rarely pay, and the code has both ways. */
-#include "pass/targets.h"
+#include "pass/pointee.h"
 
 enum { MAX_TIMES = 1 << 20 };
 
-static bool qualifies(const ing_targets *x, uint32_t id) { /* TALLY1 */
+static bool qualifies(const ing_pointees *x, uint32_t id) { /* TALLY1 */
     const ing_ir_inst *i = ing_ir_at(x->f, id);
-    ing_target t = ing_target_of(x, i->a);
+    ing_pointee t = ing_pointee_of(x, i->a);
     ing_ir_atomic kind = (ing_ir_atomic)ing_pass_sum_kind(i->c);
     ing_ir_tally y;
     if (t.op != ING_OP_ARRAY || i->flags & ING_IR_PRIVATE) return false;
@@ -48,7 +48,7 @@ static bool qualifies(const ing_targets *x, uint32_t id) { /* TALLY1 */
 /* ---- TALLY6 ---------------------------------------------------------------------------------- */
 
 /* The count itself, where 0 stands for less (loops of derivatives) or its type is another. */
-static uint32_t plain_count(const ing_targets *x, uint32_t id) {
+static uint32_t plain_count(const ing_pointees *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     for (; i->op == ING_OP_SELECT || i->op == ING_OP_CAST; i = ing_ir_at(x->f, id)) {
         const ing_ir_inst *other = ing_ir_at(x->f, i->c);
@@ -61,7 +61,7 @@ static uint32_t plain_count(const ing_targets *x, uint32_t id) {
 }
 
 /* The argument word + 1 that the end of a loop is, ING_IR_TALLY_TRIPS, or 0: not known. */
-static uint32_t word_of(const ing_targets *x, uint32_t end) {
+static uint32_t word_of(const ing_pointees *x, uint32_t end) {
     uint32_t id = plain_count(x, end);
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     ing_ir_form form;
@@ -76,7 +76,7 @@ static uint32_t word_of(const ing_targets *x, uint32_t end) {
     return fits ? x->m->args.at[i->a].word + 1 : 0;
 }
 
-static ing_ir_tally count_updates(const ing_targets *x, uint32_t id) {
+static ing_ir_tally count_updates(const ing_pointees *x, uint32_t id) {
     uint32_t loop = x->scan.home[id], over[2] = {0, 0}, n = 0;
     uint64_t times = 1, trips;
     for (; loop && loop != x->scan.parallel; loop = x->scan.home[loop]) {
@@ -111,9 +111,9 @@ static ing_ir_tally *find_tally(ing_ir_task *t, uint32_t word) {
 }
 
 /* TALLY5: the loop touches no other field of the same block. */
-static bool has_its_word(const ing_targets *x, uint32_t arg) {
+static bool has_its_word(const ing_pointees *x, uint32_t arg) {
     for (uint32_t k = 0; k < x->fates.len; k++) {
-        ing_target t = x->fates.at[k].of;
+        ing_pointee t = x->fates.at[k].of;
         if (t.op == ING_OP_ARRAY && t.a != arg &&
             x->m->args.at[t.a].word == x->m->args.at[arg].word)
             return false;
@@ -122,17 +122,17 @@ static bool has_its_word(const ing_targets *x, uint32_t arg) {
 }
 
 /* Marks the update if it may be, with its array. */
-static void look(ing_targets *x, ing_ir_task *t, uint32_t id) {
+static void look(ing_pointees *x, ing_ir_task *t, uint32_t id) {
     ing_ir_inst *i = &x->f->insts.at[id];
     if (i->op != ING_OP_ATOMIC) return;
-    ing_target of = ing_target_of(x, i->a);
+    ing_pointee of = ing_pointee_of(x, i->a);
     if (of.op != ING_OP_ARRAY) return;
     ing_ir_tally *y = find_tally(t, x->m->args.at[of.a].word);
     if (!y && t->n_tallies == ING_IR_MAX_TALLIES) return; /* TALLY4 */
     ing_ir_tally n = {0};
     if (x->floats) n = count_updates(x, id);
     if (x->floats && !y && !n.over) return; /* TALLY6 */
-    if (!has_its_word(x, of.a) || !ing_target_alone(x, id)) return;
+    if (!has_its_word(x, of.a) || !ing_pointee_alone(x, id)) return;
     if (!y) {
         y = add_tally(x->m, t, of.a, i->c);
         y->times = n.times;
@@ -147,12 +147,12 @@ static void look(ing_targets *x, ing_ir_task *t, uint32_t id) {
 static bool run_task(ing_ir_mod *m, ing_ir_task *t, const ing_pass_options *o,
                      const ing_pass_funcs *funcs, bool floats) {
     ing_ir_func *f = m->funcs.at[t->func];
-    ing_targets x = {.m = m, .f = f, .o = o, .funcs = funcs, .floats = floats};
+    ing_pointees x = {.m = m, .f = f, .o = o, .funcs = funcs, .floats = floats};
     x.qualifies = qualifies;
     x.one_kind = true;
-    bool ok = ing_targets_init(&x, true);
+    bool ok = ing_pointees_init(&x, true);
     for (uint32_t id = 1; ok && id < f->insts.len; id++) look(&x, t, id);
-    ing_targets_fini(&x);
+    ing_pointees_fini(&x);
     return ok;
 }
 

@@ -274,13 +274,8 @@ static const PyType_Slot dtype_slots[] = {
     {Py_tp_methods, (void *)dtype_methods},
     {0, NULL},
 };
-static const PyType_Spec dtype_spec = {
-    .name = "ingot.DType",
-    .basicsize = sizeof(ing_py_dtype),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = (PyType_Slot *)dtype_slots,
-};
+static const PyType_Spec dtype_spec = ING_PY_COLLECTED_TYPE(
+    "ingot.DType", ing_py_dtype, Py_TPFLAGS_IMMUTABLETYPE, dtype_slots);
 
 /* ---- in the module --------------------------------------------------------------------------- */
 

@@ -128,6 +128,22 @@ PyObject *ing_py_import(const char *from, const char *name) {
     return found;
 }
 
+PyObject *ing_py_call_in(const char *from, const char *name, PyObject *self,
+                         PyObject *args, PyObject *kwargs) {
+    PyObject *function = ing_py_import(from, name);
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
+    PyObject *all = function ? PyTuple_New(n + 1) : NULL, *result = NULL;
+    if (all) {
+        PyTuple_SET_ITEM(all, 0, Py_NewRef(self));
+        for (Py_ssize_t i = 0; i < n; i++)
+            PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+        result = PyObject_Call(function, all, kwargs);
+    }
+    Py_XDECREF(all);
+    Py_XDECREF(function);
+    return result;
+}
+
 /* ---- settings ------------------------------------------------------------------------ */
 
 static int find_setting(PyObject *name) {

@@ -198,6 +198,28 @@ typedef struct ing_py_part {
 
 /* Makes a heap type from `spec` and adds it to the module; a new reference or NULL. */
 PyTypeObject *ing_py_add_type(PyObject *module, const PyType_Spec *spec);
+/* Parts of such specs: a type whose objects the garbage collector sees and nobody makes by calling
+ * it, its three slots for that, its members `dict` and `weakrefs` (structmember.h). */
+#define ING_PY_COLLECTED_TYPE(text, type, more, rows)     \
+    {.name = (text),                                      \
+     .basicsize = sizeof(type),                           \
+     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |   \
+              Py_TPFLAGS_DISALLOW_INSTANTIATION | (more), \
+     .slots = (PyType_Slot *)(rows)}
+#define ING_PY_COLLECTED(of)                                          \
+    {Py_tp_dealloc, of##_dealloc}, {Py_tp_traverse, of##_traverse}, { \
+        Py_tp_clear, of##_clear                                       \
+    }
+#define ING_PY_DICT_AND_WEAKREFS(type)                                             \
+    {"__dictoffset__", T_PYSSIZET, offsetof(type, dict), READONLY, NULL}, {        \
+        "__weaklistoffset__", T_PYSSIZET, offsetof(type, weakrefs), READONLY, NULL \
+    }
+/* Adds what was made to a list and a map, by its digest, with its number from 1 on; false: no memory,
+ * and nothing was added. */
+#define ING_PY_INTERN(list, map, item) \
+    ((item)->id = (list)->len + 1,     \
+     ing_vec_push(list, item) &&       \
+         (ing_map_put(map, (item)->digest, (item)->id) || ((list)->len--, false)))
 /* An attribute by a name that is interned, so that CPython's cache of attributes, which
  * keeps the names it has seen, does not fill with copies of it. NULL = raised. */
 PyObject *ing_py_attr(PyObject *of, const char *name);
@@ -220,6 +242,9 @@ int ing_py_as_u32(PyObject *value, void *out); /* uint32_t */
 int ing_py_loaded(const char *module, PyObject **out);
 /* `name` of the module `from`, which is imported if need be; a new reference or NULL. */
 PyObject *ing_py_import(const char *from, const char *name);
+/* Calls that with `self` before the other arguments: methods that are written in Python. */
+PyObject *ing_py_call_in(const char *from, const char *name, PyObject *self,
+                         PyObject *args, PyObject *kwargs);
 
 /* ---- raise.c ------------------------------------------------------------------------------ */
 

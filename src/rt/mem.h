@@ -39,8 +39,8 @@ struct ing_mem {
     void *owner;
 };
 
-/* The memory of this process: aligned to 64 bytes, zeroed lazily, in huge pages where they
- * help (memory.c). */
+/* The memory of this process: aligned to 64 bytes, zeroed (above 256 MiB lazily), in huge
+ * pages where they help (memory.c). */
 extern const ing_home ing_home_cpu;
 
 /* One reference, the caller's. `bytes` may be 0. ING_MEMORY when there is none. */

@@ -70,9 +70,23 @@ void ing_rt_free_array(void *p, size_t bytes) {
 
 /* ---- the home ------------------------------------------------------------------------------ */
 
+/* Vector code of `if (m[i] > 0) v[i] = ..` stores under a mask. On a page that nothing was written
+ * to, a store whose mask is empty brings no page but traps into microcode, each time: 27 ns instead
+ * of 0.09 per f32, and MPM steps of Genesis four times as long. So pages are there from the start: 0.13 ms per MiB,
+ * 0.6 below MAP_MIN. Larger blocks stay lazy: who makes them may use a part only. */
+#define TOUCH_MAX ((size_t)256 << 20)
+
+static void touch(uint8_t *at, size_t bytes) {
+    size_t page = ing_os_page();
+    if (!at || bytes > TOUCH_MAX) return;
+    for (size_t k = 0; k < bytes; k += page) *(volatile uint8_t *)(at + k) = 0;
+    if (bytes) *(volatile uint8_t *)(at + bytes - 1) = 0;
+}
+
 static ing_status cpu_alloc(ing_mem *m) {
     void *p;
     ing_status s = ing_rt_alloc_array(m->bytes, &p);
+    touch(p, m->bytes);
     m->host = p;
     m->address = (uint64_t)(uintptr_t)p;
     return s;

@@ -1,7 +1,7 @@
 /* Keeps what kernels keep within bounds; values are kept by values.c. Called by the writer
  * that went past them, so that a hit never pays. The order is that of last use as far as the mount tells it: the later of
  * st_atime and st_mtime, which on a mount without access times is the time of publishing
- * and under relatime is a day's coarse. We never write a time ourselves (R21).
+ * and under relatime may be a day old. We never write a time ourselves (R21).
  *
  * One process sweeps at a time; the others go on, above the bounds for a moment. It goes
  * down to nine tenths, so that one walk over n entries serves the next n/10 puts. Below the

@@ -146,30 +146,24 @@ static ing_reach open_key(const ing_store *s, ing_entry_kind kind, ing_hash128 k
     return ing_store_open_entry(s, kind, hex, fd, size);
 }
 
+/* A layer's own file; a sealed layer has none. */
+static ing_status open_file(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                            int *fd, size_t *size) {
+    if (s->sealed) return ING_DECLINED;
+    ing_reach r = open_key(s, kind, key, fd, size);
+    return r == ING_REACH_OK ? ING_OK : ing_store_declined(s, r);
+}
+
 static ing_status get_file(const ing_store *s, ing_entry_kind kind, ing_hash128 key,
                            ing_entry *out) {
     int fd = -1;
     size_t size = 0;
     *out = (ing_entry){.fd = -1};
-    if (s->sealed) return ING_DECLINED;
-    ing_reach r = open_key(s, kind, key, &fd, &size);
-    ing_status status = r != ING_REACH_OK ? ing_store_declined(s, r)
-                        : s->copies       ? copy_entry(s, fd, size, kind, key, out)
-                                          : map_entry(s, fd, size, kind, key, out);
+    ing_status status = open_file(s, kind, key, &fd, &size);
+    if (status == ING_OK)
+        status = s->copies ? copy_entry(s, fd, size, kind, key, out)
+                           : map_entry(s, fd, size, kind, key, out);
     if (fd >= 0 && status != ING_OK) close(fd);
-    return status;
-}
-
-/* It does not matter which layer answers, so packs are asked first: they cost nothing. */
-ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                         ing_entry *out) {
-    ing_status status = ING_DECLINED;
-    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
-        status = ing_packed_get(l, kind, key, out);
-    for (const ing_store *l = s; l && status != ING_OK; l = l->below)
-        status = get_file(l, kind, key, out);
-    if (status == ING_DECLINED && pull(s, kind, key))
-        status = get_file(s, kind, key, out);
     return status;
 }
 
@@ -178,25 +172,49 @@ static ing_status read_file(const ing_store *s, ing_entry_kind kind, ing_hash128
     int fd = -1;
     size_t size = 0;
     ing_bytes_clear(out);
-    if (s->sealed) return ING_DECLINED;
-    ing_reach r = open_key(s, kind, key, &fd, &size);
-    ing_status status = r == ING_REACH_OK ? read_entry(s, fd, size, kind, key, out)
-                                          : ing_store_declined(s, r);
+    ing_status status = open_file(s, kind, key, &fd, &size);
+    if (status == ING_OK) status = read_entry(s, fd, size, kind, key, out);
     if (fd >= 0) close(fd);
     if (status != ING_OK) ing_bytes_clear(out);
     return status;
 }
 
-ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
-                          ing_bytes *out) {
+typedef struct wanted {
+    ing_entry_kind kind;
+    ing_hash128 key;
+    ing_entry *entry; /* mapped; NULL: read into `bytes` */
+    ing_bytes *bytes;
+} wanted;
+
+static ing_status from_pack(const ing_store *s, const wanted *w) {
+    return w->entry ? ing_packed_get(s, w->kind, w->key, w->entry)
+                    : ing_packed_read(s, w->kind, w->key, w->bytes);
+}
+
+static ing_status from_file(const ing_store *s, const wanted *w) {
+    return w->entry ? get_file(s, w->kind, w->key, w->entry)
+                    : read_file(s, w->kind, w->key, w->bytes);
+}
+
+/* It does not matter which layer answers, so packs are asked first: they cost nothing. */
+static ing_status from_layers(ing_store *s, const wanted *w) {
     ing_status status = ING_DECLINED;
     for (const ing_store *l = s; l && status != ING_OK; l = l->below)
-        status = ing_packed_read(l, kind, key, out);
+        status = from_pack(l, w);
     for (const ing_store *l = s; l && status != ING_OK; l = l->below)
-        status = read_file(l, kind, key, out);
-    if (status == ING_DECLINED && pull(s, kind, key))
-        status = read_file(s, kind, key, out);
+        status = from_file(l, w);
+    if (status == ING_DECLINED && pull(s, w->kind, w->key)) status = from_file(s, w);
     return status;
+}
+
+ing_status ing_store_get(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                         ing_entry *out) {
+    return from_layers(s, &(wanted){kind, key, out, NULL});
+}
+
+ing_status ing_store_read(ing_store *s, ing_entry_kind kind, ing_hash128 key,
+                          ing_bytes *out) {
+    return from_layers(s, &(wanted){kind, key, NULL, out});
 }
 
 ing_status ing_store_read_layer(ing_store *s, uint32_t n, ing_entry_kind kind,

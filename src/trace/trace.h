@@ -1,5 +1,5 @@
 /* trace: what was asked and answered during a compile, and the decision tree that the
- * traces of one kernel form (DESIGN section 1, R1, R6, R7). Paths and digests only: no
+ * traces of one kernel form (R1, R6, R7). Paths and digests only: no
  * Python, no pointers to what was seen. */
 #ifndef ING_TRACE_H
 #define ING_TRACE_H

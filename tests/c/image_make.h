@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "check.h"
+#include "image/image.h"
 
 static char make_dir[64];
 
@@ -103,6 +104,20 @@ static inline bool make_c_object(const char *name, const char *source,
     bool ok = make_run(command) == 0;
     CHECK(ok);
     return ok;
+}
+
+/* An image of C text. */
+static inline ing_bytes make_image(const char *name, const char *source) {
+    ing_bytes image, obj;
+    char file[64];
+    ing_bytes_init(&image);
+    snprintf(file, sizeof file, "%s.o", name);
+    make_c_object(name, source, "-fPIC");
+    obj = make_read(file);
+    CHECK(ing_image_link(&(ing_object){obj.at, obj.len}, 1, name, &image, NULL) ==
+          ING_OK);
+    ing_bytes_fini(&obj);
+    return image;
 }
 
 #endif

@@ -28,6 +28,10 @@ static uint32_t factor_value(ing_ir_builder *b, ing_dtype t, ing_ad_factor d) {
     case ING_AD_ZERO: return ing_ir_const_float(b, t, 0);
     case ING_AD_ONE: return ing_ir_const_float(b, t, 1);
     case ING_AD_MINUS: return ing_ir_const_float(b, t, -1);
+    case ING_AD_IF: return ing_ir_emit(b, ING_OP_CAST, t, d.value, 0, 0);
+    case ING_AD_UNLESS:
+        return ing_ir_emit(b, ING_OP_CAST, t,
+                           ing_ir_emit(b, ING_OP_NOT, 0, d.value, 0, 0), 0, 0);
     default: return d.value;
     }
 }

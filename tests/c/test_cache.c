@@ -4,8 +4,8 @@
  * published; no allocation that fails leaves anything behind; a reset under a walk is safe. */
 #include "cache/cache.h"
 #include "check.h"
+#include "folder.h"
 
-#include <ftw.h>
 #include <unistd.h>
 
 static char root[] = "/tmp/ingot_test_cache_XXXXXX";
@@ -455,14 +455,8 @@ static void test_no_memory(bool compiling) {
     end(&w);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *at) {
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
 int main(void) {
-    if (!mkdtemp(root)) return 1;
+    folder_make(root);
     test_way();
     test_reset_and_off();
     test_reset_under_a_walk();
@@ -474,6 +468,6 @@ int main(void) {
     test_merge();
     test_no_memory(false);
     test_no_memory(true);
-    nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(root);
     return CHECK_DONE();
 }

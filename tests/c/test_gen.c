@@ -460,7 +460,7 @@ static void test_spread(void) {
         char text[1200];
         snprintf(text, sizeof text, ir, cases[k].step, cases[k].flag, cases[k].before,
                  cases[k].first, cases[k].open, cases[k].close);
-        expect(text, true, " = phi i32", 1 + cases[k].counters, "prefer-no-scatter",
+        expect(text, true, " = phi i32", 1 + cases[k].counters, "\"ingot-stores\"",
                cases[k].single, "!llvm.loop !12", cases[k].scalar, "fadd reassoc",
                cases[k].single ? 0 : 1, NULL);
     }
@@ -793,7 +793,8 @@ static void declare_services(ing_bytes *out, bool poll, bool print, bool room) {
 static void test_other_target(void) {
     static const char endless[] =
         "task @0 {\n  while {\n    print 8, []\n  }\n}\nrun @0 serial cost 1\n";
-    ing_gen_target other = {"spirv64", "e-i64:64", "none", declare_services};
+    static const ing_gen_level none = {NULL, 0, false};
+    ing_gen_target other = {"spirv64", "e-i64:64", "", "none", &none, declare_services};
     ing_gen_options o = {.target = &other};
     ing_ir_mod *m = NULL;
     ing_gen_texts b = {0};
@@ -823,7 +824,7 @@ static void test_options(void) {
     ing_bytes_init(&line);
     ing_gen_helper_options(&a, &line);
     CHECK_STR((char *)line.at,
-              "triple=x86_64-unknown-linux-gnu level=2 cpu=x86-64-v3 fast=1");
+              TRIPLE " features=+prefer-no-scatter level=2 cpu=x86-64-v3 fast=1");
     ing_bytes_fini(&line);
     ing_hash128 keys[4];
     const ing_gen_options *all[4] = {&a, &b, &c, &d};

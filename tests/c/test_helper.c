@@ -74,6 +74,15 @@ static ing_helpers *pool(const char *const *argv, uint32_t max, ing_counters *c)
 
 /* ---- programs that are no helpers --------------------------------------------------------- */
 
+static void dies_once(const char *script, char *message, size_t n) {
+    const char *argv[] = {"sh", "-c", script, NULL};
+    ing_counters c;
+    ing_helpers *h = pool(argv, 1, &c);
+    CHECK(compile_text(h, small_ir, message, n) == ING_COMPILE);
+    CHECK(c.at[ING_COUNT_HELPERS_STARTED] == 2 && c.at[ING_COUNT_HELPER_RETRIES] == 1);
+    ing_helpers_free(h);
+}
+
 static void dies(const char *script, const char *want) {
     const char *argv[] = {"sh", "-c", script, NULL};
     ing_counters c;
@@ -103,6 +112,32 @@ static void test_deaths(void) {
     dies("printf 'INGH\\001\\000\\002\\000\\000\\000\\000\\000\\020\\000\\000\\000abc' "
          ">&3",
          "exited with status 0");
+}
+
+/* HELPER6: one that aborted or took too long is asked again in other words, one that was killed in the same. */
+static void test_plain_after_abort(void) {
+    static const char *const signs[] = {"KILL", "ABRT", "XCPU"};
+    for (int aborts = 0; aborts < 3; aborts++) {
+        char folder[] = "/tmp/ingot-plain-XXXXXX", script[512], asked[96], message[256];
+        CHECK(mkdtemp(folder) != NULL);
+        snprintf(script, sizeof script,
+                 "cd %s; if [ -e once ]; then head -c 90 <&3 >asked; exit 7; fi; "
+                 ": >once; head -c 90 <&3 >first; kill -%s $$",
+                 folder, signs[aborts]);
+        dies_once(script, message, sizeof message);
+        CHECK(strstr(message, "exited with status 7") != NULL);
+        snprintf(script, sizeof script, "%s/asked", folder);
+        FILE *f = fopen(script, "rb");
+        size_t n = f ? fread(asked, 1, sizeof asked, f) : 0;
+        CHECK(n == 90 && (memmem(asked, n, "plain=1", 7) != NULL) == (aborts > 0));
+        if (f) fclose(f);
+        static const char *const files[] = {"once", "asked", "first"};
+        for (size_t i = 0; i < 3; i++) {
+            snprintf(script, sizeof script, "%s/%s", folder, files[i]);
+            unlink(script);
+        }
+        CHECK(rmdir(folder) == 0);
+    }
 }
 
 static void test_no_program(void) {
@@ -409,6 +444,7 @@ static void test_server(void) {
 int main(void) {
     test_server();
     test_deaths();
+    test_plain_after_abort();
     test_no_program();
     test_error_answer();
     test_hangs();

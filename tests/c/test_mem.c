@@ -3,6 +3,9 @@
 #include "check.h"
 #include "rt/mem.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 static uint8_t device[64];
 static int allocs, frees, reads, writes, drops;
 static bool broken;
@@ -69,6 +72,22 @@ static void test_cpu(void) {
     ing_mem_unref(NULL);
 }
 
+/* Blocks that tasks write to under a mask have their pages before the first of them. */
+static void test_pages_are_there(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    static const size_t sizes[] = {3 << 20, 9 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        ing_mem *m;
+        unsigned char there[4096];
+        CHECK(ing_mem_new(&ing_home_cpu, sizes[i], &m) == ING_OK);
+        size_t skip = -(uintptr_t)m->host & (page - 1);
+        size_t n = (sizes[i] - skip) / page;
+        CHECK(n <= sizeof there && !mincore(m->host + skip, n * page, there));
+        for (size_t k = 0; k < n; k++) CHECK(there[k] & 1);
+        ing_mem_unref(m);
+    }
+}
+
 static void test_foreign(void) {
     int theirs[4] = {1, 2, 3, 4};
     ing_mem *m;
@@ -126,6 +145,7 @@ static void test_failing_device(void) {
 
 int main(void) {
     test_cpu();
+    test_pages_are_there();
     test_foreign();
     test_device();
     test_failing_device();

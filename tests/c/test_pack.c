@@ -3,11 +3,11 @@
  * is a miss or the right entry; mounts without execution; indexes that went stale.
  * INGOT_STRESS=1 flips five times as many bits. */
 #include "image/image_int.h"
+#include "folder.h"
 #include "image_make.h"
 #include "store/pack.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
@@ -57,19 +57,6 @@ static void end(fixture *f) {
     ing_store_close(f->s);
 }
 
-static ing_bytes image_of(const char *name, const char *source) {
-    ing_bytes image, obj;
-    char file[64];
-    ing_bytes_init(&image);
-    snprintf(file, sizeof file, "%s.o", name);
-    make_c_object(name, source, "-fPIC");
-    obj = make_read(file);
-    CHECK(ing_image_link(&(ing_object){obj.at, obj.len}, 1, name, &image, NULL) ==
-          ING_OK);
-    ing_bytes_fini(&obj);
-    return image;
-}
-
 /* The payload of the i-th small entry: its length and bytes follow from i. */
 static size_t small(uint32_t i, uint8_t out[64]) {
     size_t n = i * 7 % 61;
@@ -90,8 +77,8 @@ static ing_hash128 small_key(uint32_t i) {
 }
 
 static void fill(fixture *f) {
-    ing_bytes plain = image_of("plain", plain_source);
-    ing_bytes imports = image_of("imports", import_source);
+    ing_bytes plain = make_image("plain", plain_source);
+    ing_bytes imports = make_image("imports", import_source);
     CHECK(ing_store_put(f->s, ING_ENTRY_IMAGE, PLAIN, plain.at, plain.len) == ING_OK);
     CHECK(ing_store_put(f->s, ING_ENTRY_IMAGE, IMPORTS, imports.at, imports.len) ==
           ING_OK);
@@ -585,12 +572,6 @@ static void test_repack_bounds(void) {
     end(&f);
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind,
-                      struct FTW *ftw) {
-    (void)st, (void)kind, (void)ftw;
-    return remove(path);
-}
-
 int main(void) {
     fixture f;
     umask(022);
@@ -611,6 +592,6 @@ int main(void) {
     test_repack();
     test_repack_bounds();
     end(&f);
-    nftw(make_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(make_dir);
     return CHECK_DONE();
 }

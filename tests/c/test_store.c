@@ -3,6 +3,7 @@
  * owners and modes, links, read-only and full disks, and processes that publish at once. */
 #include "store/store.h"
 #include "check.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,16 +101,6 @@ static ing_hash128 tree_state(const char *dir) {
     tree_files = tree_temps = 0;
     nftw(dir, see, 8, FTW_PHYS);
     return ing_hasher_done(&tree_hash);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *at) {
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
-static void remove_tree(const char *dir) {
-    nftw(dir, remove_one, 8, FTW_PHYS | FTW_DEPTH);
 }
 
 /* ---- the ordinary way ------------------------------------------------------------------ */
@@ -434,7 +425,7 @@ static void test_deleted(void) {
     fixture f;
     begin(&f, "deleted");
     CHECK(put(&f, "x", 1));
-    remove_tree(f.dir);
+    folder_remove(f.dir);
     CHECK(!hits(&f, "x", 1));
     CHECK(put(&f, "x", 1) && hits(&f, "x", 1)); /* made again */
     CHECK(counted(&f, ING_COUNT_STORE_IO_ERRORS) == 0);
@@ -494,7 +485,7 @@ static void test_no_memory(void) {
         ing_alloc_fail_at(0);
         CHECK(hit ? status != ING_OK && !s : status == ING_OK && s);
         ing_store_close(s);
-        remove_tree(path);
+        folder_remove(path);
         if (!hit) break;
     }
     CHECK(n > 2 && n < 100);
@@ -711,15 +702,8 @@ static void test_killed(void) {
     end(&f);
 }
 
-static int open_descriptors(void) {
-    int n = 0;
-    for (int fd = 0; fd < 1024; fd++) n += fcntl(fd, F_GETFD) >= 0;
-    return n;
-}
-
 int main(void) {
-    umask(022);
-    if (!mkdtemp(root)) abort();
+    folder_make(root);
     int descriptors = open_descriptors();
     test_roundtrip();
     test_kinds_and_keys();
@@ -741,6 +725,6 @@ int main(void) {
     test_processes();
     test_killed();
     CHECK(open_descriptors() == descriptors); /* no way out leaks one */
-    remove_tree(root);
+    folder_remove(root);
     return CHECK_DONE();
 }

@@ -3,9 +3,9 @@
  * values are not carried. */
 #include "store/store.h"
 #include "check.h"
+#include "folder.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -164,15 +164,8 @@ static void test_clear(ing_store *s) {
     CHECK(rmdir(ing_store_dir(s)) == 0);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *at) {
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
 int main(void) {
-    umask(022);
-    if (!mkdtemp(root)) abort();
+    folder_make(root);
     ing_store *from = filled();
     int fd = file_new("archive");
     test_there_and_back(from, fd);
@@ -181,6 +174,6 @@ int main(void) {
     test_clear(from);
     close(fd);
     ing_store_close(from);
-    nftw(root, remove_one, 8, FTW_PHYS | FTW_DEPTH);
+    folder_remove(root);
     return CHECK_DONE();
 }

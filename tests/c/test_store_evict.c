@@ -3,10 +3,10 @@
  * is damaged and nothing else. */
 #include "store/store_int.h"
 #include "check.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -436,21 +436,8 @@ static void test_fork(void) {
     end(&f);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *at) {
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
-static int open_descriptors(void) {
-    int n = 0;
-    for (int fd = 0; fd < 1024; fd++) n += fcntl(fd, F_GETFD) >= 0;
-    return n;
-}
-
 int main(void) {
-    umask(022);
-    if (!mkdtemp(root)) abort();
+    folder_make(root);
     int descriptors = open_descriptors();
     test_totals();
     test_order();
@@ -467,6 +454,6 @@ int main(void) {
     test_processes();
     test_fork();
     CHECK(open_descriptors() == descriptors);
-    nftw(root, remove_one, 8, FTW_PHYS | FTW_DEPTH);
+    folder_remove(root);
     return CHECK_DONE();
 }

@@ -2,9 +2,9 @@
  * themselves; nobody removes another's; what cannot be leased is worked on without. */
 #include "store/store.h"
 #include "check.h"
+#include "folder.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -394,21 +394,8 @@ static void test_threads(void) {
     end(&f);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *at) {
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
-static int open_descriptors(void) {
-    int n = 0;
-    for (int fd = 0; fd < 1024; fd++) n += fcntl(fd, F_GETFD) >= 0;
-    return n;
-}
-
 int main(void) {
-    umask(022);
-    if (!mkdtemp(root)) abort();
+    folder_make(root);
     int descriptors = open_descriptors();
     test_one_holds();
     test_process_gone();
@@ -420,6 +407,6 @@ int main(void) {
     test_processes();
     test_threads();
     CHECK(open_descriptors() == descriptors);
-    nftw(root, remove_one, 8, FTW_PHYS | FTW_DEPTH);
+    folder_remove(root);
     return CHECK_DONE();
 }

@@ -3,11 +3,11 @@
  * removed, and while the whole directory is deleted. For TSan and ASan above all; INGOT_STRESS=1
  * takes twenty times as many steps. */
 #include "image/image_int.h"
+#include "folder.h"
 #include "image_make.h"
 #include "store/pack.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -118,13 +118,6 @@ static void look_around(worker *k) {
     (void)ing_store_verify(k->w->s, ING_ENTRY_VARIANT, key_of(3), true);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type,
-                      struct FTW *at) {
-    (void)st, (void)type, (void)at;
-    (void)remove(path); /* others remove and make things meanwhile */
-    return 0;
-}
-
 static void step(worker *k) {
     uint32_t i = next(k, SMALL), image = next(k, IMAGES), what = next(k, 64);
     if (what < 24) {
@@ -147,7 +140,7 @@ static void step(worker *k) {
         ing_store_totals bounds = {.entries = SMALL / 2};
         (void)ing_store_sweep(k->w->s, ING_ENTRY_IMAGE, bounds, NULL);
     } else if (next(k, 8) == 0) { /* somebody deletes the cache under us */
-        nftw(k->w->dir, remove_one, 8, FTW_PHYS | FTW_DEPTH);
+        folder_remove(k->w->dir);
     }
 }
 
@@ -158,19 +151,6 @@ static void *work(void *arg) {
 }
 
 /* ---- the test ---------------------------------------------------------------------------------- */
-
-static ing_bytes image_of(const char *name, const char *text) {
-    ing_bytes image, obj;
-    char file[64];
-    ing_bytes_init(&image);
-    snprintf(file, sizeof file, "%s.o", name);
-    make_c_object(name, text, "-fPIC");
-    obj = make_read(file);
-    CHECK(ing_image_link(&(ing_object){obj.at, obj.len}, 1, name, &image, NULL) ==
-          ING_OK);
-    ing_bytes_fini(&obj);
-    return image;
-}
 
 static void open_store(world *w) {
     ing_err e;
@@ -220,10 +200,10 @@ int main(void) {
     make_begin();
     snprintf(w.dir, sizeof w.dir, "%s/cache", make_dir);
     for (uint32_t i = 0; i < IMAGES; i++)
-        w.image[i] = image_of(i ? "imports" : "plain", source[i]);
+        w.image[i] = make_image(i ? "imports" : "plain", source[i]);
     test_together(&w);
     for (uint32_t i = 0; i < IMAGES; i++) ing_bytes_fini(&w.image[i]);
-    nftw(w.dir, remove_one, 8, FTW_PHYS | FTW_DEPTH);
+    folder_remove(w.dir);
     make_end();
     return CHECK_DONE();
 }

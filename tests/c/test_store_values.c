@@ -2,10 +2,10 @@
  * exactly also after a crash; a disk or a memory that fails costs that value alone. */
 #include "store/store_int.h"
 #include "check.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -335,14 +335,8 @@ static void test_heads(void) {
     }
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag,
-                      struct FTW *w) {
-    (void)st, (void)flag, (void)w;
-    return remove(path);
-}
-
 int main(void) {
-    if (!mkdtemp(root)) return 1;
+    folder_make(root);
     test_sizes();
     test_bounds();
     test_given_up();
@@ -354,6 +348,6 @@ int main(void) {
     test_stuck();
     test_replaced_is_not_removed();
     test_heads();
-    nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(root);
     return CHECK_DONE();
 }

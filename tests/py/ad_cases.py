@@ -418,6 +418,57 @@ def extremes_have_a_winner(f):
 
 
 @case
+def what_was_not_taken_adds_nothing(f):
+    """AD7: an infinite or undefined derivative of what select, min, max or an if left aside."""
+
+    @qd.func
+    def root(v):
+        return qd.sqrt(v)
+
+    @qd.kernel
+    def k(x: qd.types.ndarray(), w: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            d = qd.sqrt(x[i])
+            n = x[i] / qd.sqrt(x[i] * x[i])
+            u = qd.Vector([x[i], 0.0]).normalized()
+            if x[i] > 0.0:
+                y[i, 0] = d
+            else:
+                n = 0.0
+                u = qd.Vector([0.0, 0.0])
+            y[i, 1] = n + u[0]
+            y[i, 2] = qd.select(x[i] > 0.0, qd.sqrt(x[i]), 0.0)
+            y[i, 3] = qd.max(qd.log(x[i]), -3.0) + qd.min(3.0, 1.0 / x[i])
+            y[i, 4] = qd.max(1.0, root(x[i] - 9.0))
+            y[i, 5] = qd.select(w[i] == w[i], x[i] * w[i], 0.0)  # not where w is NaN
+            qd.atomic_max(y[i, 6], qd.pow(x[i], -0.5) * w[i])
+
+    x, w, y = array([0, 4, -1, 1], f), array([math.nan, 2, math.nan, 1], f), array(np.zeros((4, 7)), f)
+    backward(k, y, x, w, y)
+    roots, logs, inverses, products = [0, 0.5, 0, 1], [0, 0.25, 0, 1], [0, -1 / 16, -1, -1], [0, 2, 0, 1]
+    powers = [0, 2 * -0.5 * 4**-1.5, 0, -0.5]
+    return [(x.grad.to_numpy(), np.sum([roots, logs, inverses, products, powers], axis=0)), (w.grad.to_numpy(), [0, 4 + 0.5, 0, 1 + 1])]
+
+
+@case
+def a_product_that_is_zero_counts(f):
+    """Not silently 0 where the derivative is 1 and cannot be had from that of the root."""
+
+    @qd.kernel
+    def k(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in x:
+            d = qd.sqrt(x[i])
+            y[i] = d * d
+            for _ in range(2):
+                y[i + 2] += d * d
+
+    x, y = array([0, 4], f), array([0, 0, 0, 0], f)
+    backward(k, y, x, y)
+    got = x.grad.to_numpy()
+    return [(got[1], 3), (np.isnan(got[0]), True)]
+
+
+@case
 def several_tasks(f):
     @qd.kernel
     def k(x: qd.types.ndarray(), t: qd.types.ndarray(), y: qd.types.ndarray()):

@@ -112,6 +112,17 @@ def target(request, monkeypatch):
     return request.param
 
 
+@pytest.fixture
+def each_target(target, monkeypatch):
+    """As that, initialised; what comes after the test finds what it would without it."""
+    import ingot as qd
+
+    qd.init()
+    yield
+    monkeypatch.setenv("INGOT_ARCH", "cpu")
+    qd.init()
+
+
 @pytest.fixture(autouse=True, scope="module")
 def leave_no_target():
     """A file that ends on another target does not hand it to the next one."""
@@ -121,11 +132,34 @@ def leave_no_target():
         qd.init(arch=qd.cpu)
 
 
-def _run_python(path, args, timeout, code, env):
-    done = subprocess.run([sys.executable, "-B", str(path), *args], capture_output=True,
-                          text=True, timeout=timeout, env={**os.environ, **env})
+def output_of(*command, code=0, timeout=300, cwd=None, **env):
+    """What a command prints, which must end with this code; `env` comes on top of the environment."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                          timeout=timeout, cwd=cwd, env={**os.environ, **env})
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
+
+
+def filled(value, n=4, dtype=None):
+    """A new ndarray of n equal numbers, of f32 unless told."""
+    import ingot as qd
+
+    a = qd.ndarray(dtype or qd.f32, n)
+    a.fill(value)
+    return a
+
+
+def counted(name, call):
+    """By how much a call raises a counter of the engine."""
+    import ingot as qd
+
+    before = qd._core.counters()[name]
+    call()
+    return qd._core.counters()[name] - before
+
+
+def _run_python(path, args, timeout, code, env):
+    return output_of(sys.executable, "-B", path, *args, code=code, timeout=timeout, **env)
 
 
 def _values(out):

@@ -55,7 +55,7 @@ body("try star", "S", "`try` is not supported", """
     finally:
         pass»
 """)
-body("with", "S", "`with` is not supported", """
+body("with", "S", "`with` only supports", """
     «with open("f") as f:
         a[0] = 1»
 """)

@@ -439,7 +439,7 @@ body("rows of different lengths", "T", "differ in length", "m = qd.Matrix(«[[1,
      help="every row")
 body("vector of another length", "T", "cannot assign",
      "v = qd.Vector([1, 2, 3])\n«v» = qd.Vector([1, 2])", help="shapes")
-body("element beyond a vector", "C", "index 2 is out of range", V + "a[0] = «v[2]»", help="from 0")
+body("element beyond a vector", "C", "index 2 is out of bounds", V + "a[0] = «v[2]»", help="from 0")
 body("component that is not there", "S", "vec2 only has attributes", V + "a[0] = «v.z»", help="v[i]")
 body("attribute of a vector", "M", "has no attribute 'colour'", V + "a[0] = «v.colour»", help="x, y")
 body("float as an index of a vector", "T", "indices must be integers", V + "a[0] = «v[a[1]]»",

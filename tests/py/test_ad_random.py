@@ -100,6 +100,14 @@ def test_forward_mode(seeds):
         assert verdict.kind in ("ok", "kink", "wild"), report(program, judge_forward)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_loser_that_is_no_number():
+    """Seed 20241020: a power of a negative number loses an atomic_max, and so adds nothing (AD7)."""
+    program = Program(20241020)
+    qd.init(arch=qd.interp, **settings(program))
+    assert judge(program).kind == "ok"
+
+
 def play(seeds, threads):
     done = subprocess.run([sys.executable, "-B", str(HERE / "ad_play.py"), str(seeds.start), str(seeds.stop),
                            f"cpu_max_num_threads={threads}"], capture_output=True, text=True, timeout=1200)

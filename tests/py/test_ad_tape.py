@@ -804,9 +804,72 @@ def test_state_is_put_back():
         assert found[0][i] == pytest.approx(difference, rel=1e-6)
 
 
+@pytest.mark.parametrize("copies", [None, 1, 2, 3, 100])
+def test_state_that_a_launch_writes_and_reads(copies):
+    """Its gradient reads again what the launch wrote, not what it found."""
+
+    @qd.kernel
+    def powers(x: qd.types.ndarray(), y: qd.types.ndarray(), z: qd.types.ndarray()):
+        for i in x:
+            y[i] = x[i] * x[i]
+            z[i] += y[i] * y[i]
+
+    @qd.kernel
+    def twice(x: qd.types.ndarray(), y: qd.types.ndarray(), z: qd.types.ndarray()):
+        for i in x:
+            y[i] = 2.0 * x[i]
+        for i in x:
+            z[i] += y[i] * y[i] * y[i]
+
+    x, y, z, loss = (qd.ndarray(qd.f64, n, needs_grad=True) for n in (3, 3, 3, 1))
+    x.from_numpy(np.array([1.0, 2.0, 3.0]))
+    y.fill(100)
+    with qd.ad.Tape(loss=loss, state=[y, z], memory_budget=copies and 48 * copies):
+        powers(x, y, z)
+        twice(x, y, z)
+        powers(x, y, z)
+        energy(z, loss)
+    at = x.to_numpy()
+    total = 2 * at**4 + 8 * at**3
+    np.testing.assert_allclose(x.grad.to_numpy(), 2 * total * (8 * at**3 + 24 * at**2))
+    np.testing.assert_allclose(y.to_numpy(), at**2)
+
+
 @pytest.mark.parametrize("copies", [1, 2, 3, 7, 20, 1000])
 def test_any_budget_gives_the_same_bits(copies):
     assert swing(30, memory_budget=48 * copies) == swing(30)
+
+
+def test_remedies_of_updates_in_place_can_be_followed():
+    """What is refused in one kernel (x and v are updated where they are read), in two; and sums in an inner loop."""
+
+    @qd.kernel
+    def step(x: qd.types.ndarray(), v: qd.types.ndarray(), k: qd.f64, dt: qd.f64):
+        for i in x:
+            v[i] += -k * qd.sin(x[i])
+            x[i] += dt * v[i]
+
+    @qd.kernel
+    def sums(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for i in range(1, x.shape[0]):
+            y[i] = y[i - 1] + x[i]
+
+    @qd.kernel
+    def sums_in_order(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for _ in range(1):
+            for i in range(1, x.shape[0]):
+                y[i] = y[i - 1] + x[i]
+
+    x, v = (qd.ndarray(qd.f64, 3, needs_grad=True) for _ in range(2))
+    with pytest.raises(qd.IngotCompilationError, match=r"help: write to another array(.|\n)*Tape\(loss, state=\[x\]\)"):
+        step.grad(x, v, 0.1, 0.1)
+    assert swing(2)[0] != [0, 0, 0]  # push and move: as test_state_is_put_back compares
+    with pytest.raises(qd.IngotCompilationError, match="help: an inner loop runs in order: `for _ in range"):
+        sums.grad(x, v)
+    sums_in_order(x, v)
+    v.grad.fill(1)
+    sums_in_order.grad(x, v)
+    assert x.grad.to_numpy().tolist() == [0, 2, 1]
 
 
 def test_budgets_that_are_too_small():

@@ -1,18 +1,14 @@
 """Many processes on engines that exist: MPI ranks, a Dask cluster, Ray and joblib run where they are installed. Ray and
 joblib are run by their pages (test_docs.py)."""
 
-import os
-import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, needs
+from conftest import ROOT, needs, output_of
 
 
 def run(command, tmp_path, **env):
-    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **env}, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return output_of(*command, cwd=tmp_path, **env)
 
 
 @needs("mpi4py", "mpirun", "PIL")

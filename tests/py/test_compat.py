@@ -542,3 +542,41 @@ def test_logical_not_of_vectors():
     assert qd.lang.ops.logical_not(qd.Vector([2, 0, -1])).to_numpy().tolist() == [0, 1, 0]
     assert qd.lang.ops.logical_not(qd.Matrix([[0.0, 1.5]])).to_numpy().tolist() == [[1, 0]]
     assert qd.lang.ops.logical_not(0) and not qd.lang.ops.logical_not(3)
+
+
+def test_subgroups_where_a_cpu_does_not_come(tmp_path):
+    """Programs for both have functions of GPU threads in branches that a CPU does not take."""
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent("""
+        import quadrants as qd
+
+        qd.init(arch=qd.cpu)
+
+        @qd.func
+        def first(value):
+            total = qd.simt.subgroup.reduce_all_add_tiled(value, 5)
+            return qd.simt.subgroup.shuffle(total, qd.u32(qd.simt.subgroup.invocation_id() >> 5 << 5))
+
+        @qd.kernel
+        def k(a: qd.types.ndarray(qd.i32, 1), device: qd.template(), n: qd.i32):
+            for i in range(4):
+                spread = False
+                if qd.static(device):
+                    spread = n > 0
+                if spread:
+                    a[i] = first(a[i])
+                    if qd.simt.subgroup.ballot(a[i] > 0) & qd.u64(1) != 0:
+                        qd.simt.subgroup.sync()
+                else:
+                    a[i] += n
+
+        a = qd.ndarray(qd.i32, (4,))
+        k(a, False, 3)
+        k(a, True, 0)
+        print(a.to_numpy().tolist())
+        try:
+            k(a, True, 1)
+        except qd.QuadrantsAssertionError as error:
+            print("a CPU has no subgroups" in str(error))
+    """))
+    assert on_ingot(path).splitlines() == ["[3, 3, 3, 3]", "True"]

@@ -13,6 +13,7 @@ import typing
 import weakref
 
 import pytest
+from conftest import filled
 
 import ingot as qd
 
@@ -22,12 +23,6 @@ TARGETS = {"native": qd.cpu, "interp": qd.interp, "mock": qd._arch.mock}
 @pytest.fixture(params=TARGETS, autouse=True)
 def target(request):
     qd.init(arch=TARGETS[request.param])
-
-
-def array(value, n=4, dtype=qd.f32):
-    a = qd.ndarray(dtype, n)
-    a.fill(value)
-    return a
 
 
 @dataclasses.dataclass
@@ -56,27 +51,27 @@ def advance(s: State):
 
 
 def test_dataclass_argument():
-    inner = Inner(array(3), 2)
-    s = State(array(0), array(5), 2.0, inner)
+    inner = Inner(filled(3), 2)
+    s = State(filled(0), filled(5), 2.0, inner)
     advance(s)
     assert s.a[1] == 16
     inner.g = 7  # a declared number: read at each launch, no new variant
     advance(s)
     assert s.a[1] == 31
-    inner.w = array(1)  # another array of the same spec
+    inner.w = filled(1)  # another array of the same spec
     advance(s)
     assert s.a[1] == 17
     assert advance._variants == 1
-    inner.w = array(1, dtype=qd.i32)
+    inner.w = filled(1, dtype=qd.i32)
     advance(s)
     assert s.a[1] == 17 and advance._variants == 2
-    advance(State(array(0), array(1), 10.0, inner))
+    advance(State(filled(0), filled(1), 10.0, inner))
     assert advance._variants == 2
 
 
 def test_dataclass_of_the_wrong_kind():
-    inner = Inner(array(3), "text")
-    s = State(array(0), array(5), 2.0, inner)
+    inner = Inner(filled(3), "text")
+    s = State(filled(0), filled(5), 2.0, inner)
     with pytest.raises(qd.IngotError, match=r"s\.inner\.g: it must be an integer"):
         advance(s)
     inner.g = 1
@@ -86,13 +81,13 @@ def test_dataclass_of_the_wrong_kind():
 
 class Grid:
     def __init__(self):
-        self.w = array(2)
+        self.w = filled(2)
 
 
 @qd.data_oriented
 class Sim:
     def __init__(self):
-        self.x, self.v = array(0), array(0)
+        self.x, self.v = filled(0), filled(0)
         self.n, self.dt = 4, 0.5
         self.grid = Grid()
         self.unrelated = [object() for _ in range(50)]
@@ -124,11 +119,11 @@ def test_data_oriented():
     s.dt = 1.0  # a number of a template is compiled in: another variant
     s.step()
     assert s.x[3] == 2.25 + 1.5 + 2 and Sim.step._variants == 2
-    s.x = array(0)
+    s.x = filled(0)
     s.grid = Grid()
     s.step()
     assert s.x[3] == 4.5 and Sim.step._variants == 2
-    s.grid.w = array(0)
+    s.grid.w = filled(0)
     s.step()
     assert s.x[3] == 8 and Sim.step._variants == 2
     other = Sim()
@@ -158,7 +153,7 @@ def test_deleted_and_restored_members():
 @qd.data_oriented(template_primitives=False)
 class AtLaunch:
     def __init__(self):
-        self.x, self.n, self.f, self.on = array(1), 3, 0.5, True
+        self.x, self.n, self.f, self.on = filled(1), 3, 0.5, True
 
     @qd.kernel
     def go(self):
@@ -197,7 +192,7 @@ def test_templates_and_optional_members():
         def __init__(self, scale, deep):
             self.scale, self.deep = scale, deep
 
-    x = array(0)
+    x = filled(0)
     by_template(x, Config(3.0, Grid()))
     assert x[0] == 6
     by_template(x, Config(3.0, None))
@@ -224,7 +219,7 @@ class Hostile:
     __slots__ = ("x", "me", "n")
 
     def __init__(self):
-        self.x, self.me, self.n = array(1), self, 2
+        self.x, self.me, self.n = filled(1), self, 2
 
     def __getattr__(self, name):
         raise RuntimeError(f"{name} was touched")
@@ -274,7 +269,7 @@ def baked(o: Options):
 
 
 def test_static_final_and_marked_fields_are_compiled_in():
-    o = Options(array(0), 2, 0.5)
+    o = Options(filled(0), 2, 0.5)
     for change, value, variants in [
         ({}, 203.5, 1), ({"steps": 3}, 304.5, 2), ({"scale": 1.5}, 305.5, 3), ({"order": 4}, 308.5, 4),
         ({"order": 1, "scale": 0.5, "steps": 2}, 203.5, 4),
@@ -308,12 +303,12 @@ def every_route(s: State):
 
 
 def test_sub_structs_by_every_route_keep_their_numbers():
-    s = State(array(0), array(0), 1.0, Inner(array(2), 3))
+    s = State(filled(0), filled(0), 1.0, Inner(filled(2), 3))
     for g in range(3, 8):
         s.inner.g = g
         every_route(s)
         assert s.a[1] == 12 * g
-    object.__setattr__(s, "inner", Inner(array(5), 1))  # frozen, yet rebound
+    object.__setattr__(s, "inner", Inner(filled(5), 1))  # frozen, yet rebound
     every_route(s)
     assert s.a[1] == 30 and every_route._variants == 1
     object.__setattr__(s, "inner", None)
@@ -334,7 +329,7 @@ def two(a: Inner, b: Inner):
 
 
 def test_objects_that_were_the_same_at_compile_time():
-    s, t = Inner(array(0), 1), Inner(array(0), 10)
+    s, t = Inner(filled(0), 1), Inner(filled(0), 10)
     two(s, s)
     assert s.w[0] == 2
     two(s, t)
@@ -351,13 +346,13 @@ def test_a_declared_array_of_another_kind():
         for i in range(4):
             t.x[i] = 1
 
-    t = Typed(array(0))
+    t = Typed(filled(0))
     k(t)
-    for bad in (array(0, dtype=qd.i32), qd.ndarray(qd.f32, (2, 2)), 5, "text", object()):
+    for bad in (filled(0, dtype=qd.i32), qd.ndarray(qd.f32, (2, 2)), 5, "text", object()):
         t.x = bad
         with pytest.raises(qd.IngotError, match=r"t.*\.x is "):
             k(t)
-    t.x = array(0)
+    t.x = filled(0)
     k(t)
     assert t.x[0] == 1 and k._variants == 1
 
@@ -374,12 +369,12 @@ def test_recursive_annotations():
         for i in range(4):
             r.next.next.x[i] = 7
 
-    r = Recursive(None, array(0))
+    r = Recursive(None, filled(0))
     r.next = r
     k(r)
     assert r.x[0] == 7
     with pytest.raises(qd.IngotError, match="no attribute"):
-        k(Recursive(None, array(0)))
+        k(Recursive(None, filled(0)))
 
 
 def test_a_data_oriented_field_of_a_typed_dataclass():
@@ -412,9 +407,9 @@ class Base:
     weight = 2
 
     def __init__(self):
-        self.x = array(0)
+        self.x = filled(0)
         self.grid = Grid()
-        self.grid.state = State(array(0), array(0), 1.0, Inner(array(4), 3))
+        self.grid.state = State(filled(0), filled(0), 1.0, Inner(filled(4), 3))
 
     @staticmethod
     @qd.func
@@ -449,10 +444,10 @@ def test_methods_inheritance_and_three_levels():
     b.run()
     d.run(2, shift=0.5)
     assert (b.x[0], d.x[0]) == (16, 24.5)
-    b.grid.state.inner.w = array(1)
+    b.grid.state.inner.w = filled(1)
     b.run(k=3)
     assert b.x[0] == 12
-    b.grid.state = State(array(0), array(0), 1.0, Inner(array(9), 3))
+    b.grid.state = State(filled(0), filled(0), 1.0, Inner(filled(9), 3))
     Base.run(b)
     assert b.x[0] == 36
     Base.weight = 5
@@ -480,8 +475,8 @@ def test_instances_as_templates_of_other_kernels():
 @qd.data_oriented(template_primitives=False)
 class Deep:
     def __init__(self):
-        self.x, self.n = array(0), 1
-        self.inner, self.list = Inner(array(0), 2), [Inner(array(0), 3)]
+        self.x, self.n = filled(0), 1
+        self.inner, self.list = Inner(filled(0), 2), [Inner(filled(0), 3)]
         for i in range(500):
             setattr(self, f"unread{i}", i)
 
@@ -556,15 +551,15 @@ def configured(x: qd.Tensor, c: qd.template()):
 
 
 def test_configs_lists_enums_and_optional_arrays():
-    x = array(0)
-    parts = [Inner(array(1), 2), Inner(array(10), 3)]
+    x = filled(0)
+    parts = [Inner(filled(1), 2), Inner(filled(10), 3)]
     configured(x, Config(Mode.FAST, parts))
     assert x[0] == 34
-    configured(x, Config(Mode.SLOW, tuple(parts), array(100)))
+    configured(x, Config(Mode.SLOW, tuple(parts), filled(100)))
     assert x[0] == 137
     configured(x, Config(Mode.FAST, [parts[1], parts[0]]))  # same values, another order
     assert x[0] == 34
-    parts.append(Inner(array(1), 1))
+    parts.append(Inner(filled(1), 1))
     configured(x, Config(Mode.FAST, parts))
     assert x[0] == 35
 
@@ -572,7 +567,7 @@ def test_configs_lists_enums_and_optional_arrays():
 def test_rebinding_finds_earlier_variants_again():
     s = Sim()
     specs = [
-        array(0), array(0, dtype=qd.f64), qd.ndarray(qd.f32, 4, needs_grad=True), array(0, dtype=qd.i32),
+        filled(0), filled(0, dtype=qd.f64), qd.ndarray(qd.f32, 4, needs_grad=True), filled(0, dtype=qd.i32),
     ]
     before = Sim.put._variants
     for _ in range(3):

@@ -16,7 +16,7 @@ import weakref
 
 import numpy as np
 import pytest
-from conftest import needs, samples
+from conftest import filled, needs, samples
 
 import ingot as qd
 
@@ -24,12 +24,6 @@ import ingot as qd
 @pytest.fixture(autouse=True)
 def target():
     qd.init(arch=qd.cpu)
-
-
-def array(value, dtype=qd.f32):
-    a = qd.ndarray(dtype, 4)
-    a.fill(value)
-    return a
 
 
 @dataclasses.dataclass
@@ -53,7 +47,7 @@ def typed(s: State):
 @qd.data_oriented
 class Sim:
     def __init__(self, value=1, dtype=qd.f32):
-        self.x, self.out, self.k = array(value, dtype), array(0, dtype), 2
+        self.x, self.out, self.k = filled(value, dtype=dtype), filled(0, dtype=dtype), 2
 
     @qd.kernel
     def go(self):
@@ -99,7 +93,7 @@ def test_threads_with_objects_of_their_own():
 
 def test_threads_with_one_object():
     s = Sim()
-    arrays = [array(v) for v in range(8)] + [array(v, qd.f64) for v in range(8)]
+    arrays = [filled(v) for v in range(8)] + [filled(v, dtype=qd.f64) for v in range(8)]
     seen = set()
 
     def launch(step):
@@ -115,14 +109,14 @@ def test_threads_with_one_object():
 
 
 def test_threads_drop_what_others_use():
-    s = State(array(0), Part(array(1), 1))
+    s = State(filled(0), Part(filled(1), 1))
 
     def launch(step):
         typed(s)
 
     def replace(step):
-        s.part = Part(array(1), 1)
-        s.x = array(0)
+        s.part = Part(filled(1), 1)
+        s.x = filled(0)
 
     in_threads(launch, replace, launch)
     typed(s)
@@ -215,7 +209,7 @@ def test_threads_replace_what_others_are_working_on():
 
 
 def test_cycles():
-    s = State(array(0), Part(array(1), 2))
+    s = State(filled(0), Part(filled(1), 2))
     s.me, s.part.up, s.part.parts = s, s, [s, s.part]
     typed(s)
     assert s.x[0] == 3
@@ -227,8 +221,8 @@ def test_cycles():
 
     around(s)
     assert s.x[0] == 1
-    s.me = State(array(5), s.part)
-    s.me.me = State(array(6), Part(array(7), 1))
+    s.me = State(filled(5), s.part)
+    s.me.me = State(filled(6), Part(filled(7), 1))
     s.me.me.part.up = s.me.me
     around(s)
     assert s.x[0] == 7
@@ -237,7 +231,7 @@ def test_cycles():
 def test_a_read_member_that_raises():
     class Raises:
         def __init__(self):
-            self.x, self.fail = array(0), False
+            self.x, self.fail = filled(0), False
 
         @property
         def n(self):
@@ -288,7 +282,7 @@ class Reader:
     """An object whose property `n` runs what is given, each time it is read."""
 
     def __init__(self, read):
-        self.x, self.read = array(0), read
+        self.x, self.read = filled(0), read
 
     @property
     def n(self):
@@ -307,7 +301,7 @@ def test_properties_that_launch():
         return int(s.state.x[0])
 
     s = Reader(read)
-    s.state = State(array(0), Part(array(1), 2))
+    s.state = State(filled(0), Part(filled(1), 2))
     for k in (2, 5, 2):
         s.state.part.k = k
         read_n(s)
@@ -377,7 +371,7 @@ def test_a_property_that_settles():
 def test_a_property_that_replaces_itself():
     class Once:
         def __init__(self):
-            self.x = array(0)
+            self.x = filled(0)
 
         @property
         def n(self):
@@ -394,7 +388,7 @@ def test_a_property_that_replaces_itself():
 def test_objects_of_other_kinds():
     class Lies:
         def __init__(self):
-            self.x, self.n = array(0), 2
+            self.x, self.n = filled(0), 2
 
         __class__ = property(lambda self: int)
 
@@ -403,10 +397,10 @@ def test_objects_of_other_kinds():
 
     named = collections.namedtuple("Named", "x n")
     module = types.ModuleType("module")
-    module.x, module.n = array(0), 2
+    module.x, module.n = filled(0), 2
     kinds = [
-        Lies(), types.SimpleNamespace(x=array(0), n=2), named(array(0), 2), module,
-        Attributes(x=array(0), n=2),
+        Lies(), types.SimpleNamespace(x=filled(0), n=2), named(filled(0), 2), module,
+        Attributes(x=filled(0), n=2),
     ]
     for _ in range(2):
         for s in kinds:
@@ -431,7 +425,7 @@ def test_a_thousand_temporaries():
     watched = []
 
     def once(watch):
-        s = State(array(0), Part(array(1), 2))
+        s = State(filled(0), Part(filled(1), 2))
         typed(s)
         sim = Sim()
         sim.go()
@@ -476,12 +470,12 @@ def test_temporary_classes_and_funcs():
 
         s = Own()
         s.part, s.f, s.k = Inside(), twice, step % 3
-        s.part.w = array(5)
+        s.part.w = filled(5)
         sum_up(out, s)
         assert out[0] == 10 + step % 3
         return [weakref.ref(o) for o in (s, s.part, s.part.w, Own, Inside)]
 
-    out, watched = array(0), []
+    out, watched = filled(0), []
     for step in range(50):
         once(step)
     gc.collect()
@@ -644,7 +638,7 @@ def test_members_that_do_not_fit(path, value, says, kernel):
     """Before the first launch and between launches; the kernel works again afterwards."""
     launch, pattern = KERNELS[kernel], says.get(kernel, says.get(""))
     for launched in (False, True):
-        s = State(array(0), Part(array(1), 2))
+        s = State(filled(0), Part(filled(1), 2))
         if launched:
             launch(s)
         member(path)(s, *value)
@@ -652,7 +646,7 @@ def test_members_that_do_not_fit(path, value, says, kernel):
             with pytest.raises(qd.IngotError) as caught:
                 launch(s)
             assert re.search(pattern, str(caught.value), re.DOTALL), str(caught.value)
-        s.x, s.part = array(0), Part(array(10), 2)
+        s.x, s.part = filled(0), Part(filled(10), 2)
         launch(s)
         assert s.x[0] == 12
 
@@ -671,7 +665,7 @@ def test_vectors_of_another_size():
         for i in range(4):
             s.x[i] = s.v[0] + s.m[0, 1]
 
-    s = Own(array(0), vec3(1, 2, 3), mat2([[1, 2], [3, 4]]))
+    s = Own(filled(0), vec3(1, 2, 3), mat2([[1, 2], [3, 4]]))
     first(s)
     for name, bad, says in [
         ("v", qd.Vector([1.0, 2.0]), r"s\.v: it is declared as a vector of 3, it is a vector of 2"),
@@ -716,8 +710,8 @@ def follow(n: Link, out: qd.types.ndarray()):
 
 
 def test_annotations_that_mention_each_other():
-    out, last = array(0), Link(array(100), None)
-    n = Link(array(1), Other(Link(array(2), Other(last, 20)), 10))
+    out, last = filled(0), Link(filled(100), None)
+    n = Link(filled(1), Other(Link(filled(2), Other(last, 20)), 10))
     for k in (20, 30):
         n.next.link.next.k = k
         follow(n, out)

@@ -1,12 +1,10 @@
 """The examples run, and the simulation of the demo agrees with NumPy."""
 
-import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, output_of
 
 import ingot as qd
 
@@ -18,12 +16,7 @@ OPPOSITE = (0, 3, 4, 1, 2, 7, 8, 5, 6)
 
 
 def run(*command, **options):
-    done = subprocess.run(
-        [sys.executable, *map(str, command)], env=dict(os.environ), capture_output=True,
-        text=True, timeout=500, **options,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return output_of(sys.executable, *command, timeout=500, **options)
 
 
 @pytest.fixture(scope="module")

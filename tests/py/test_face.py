@@ -4,14 +4,14 @@ import copy
 import math
 import os
 import pickle
-import subprocess
 import sys
 import warnings
 
 import pytest
+from conftest import output_of
 
 import ingot as qd
-from ingot import _core
+from ingot import _core, _ops
 
 
 @pytest.fixture(autouse=True)
@@ -22,12 +22,7 @@ def defaults():
 
 def run(program, **environment):
     """Output of a fresh interpreter."""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return output_of(sys.executable, "-c", program, timeout=120, **environment).strip()
 
 
 # ---- import ------------------------------------------------------------------------------------
@@ -82,7 +77,7 @@ def test_every_intrinsic_is_registered():
             owner, _, part = name.partition(".")
             function = getattr(getattr(qd, owner), part)
         else:
-            function = getattr(qd, name, None) or getattr(qd.math, name)
+            function = getattr(qd, name, None) or getattr(qd.math, name, None) or getattr(_ops, name)
         assert _core.intrinsic_name(function) == name
 
 

@@ -5,21 +5,10 @@ import numpy as np
 import pytest
 
 import ingot as qd
-from conftest import run_program
+from conftest import counted, run_program
 
 
-@pytest.fixture(autouse=True)
-def start(target, monkeypatch):
-    qd.init()
-    yield
-    monkeypatch.setenv("INGOT_ARCH", "cpu")
-    qd.init()
-
-
-def counted(name, call):
-    before = qd._core.counters()[name]
-    call()
-    return qd._core.counters()[name] - before
+pytestmark = pytest.mark.usefixtures("each_target")
 
 
 def pair(n=64, together=True, dtype=qd.i32):

@@ -7,22 +7,10 @@ import numpy as np
 import pytest
 
 import ingot as qd
-from conftest import PARANOID, run_program
+from conftest import PARANOID, counted, run_program
 
 
-@pytest.fixture(autouse=True)
-def start(target, monkeypatch):
-    """On each target; the tests after these find what they would without them."""
-    qd.init()
-    yield
-    monkeypatch.setenv("INGOT_ARCH", "cpu")
-    qd.init()
-
-
-def counted(name, call):
-    before = qd._core.counters()[name]
-    call()
-    return qd._core.counters()[name] - before
+pytestmark = pytest.mark.usefixtures("each_target")
 
 
 def numbers(shape, offset=None):
@@ -597,3 +585,29 @@ def test_members_of_structs_by_their_names():
     put(3)
     with pytest.raises(qd.IngotIndexError, match=r"the field masses\.b of shape \(4,\): index 4 "):
         put(4)
+
+
+@pytest.mark.parametrize("separate", [True, False])
+def test_named_struct_field_in_blocks(separate):
+    """What one block looked at of a field that has a name is no value of the next block."""
+    Pair = qd.types.struct(a=qd.i32, v=qd.types.vector(2, qd.f32))
+    layout = qd.Layout.SOA if separate else qd.Layout.AOS
+    pairs = Pair.field(shape=8, layout=layout)
+
+    @qd.kernel
+    def k(m: qd.i32) -> qd.f32:
+        named = qd.static(pairs)
+        for i in range(8):
+            if i < m:
+                named[i].a = i
+                named[i].v = qd.Vector([1.0, 2.0]) * i
+        total = 0.0
+        for i in range(m):
+            pair = named[i]
+            total += pair.a + pair.v[1] + named.v[i][0]
+        if m > 1:
+            named.fill(Pair(a=7, v=qd.Vector([8.0, 9.0])))
+        return total + named[0].a
+
+    assert k(5) == 4 * 10 + 7
+    assert pairs.a.to_numpy().tolist() == [7] * 8 and pairs.v.to_numpy().tolist() == [[8, 9]] * 8

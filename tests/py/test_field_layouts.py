@@ -10,19 +10,11 @@ import pytest
 import ingot as qd
 from conftest import SEED, samples
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*Assign may lose precision")
+pytestmark = [pytest.mark.usefixtures("each_target"), pytest.mark.filterwarnings("ignore:.*Assign may lose precision")]
 
 TYPES = [qd.i32, qd.f32, qd.f64, qd.i64, qd.i8, qd.u16]
 NUMPY = {qd.i32: np.int32, qd.f32: np.float32, qd.f64: np.float64, qd.i64: np.int64, qd.i8: np.int8,
          qd.u16: np.uint16}
-
-
-@pytest.fixture(autouse=True)
-def start(target, monkeypatch):
-    qd.init()
-    yield
-    monkeypatch.setenv("INGOT_ARCH", "cpu")
-    qd.init()
 
 
 def make_field(rng):

@@ -554,8 +554,8 @@ def test_what_is_no_field():
         (lambda: qd.field(qd.f32, shape=(2, 3), order=5), "order is a string of axes"),
         (lambda: qd.Vector.field(2, qd.f32, shape=3, layout=7), "layout is qd.Layout.AOS or qd.Layout.SOA, got 7"),
         (lambda: qd.Struct.field({"a": qd.f32}, shape=3, layout="SOA"), "got 'SOA'"),
-        (lambda: qd.Vector.field(-1, qd.f32, shape=3), "at least one row and column, got -1"),
-        (lambda: qd.Matrix.field(2, -2, qd.f32, shape=3), "got -2"),
+        (lambda: qd.Vector.field(-1, qd.f32, shape=3), "of size -1 has no elements"),
+        (lambda: qd.Matrix.field(2, -2, qd.f32, shape=3), "of size -2 has no elements"),
         (lambda: qd.types.struct().field(shape=3), "needs members"),
     ]
     for make, words in cases:

@@ -46,6 +46,24 @@ def test_isinstance_of_a_member_that_is_gone():
     assert launch(k) == 1
 
 
+def test_a_module_with_an_array_is_gone():
+    """Nothing is asked of the module itself, and what it had is owned by nobody any more."""
+    scope = {"cfg": types.ModuleType("cfg"), "A": A}
+    text = "def k(a: A):\n    a[0] = cfg.sub.x[0]\n"
+    exec(text, scope)
+    k = qd.kernel(scope["k"], source=text)
+    for value in 1, 2:
+        scope["cfg"] = types.ModuleType("cfg")
+        scope["cfg"].sub = types.ModuleType("sub")
+        scope["cfg"].sub.x = qd.ndarray(qd.f64, 1)
+        scope["cfg"].sub.x[0] = value
+        assert [launch(k) for _ in range(3)] == [value] * 3
+        del scope["cfg"]
+        for _ in range(3):
+            with pytest.raises(qd.IngotNameError, match="cfg"):
+                launch(k)
+
+
 @pytest.mark.parametrize("ask", ["hasattr(outer.inner, 'x')", "getattr(outer.inner, 'x', 0)",
                                  "outer.inner is other"])
 def test_members_of_what_is_gone(ask, tmp_path, monkeypatch):

@@ -731,7 +731,7 @@ def test_sections_that_are_refused():
                      (runtime_if, only), (nested, "sections cannot be nested"),
                      (context_in_section, "cannot appear inside a qd.graph.parallel() section"),
                      (checkpoints, "checkpoints=True"), (arguments, "takes no arguments"),
-                     (other, "`with` is not supported")):
+                     (other, "`with` only supports")):
         refused(k, x, 1, words=words)
 
 

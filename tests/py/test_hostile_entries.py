@@ -157,17 +157,38 @@ def test_an_index_that_names_another_variant(warm, tmp_path, name):
         assert_right_and_repaired(folder)
 
 
+TEMPLATE = "def k(a: A, t: qd.template()):\n    for i in range(1):\n        a[3] = t\n"
+
+
+def test_an_index_whose_leaves_are_exchanged(tmp_path):
+    """Each names a variant of this kernel, whose trace begins with another answer."""
+    folder = tmp_path / "cache"
+    for t in (4, 5):
+        assert launch(folder, TEMPLATE, ("a", t)) == t
+    (index,) = entries(folder, "x")
+    one, other = (bytes.fromhex(path.name)[::-1] for path in entries(folder, "v"))
+    good = index.read_bytes()
+    payload = good[:-64]
+    assert payload.count(one) == payload.count(other) == 1
+    payload = payload.replace(one, b"?" * 16).replace(other, one).replace(b"?" * 16, other)
+    index.write_bytes(sealed(good, payload))
+    for t in (5, 4, 5, 4):
+        assert launch(folder, TEMPLATE, ("a", t)) == t
+    qd.init()
+
+
 # ---- variants that say something else about results -----------------------------------------------
 
 RETURNS = "def k(a: A, s: qd.f32) -> qd.f32:\n    for i in range(a.shape[0]):\n        a[i] = i * s\n    return s\n"
 
 
 def results_at(record):
-    """Where a variant has: u8 returns tuple, u8 flush denormals, u32 results, u8 dtype of each."""
-    head = [at for at in range(4, len(record) - 7) if record[at] == 0 and record[at + 1] <= 1
-            and record[at + 2:at + 6] == b"\1\0\0\0" and record[at - 4:at] == bytes(4)]
-    assert head
-    return head
+    """Where a variant has: u8 returns tuple, u8 overlap, u8 sized, u32 rules, u8 flush denormals,
+    u8 draws, 16 bytes digest; where behind that: u32 results, u8 dtype of each, u32 binds."""
+    (at,) = [at for at in range(len(record) - 34)
+             if record[at:at + 9] == bytes(7) + b"\1\0"
+             and record[at + 25:at + 29] == b"\1\0\0\0" and record[at + 30:at + 34] == b"\2\0\0\0"]
+    return at, at + 25
 
 
 def with_record(index, record, other):
@@ -177,12 +198,31 @@ def with_record(index, record, other):
     return index[:at] + len(other).to_bytes(4, "little") + other
 
 
+def with_results(record, n, of=None):
+    """Another number of results."""
+    at = results_at(record)[1]
+    return record[:at] + n.to_bytes(4, "little") + (of or record[at + 4:at + 5] * n) + record[at + 5:]
+
+
+def with_tuple(record):
+    at = results_at(record)[0]
+    return record[:at] + b"\1" + record[at + 1:]
+
+
+def with_argument(record):
+    """Its first bind, an array (u8 each: kind, dtype, written, reads), is of an eighth parameter."""
+    at = results_at(record)[1] + 9
+    assert record[at:at + 8] == record[at:at + 4] + bytes(4) and record[at] == 1
+    return record[:at + 4] + b"\7\0\0\0" + record[at + 8:]
+
+
 CHANGES = {
-    "none": lambda r, at: r[:at + 2] + bytes(4) + r[at + 7:],
-    "two": lambda r, at: r[:at + 2] + b"\2\0\0\0" + r[at + 6:at + 7] * 2 + r[at + 7:],
-    "a thousand": lambda r, at: r[:at + 2] + (1000).to_bytes(4, "little") + r[at + 6:at + 7] * 1000 + r[at + 7:],
-    "a tuple": lambda r, at: r[:at] + b"\1" + r[at + 1:],
-    "of no type": lambda r, at: r[:at + 6] + b"\0" + r[at + 7:],
+    "of a parameter that is not there": with_argument,
+    "none": lambda r: with_results(r, 0),
+    "two": lambda r: with_results(r, 2),
+    "a thousand": lambda r: with_results(r, 1000),
+    "a tuple": with_tuple,
+    "of no type": lambda r: with_results(r, 1, b"\0"),
 }
 
 
@@ -202,12 +242,11 @@ def test_a_variant_with_other_results(tmp_path, name):
     assert result(folder)[2] == hits + 1
     (alias,), (index,), (variant,) = (entries(folder, kind) for kind in "axv")
     told, good, record = alias.read_bytes(), index.read_bytes(), variant.read_bytes()
-    for at in results_at(record[:-64]):
-        other = CHANGES[name](record[:-64], at)
-        index.write_bytes(sealed(good, with_record(good[:-64], record[:-64], other)))
-        alias.write_bytes(sealed(told, with_record(told[:-64], record[:-64], other)))
-        variant.write_bytes(sealed(record, other))
-        hits = result(folder)
-        assert hits[:2] == (0.5, 1.5)
-        assert result(folder) == (0.5, 1.5, hits[2] + 1)  # repaired
+    other = CHANGES[name](record[:-64])
+    index.write_bytes(sealed(good, with_record(good[:-64], record[:-64], other)))
+    alias.write_bytes(sealed(told, with_record(told[:-64], record[:-64], other)))
+    variant.write_bytes(sealed(record, other))
+    hits = result(folder)
+    assert hits[:2] == (0.5, 1.5)
+    assert result(folder) == (0.5, 1.5, hits[2] + 1)  # repaired
     qd.init()

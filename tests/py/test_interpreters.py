@@ -1,13 +1,11 @@
 """Several interpreters in one process: those that share the GIL work like the main one, and
 one with a GIL of its own gets a clear ImportError."""
 
-import os
-import subprocess
 import sys
 import textwrap
 
 import pytest
-from conftest import needs
+from conftest import needs, output_of
 
 MODULE = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
 OWN_GIL = lambda test: test
@@ -56,11 +54,8 @@ def run(tmp_path, text):
     (tmp_path / "kernels.py").write_text(KERNELS)
     path = tmp_path / "program.py"
     path.write_text(HEAD + textwrap.dedent(text))
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}  # others do not see a program's folder
-    done = subprocess.run([sys.executable, "-X", "faulthandler", str(path)], cwd=tmp_path,
-                          capture_output=True, text=True, timeout=240, env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    # PYTHONPATH: other interpreters do not see a program's folder
+    return output_of(sys.executable, "-X", "faulthandler", path, cwd=tmp_path, timeout=240, PYTHONPATH=str(tmp_path))
 
 
 @needs(MODULE)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PARANOID
+from conftest import PARANOID, output_of
 
 PROGRAM = '''\
 import enum
@@ -145,12 +145,8 @@ EDITS = {
 
 
 def run(path, cache, cwd=None, args=(), **env):
-    done = subprocess.run(
-        [sys.executable, "-B", *args, str(path)], capture_output=True, text=True, timeout=120,
-        cwd=cwd, env={**os.environ, "INGOT_CACHE_DIR": str(cache), **env},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
+    env = {"INGOT_CACHE_DIR": str(cache), **env}
+    return json.loads(output_of(sys.executable, "-B", *args, path, timeout=120, cwd=cwd, **env))
 
 
 @pytest.fixture(scope="module")

@@ -146,3 +146,25 @@ def test_recurrences(width, steps):
         a += np.float32(0.01) * v
     assert np.array_equal(found[qd.cpu], found[qd.interp])
     assert np.allclose(found[qd.cpu][1:], a * v, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("n, m, w", [(1, 70, 130), (37, 40, 257), (129, 33, 64), (300, 50, 300), (5, 0, 200)])
+def test_rows_pass_by_blocks_of_columns(target, n, m, w):
+    """Each element is what it was: whole rows, rows that a piece begins or ends within, and what is left of them."""
+    matrix = qd.types.ndarray(qd.i32, 2)
+
+    @qd.kernel
+    def product(a: matrix, b: matrix, c: matrix):
+        for i, j in qd.ndrange((1, a.shape[0] - 1), (3, b.shape[1] - 2)):
+            total = i
+            for k in range(a.shape[1]):
+                total += a[i, k] * b[k, j] - b[k, j - 3]
+            c[i, j] = total * 2
+
+    rng = np.random.default_rng(n)
+    a, b = (rng.integers(-99, 99, shape).astype(np.int32) for shape in ((n + 2, m), (m, w + 5)))
+    c = np.full((n + 2, w + 5), 7, np.int32)
+    want = c.copy()
+    want[1:-1, 3:-2] = 2 * (a[1:-1] @ b[:, 3:-2] - b[:, :-5].sum(0) + np.arange(1, n + 1)[:, None])
+    product(a, b, c)
+    assert (c == want).all()

@@ -7,12 +7,7 @@ import pytest
 import ingot as qd
 
 
-@pytest.fixture(autouse=True)
-def start(target, monkeypatch):
-    qd.init()
-    yield
-    monkeypatch.setenv("INGOT_ARCH", "cpu")
-    qd.init()
+pytestmark = pytest.mark.usefixtures("each_target")
 
 
 def test_assert_calls_outside_of_debug_mode():

@@ -179,6 +179,24 @@ def test_svd_of_rank_one(real):
     assert off < bar
 
 
+@pytest.mark.parametrize("fast_math", [True, False])
+@pytest.mark.parametrize("n", [2, 3])
+def test_f32_values_lean_to_no_side(n, fast_math):
+    """A simulation decomposes what it decomposed before, thousands of times: what one is wrong by in the
+    mean adds up. Of rounding alone it is 1e-9 here."""
+    use(fast_math)
+    rng = np.random.default_rng(7)
+    a = (np.eye(n) + 0.01 * rng.standard_normal((20_000, n, n))).astype(np.float32)
+    u, s, v = run(qd.svd, qd.f32, a, (n, n), (n, n), (n, n))
+    right = np.linalg.svd(a.astype(np.float64), compute_uv=False)
+    assert abs((np.diagonal(s, axis1=1, axis2=2) - right).mean()) < 1e-8
+    assert abs(np.diagonal(T(v) @ v, axis1=1, axis2=2).mean() - 1) < 1e-8
+    symmetric = a + a.transpose(0, 2, 1)
+    e, w = run(qd.sym_eig, qd.f32, symmetric, (n,), (n, n))
+    assert abs((e - np.linalg.eigvalsh(symmetric.astype(np.float64))).mean()) < 1e-8
+    assert abs(np.diagonal(T(w) @ w, axis1=1, axis2=2).mean() - 1) < 1e-8
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_svd_without_fast_math(real, n):
     dtype, np_type, bar = real

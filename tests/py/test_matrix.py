@@ -392,7 +392,7 @@ def test_arrays_from_python():
 
 @pytest.mark.parametrize("text, match", [
     ("vec2(1, 2) + vec3(1)", "Dimension mismatch"),
-    ("qd.Vector([1, 2])[2]", "out of range"),
+    ("qd.Vector([1, 2])[2]", "out of bounds"),
     ("qd.Vector([1, 2])[0, 0]", "Expected 1 indices, got 2"),
     ("vec2(1, 2).z", "only has attributes"),
     ("qd.Matrix([[1, 2], [3]])", "differ in length"),

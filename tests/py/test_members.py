@@ -5,6 +5,7 @@ import dataclasses
 import sys
 
 import pytest
+from conftest import filled
 
 import ingot as qd
 
@@ -14,12 +15,6 @@ def target():
     qd.init(arch=qd.cpu)
 
 
-def array(value, dtype=qd.f32):
-    a = qd.ndarray(dtype, 4)
-    a.fill(value)
-    return a
-
-
 @qd.kernel
 def add(s: qd.template(), out: qd.types.ndarray()):
     for i in range(4):
@@ -27,14 +22,14 @@ def add(s: qd.template(), out: qd.types.ndarray()):
 
 
 def total(s):
-    out = array(0)
+    out = filled(0)
     add(s, out)
     return out[0]
 
 
 class Plain:
     def __init__(self, a=1, b=2, c=3):
-        self.a, self.b, self.c = array(a), array(b), array(c)
+        self.a, self.b, self.c = filled(a), filled(b), filled(c)
 
 
 class Slots:
@@ -94,13 +89,13 @@ class OddMeta(metaclass=Meta):
 
 def other_order():
     s = Plain.__new__(Plain)
-    s.c, s.x, s.b, s.a = array(3), 1, array(2), array(1)
+    s.c, s.x, s.b, s.a = filled(3), 1, filled(2), filled(1)
     return s
 
 
 def through_dict():
     s = Plain.__new__(Plain)
-    s.__dict__ = {"b": array(2), "zz": 0, "c": array(3), "a": array(1)}
+    s.__dict__ = {"b": filled(2), "zz": 0, "c": filled(3), "a": filled(1)}
     return s
 
 
@@ -113,7 +108,7 @@ def general_dict():
 def uninterned():
     s = Plain.__new__(Plain)
     for name, value in zip("abc", (1, 2, 3)):
-        s.__dict__["".join([name, ""]).encode().decode()] = array(value)
+        s.__dict__["".join([name, ""]).encode().decode()] = filled(value)
     return s
 
 
@@ -126,10 +121,10 @@ def crowded():
 
 KINDS = {
     "plain": Plain, "slots": Slots, "mixed": Mixed,
-    "frozen slots": lambda: FrozenSlots(array(1), array(2), array(3)),
-    "defaults": lambda: Defaults(array(1), array(2), array(3)),
-    "properties": lambda: Dictless((array(1), array(2), array(3))),
-    "getattr": lambda: Asked(array(1), array(2), array(3)),
+    "frozen slots": lambda: FrozenSlots(filled(1), filled(2), filled(3)),
+    "defaults": lambda: Defaults(filled(1), filled(2), filled(3)),
+    "properties": lambda: Dictless((filled(1), filled(2), filled(3))),
+    "getattr": lambda: Asked(filled(1), filled(2), filled(3)),
     "metaclass": OddMeta, "other order": other_order, "own dict": through_dict,
     "general dict": general_dict, "names of one's own": uninterned, "crowded": crowded,
 }
@@ -166,13 +161,13 @@ def test_an_instance_changes_under_the_hints():
     assert [total(s) for _ in range(3)] == [312] * 3
     for k in range(200):
         delattr(s, f"more{k}")
-    s.__dict__ = {"c": array(1), "a": array(2), "b": array(3)}
+    s.__dict__ = {"c": filled(1), "a": filled(2), "b": filled(3)}
     assert total(s) == 132
-    s.__dict__.update(a=array(4))
+    s.__dict__.update(a=filled(4))
     assert total(s) == 134
     s.__dict__["b"].fill(0)
     assert total(s) == 104
-    s.__class__ = type("Other", (), {"b": array(5)})
+    s.__class__ = type("Other", (), {"b": filled(5)})
     assert total(s) == 104  # the instance's own goes first
     del s.b
     assert total(s) == 154
@@ -183,6 +178,21 @@ def test_an_instance_changes_under_the_hints():
     assert total(s) == 321
 
 
+def test_the_names_of_another_class():
+    """Its instances keep theirs in another order; s gets the names of one of them."""
+
+    class Turned:
+        def __init__(self):
+            self.c, self.b, self.a = filled(4), filled(5), filled(6)
+
+    s = Plain()
+    for t in (Turned() for _ in range(3)):
+        assert total(t) == 456
+    assert [total(s) for _ in range(3)] == [321] * 3
+    s.__dict__ = Turned().__dict__
+    assert [total(s) for _ in range(3)] == [456] * 3
+
+
 def test_a_class_changes_under_the_hints():
     class Base:
         pass
@@ -190,17 +200,17 @@ def test_a_class_changes_under_the_hints():
     class Own(Base):
         __init__ = Plain.__init__
 
-    s, seven = Own(), array(7)
+    s, seven = Own(), filled(7)
     assert [total(s) for _ in range(3)] == [321] * 3
     Base.a = property(lambda self: seven)  # a data descriptor goes before the instance
     assert [total(s) for _ in range(3)] == [327] * 3
-    Base.a = array(8)  # a plain one does not
+    Base.a = filled(8)  # a plain one does not
     assert [total(s) for _ in range(3)] == [321] * 3
     del s.a
     assert [total(s) for _ in range(3)] == [328] * 3
-    Base.a = array(9)
+    Base.a = filled(9)
     assert total(s) == 329
-    Own.a = array(6)
+    Own.a = filled(6)
     assert total(s) == 326
     Own.__getattribute__ = lambda self, name: seven
     assert total(s) == 777
@@ -208,22 +218,22 @@ def test_a_class_changes_under_the_hints():
     assert total(s) == 326
     Own.__bases__ = (Plain,)
     assert total(s) == 326
-    s.a = array(1)
+    s.a = filled(1)
     assert total(s) == 321
 
 
 def test_slots_change():
     s = Slots()
     assert [total(s) for _ in range(3)] == [321] * 3
-    s.b = array(0)
+    s.b = filled(0)
     assert total(s) == 301
     del s.b
     with pytest.raises(AttributeError, match="'b'"):
         total(s)
-    s.b = array(2)
+    s.b = filled(2)
     assert total(s) == 321
     hidden = Slots.b
-    Slots.b = array(4)  # hides the slot
+    Slots.b = filled(4)  # hides the slot
     try:
         assert total(s) == 341
     finally:
@@ -238,11 +248,11 @@ def test_frozen_is_no_promise():
         b: object
         c: object
 
-    s = Frozen(array(1), array(2), array(3))
+    s = Frozen(filled(1), filled(2), filled(3))
     assert [total(s) for _ in range(3)] == [321] * 3
-    object.__setattr__(s, "a", array(5))
+    object.__setattr__(s, "a", filled(5))
     assert total(s) == 325
-    s.__dict__["c"] = array(0)
+    s.__dict__["c"] = filled(0)
     assert total(s) == 25
     object.__delattr__(s, "b")
     with pytest.raises(AttributeError, match="'b'"):
@@ -269,6 +279,91 @@ def test_a_property_that_moves_the_others():
 
     s = Moving()
     assert [total(s) for _ in range(6)] == [311] * 6
+
+
+@pytest.mark.parametrize("where", ["class", "instance"])
+def test_a_property_that_changes_what_is_read_after_it(where):
+    change, kept, one, nine = [False], [], filled(1), filled(9)
+
+    class Changing:
+        __init__ = Plain.__init__
+
+        @property
+        def a(self):
+            if change[0] and where == "class":
+                type(self).c = property(lambda self: nine)
+            elif change[0]:
+                kept.append(self.__dict__)
+                self.__dict__ = {**self.__dict__, "c": nine}
+            return one
+
+        @a.setter
+        def a(self, value):
+            pass
+
+    s = Changing()
+    assert [total(s) for _ in range(3)] == [321] * 3
+    change[0] = True
+    assert [total(s) for _ in range(3)] == [921] * 3
+
+
+def test_a_property_that_becomes_a_slot_of_another_class():
+    change, two = [False], filled(2)
+
+    class Becoming:
+        __slots__ = ("p", "q", "r", "s")  # one of them lies where Slots has its b
+        a, c = filled(1), filled(3)
+
+        def __init__(self):
+            self.p, self.q, self.r, self.s = (filled(9) for _ in range(4))
+
+        @property
+        def b(self):
+            if change[0]:
+                type(self).b = Slots.b
+                assert self.p[0] == 9  # looked up: the class has a version again
+            return two
+
+    s = Becoming()
+    assert [total(s) for _ in range(3)] == [321] * 3
+    change[0] = True
+    assert total(s) == 321
+    for _ in range(2):
+        with pytest.raises(TypeError, match="doesn't apply"):
+            total(s)
+
+
+def test_a_property_that_gives_what_the_instance_has():
+    change, nine = [False], filled(9)
+
+    class Gives(Plain):
+        @property
+        def c(self):
+            return nine if change[0] else self.__dict__["c"]
+
+        @c.setter
+        def c(self, value):
+            self.__dict__["c"] = value
+
+    s = Gives()
+    assert [total(s) for _ in range(3)] == [321] * 3
+    change[0] = True
+    assert [total(s) for _ in range(3)] == [921] * 3
+
+
+@pytest.mark.parametrize("name", ["__getattribute__", "__getattr__"])
+def test_a_class_that_is_asked_answers_anew(name):
+    change, nine = [False], filled(9)
+
+    def answer(self, name):
+        return nine if change[0] and name == "c" else object.__getattribute__(self, name)
+
+    s = type("Asking", (Plain,), {name: answer})()
+    assert [total(s) for _ in range(3)] == [321] * 3
+    change[0] = True
+    assert [total(s) for _ in range(3)] == [921 if name == "__getattribute__" else 321] * 3
+    del s.c
+    assert total(s) == 921
 
 
 def test_references_of_members():

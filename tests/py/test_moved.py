@@ -1,6 +1,8 @@
 """What is replaced by something with equal answers is watched from then on, and what it
 replaced no longer is."""
 
+import copy
+import dataclasses
 import importlib
 import sys
 import textwrap
@@ -188,6 +190,33 @@ def test_a_class_that_the_text_of_a_type_does_not_name(load):
     assert now != 0.1 and now == launch(data.k, s)
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_a_field_is_replaced_by_an_equal_one(text):
+    """The type of the one that is there is watched from then on."""
+
+    @dataclasses.dataclass
+    class S:
+        x: "qd.f32" if text else qd.f32
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(), s: S):
+        a[0] = s.x
+
+    def launch():
+        a = qd.ndarray(qd.f64, 1)
+        k(a, S(0.1))
+        return a[0]
+
+    fields = S.__dataclass_fields__
+    for _ in range(2):
+        assert [launch() == 0.1 for _ in range(3)] == [False] * 3
+        fields["x"] = copy.copy(fields["x"])
+        assert [launch() == 0.1 for _ in range(3)] == [False] * 3
+        fields["x"].type = "qd.f64" if text else qd.f64
+        assert launch() == 0.1
+        fields["x"].type = "qd.f32" if text else qd.f32
+
+
 def test_the_class_of_a_field_is_replaced(load):
     _, data, kern, s = structs(load)
     assert launch(kern.z, s) == 0.1
@@ -222,3 +251,23 @@ def test_code_of_a_func_that_was_replaced(load):
     lib.f.__wrapped__.__code__ = lib.g.__wrapped__.__code__
     with pytest.raises(qd.IngotSyntaxError, match="was replaced after it was decorated"):
         launch(kern.k)
+
+
+def test_code_of_a_func_of_the_package():
+    @qd.kernel
+    def k(a: qd.types.ndarray()):
+        a[0] = qd.math.mix(1.0, 2.0, 0.5)
+
+    def other(x, y, a):
+        return 7.0
+
+    assert launch(k) == launch(k) == 1.5
+    fn = qd.math.mix.__wrapped__
+    old, fn.__code__ = fn.__code__, other.__code__
+    try:
+        for _ in range(2):
+            with pytest.raises(qd.IngotSyntaxError, match="was replaced after it was decorated"):
+                launch(k)
+    finally:
+        fn.__code__ = old
+    assert launch(k) == launch(k) == 1.5

@@ -106,6 +106,22 @@ def test_killed_right_after_the_launch(tmp_path, cache_dir):
     assert run(path).split() == ["1", "0"]
 
 
+def test_a_first_launch_imports_nothing_of_the_package(tmp_path, cache_dir):
+    """A child that is forked meanwhile would wait for the import of a thread that it has not."""
+    path = write(tmp_path, """
+        a = qd.ndarray(qd.f32, 4)
+        before = set(sys.modules)
+
+        @qd.kernel
+        def k(a: A):
+            for i in range(a.shape[0]):
+                a[i] = i * 3
+        k(a)
+        print([name for name in set(sys.modules) - before if name.startswith("ingot")])
+        """)
+    assert run(path).strip() == "[]"
+
+
 @pytest.mark.counts("parses and lowerings")
 @pytest.mark.parametrize("warm", [False, True])
 def test_fork_during_compile_and_replay(tmp_path, cache_dir, warm):
@@ -365,22 +381,26 @@ VARIANTS = """
 @pytest.mark.counts("parses and lowerings")
 @needs("strace")
 def test_many_variants_cost_no_more_files(tmp_path, cache_dir):
-    """R17: the index and one entry, however many variants there are. (bench/variants.py has the
-    time.)"""
+    """R17: alias and image of the first variant; the index and one entry besides of any other,
+    however many there are. (bench/variants.py has the time.)"""
     path, log = write(tmp_path, VARIANTS), tmp_path / "log"
 
-    def opened():
+    def opened(t):
+        """The kinds of the entries that are read: the folder of each is opened before it."""
         subprocess.run(["strace", "-f", "-e", "trace=openat", "-o", str(log), sys.executable, "-B",
-                        str(path), "1", "2"], check=True, env={**os.environ, "INGOT_ARCH": "cpu"},
-                       stdout=subprocess.DEVNULL)
-        return sorted(x.split('"')[1][:2] for x in log.read_text().splitlines()
-                      if "O_NOFOLLOW" in x and "= -1" not in x)
+                        str(path), str(t), str(t + 1)], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "INGOT_ARCH": "cpu"})
+        names = [x.split('"')[1] for x in log.read_text().splitlines()
+                 if "O_NOFOLLOW" in x and "= -1" not in x]
+        assert len(names) % 3 == 0 and {len(name) for name in names[2::3]} == {32}
+        return "".join(names[::3])
 
     assert run(path, "0", "1").split() == ["1", "1", "0"]
+    assert opened(0) == "ai"
     assert run(path, "1", "2").split() == ["1", "0", "0"]
-    few = len(opened())
+    assert (opened(0), opened(1)) == ("ai", "axvi")
     assert run(path, "2", "60").split() == ["58", "0", "0"]
-    assert len(opened()) == few
+    assert (opened(0), opened(1)) == ("ai", "axvi")
     assert run(path, "0", "60").split() == ["0", "0", "60"]
 
 

@@ -2,14 +2,13 @@
 cloudpickle; through every start method of multiprocessing and joblib."""
 
 import pickle
-import subprocess
 import sys
 import textwrap
 
 import ingot as qd
 import pytest
 
-from conftest import needs
+from conftest import needs, output_of
 
 MODULE = """
     import ingot as qd
@@ -111,9 +110,7 @@ def test_without_text(module):
 
 def run(path, text, *args):
     (path / "program.py").write_text(textwrap.dedent(text))
-    done = subprocess.run([sys.executable, "program.py", *args], cwd=path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return output_of(sys.executable, "program.py", *args, cwd=path)
 
 
 OF_MAIN = textwrap.dedent(MODULE) + """

@@ -152,6 +152,35 @@ def nosite_python(tmp_path):
     return str(path)
 
 
+def test_a_compile_that_takes_far_too_long_ends_its_helper():
+    """The time of a text is bounded while it is compiled; plain code may take any."""
+    program = """
+import resource, sys
+from ingot import _helper
+_helper.MOST_SECONDS = 0
+
+class Slow(_helper.Compiler):
+    def __init__(self):
+        self.seen = []
+    def make(self, options, text):
+        self.seen.append(resource.getrlimit(resource.RLIMIT_CPU)[0])
+        while text == "endless":
+            pass
+
+slow = Slow()
+slow.compile({"plain": "1"}, "")
+slow.compile({}, " " * 50_000)
+slow.compile({"level": "3"}, " " * 50_000)
+free, bound, longer = slow.seen
+after = resource.getrlimit(resource.RLIMIT_CPU)
+print(free == after[0] == after[1], bound < longer, 10 <= bound <= 30, flush=True)
+slow.compile({}, "endless")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["True"] * 3, done.stderr
+    assert done.returncode == -signal.SIGXCPU
+
+
 def test_a_changed_image_is_compiled_again(tmp_path, cache_dir):
     prog = write(tmp_path, SAXPY)
     run(prog)

@@ -215,3 +215,39 @@ def test_reference_names():
     for name in ("print_kernel_profiler_info query_kernel_profiler_info clear_kernel_profiler_info "
                  "get_kernel_profiler_total_time print_scoped_profiler_info clear_scoped_profiler_info").split():
         assert getattr(theirs, name) is getattr(qd.profiler, name)
+
+
+THREADS = """
+import threading
+import ingot as qd
+
+qd.init(kernel_profiler=True, timeline="timeline.json")
+
+@qd.kernel
+def twice(x: qd.types.ndarray(qd.f32, 1)):
+    for i in range(x.shape[0]):
+        x[i] *= 2.0
+
+def launch():
+    x = qd.ndarray(qd.f32, 100_000)
+    for _ in range(50):
+        twice(x)
+
+threads = [threading.Thread(target=launch) for _ in range(4)]
+for thread in threads:
+    thread.start()
+while any(thread.is_alive() for thread in threads):
+    assert all(row.count <= 200 for row in qd.profiler.task_profiles())
+print(*(row.count for row in qd.profiler.task_profiles()))
+"""
+
+
+def test_threads_are_counted_one_by_one(tmp_path, cache_dir):
+    """Launches of several threads, whose tasks run on the pool, while another reads and a timeline is kept."""
+    (tmp_path / "threads.py").write_text(THREADS)
+    done = subprocess.run([sys.executable, "threads.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout == "200 200\n", done.stdout + done.stderr
+    events = json.loads((tmp_path / "timeline.json").read_text())
+    events = events if isinstance(events, list) else events["traceEvents"]
+    launches = [e for e in events if "twice" in json.dumps(e)]
+    assert len({e["tid"] for e in launches if "tid" in e}) >= 4

@@ -24,11 +24,11 @@ slow_one(a, b)
 print("result", a[0])
 """
 
-def on_terminal(tmp_path, options, seconds, **env):
+def on_terminal(tmp_path, options, seconds, then=f'exec "{sys.executable}" "$@"', code=0, **env):
     """What a terminal shows of the program, whose compiler starts `seconds` late."""
     (tmp_path / "program.py").write_text(PROGRAM.format(options=options))
     slow = tmp_path / "slow-python"
-    slow.write_text(f'#!/bin/sh\nsleep {seconds}\nexec "{sys.executable}" "$@"\n')
+    slow.write_text(f"#!/bin/sh\nsleep {seconds}\n{then}\n")
     slow.chmod(0o755)
     ours, theirs = pty.openpty()
     done = subprocess.Popen([sys.executable, str(tmp_path / "program.py")], stdin=theirs, stdout=theirs, stderr=theirs,
@@ -44,7 +44,7 @@ def on_terminal(tmp_path, options, seconds, **env):
             break
         text += piece
     os.close(ours)
-    assert done.wait(timeout=120) == 0, text
+    assert done.wait(timeout=120) == code, text
     return text.decode()
 
 
@@ -52,6 +52,11 @@ def test_a_long_compile_is_told(tmp_path, cache_dir):
     text = on_terminal(tmp_path, "", 3)
     assert re.search(r"ingot: compiling slow_one: \d of 2 tasks done, \d s", text), text
     assert re.search(r"ingot: compiled slow_one in \d+\.\d s\r\n", text) and "result 1.0" in text
+
+
+def test_a_failed_one_is_told_as_such(tmp_path, cache_dir):
+    text = on_terminal(tmp_path, "", 3, then="exit 1", code=1)
+    assert re.search(r"ingot: gave up on slow_one after \d+\.\d s\r\n", text) and "compiled slow_one" not in text, text
 
 
 @pytest.mark.parametrize("options, env", [("progress=False", {}), ("", {"INGOT_PROGRESS": "0"})])

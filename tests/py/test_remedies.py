@@ -5,8 +5,10 @@ i32; whole programs define `run`."""
 import re
 import textwrap
 
+import mistakes
 import numpy as np
 import pytest
+from test_messages import check_place
 
 import ingot as qd
 
@@ -111,12 +113,24 @@ whole("an array parameter", NAMED.format(annotation="np.ndarray", value="1", giv
       NAMED.format(annotation="qd.types.ndarray()", value="len(s)", given="np.ones(2)"), 2)
 
 
+class Table:
+    """As those of pandas."""
+
+    def to_numpy(self):
+        return np.ones(2)
+
+
+class Lines:
+    def __str__(self):
+        return "one\ntwo"
+
+
 def execute(text, file):
     import linecache
     import math
 
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    scope = {"qd": qd, "np": np, "math": math}
+    scope = {"qd": qd, "np": np, "math": math, "Table": Table, "Lines": Lines}
     exec(compile(text, file, "exec", dont_inherit=True), scope)
     return scope["run"]()
 
@@ -136,6 +150,28 @@ def test_remedy(name):
     assert len(helps) == 1 and remedy in helps[0], text
     assert re.match(r"<wrong: .*>:\d+:\d+: ", text) and "^" in text and "Quadrants" not in text
     got = execute(right, f"<right: {name}>")
+    if isinstance(result, dict):
+        assert {i: float(got[i]) for i in result} == result
+    elif result is not None:
+        assert got == result
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", mistakes.ROWS)
+def test_mistake_of_a_newcomer(name):
+    wrong, remedy, right, result = mistakes.ROWS[name]
+    start = wrong.index("«")
+    marked = wrong[start + 1:wrong.index("»")]
+    line, col = wrong.count("\n", 0, start) + 1, start - wrong.rfind("\n", 0, start)
+    file = f"<newcomer: {name}>"
+    with pytest.raises(qd.IngotError) as caught:
+        execute(wrong.replace("«", "").replace("»", ""), file)
+    text = str(caught.value)
+    assert not check_place(text, file, line, col, marked.split("\n")[0]), text
+    helps = re.findall(r"^help: (.*)", text, re.M)
+    assert len(helps) == 1 and remedy in helps[0] and text.count("\n") == 3, text
+    assert "Quadrants" not in text
+    got = execute(right, f"<followed: {name}>")
     if isinstance(result, dict):
         assert {i: float(got[i]) for i in result} == result
     elif result is not None:
@@ -273,3 +309,52 @@ def test_arguments_of_arrays_turned_about():
         qd.ndarray(10, qd.f32)
     with pytest.raises(ValueError, match="use one of cpu"):
         qd.init(arch="cpuu")
+
+
+@pytest.mark.parametrize("call", ["Vector.field(0, qd.f32, shape=3)", "Vector.field(qd.f32, 3)", "Matrix.field(2, 0, qd.f32, 3)", "Vector.ndarray(0, qd.f32, 3)",
+                                  "Matrix.ndarray(qd.f32, 2, 2, 3)", "Vector.tensor(-1, qd.f32, 3)", "Matrix.tensor(0, 2, qd.f32, 3)"])
+def test_sizes_of_elements(call):
+    with pytest.raises(qd.IngotRuntimeTypeError, match="sizes come first|say at least 1") as caught:
+        eval(f"qd.{call}")
+    example = re.search(r"qd\..*$", str(caught.value))[0]
+    assert call.startswith(example[3:example.index("(")])
+    assert eval(example) is not None  # the remedy works
+
+
+def test_no_message_speaks_of_the_reference_on_its_own():
+    """Its words are for programs that run under ingot.compat, which is asked a line or two before."""
+    from conftest import ROOT
+
+    for path in sorted((ROOT / "src").rglob("*.c")):
+        lines = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S).splitlines()
+        for k, line in enumerate(lines):
+            if re.search(r'"[^"]*Quadrants[^"]*"', line):
+                assert re.search("ING_SET_reference|speaks_reference", "\n".join(lines[max(0, k - 2):k + 1])), (path, line)
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_whose_words_are_spoken(reference):
+    execute(f"""
+import warnings
+
+@qd.kernel
+def same(n: qd.i32) -> qd.i32:
+    return 1 if n is None else 2
+
+@qd.kernel
+def part(n: qd.i32) -> qd.f32:
+    v = qd.Vector([1.0, 2.0, 3.0])
+    return v[0:n][0]
+
+def words(wrong):
+    try:
+        wrong()
+    except Exception as e:
+        return str(e)
+
+def run():
+    qd.init(reference={reference})
+    said = [words(lambda: same(1)), words(lambda: part(1)), words(lambda: qd.field(qd.f32, -3)), words(lambda: list(qd.field(qd.f32, 3)))]
+    assert all(("Quadrants" in one) is {reference} for one in said), said
+    qd.init()
+""", f"<words: {reference}>")

@@ -116,6 +116,21 @@ def test_the_first_program_leaves_one_for_the_others(place):
     assert place.image(1) == place.image(2) == place.image(3) and len(place.image(1)) == 2
 
 
+def two_loops(body):
+    """Text of a kernel of two tasks with that body, and a call of it."""
+    loops = "".join(f"    for i in range(y.shape[0] - {k}):\n        {body} + {k}\n" for k in (50, 60))
+    return f"\n@qd.kernel\ndef both(y: qd.types.ndarray(qd.f64, 1)):\n{loops}\nboth(qd.ndarray(qd.f64, 8))\n"
+
+
+@pytest.mark.skipif(os.cpu_count() < 2, reason="one helper is all that one processor has")
+def test_long_tasks_of_a_kernel_are_compiled_side_by_side(place):
+    place.start()
+    long = two_loops("y[i] = " + " + ".join(f"y[i + {k}] * y[i + {k + 1}]" for k in range(45)))
+    assert place.run(long) == [0, 2, 0]
+    assert place.run(two_loops("y[i] = y[i + 1]")) == SERVED
+    assert place.run(long, INGOT_SERVER="0") == OWN
+
+
 @pytest.mark.parametrize("off", ["0", "off", "no sense"])
 def test_it_can_be_turned_off(place, off):
     assert place.run(INGOT_SERVER=off) == OWN

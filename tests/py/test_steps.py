@@ -246,18 +246,200 @@ def test_keys_of_users_are_no_steps(tmp_path):
     """What a user stores under a key in the same directory is never a step's."""
     step = on_disk(square, tmp_path, salt="s")
     parts = (step._salt(), Fingerprinter()._of_code(square, "step"), step._rules())
-    assert step_key(_STEP, parts) == step._halves[0]  # so these are the parts
+    assert step_key(_STEP, parts) == step._halves()[0]  # so these are the parts
     step.cache[parts] = "a user's"
-    assert [e.digest for e in step.cache.entries()] != [step._halves[0]]
+    assert [e.digest for e in step.cache.entries()] != [step._halves()[0]]
     assert step(3) == 9 and step.cache[parts] == "a user's"
 
 
-def test_step_half_is_computed_once(tmp_path, calls):
+SCALE, OPTIONS, done = 2, {"offset": 0}, []
+
+
+def scaled(x, y=1):
+    note(x)
+    done.append(x)
+    return x * SCALE * y + OPTIONS["offset"]
+
+
+@pytest.fixture
+def reading(monkeypatch):
+    """Globals that a test may set."""
+    monkeypatch.setattr(sys.modules[__name__], "SCALE", 2)
+    monkeypatch.setitem(OPTIONS, "offset", 0)
+    done.clear()
+    return sys.modules[__name__]
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_what_a_step_reads_counts_when_it_is_called(where, tmp_path, calls, reading):
+    step = CachedStep(scaled) if where == "memory" else on_disk(scaled, tmp_path)
+    first = step.key(1)
+    assert step(1) == step(1) == 2 and len(calls) == 1
+    reading.SCALE = 3
+    assert step(1) == step(1) == 3 and len(calls) == 2
+    OPTIONS["offset"] = 10
+    assert step(1) == step(1) == 13 and len(calls) == 3
+    reading.SCALE, OPTIONS["offset"] = 2, 0
+    assert step(1) == 2
+    done.clear()
+    assert step.key(1) == first and step(1) == 2
+
+
+def test_the_configuration_counts_when_it_is_called(tmp_path, calls):
     scale = Scale(2.0)
     step = on_disk(scale, tmp_path)
-    key = step.key(1)
+    assert step(3) == 6.0
     scale.factor = 4.0
-    assert step.key(1) == key and on_disk(scale, tmp_path).key(1) != key
+    assert step(3) == step(3) == 12.0 and len(calls) == 2
+    assert step.key(1) == on_disk(scale, tmp_path).key(1)
+
+
+def test_a_lambda_reads_at_its_calls(calls, reading):
+    lock = threading.Lock()
+    step = CachedStep(lambda x: (note(x), lock, x * SCALE)[2])
+    assert step(1) == step(1) == 2 and len(calls) == 1
+    reading.SCALE = 3
+    assert step(1) == step(1) == 3 and len(calls) == 2
+
+
+def test_a_step_that_cannot_be_known_any_more(tmp_path, reading, monkeypatch):
+    step, other = on_disk(scaled, tmp_path), CachedStep(scaled)
+    assert step(1) == other(1) == 2
+    monkeypatch.setitem(OPTIONS, "lock", threading.Lock())
+    with pytest.raises(FingerprintError, match="known by its value"):
+        step(1)
+    reading.SCALE = 3
+    assert other(1) == 3
+
+
+def test_defaults_that_are_set_later(tmp_path, reading, monkeypatch):
+    step = on_disk(scaled, tmp_path)
+    assert step(2) == step(2, 1) == 4
+    monkeypatch.setattr(scaled, "__defaults__", (5,))
+    assert step(2) == 20 and step(2, 1) == 4
+
+
+def test_what_a_run_changes_makes_no_other_step(tmp_path, calls, reading):
+    step = on_disk(scaled, tmp_path)
+    assert [step(x) for x in (1, 2, 1, 2)] == [2, 4, 2, 4] and done == [1, 2]
+    done.append("somebody else")
+    assert step(1) == 2 and len(calls) == 3
+
+
+def run_program(tmp_path, text, *args):
+    file = tmp_path / "read_program.py"
+    file.write_text(textwrap.dedent(text))
+    done = subprocess.run(
+        [sys.executable, str(file), *map(str, args)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_what_a_step_changes_before_it_calls_itself(tmp_path):
+    """In a process with one thread all that changes during a run is the run's own doing."""
+    assert run_program(tmp_path, """
+        from ingot import CachedStep
+
+        class Counts:
+            runs = 0
+
+            def __call__(self, n):
+                self.runs += 1
+                return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+        counts = Counts()
+        fibonacci = CachedStep(counts)
+        print(fibonacci(30), counts.runs, fibonacci(30), counts.runs)
+    """) == ["832040", "31", "832040", "31"]
+
+
+def test_processes_that_set_a_global_after_making_the_step(tmp_path):
+    """What one process stores after it has set a global is found by those that have the same value
+    there, whenever they set it, and by no other."""
+    text = """
+        import sys
+        from ingot import CachedStep
+
+        SCALE = 2
+
+        def scaled(x):
+            print("run")
+            return x * SCALE
+
+        folder, early, late = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+        SCALE = early
+        step = CachedStep(scaled).persistent(folder)
+        SCALE = late
+        print(step(1))
+    """
+    folder = tmp_path / "cache"
+    assert run_program(tmp_path, text, folder, 2, 3) == ["run", "3"]
+    assert run_program(tmp_path, text, folder, 3, 3) == ["3"]
+    assert run_program(tmp_path, text, folder, 3, 2) == ["run", "2"]
+    assert run_program(tmp_path, text, folder, 2, 2) == ["2"]
+    assert run_program(tmp_path, text, folder, 2, 3) == ["3"]
+
+
+def slowly(x):
+    note(x)
+    done.append(x)
+    started.set()
+    assert go_on.wait(60)
+    return x * SCALE
+
+
+started, go_on = threading.Event(), threading.Event()
+
+
+def test_a_global_set_while_the_step_runs_elsewhere(calls, reading, monkeypatch):
+    step = CachedStep(slowly)
+    for event in (started, go_on):
+        event.clear()
+    thread = threading.Thread(target=step, args=(1,))
+    thread.start()
+    assert started.wait(60)
+    waits = [threading.Thread(target=step, args=(1,)) for _ in range(3)]
+    for t in waits:
+        t.start()
+    reading.SCALE = 3
+    go_on.set()
+    assert step(2) == 6  # it runs, and what it stores is no result of the first step
+    for t in (thread, *waits):
+        t.join()
+    assert step(2) == 6
+    reading.SCALE = 2
+    assert step(2) == 4
+
+
+def test_a_global_set_in_a_process_forked_while_the_step_runs(tmp_path):
+    """The run of a thread that the child has not got does not keep it from looking."""
+    assert run_program(tmp_path, """
+        import os, threading
+        from ingot import CachedStep
+
+        SCALE, started, go_on = 2, threading.Event(), threading.Event()
+
+        def scaled(x):
+            if x == 0:
+                started.set()
+                go_on.wait(60)
+            return x * SCALE
+
+        step = CachedStep(scaled)
+        print(step(1), flush=True)
+        thread = threading.Thread(target=step, args=(0,))
+        thread.start()
+        started.wait(60)
+        child = os.fork()
+        SCALE = 3
+        if child == 0:
+            print(step(1), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        go_on.set()
+        thread.join()
+    """) == ["2", "3"]
 
 
 def test_cache_and_key_function_are_not_configuration(tmp_path):
@@ -559,8 +741,8 @@ def test_edited_step_is_another_step(program, tmp_path):
 
 
 def test_import_stays_light():
-    code = "import sys, ingot; print([m for m in sys.modules if m.startswith('ingot._s') "
-    code += "or m in ('ingot._filecache', 'ingot._flight', 'pickle', 'uuid', 'numpy')])"
+    heavy = ["ingot._" + name for name in ("filecache", "flight", "seal", "snode", "sparse", "steps", "streams", "struct")]
+    code = f"import sys, ingot; print([m for m in {heavy + ['pickle', 'uuid', 'numpy']} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert {"CachedStep", "FileCache", "CacheMismatchError"} <= set(dir(ingot))

@@ -164,10 +164,32 @@ def test_blocks_that_are_refused(fields):
             for i in range(N):
                 a[i] = 1.0
 
-    for kernel, words in ((mixed, "nothing else at the top level"), (nested, "cannot be nested"),
-                          (in_func, "top level of a kernel"), (in_loop, "top level of a kernel"),
-                          (in_graph, "not compatible with graph=True"), (with_argument, "takes no arguments")):
+    @qd.kernel
+    def named():
+        with qd.stream_parallel() as s:
+            for i in range(N):
+                a[i] = 1.0
+
+    @qd.kernel
+    def two():
+        with qd.stream_parallel(), qd.stream_parallel():
+            for i in range(N):
+                a[i] = 1.0
+
+    @qd.kernel
+    def not_called():
+        with qd.stream_parallel:
+            for i in range(N):
+                a[i] = 1.0
+
+    for kernel, words in ((mixed, "all top-level statements"), (nested, "cannot be nested"),
+                          (in_func, "inside @qd.kernel, at its top level"), (in_loop, "inside @qd.kernel, at its top level"),
+                          (in_graph, "not compatible with graph=True"), (with_argument, "takes no arguments"),
+                          (named, "`with ... as`"), (two, "a single context manager"),
+                          (not_called, "requires a call expression")):
         with pytest.raises(qd.IngotSyntaxError, match=words) as caught:
             kernel()
+        if kernel is not mixed:  # there it is the other statement
+            assert "with qd.stream_parallel" in str(caught.value)  # the line that the caret is under
         assert "test_streams.py:" in str(caught.value) and "help:" in str(caught.value)
     assert np.all(a.to_numpy() == 0.0)

@@ -17,6 +17,7 @@ sys.path.insert(0, str(TOOLS))
 import check_format
 import check_globals
 import check_layers
+import check_order
 import check_size
 import check_swallow
 import check_symbols
@@ -383,6 +384,58 @@ def test_swallow_refuses(tmp_path, name):
     put(tmp_path, "src/py/a.c", f"int f(void) {{ return My{name}(x) + {name}Ref(x); }}\n")
     put(tmp_path, "src/py/compat.h", f"int g(void) {{ return {name}(x); }}\n")
     assert check_swallow.check(tmp_path) == []
+
+
+# ---- orders that C leaves open --------------------------------------------------------------
+
+
+def test_the_tree_emits_in_a_fixed_order():
+    assert check_order.check(ROOT) == []
+
+
+HELPERS = (
+    "static int one(x *b) {\n    return ing_ir_emit(b, 1);\n}\n"
+    "static int quiet(x *b) {\n    return b->n;\n}\n"
+)
+
+
+@pytest.mark.parametrize(
+    "line, what",
+    [
+        ("f(b, one(b), one(b));", "arguments"),
+        ("f(b, (int)one(b) + 1, g(one(b)).s);", "arguments"),
+        ("if (q) f(one(b), q ? quiet(b) : one(b));", "arguments"),
+        ("return f(b, ING_MAX, one(b), ing_gen_def(g, q));", "arguments"),
+        ("int a = one(b) + one(b);", "operands"),
+        ("a[one(b)] = one(b);", "operands"),
+        ("int ids[2] = {one(b), one(b)};", "elements"),
+        ("t y = (t){.begin = one(b), .end = one(b)};", "elements"),
+        ("f(g->ops->attr(x), g->ops->item(x));", "arguments"),
+    ],
+)
+def test_order_refuses(tmp_path, line, what):
+    put(tmp_path, "src/pass/a.c", f"{HELPERS}int two(x *b) {{\n    {line}\n}}\n")
+    assert check_order.check(tmp_path) == [
+        f"src/pass/a.c:8: {what} that emit, in an order that C leaves open"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "f(b, one(b), quiet(b));",
+        "if (one(b)) one(b);",
+        "for (int i = one(b); i < n; i++) one(b);",
+        "return q ? one(b) : one(b);",
+        "if (one(b) && one(b)) { one(b); one(b); }",
+        "one(one(b));",
+        "f(g->ops->describe(x), g->ops->describe(y));",
+        "f(two(b), other(b));",
+    ],
+)
+def test_order_accepts(tmp_path, line):
+    put(tmp_path, "src/pass/a.c", f"{HELPERS}int three(x *b) {{\n    {line}\n}}\n")
+    put(tmp_path, "src/pass/b.c", "static int other(x *b) {\n    return ing_ir_emit(b, 1);\n}\n")
+    assert check_order.check(tmp_path) == []
 
 
 # ---- processes that share the tests ---------------------------------------------------------

@@ -11,6 +11,7 @@ import textwrap
 import types
 import weakref
 
+import numpy as np
 import pytest
 
 import ingot as qd
@@ -103,6 +104,22 @@ def test_a_captured_array_is_an_argument():
     table = old
     use_captured(x)
     assert x[2] == 10 and use_captured._variants == 2
+
+
+@pytest.mark.host_memory
+def test_the_order_of_axes_is_compared():
+    qd.init()
+
+    @qd.kernel
+    def number(x: qd.types.ndarray()):
+        for i, j in qd.ndrange(2, 3):
+            x[i, j] = 10 * i + j
+
+    for order in "CFCF":
+        x = np.zeros((2, 3), np.float32, order=order)
+        number(x)
+        assert x.tolist() == [[0, 1, 2], [10, 11, 12]]
+    assert number._variants == 2
 
 
 def test_captured_arrays_are_not_kept_alive():
@@ -497,15 +514,37 @@ def test_annotations_are_read_once():
             fn.__annotations__ = dict.fromkeys(fn.__annotations__, qd.i32)
 
 
+@pytest.mark.counts("lowerings")
 def test_another_setting_is_a_miss(cache_dir):
+    qd.init(fast_math=False)
+
     @qd.kernel
     def k(x: qd.f32) -> qd.f32:
         return x * 2.5
 
     counts = []
-    for fast in (False, True):
-        qd.init(fast_math=fast)
-        before = _core.counters()["lowerings"]
-        assert k(2.0) == 5.0
-        counts.append(_core.counters()["lowerings"] - before)
-    assert counts == [1, 1]
+    for fast in (None, True):
+        if fast is not None:
+            qd.init(fast_math=fast)
+        for _ in range(2):
+            before = _core.counters()["lowerings"]
+            assert k(2.0) == 5.0
+            counts.append(_core.counters()["lowerings"] - before)
+    assert counts == [1, 0, 1, 0]
+
+
+def test_a_setting_of_code_alone_is_another_image(cache_dir):
+    @qd.kernel
+    def k(x: qd.f32) -> qd.f32:
+        return x * 3.5
+
+    made, asked = [], None
+    for level in (0, 3, 0, 3):
+        qd.init(opt_level=level)
+        before = _core.counters()["image_compiles"]
+        assert k(2.0) == 7.0
+        made.append(_core.counters()["image_compiles"] - before)
+        trace, _ = k.lower(2.0)
+        assert trace == (asked or trace)  # it is no question
+        asked = trace
+    assert made == ([1, 1, 0, 0] if qd.cfg.arch is qd.cpu else [0, 0, 0, 0])  # others have none

@@ -131,6 +131,20 @@ def test_a_metaclass_has_a_say():
     assert made() == 53
 
 
+class Says(Asks):
+    make = property(lambda cls: lambda: 9)
+
+
+def test_a_class_gets_another_metaclass():
+    assert made() == made() == 53
+    Made.__class__ = Says
+    try:
+        assert made() == made() == 93
+    finally:
+        Made.__class__ = Asks
+    assert made() == made() == 53
+
+
 @pytest.mark.parametrize("way", ["property", "__getattribute__"])
 def test_a_metaclass_that_answers_anew(way):
     """A function stands in the class all the time, and is never what the class gives."""

@@ -10,12 +10,7 @@ N = 67
 V = qd.types.ndarray(qd.types.vector(3, qd.f32), 1)
 
 
-@pytest.fixture(autouse=True)
-def start(target, monkeypatch):
-    qd.init()
-    yield
-    monkeypatch.setenv("INGOT_ARCH", "cpu")
-    qd.init()
+pytestmark = pytest.mark.usefixtures("each_target")
 
 
 def swapped(v):

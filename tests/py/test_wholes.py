@@ -73,6 +73,22 @@ def test_attributes_of_functions(monkeypatch):
           attribute, monkeypatch)
 
 
+def test_named_defaults_of_functions(monkeypatch):
+    """Those of one that is handed over, and not called."""
+
+    def thing():
+        pass
+
+    def named(f):
+        return (f.__kwdefaults__ or {}).get("n", 0)
+
+    def assign(n):
+        thing.__kwdefaults__ = n and {"n": n}
+        return thing
+
+    check([thing, lambda: assign(3), lambda: assign(4), lambda: assign(None)], named, monkeypatch)
+
+
 def test_closures_as_arguments(monkeypatch):
     def make(n):
         def add(x):
@@ -144,6 +160,51 @@ def test_more_than_the_fields(monkeypatch):
 
     one = Counted(2)
     check([one, lambda: forced(one, "extra", 4), lambda: forced(one, "extra", 5)], extra, monkeypatch)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_calls_with_dataclasses(frozen):
+    """Members of one that is not frozen can be set, by the function too: the call is made."""
+
+    @dataclasses.dataclass(frozen=frozen)
+    class Box:
+        n: int = 3
+
+    def number(b):
+        return b.n
+
+    box = Box()
+
+    @qd.kernel
+    def k(a: A):
+        n = qd.static(number(box))
+        a[0] = n
+
+    a = qd.ndarray(qd.f64, 1)
+    for n in (3, 4, 3):
+        object.__setattr__(box, "n", n)
+        k(a)
+        assert a[0] == n
+    assert len(qd.explain(k, launch=True)) == (not frozen)
+
+
+@pytest.mark.parametrize("name", ["__getattr__", "__getattribute__"])
+def test_a_frozen_class_that_answers_by_itself(name, monkeypatch):
+    now = [3]
+
+    def answer(self, name):
+        return now[0] if name == "more" else object.__getattribute__(self, name)
+
+    def more(box):
+        return box.more
+
+    def change(n):
+        now[0] = n
+        return box
+
+    box = dataclasses.dataclass(frozen=True)(
+        type("Box", (), {"n": 1, "__annotations__": {"n": int}, name: answer}))()
+    check([box, lambda: change(4), lambda: change(3), lambda: change(5)], more, monkeypatch)
 
 
 def test_slots_beside_the_fields(monkeypatch):
@@ -640,6 +701,8 @@ def test_functions_that_have_attributes(monkeypatch):
     for counted.n in (3, 4, 3, 5):
         k(a)
         assert a[0] == counted.n
+    (why,) = qd.explain(k, launch=True)
+    assert why.startswith("counted() is called: ")
 
 
 @pytest.mark.counts("lowerings")
@@ -653,3 +716,84 @@ def test_the_order_of_a_set_means_nothing(monkeypatch):
     before = _core.counters()["lowerings"]
     check([other, one], total, monkeypatch)
     assert _core.counters()["lowerings"] == before
+
+
+# ---- what belongs to a whole ---------------------------------------------------------------------------
+
+ITEMS = []
+
+
+def launch(kernel):
+    a = qd.ndarray(qd.f64, 1)
+    kernel(a)
+    return a[0]
+
+
+def with_named_default(*, n=3):
+    return n
+
+
+@qd.kernel
+def uses_named_default(a: A):
+    n = qd.static(with_named_default())
+    a[0] = n
+
+
+def test_named_defaults_that_are_assigned(monkeypatch):
+    assert [launch(uses_named_default) for _ in range(3)] == [3] * 3
+    monkeypatch.setattr(with_named_default, "__kwdefaults__", {"n": 4})
+    assert launch(uses_named_default) == 4
+
+
+def with_one_default(n=3):
+    return n
+
+
+@qd.kernel
+def uses_one_default(a: A):
+    n = qd.static(with_one_default())
+    a[0] = n
+
+
+def test_code_that_is_assigned(monkeypatch):
+    def with_another(n=3):
+        return n + 10
+
+    assert [launch(uses_one_default) for _ in range(3)] == [3] * 3
+    monkeypatch.setattr(with_one_default, "__code__", with_another.__code__)
+    assert launch(uses_one_default) == 13
+
+
+@qd.kernel
+def counts_items(a: A):
+    n = qd.static(len(ITEMS))
+    a[0] = n
+
+
+@qd.kernel
+def adds_items(a: A):
+    a[0] = 0
+    for x in qd.static(ITEMS):
+        a[0] += x + 1
+
+
+@qd.kernel
+def unpacks_items(a: A):
+    x, y = ITEMS
+    a[0] = 10 * x + y
+
+
+def test_lengths_that_change(monkeypatch):
+    monkeypatch.setitem(globals(), "ITEMS", [1, 2])
+    assert (launch(counts_items), launch(adds_items), launch(unpacks_items)) == (2, 5, 12)
+    ITEMS[1] = 3
+    before = _core.counters()["lowerings"]
+    assert launch(counts_items) == 2
+    assert _core.settings()["paranoid"] or _core.counters()["lowerings"] == before
+    assert (launch(adds_items), launch(unpacks_items)) == (6, 13)
+    ITEMS.append(0)
+    assert (launch(counts_items), launch(adds_items)) == (3, 7)
+    with pytest.raises(qd.IngotError):
+        launch(unpacks_items)
+    ITEMS.clear()
+    assert (launch(counts_items), launch(adds_items)) == (0, 0)

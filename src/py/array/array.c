@@ -173,25 +173,9 @@ static PyObject *unwrap(PyObject *self, PyObject *unused) {
 
 /* ---- NumPy and torch: in Python, loaded on first use ----------------------------------------- */
 
-static PyObject *interop(const char *module, const char *name, PyObject *self,
-                         PyObject *args, PyObject *kwargs) {
-    PyObject *function = ing_py_import(module, name);
-    Py_ssize_t n = PyTuple_GET_SIZE(args);
-    PyObject *all = function ? PyTuple_New(n + 1) : NULL, *result = NULL;
-    if (all) {
-        PyTuple_SET_ITEM(all, 0, Py_NewRef(self));
-        for (Py_ssize_t i = 0; i < n; i++)
-            PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
-        result = PyObject_Call(function, all, kwargs);
-    }
-    Py_XDECREF(all);
-    Py_XDECREF(function);
-    return result;
-}
-
 #define IN_PYTHON(module, name)                                               \
     static PyObject *name(PyObject *self, PyObject *args, PyObject *kwargs) { \
-        return interop(module, #name, self, args, kwargs);                    \
+        return ing_py_call_in(module, #name, self, args, kwargs);             \
     }
 IN_PYTHON("ingot._interop", to_numpy)
 IN_PYTHON("ingot._interop", from_numpy)
@@ -282,17 +266,13 @@ static const PyGetSetDef array_getset[] = {
 };
 
 static const PyMemberDef array_members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_array, dict), READONLY, NULL},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_array, weakrefs), READONLY,
-     NULL},
+    ING_PY_DICT_AND_WEAKREFS(ing_py_array),
     {0},
 };
 
 static const PyType_Slot array_slots[] = {
     {Py_tp_doc, "An array in memory that kernels work on; made by qd.ndarray."},
-    {Py_tp_dealloc, array_dealloc},
-    {Py_tp_traverse, array_traverse},
-    {Py_tp_clear, array_clear},
+    ING_PY_COLLECTED(array),
     {Py_tp_repr, array_repr},
     {Py_tp_getattro, array_getattr},
     {Py_tp_iter, ing_py_array_iter},
@@ -309,13 +289,8 @@ static const PyType_Slot array_slots[] = {
     {0, NULL},
 };
 
-static const PyType_Spec array_spec = {
-    .name = "ingot.Ndarray",
-    .basicsize = sizeof(ing_py_array),
-    .flags =
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = (PyType_Slot *)array_slots,
-};
+static const PyType_Spec array_spec =
+    ING_PY_COLLECTED_TYPE("ingot.Ndarray", ing_py_array, 0, array_slots);
 
 static const PyMethodDef functions[] = {
     {"ndarray", FUNCTION(ing_py_ndarray), KEYWORDS,

@@ -28,17 +28,11 @@ const ing_py_spec *ing_py_spec_intern(ing_py_state *st, const ing_py_spec *from)
     uint32_t id = ing_map_get(&st->spec_map, digest);
     if (id) return st->specs.at[id - 1];
     ing_py_spec *made = ing_malloc(sizeof *made);
-    if (!made) goto no_memory;
-    *made = *s;
-    made->digest = digest;
-    made->id = st->specs.len + 1;
-    if (!ing_vec_push(&st->specs, made)) goto no_memory;
-    if (!ing_map_put(&st->spec_map, digest, made->id)) {
-        st->specs.len--;
-        goto no_memory;
+    if (made) {
+        *made = *s;
+        made->digest = digest;
+        if (ING_PY_INTERN(&st->specs, &st->spec_map, made)) return made;
     }
-    return made;
-no_memory:
     ing_free(made);
     PyErr_NoMemory();
     return NULL;

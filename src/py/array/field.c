@@ -415,36 +415,21 @@ static int field_bool(PyObject *self) {
 }
 
 static PyObject *field_iter(PyObject *self) {
-    if (ing_py_state_of(self)->settings.at[ING_SET_python])
-        return ing_py_python_indices(self);
-    PyErr_SetString(
+    const ing_settings *set = &ing_py_state_of(self)->settings;
+    if (set->at[ING_SET_python]) return ing_py_python_indices(self);
+    PyErr_Format(
         PyExc_NotImplementedError,
-        "Struct for is only available in Quadrants scope: loop over a field in "
-        "a kernel");
+        "Struct for is only available in %s: loop over a field in a kernel, or "
+        "over f.to_numpy()",
+        set->at[ING_SET_reference] ? "Quadrants scope" : "kernels");
     return NULL;
 }
 
 /* ---- in Python, loaded on first use -------------------------------------------------------- */
 
-static PyObject *in_python(const char *name, PyObject *self, PyObject *args,
-                           PyObject *kwargs) {
-    PyObject *function = ing_py_import("ingot._fields", name);
-    Py_ssize_t n = PyTuple_GET_SIZE(args);
-    PyObject *all = function ? PyTuple_New(n + 1) : NULL, *result = NULL;
-    if (all) {
-        PyTuple_SET_ITEM(all, 0, Py_NewRef(self));
-        for (Py_ssize_t i = 0; i < n; i++)
-            PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
-        result = PyObject_Call(function, all, kwargs);
-    }
-    Py_XDECREF(all);
-    Py_XDECREF(function);
-    return result;
-}
-
 #define IN_PYTHON(name)                                                       \
     static PyObject *name(PyObject *self, PyObject *args, PyObject *kwargs) { \
-        return in_python(#name, self, args, kwargs);                          \
+        return ing_py_call_in("ingot._fields", #name, self, args, kwargs);    \
     }
 IN_PYTHON(to_numpy)
 IN_PYTHON(from_numpy)
@@ -546,9 +531,7 @@ static const PyGetSetDef matrix_getset[] = {
 };
 
 static const PyMemberDef field_members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_field, dict), READONLY, NULL},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_field, weakrefs), READONLY,
-     NULL},
+    ING_PY_DICT_AND_WEAKREFS(ing_py_field),
     {0},
 };
 
@@ -558,9 +541,7 @@ static const PyType_Slot base_slots[] = {
 };
 static const PyType_Slot dense_slots[] = {
     {Py_tp_doc, "What fields of numbers, vectors and matrices have in common."},
-    {Py_tp_dealloc, field_dealloc},
-    {Py_tp_traverse, field_traverse},
-    {Py_tp_clear, field_clear},
+    ING_PY_COLLECTED(field),
     {Py_tp_iter, field_iter},
     {Py_tp_str, field_str},
     {Py_tp_methods, (void *)dense_methods},
@@ -576,26 +557,19 @@ static const PyType_Slot dense_slots[] = {
 /* CPython does not inherit how an object is freed. */
 static const PyType_Slot scalar_slots[] = {
     {Py_tp_doc, "A field of numbers; made by qd.field."},
-    {Py_tp_dealloc, field_dealloc},
-    {Py_tp_traverse, field_traverse},
-    {Py_tp_clear, field_clear},
+    ING_PY_COLLECTED(field),
     {Py_tp_repr, scalar_repr},
     {0, NULL},
 };
 static const PyType_Slot matrix_slots[] = {
     {Py_tp_doc, "A field of vectors or matrices; made by qd.Vector.field and others."},
-    {Py_tp_dealloc, field_dealloc},
-    {Py_tp_traverse, field_traverse},
-    {Py_tp_clear, field_clear},
+    ING_PY_COLLECTED(field),
     {Py_tp_repr, matrix_repr},
     {Py_tp_methods, (void *)matrix_methods},
     {Py_tp_getset, (void *)matrix_getset},
     {0, NULL},
 };
 
-enum {
-    FLAGS = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-};
 /* StructField, in Python, is a subclass. */
 static const PyType_Spec base_spec = {
     .name = "ingot.Field",
@@ -603,24 +577,12 @@ static const PyType_Spec base_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .slots = (PyType_Slot *)base_slots,
 };
-static const PyType_Spec dense_spec = {
-    .name = "ingot._core.DenseField",
-    .basicsize = sizeof(ing_py_field),
-    .flags = FLAGS | Py_TPFLAGS_BASETYPE,
-    .slots = (PyType_Slot *)dense_slots,
-};
-static const PyType_Spec scalar_spec = {
-    .name = "ingot.ScalarField",
-    .basicsize = sizeof(ing_py_field),
-    .flags = FLAGS,
-    .slots = (PyType_Slot *)scalar_slots,
-};
-static const PyType_Spec matrix_spec = {
-    .name = "ingot.MatrixField",
-    .basicsize = sizeof(ing_py_field),
-    .flags = FLAGS,
-    .slots = (PyType_Slot *)matrix_slots,
-};
+static const PyType_Spec dense_spec = ING_PY_COLLECTED_TYPE(
+    "ingot._core.DenseField", ing_py_field, Py_TPFLAGS_BASETYPE, dense_slots);
+static const PyType_Spec scalar_spec =
+    ING_PY_COLLECTED_TYPE("ingot.ScalarField", ing_py_field, 0, scalar_slots);
+static const PyType_Spec matrix_spec =
+    ING_PY_COLLECTED_TYPE("ingot.MatrixField", ing_py_field, 0, matrix_slots);
 
 static const PyMethodDef functions[] = {
     {"_new_field", ing_py_field_new, METH_VARARGS,

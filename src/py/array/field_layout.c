@@ -56,17 +56,11 @@ const ing_py_layout *ing_py_layout_intern(ing_py_state *st, const ing_py_layout 
     uint32_t id = ing_map_get(&st->layout_map, digest);
     if (id) return st->layouts.at[id - 1];
     ing_py_layout *made = copy_of(l);
-    if (!made) goto no_memory;
-    made->digest = digest;
-    made->seen = NULL;
-    made->id = st->layouts.len + 1;
-    if (!ing_vec_push(&st->layouts, made)) goto no_memory;
-    if (!ing_map_put(&st->layout_map, digest, made->id)) {
-        st->layouts.len--;
-        goto no_memory;
+    if (made) {
+        made->digest = digest;
+        made->seen = NULL;
+        if (ING_PY_INTERN(&st->layouts, &st->layout_map, made)) return made;
     }
-    return made;
-no_memory:
     ing_free(made);
     PyErr_NoMemory();
     return NULL;

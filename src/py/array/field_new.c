@@ -110,7 +110,9 @@ static int parse_shape(ing_py_state *st, PyObject *value, int64_t *out) {
     for (int k = 0; k < n; k++) {
         if (out[k] <= 0)
             return bad(st, ING_PY_EXC_RUNTIME, "shape", value,
-                       "Every dimension of a Quadrants field should be positive");
+                       st->settings.at[ING_SET_reference]
+                           ? "Every dimension of a Quadrants field should be positive"
+                           : "every dimension of a field should be positive");
         if (out[k] > INT32_MAX)
             return bad(st, ING_PY_EXC_RUNTIME, "shape", value,
                        "an extent is larger than 2147483647");

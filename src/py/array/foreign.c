@@ -179,7 +179,9 @@ static ing_status refused(ing_err *e) {
     if (PyErr_Occurred() &&
         (!ing_py_is_refusal() || ing_py_show_exception(why, sizeof why) < 0))
         return ING_PYTHON;
-    return ing_fail(e, ING_ARGUMENT, "the array cannot be shared: %s", why);
+    bool times = strstr(why, "dtype 'M'") || strstr(why, "dtype 'm'");
+    return ing_fail(e, ING_ARGUMENT, "the array cannot be shared: %s%s", why,
+                    times ? "\nhelp: pass its numbers: x.view(np.int64)" : "");
 }
 
 static ing_status too_many_axes(int n, ing_err *e) {
@@ -308,16 +310,12 @@ static ing_status read_buffer(PyObject *obj, ing_py_foreign *out, Py_buffer *vie
     ing_dtype t = view->format ? dtype_of_format(view->format, view->itemsize) : ING_U8;
     if (t == ING_VOID) return bad_format(view->format, e);
     if (view->ndim > ING_MAX_NDIM) return too_many_axes(view->ndim, e);
-    int64_t strides[ING_MAX_NDIM];
-    for (int k = 0; k < view->ndim; k++) {
-        out->shape[k] = view->shape[k];
-        strides[k] = view->strides ? view->strides[k] : 0;
-    }
+    for (int k = 0; k < view->ndim; k++) out->shape[k] = view->shape[k];
     out->data = view->buf;
     out->read_only = view->readonly;
     out->spec.dtype = (uint8_t)t;
     out->spec.ndim = (uint8_t)view->ndim;
-    return order_axes(out, view->strides ? strides : NULL, true, "numpy arrays",
+    return order_axes(out, view->strides, true, "numpy arrays",
                       "copy = np.ascontiguousarray(arr) before; a kernel that writes "
                       "then writes the copy, so bring it back after: arr[...] = copy",
                       e);

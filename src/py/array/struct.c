@@ -84,21 +84,14 @@ static const PyGetSetDef type_getset[] = {
 
 static const PyType_Slot type_slots[] = {
     {Py_tp_doc, "A struct type."},
-    {Py_tp_dealloc, type_dealloc},
-    {Py_tp_traverse, type_traverse},
-    {Py_tp_clear, type_clear},
+    ING_PY_COLLECTED(type),
     {Py_mp_subscript, type_item},
     {Py_tp_getset, (void *)type_getset},
     {0, NULL},
 };
 
-static const PyType_Spec type_spec = {
-    .name = "ingot._core.StructType",
-    .basicsize = sizeof(ing_py_struct_type),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = (PyType_Slot *)type_slots,
-};
+static const PyType_Spec type_spec = ING_PY_COLLECTED_TYPE(
+    "ingot._core.StructType", ing_py_struct_type, Py_TPFLAGS_BASETYPE, type_slots);
 
 /* ---- values ------------------------------------------------------------------------------- */
 
@@ -133,18 +126,14 @@ static const PyMemberDef value_members[] = {
 };
 
 static const PyType_Slot value_slots[] = {
-    {Py_tp_doc, "A struct in Python."},     {Py_tp_dealloc, value_dealloc},
-    {Py_tp_traverse, value_traverse},       {Py_tp_clear, value_clear},
-    {Py_tp_members, (void *)value_members}, {0, NULL},
+    {Py_tp_doc, "A struct in Python."},
+    ING_PY_COLLECTED(value),
+    {Py_tp_members, (void *)value_members},
+    {0, NULL},
 };
 
-static const PyType_Spec value_spec = {
-    .name = "ingot._core.StructValue",
-    .basicsize = sizeof(ing_py_struct),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = (PyType_Slot *)value_slots,
-};
+static const PyType_Spec value_spec = ING_PY_COLLECTED_TYPE(
+    "ingot._core.StructValue", ing_py_struct, Py_TPFLAGS_BASETYPE, value_slots);
 
 /* ---- ndarrays of structs ------------------------------------------------------------------ */
 
@@ -179,13 +168,8 @@ static const PyType_Slot structs_slots[] = {
     {0, NULL},
 };
 
-static const PyType_Spec structs_spec = {
-    .name = "ingot._core.StructsBase",
-    .basicsize = sizeof(ing_py_structs),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = (PyType_Slot *)structs_slots,
-};
+static const PyType_Spec structs_spec = ING_PY_COLLECTED_TYPE(
+    "ingot._core.StructsBase", ing_py_structs, Py_TPFLAGS_BASETYPE, structs_slots);
 
 /* _structs(cls, struct type, ndim) */
 static PyObject *make_structs(PyObject *module, PyObject *args) {

@@ -88,13 +88,8 @@ static const PyType_Slot type_slots[] = {
     {0, NULL},
 };
 
-static const PyType_Spec type_spec = {
-    .name = "ingot._core.TensorType",
-    .basicsize = sizeof(ing_py_tensor_type),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = (PyType_Slot *)type_slots,
-};
+static const PyType_Spec type_spec = ING_PY_COLLECTED_TYPE(
+    "ingot._core.TensorType", ing_py_tensor_type, Py_TPFLAGS_BASETYPE, type_slots);
 
 /* ---- values ------------------------------------------------------------------------------- */
 
@@ -157,21 +152,14 @@ static const PyMemberDef value_members[] = {
 
 static const PyType_Slot value_slots[] = {
     {Py_tp_doc, "A vector or matrix in Python."},
-    {Py_tp_dealloc, value_dealloc},
-    {Py_tp_traverse, value_traverse},
-    {Py_tp_clear, value_clear},
+    ING_PY_COLLECTED(value),
     {Py_tp_getset, (void *)value_getset},
     {Py_tp_members, (void *)value_members},
     {0, NULL},
 };
 
-static const PyType_Spec value_spec = {
-    .name = "ingot._core.TensorValue",
-    .basicsize = sizeof(ing_py_tensor),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = (PyType_Slot *)value_slots,
-};
+static const PyType_Spec value_spec = ING_PY_COLLECTED_TYPE(
+    "ingot._core.TensorValue", ing_py_tensor, Py_TPFLAGS_BASETYPE, value_slots);
 
 /* ---- types that follow the settings ------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include "py/see/field_gate.h"
 #include "py/array/foreign.h"
 #include "py/call/guard.h"
-#include "py/array/stage.h"
+#include "rt/stage.h"
 #include "py/array/struct.h"
 #include "py/array/tensor.h"
 #include "trace/notes.h"
@@ -77,20 +77,20 @@ static size_t bytes_of(const ing_py_spec *s, const int64_t *shape) {
 static ing_status stage_foreign(const ing_py_bind *b, const ing_py_foreign *a,
                                 ing_py_views *views, ing_err *e) {
     const ing_home *home = b->spec->home;
-    ing_py_staged s = {
+    ing_staged s = {
         .bytes = bytes_of(&a->spec, a->shape), .word = b->word, .written = b->written};
-    ING_TRY(ing_py_stage_add_host(&views->stage, home, a->data, &s, e));
+    ING_TRY(ing_stage_add_host(&views->stage, home, a->data, &s, e));
     if (!a->spec.grad || !a->grad) return ING_OK;
     s.word = b->word + 1 + a->spec.ndim;
     s.written = true;
-    return ing_py_stage_add_host(&views->stage, home, a->grad, &s, e);
+    return ing_stage_add_host(&views->stage, home, a->grad, &s, e);
 }
 
 static ing_status stage_ndarray(const ing_py_bind *b, const ing_py_array *a,
                                 uint32_t word, bool written, ing_py_views *views,
                                 ing_err *e) {
-    ing_py_staged s = {a->mem, a->offset, a->nbytes, word, written};
-    return ing_py_stage_add(&views->stage, b->spec->home, &s, e);
+    ing_staged s = {a->mem, a->offset, a->nbytes, word, written};
+    return ing_stage_add(&views->stage, b->spec->home, &s, e);
 }
 
 /* An array whose spec is not the one that was compiled for. */
@@ -410,7 +410,15 @@ static ing_status not_an_array(ing_py_kernel *k, uint32_t i, PyObject *obj,
                                ing_err *e) {
     char text[81];
     if (ing_py_show_str(obj, text, sizeof text) < 0) return ING_PYTHON;
+    text[strcspn(text, "\n")] = 0; /* of a table the first line */
     const char *remedy = "pass a qd.ndarray, a NumPy array or a torch tensor";
+    PyObject *method = NULL; /* of pandas, polars and their kin */
+    if (ing_py_attr_maybe(obj, "to_numpy", &method) < 0) return ING_PYTHON;
+    if (method) remedy = "pass an array: x.to_numpy()";
+    Py_XDECREF(method);
+    if (ing_py_is_field(k->st, obj))
+        remedy = "annotate the parameter with qd.template(), which takes fields, or "
+                 "pass x.to_numpy()";
     if (PyBytes_Check(obj))
         remedy = "wrap it: memoryview(x), which kernels may only read";
     if (ing_py_is_view(k->st, obj))

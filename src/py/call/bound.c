@@ -223,9 +223,7 @@ static const PyMethodDef bound_methods[] = {
 };
 
 static const PyType_Slot bound_slots[] = {
-    {Py_tp_traverse, bound_traverse},
-    {Py_tp_clear, bound_clear},
-    {Py_tp_dealloc, bound_dealloc},
+    ING_PY_COLLECTED(bound),
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_getattro, bound_getattro},
     {Py_tp_repr, bound_repr},
@@ -238,13 +236,9 @@ static const PyType_Slot bound_slots[] = {
     {0, NULL},
 };
 
-static const PyType_Spec bound_spec = {
-    .name = "ingot.BoundKernel",
-    .basicsize = sizeof(bound),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = (PyType_Slot *)bound_slots,
-};
+static const PyType_Spec bound_spec = ING_PY_COLLECTED_TYPE(
+    "ingot.BoundKernel", bound, Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+    bound_slots);
 
 int ing_py_bound_add(PyObject *module, ing_py_state *st) {
     st->host->bound_type = ing_py_add_type(module, &bound_spec);

@@ -1,10 +1,10 @@
 /* The call of a kernel: bind, run, return. The warm path walks one variant's guards and
- * binds, then hands the words to the runtime: no Python frame, no allocation (DESIGN
- * section 3). What the last variant cannot serve goes through the decision tree, and what
+ * binds, then hands the words to the runtime: for numbers and our arrays no Python frame, no
+ * allocation (ARCHITECTURE.md). What the last variant cannot serve goes through the decision tree, and what
  * the tree has not seen is compiled. */
 #include "py/array/field.h"
 #include "py/call/guard.h"
-#include "py/array/stage.h"
+#include "rt/stage.h"
 #include "py/array/struct.h"
 #include "py/array/tensor.h"
 #include "py/tool/tool.h"
@@ -388,7 +388,7 @@ static ing_status read_by(const ing_py_asker *a, ing_py_variant *v, PyObject **o
     if (s == ING_OK) s = ing_py_guards_hold(k, v, c, a->args, held, &n, e);
     if (s == ING_OK) s = ing_py_bind_all(k, v, c, a->args, held, words, &views, e);
     if (s == ING_OK && !(*out = reading_of(v, c, held, k->key))) s = ING_PYTHON;
-    if (views.stage) ing_py_stage_free(views.stage);
+    if (views.stage) ing_stage_free(views.stage);
     for (uint32_t i = 0; i < views.n; i++) PyBuffer_Release(&views.at[i]);
     for (uint32_t i = 0; i < n; i++) Py_XDECREF(held[i]);
     ing_free(held);
@@ -553,7 +553,7 @@ static inline __attribute__((always_inline)) PyObject *run(
     ing_count(&k->st->counters, ING_COUNT_LAUNCHES);
     if (l.ran_inline) ing_count(&k->st->counters, ING_COUNT_LAUNCH_INLINE);
     if (bytes > STACK_BUFFER) ing_free(buffer);
-    if (__builtin_expect(l.scratch != NULL || l.grown, 0)) end_scratch(k, &l);
+    if (__builtin_expect(((uintptr_t)l.scratch | l.grown) != 0, 0)) end_scratch(k, &l);
     if (failed) return launch_failed(k, v, args, &l.error);
     if (k->checkpoints) return ing_py_graph_status(k, v, args, graph.yielded);
     if (v->record.n_rets == 0) Py_RETURN_NONE;
@@ -589,8 +589,8 @@ static __attribute__((noinline)) ing_status note_overlap(const ing_py_kernel *k,
 /* What few launches need before they run: the place to resume from, the launch that this one is
  * the reverse of, the comparison of paranoid mode, copies for the device. */
 static __attribute__((noinline)) ing_status
-begin_stage(const ing_py_asker *a, ing_py_variant *v, PyObject *label,
-            ing_py_stage *stage, uint64_t *words, uint32_t *resume, ing_err *e) {
+begin_stage(const ing_py_asker *a, ing_py_variant *v, PyObject *label, ing_stage *stage,
+            uint64_t *words, uint32_t *resume, ing_err *e) {
     ing_py_kernel *k = a->kernel;
     if (label && k->mode == ING_AD_REVERSE)
         ING_TRY(ing_py_forward_unknown(k, v, e));
@@ -598,14 +598,14 @@ begin_stage(const ing_py_asker *a, ing_py_variant *v, PyObject *label,
         ING_TRY(ing_py_graph_stage(k, v, label, resume, e));
     if (k->st->settings.at[ING_SET_paranoid])
         ING_TRY(ing_py_paranoid(k, v, a->args, e));
-    return stage ? ing_py_stage_in(k->st, stage, words, e) : ING_OK;
+    return stage ? ing_stage_in(stage, words, &k->st->counters, e) : ING_OK;
 }
 
 /* What the kernel wrote goes back, also when it failed: arrays hold partial results. */
 static void end_stage(ing_py_state *st, ing_py_views *views, bool ran,
                       PyObject **result) {
-    bool lost = ran && !ing_py_stage_out(st, views->stage);
-    ing_py_stage_free(views->stage);
+    bool lost = ran && !ing_stage_out(views->stage, &st->counters);
+    ing_stage_free(views->stage);
     if (!lost || !*result) return;
     Py_CLEAR(*result);
     ing_py_fail(st, ING_PY_EXC_RUNTIME,
@@ -670,7 +670,7 @@ static ing_status try_variant(ing_py_asker *a, ing_py_variant *v, PyObject *labe
     if (s == ING_OK && __builtin_expect(v->record.sized, 0))
         s = find_scratch(k, v, checks, args, held, &scratch, e);
     if (s == ING_OK) s = ing_py_guards_hold(k, v, checks, args, held, &n_held, e);
-    if (s == ING_OK && __builtin_expect(k->st->partials.len != 0, 0) && k->mode)
+    if (__builtin_expect(k->mode, 0) && s == ING_OK && k->st->partials.len)
         s = ing_py_partials_check(k, checks, args, held, e);
     if (s == ING_OK) s = ing_py_bind_all(k, v, checks, args, held, words, &views, e);
     uint32_t resume = ING_GRAPH_NO_STAGE;
@@ -754,8 +754,6 @@ PyObject *ing_py_kernel_launch(ing_py_kernel *k, PyObject *const *args, size_t n
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     if (k->host->aside || k->mode)
         return ing_py_launch_aside(k, args, n, kwnames, label);
-    if (!kwnames && n == (Py_ssize_t)k->def.n_params && k->def.n_kwonly == 0 &&
-        n <= ING_PY_MAX_PARAMS)
-        return ing_py_launch(k, args, label);
+    if (!kwnames && n == k->def.n_as_given) return ing_py_launch(k, args, label);
     return launch_arranged(k, args, n, kwnames, label);
 }

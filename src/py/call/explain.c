@@ -176,7 +176,7 @@ static ing_notes_compile compile_of(const ing_py_kernel *k, const ing_py_gate *g
         .paths = &k->paths,
         .answers = ing_py_gate_answers(g),
         .revision = ING_FRONT_REVISION,
-        .machine = ing_engine_isa_level(k->host->engine),
+        .machine = ing_engine_isa_level(k->host->engine, k->host->target),
         .code = story->code.failed ? NULL : (const char *)story->code.at,
         .when = ing_py_wall_ns(),
         .since = k->cache.looked,

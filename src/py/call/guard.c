@@ -221,13 +221,20 @@ static bool same_class(const ing_py_guard *g, PyObject *obj) {
            Py_TYPE(obj)->tp_version_tag == g->version;
 }
 
+/* The field of the class that the guard is about, as a new reference; 1, 0 or -1 = raised. */
+static int field_of(ing_py_kernel *k, const ing_py_guard *g, PyObject *cls,
+                    PyObject **out) {
+    PyObject *name = ing_py_atom_name(k, k->paths.nodes.at[g->path].atom);
+    *out = NULL;
+    return name ? ing_py_field_get(k->st, cls, name, out) : -1;
+}
+
 /* A field with the type that it had; one that is text may mean something else by now. Its
  * class's version and the type's place were watched, so only the table is looked at. */
 static bool same_field(ing_py_kernel *k, const ing_py_guard *g, PyObject *cls) {
     if (cls != g->expect || !g->declared || PyUnicode_Check(g->declared)) return false;
-    PyObject *field = NULL, *type = NULL;
-    PyObject *name = ing_py_atom_name(k, k->paths.nodes.at[g->path].atom);
-    int rc = name ? ing_py_field_get(k->st, cls, name, &field) : -1;
+    PyObject *field, *type = NULL;
+    int rc = field_of(k, g, cls, &field);
     if (rc == 1 && field == g->field)
         rc = ing_py_attr_of_maybe(k->st, field, ING_PY_NAME_type, &type);
     bool same = rc == 1 && type == g->declared;
@@ -236,36 +243,24 @@ static bool same_field(ing_py_kernel *k, const ing_py_guard *g, PyObject *cls) {
     return same; /* guard_holds sees what was raised */
 }
 
-/* The code that was decorated. */
-static bool same_def(const ing_py_kernel *k, PyObject *fn) {
-    const ing_py_def *d = ing_py_def_of(k->st, fn);
-    return !d || PyFunction_GET_CODE(d->fn) == d->code;
-}
-
-/* The comparisons that prove an answer without making it again. Whether a number is compiled
- * in or read at launch is its owner's class's to say: `known`, that class held before. */
-static bool holds_at_a_look(ing_py_kernel *k, const ing_py_guard *g, PyObject *obj,
-                            bool known) {
+/* The comparisons that prove an answer without making it again. */
+static bool holds_at_a_look(ing_py_kernel *k, const ing_py_guard *g, PyObject *obj) {
     if (!obj) return false;
-    if (Py_TYPE(obj) == g->number) return known;
     if (g->code) return PyFunction_Check(obj) && same_function(g, obj);
     if (g->field) return same_field(k, g, obj);
-    if (g->ask == ING_ASK_SOURCE && !same_def(k, obj)) return false;
     return obj == g->expect && (!g->is_member || same_class(g, obj));
 }
 
-/* The commonest of them, in few steps. `expect` of a bound one is a func. */
+/* The commonest of them, in few steps. `expect` of a bound one is a func. Whether a number is
+ * compiled in or read at launch is its owner's class's to say: `known`, that class held before. */
 static inline bool holds_at_a_glance(ing_py_kernel *k, const ing_py_guard *g,
                                      PyObject *obj, bool known) {
     if (g->plain) return obj && obj == g->expect && (known || !ing_py_is_number(obj));
     if (g->is_object) return obj && same_class(g, obj);
     if (g->number && obj && Py_TYPE(obj) == g->number) return known;
-    if (g->bound && g->expect) {
-        const ing_py_def *d = &((const ing_py_func *)g->expect)->def;
-        return obj && PyMethod_Check(obj) && PyMethod_GET_FUNCTION(obj) == g->expect &&
-               (g->ask != ING_ASK_SOURCE || PyFunction_GET_CODE(d->fn) == d->code);
-    }
-    return holds_at_a_look(k, g, obj, known);
+    if (g->bound && g->expect)
+        return obj && PyMethod_Check(obj) && PyMethod_GET_FUNCTION(obj) == g->expect;
+    return holds_at_a_look(k, g, obj);
 }
 
 /* What follows from guards as long as they hold for the very same things, asked again. */
@@ -296,15 +291,23 @@ static ing_status is_another(const checking *c, ing_py_guard *g, PyObject *obj,
     return ING_OK;
 }
 
-/* Equal by its answer, but is what was watched for it another one's? The code of a func, the
- * class of a field, and where the names of its type are looked up. */
+/* Is what was watched for a field another one's: its class, the field with its type, or where the
+ * names of that type are looked up? */
+static int field_is_elsewhere(const checking *c, const ing_py_guard *g, PyObject *cls) {
+    if (g->always) return 0; /* looked at each time */
+    if (cls != g->expect || !g->declared) return 1;
+    PyObject *field;
+    int rc = field_of(c->kernel, g, cls, &field);
+    Py_XDECREF(field);
+    if (rc < 0 || field != g->field) return rc < 0 ? -1 : 1;
+    if (!PyUnicode_Check(g->declared)) return 0;
+    int same = ing_py_field_is_watched(&c->checks->watch, cls, g->declared);
+    return same < 0 ? -1 : !same;
+}
+
+/* Equal by its answer, but is what was watched for it another one's? */
 static int is_elsewhere(const checking *c, const ing_py_guard *g, PyObject *obj) {
-    if (g->field && g->always) return 0; /* looked at each time */
-    if (g->field && (obj != g->expect || !g->declared)) return 1;
-    if (g->field && PyUnicode_Check(g->declared)) {
-        int same = ing_py_field_is_watched(&c->checks->watch, obj, g->declared);
-        return same < 0 ? -1 : !same;
-    }
+    if (g->field) return field_is_elsewhere(c, g, obj);
     return g->expect && !g->code && ing_py_def_of(c->kernel->st, obj) &&
            ing_py_unbound(c->kernel->st, obj) != g->expect;
 }

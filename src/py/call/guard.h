@@ -146,7 +146,7 @@ typedef struct ing_py_guard {
         *expect; /* owned: an immutable atom, type or function; NULL: by digest (R13) */
     bool bound;  /* a method: `expect` is its func */
     PyTypeObject *number; /* a number read at launch: its type, one of Python's own */
-    bool is_object;       /* the answer: an object that is nothing in particular */
+    bool is_object;       /* the answer: an object that counts by what is read of it */
     bool is_member;       /* of an enum: `expect` as long as its class is as it was */
     uint32_t
         version; /* of these: of the class of which the last one was; 0: none yet */

@@ -100,6 +100,7 @@ static ing_status watch_step(making *m, PyObject *from, const ing_path_node *nod
     if (!f->module_only || !f->dict) return ING_OK;
     ING_TRY(ing_py_watch_dict(m->kernel->host, w, f->dict, e));
     if (node->step != ING_STEP_ATTR) return ING_OK;
+    /* 3.13 leaves a class its tag when it gets another metaclass: that is a place as well. */
     if (PyType_Check(from)) ING_TRY(watch_class_step(m, (PyTypeObject *)from, node, e));
     return ing_py_watch_pin(w, from, (PyObject *const *)&from->ob_type, e);
 }
@@ -341,7 +342,7 @@ static ing_status expect(making *m, ing_py_guard *g, PyObject *obj, bool number,
         if (g->is_member)
             return ing_py_watch_class(st, &m->checks->watch, Py_TYPE(atom), e);
     }
-    if (!d || d->ours) return ING_OK;
+    if (!d) return ING_OK; /* a func keeps its code, or is refused */
     return ing_py_watch_pin(&m->checks->watch, d->fn,
                             &((PyFunctionObject *)d->fn)->func_code, e);
 }

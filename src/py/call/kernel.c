@@ -350,9 +350,7 @@ static const PyGetSetDef kernel_getset[] = {
 static const PyMemberDef kernel_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(ing_py_kernel, vectorcall), READONLY,
      NULL},
-    {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_kernel, dict), READONLY, NULL},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_kernel, weakrefs), READONLY,
-     NULL},
+    ING_PY_DICT_AND_WEAKREFS(ing_py_kernel),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -409,22 +407,23 @@ static const PyMethodDef kernel_methods[] = {
 };
 
 static const PyType_Slot kernel_slots[] = {
-    {Py_tp_traverse, kernel_traverse},       {Py_tp_clear, kernel_clear},
-    {Py_tp_dealloc, kernel_dealloc},         {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_descr_get, kernel_bind},          {Py_tp_repr, kernel_repr},
-    {Py_tp_getset, (void *)kernel_getset},   {Py_tp_members, (void *)kernel_members},
-    {Py_tp_methods, (void *)kernel_methods}, {Py_tp_getattro, def_getattro},
-    {Py_tp_setattro, def_setattro},          {0, NULL},
+    ING_PY_COLLECTED(kernel),
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_descr_get, kernel_bind},
+    {Py_tp_repr, kernel_repr},
+    {Py_tp_getset, (void *)kernel_getset},
+    {Py_tp_members, (void *)kernel_members},
+    {Py_tp_methods, (void *)kernel_methods},
+    {Py_tp_getattro, def_getattro},
+    {Py_tp_setattro, def_setattro},
+    {0, NULL},
 };
 
-static const PyType_Spec kernel_spec = {
-    .name = "ingot.Kernel",
-    .basicsize = sizeof(ing_py_kernel),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-             Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION |
-             Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = (PyType_Slot *)kernel_slots,
-};
+static const PyType_Spec kernel_spec =
+    ING_PY_COLLECTED_TYPE("ingot.Kernel", ing_py_kernel,
+                          Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+                              Py_TPFLAGS_IMMUTABLETYPE,
+                          kernel_slots);
 
 static const PyGetSetDef func_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
@@ -438,8 +437,7 @@ static const PyGetSetDef func_getset[] = {
 };
 
 static const PyMemberDef func_members[] = {
-    {"__dictoffset__", T_PYSSIZET, offsetof(ing_py_func, dict), READONLY, NULL},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(ing_py_func, weakrefs), READONLY, NULL},
+    ING_PY_DICT_AND_WEAKREFS(ing_py_func),
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -451,21 +449,21 @@ static const PyMethodDef func_methods[] = {
 };
 
 static const PyType_Slot func_slots[] = {
-    {Py_tp_traverse, func_traverse},       {Py_tp_clear, func_clear},
-    {Py_tp_dealloc, func_dealloc},         {Py_tp_call, func_call},
-    {Py_tp_descr_get, bind_method},        {Py_tp_repr, func_repr},
-    {Py_tp_getset, (void *)func_getset},   {Py_tp_members, (void *)func_members},
-    {Py_tp_methods, (void *)func_methods}, {Py_tp_getattro, def_getattro},
-    {Py_tp_setattro, def_setattro},        {0, NULL},
+    ING_PY_COLLECTED(func),
+    {Py_tp_call, func_call},
+    {Py_tp_descr_get, bind_method},
+    {Py_tp_repr, func_repr},
+    {Py_tp_getset, (void *)func_getset},
+    {Py_tp_members, (void *)func_members},
+    {Py_tp_methods, (void *)func_methods},
+    {Py_tp_getattro, def_getattro},
+    {Py_tp_setattro, def_setattro},
+    {0, NULL},
 };
 
-static const PyType_Spec func_spec = {
-    .name = "ingot.Func",
-    .basicsize = sizeof(ing_py_func),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_METHOD_DESCRIPTOR |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = (PyType_Slot *)func_slots,
-};
+static const PyType_Spec func_spec = ING_PY_COLLECTED_TYPE(
+    "ingot.Func", ing_py_func, Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_IMMUTABLETYPE,
+    func_slots);
 
 static const PyMethodDef functions[] = {
     {"kernel", (PyCFunction)(void (*)(void))kernel_make, METH_VARARGS | METH_KEYWORDS,

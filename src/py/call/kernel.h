@@ -172,7 +172,7 @@ uint64_t ing_py_wall_ns(void); /* since 1970 */
 int ing_py_explain_add(PyObject *module, ing_py_state *st);
 /* "file:line" of a task, "" when it cannot be told without a launch's arguments (graph.c). */
 PyObject *ing_py_task_place(ing_py_kernel *k, const ing_py_variant *v, uint32_t loc);
-/* ---- launch (call.c, bind.c, guard.c, compile.c) ------------------------------------------------- */
+/* ---- launch (call.c, bind.c, guard.c, variant.c) ------------------------------------------------- */
 
 /* Puts the path of what an error is about before its text; returns s. */
 ing_status ing_py_at_path(ing_py_kernel *k, ing_path path, ing_status s, ing_err *e);
@@ -229,7 +229,7 @@ ing_status ing_py_check_args(ing_py_kernel *k, PyObject *const *args, ing_err *e
 typedef struct ing_py_views { /* what one launch holds of foreign arrays */
     Py_buffer at[ING_PY_MAX_PARAMS];
     uint32_t n;
-    struct ing_py_stage *stage; /* copies for the target (stage.h); NULL: none */
+    struct ing_stage *stage; /* copies for the target (rt/stage.h); NULL: none */
 } ing_py_views;
 /* Fills the argument words. ING_DECLINED: an array of another spec (or a scalar where the
  * plan wants an array): not this variant. */

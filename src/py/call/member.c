@@ -176,14 +176,11 @@ static void learn(PyObject *of, const table *t, PyObject *value, ing_py_fetch *f
         f->place = ING_MEMBER_SLOT;
         return;
     }
-    /* A descriptor of the class goes first, or makes the value; a default of a dataclass
-     * is neither. One of a class written in Python may become one, and its own version is
-     * not looked at. */
-    if (in_class &&
-        (Py_TYPE(in_class)->tp_descr_get || Py_TYPE(in_class)->tp_descr_set ||
-         Py_TYPE(in_class)->tp_flags & Py_TPFLAGS_HEAPTYPE))
+    /* A descriptor of the class that can be assigned to goes first. What is of a class written
+     * in Python may become one, and the version of that class is not looked at. */
+    if (in_class && (Py_TYPE(in_class)->tp_descr_set ||
+                     Py_TYPE(in_class)->tp_flags & Py_TPFLAGS_HEAPTYPE))
         return;
-    if (in_class == value) return;
     search(t, f);
     if (at_hint(t, f) == value) f->place = ING_MEMBER_TABLE;
 }

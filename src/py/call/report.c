@@ -1,4 +1,5 @@
-/* What a compile took, told as topic `compile` (log.c) and to who traces. */
+/* What a compile took, told as topic `compile` (log.c) and to who traces. Called by variant.c
+ * when a compile ends; looks at counters and clocks alone. */
 #include "py/call/report.h"
 
 #include <stdio.h>

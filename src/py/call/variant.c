@@ -204,7 +204,7 @@ static ing_status derive(const ing_py_kernel *k, ing_front_result *r, ing_err *e
         : k->mode == ING_AD_TRACE  ? ing_ad_trace(r->mod, r->companions.at, e)
                                    : ing_ad_forward(r->mod, r->companions.at, e);
     if (s == ING_OK) s = ing_ir_verify(r->mod, e);
-    if (s != ING_OK) place_error(r, r->mod->bad_loc, NULL, e);
+    if (s != ING_OK) place_error(r, r->mod->bad_loc, r->mod->remedy, e);
     return s;
 }
 
@@ -224,7 +224,7 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
     ING_TRY(derive(k, r, e));
     ING_TRY(ing_py_share_blocks(k, *gate, r, e));
     s = ing_ad_settle(r->mod, e);
-    if (s != ING_OK) place_error(r, r->mod->bad_loc, NULL, e);
+    if (s != ING_OK) place_error(r, r->mod->bad_loc, r->mod->remedy, e);
     ING_TRY(s);
     ING_TRY(ing_py_ask_extents(*gate, r, e));
     return ask_settings(k, face, answered, e);

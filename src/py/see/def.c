@@ -105,6 +105,8 @@ static int take_names(ing_py_def *d) {
     d->n_posonly = (uint32_t)code->co_posonlyargcount;
     d->n_kwonly = (uint32_t)code->co_kwonlyargcount;
     d->n_params = (uint32_t)(code->co_argcount + code->co_kwonlyargcount);
+    d->n_as_given =
+        d->n_kwonly || d->n_params > ING_PY_MAX_PARAMS ? -1 : (Py_ssize_t)d->n_params;
 #if PY_VERSION_HEX >= 0x030B0000
     PyObject *all = PyCode_GetVarnames(code);
     d->free_names = PyCode_GetFreevars(code);
@@ -178,6 +180,7 @@ int ing_py_def_copy(ing_py_state *st, ing_py_def *d, ing_py_def *from,
     d->n_params = from->n_params;
     d->n_posonly = from->n_posonly;
     d->n_kwonly = from->n_kwonly;
+    d->n_as_given = from->n_as_given;
     d->suffix = (uint32_t)strlen(suffix);
     d->name = PyBytes_FromFormat("%s%s", ing_py_def_name(from), suffix);
     if (d->name) return 0;
@@ -631,6 +634,13 @@ static ing_status no_parameter_type(ing_py_state *st, ing_py_def *d, uint32_t i,
                  "or pass an array: qd.types.ndarray()";
     else if (strcmp(what, "numpy.ndarray") == 0 || strcmp(what, "Tensor") == 0)
         remedy = "annotate arrays with qd.types.ndarray()";
+    else if (strcmp(what, "Vector") == 0)
+        remedy = "say its size and dtype: qd.types.vector(3, qd.f32)";
+    else if (strcmp(what, "Matrix") == 0)
+        remedy = "say its size and dtype: qd.types.matrix(3, 3, qd.f32)";
+    else if (PyFunction_Check(a) || PyCFunction_Check(a))
+        remedy = "that is a function: annotate arrays with qd.types.ndarray(), fields "
+                 "with qd.template()";
     return ing_py_def_fail(
         st, d, i, ING_SYNTAX, remedy, e,
         "the annotation of parameter '%s' (%s%.80s) is no parameter type",

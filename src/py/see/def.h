@@ -28,6 +28,7 @@ typedef struct ing_py_def {
     ing_cache_alias alias; /* digest of the tree, once known: parsed, or told (R9) */
     uint32_t n_params;     /* positional ones and keyword-only ones */
     uint32_t n_posonly, n_kwonly;
+    Py_ssize_t n_as_given;  /* arguments of a call that need no arranging; -1: all do */
     PyObject *names;        /* tuple of parameter names */
     PyObject *free_names;   /* tuple parallel to the cells of the closure */
     ing_gate_param *params; /* meanings of the annotations; NULL until asked */

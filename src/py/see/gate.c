@@ -823,6 +823,7 @@ static const ing_gate_ops gate_ops = {
     .splice = gate_splice,
     .carry = gate_carry,
     .memo_key = gate_memo_key,
+    .may_call = ing_py_gate_may_call,
     .describe = ing_py_gate_describe,
     .where = gate_where,
     .near = gate_near,

@@ -116,6 +116,14 @@ static bool is_plain_result(ing_py_gate *g, PyObject *o) {
            ing_py_foreign_kind_of(g->kernel->st, o) == ING_FOREIGN_NUMBER;
 }
 
+ing_status ing_py_gate_may_call(void *self, ing_gref fn, ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *ing_py_thing(g, fn);
+    ing_py_callable kind = t.obj ? ing_py_callable_kind(t.obj) : ING_PY_CALL_NEVER;
+    if (kind == ING_PY_CALL_RAISED) return ING_PYTHON;
+    return kind == ING_PY_CALL_NEVER ? refuse_call(g, fn, e) : ING_OK;
+}
+
 /* Calls while compiling (R2). What goes into a call is recorded as a whole: where all of it
  * is immutable, equal answers mean an equal result, else guards make the call again. The
  * plain result of a listed function of plain values follows from these; any other result is

@@ -86,6 +86,21 @@ static PyObject *function_of(PyObject *fn) {
     return PyMethod_Check(fn) ? PyMethod_GET_FUNCTION(fn) : fn;
 }
 
+/* Python functions whose call is for the host: those that draw numbers, and of the package
+ * those that make or change something. Run while compiling, they would run once. */
+static bool for_the_host(PyObject *fn) {
+    static const char *const wholly[] = {
+        "random",          "secrets",         "uuid", "ingot._init", "ingot._fields",
+        "ingot._ndarrays", "ingot._profiler", NULL};
+    static const char *const makers[] = {"field", "ndarray", "tensor", NULL};
+    PyObject *module = PyFunction_GET_MODULE(fn);
+    if (!module || !PyUnicode_Check(module)) return false;
+    if (find_in(module, wholly)) return true;
+    return (PyUnicode_CompareWithASCIIString(module, "ingot._matrix") == 0 ||
+            PyUnicode_CompareWithASCIIString(module, "ingot._tensor") == 0) &&
+           find_in(((PyFunctionObject *)fn)->func_name, makers);
+}
+
 ing_py_callable ing_py_callable_kind(PyObject *fn) {
     if (PyCFunction_CheckExact(fn) && live_c_function(fn)) return ING_PY_CALL_LIVE;
     if (PyCFunction_CheckExact(fn) && pure_c_function(fn)) return ING_PY_CALL_PURE;
@@ -93,7 +108,9 @@ ing_py_callable ing_py_callable_kind(PyObject *fn) {
     if (fn == (PyObject *)&PyType_Type) return ING_PY_CALL_LIVE;
     int ufunc = numpy_ufunc(fn);
     if (ufunc) return ufunc < 0 ? ING_PY_CALL_RAISED : ING_PY_CALL_PURE;
-    return PyFunction_Check(function_of(fn)) ? ING_PY_CALL_RECORDED : ING_PY_CALL_NEVER;
+    if (!PyFunction_Check(function_of(fn)) || for_the_host(function_of(fn)))
+        return ING_PY_CALL_NEVER;
+    return ING_PY_CALL_RECORDED;
 }
 
 /* What a call depends on of the function itself: its name if it is a listed one, its text

@@ -149,14 +149,19 @@ static void images_fini(images *all) {
     ing_map_fini(&all->map);
 }
 
+/* The target that has images. */
+static const ing_target *coded(void) {
+    ing_settings defaults;
+    ing_settings_init(&defaults);
+    return ing_target_chosen(&defaults);
+}
+
 /* The images of a task that are here: [(key, level, opt_level, fast_math)]. */
 static PyObject *images_of(const look *l, const images *all, ing_hash128 ir) {
     PyObject *list = PyList_New(0);
     ing_image_name name;
     ing_hash128 last = {0, 0};
-    ing_settings defaults;
-    ing_settings_init(&defaults);
-    const ing_target *t = ing_target_chosen(&defaults); /* the one that has images */
+    const ing_target *t = coded();
     for (uint32_t n = 0;
          list && ing_engine_image_name(l->st->host->engine, t, ir, n, &name); n++) {
         if (ing_hash_eq(name.key, last) || !ing_map_get(&all->map, name.key)) continue;
@@ -454,14 +459,15 @@ static PyObject *machine(PyObject *module, PyObject *unused) {
     (void)unused;
     const ing_py_state *st = ing_py_state_in(module);
     PyObject *levels = PyList_New(0);
-    for (uint32_t i = 0; levels && ing_image_isa_rung(i); i++) {
-        PyObject *name = PyUnicode_FromString(ing_image_isa_rung(i));
+    const ing_target *t = coded();
+    for (uint32_t i = 0; levels && t->level(i); i++) {
+        PyObject *name = PyUnicode_FromString(t->level(i));
         if (!name || PyList_Append(levels, name) < 0) Py_CLEAR(levels);
         Py_XDECREF(name);
     }
     if (!levels) return NULL;
     return Py_BuildValue("{s:s,s:N,s:s,s:s}", "level",
-                         ing_engine_isa_level(st->host->engine), "levels", levels,
+                         ing_engine_isa_level(st->host->engine, t), "levels", levels,
                          "front", ING_FRONT_REVISION, "back", ING_BACK_REVISION);
 }
 

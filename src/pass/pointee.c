@@ -1,25 +1,25 @@
-/* What the updates of a parallel loop meet: see targets.h. One walk over the function and one
+/* What the updates of a parallel loop meet: see pointee.h. One walk over the function and one
  * look at each instruction, so linear. Errs towards "touched": a place whose root is unknown is
- * no target, and a call touches whatever it is given and whatever funcs name. */
-#include "pass/targets.h"
+ * no pointee, and a call touches whatever it is given and whatever funcs name. */
+#include "pass/pointee.h"
 
-static const ing_ir_inst *at(const ing_targets *x, uint32_t id) {
+static const ing_ir_inst *at(const ing_pointees *x, uint32_t id) {
     return ing_ir_at(x->f, id);
 }
 
-ing_target ing_target_of(const ing_targets *x, uint32_t ref) {
+ing_pointee ing_pointee_of(const ing_pointees *x, uint32_t ref) {
     const ing_ir_inst *i = ing_ir_root(x->f, ref, NULL);
     bool known = i->op == ING_OP_ARRAY || i->op == ING_OP_BUFFER;
-    return known ? (ing_target){i->op, i->a} : (ing_target){0, 0};
+    return known ? (ing_pointee){i->op, i->a} : (ing_pointee){0, 0};
 }
 
-static bool calls(const ing_targets *x) {
+static bool calls(const ing_pointees *x) {
     return x->scan.has[x->scan.parallel] & ING_IR_HAS_CALL;
 }
 
 /* ---- fates ---------------------------------------------------------------------------------- */
 
-static ing_fate *fate_of(ing_targets *x, ing_target t) {
+static ing_fate *fate_of(ing_pointees *x, ing_pointee t) {
     ing_hash128 key = {t.op, t.a};
     uint32_t number = ing_map_get(&x->numbers, key);
     if (!number) {
@@ -32,15 +32,15 @@ static ing_fate *fate_of(ing_targets *x, ing_target t) {
     return &x->fates.at[number - 1];
 }
 
-static void spoil(ing_targets *x, uint32_t ref) {
-    ing_target t = ing_target_of(x, ref);
+static void spoil(ing_pointees *x, uint32_t ref) {
+    ing_pointee t = ing_pointee_of(x, ref);
     ing_fate *f = t.op ? fate_of(x, t) : NULL;
     if (f) f->spoiled = true;
 }
 
 /* A key of the place, if its subscripts and members are constants. Two places with one key
  * would be taken for one, which is safe. */
-static bool place_key(const ing_targets *x, uint32_t ref, ing_hash128 *key) {
+static bool place_key(const ing_pointees *x, uint32_t ref, ing_hash128 *key) {
     const ing_ir_inst *i = at(x, ref);
     *key = (ing_hash128){1469598103934665603u, 0};
     for (; i->op == ING_OP_MEMBER || i->op == ING_OP_ELEM; i = at(x, i->a)) {
@@ -59,7 +59,7 @@ static bool place_key(const ing_targets *x, uint32_t ref, ing_hash128 *key) {
     return i->op == ING_OP_ARRAY || i->op == ING_OP_BUFFER;
 }
 
-static void note_kind(ing_targets *x, ing_fate *f, uint32_t ref, uint8_t kind) {
+static void note_kind(ing_pointees *x, ing_fate *f, uint32_t ref, uint8_t kind) {
     ing_hash128 key;
     f->mixed |= f->kind && f->kind != kind + 1;
     if (!f->kind) f->kind = (uint8_t)(kind + 1);
@@ -72,9 +72,9 @@ static void note_kind(ing_targets *x, ing_fate *f, uint32_t ref, uint8_t kind) {
     if (!there) x->failed |= !ing_map_put(&x->places, key, kind + 1u);
 }
 
-static void note_update(ing_targets *x, uint32_t id) {
+static void note_update(ing_pointees *x, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
-    ing_target t = ing_target_of(x, i->a);
+    ing_pointee t = ing_pointee_of(x, i->a);
     bool inside = ing_ir_inside(&x->scan, id, x->scan.parallel);
     bool fine = inside && !x->scan.used[id] && t.op && x->qualifies(x, id);
     ing_fate *f = fine ? fate_of(x, t) : NULL;
@@ -85,34 +85,34 @@ static void note_update(ing_targets *x, uint32_t id) {
 }
 
 /* Calls may reach arrays that the loop does not name. */
-static void note_named(ing_targets *x) {
+static void note_named(ing_pointees *x) {
     for (uint32_t k = 0; k < x->m->args.len && calls(x); k++) {
-        ing_target t = {ING_OP_ARRAY, k};
+        ing_pointee t = {ING_OP_ARRAY, k};
         ing_fate *f = x->funcs->named[k] ? fate_of(x, t) : NULL;
         if (f) f->spoiled = true;
     }
 }
 
 /* All other arrays of the loop lie apart from this one. */
-static bool apart(ing_targets *x, const ing_fate *f) {
+static bool apart(ing_pointees *x, const ing_fate *f) {
     uint32_t n = 0, array = f->of.a;
     if (f->of.op != ING_OP_ARRAY) return true;
     for (uint32_t k = 0; k < x->fates.len; k++)
         n += x->fates.at[k].of.op == ING_OP_ARRAY && x->fates.at[k].of.a != array;
     if (!ing_pass_may_assume(x->m, x->o, n)) return false;
     for (uint32_t k = 0; k < x->fates.len; k++) {
-        ing_target t = x->fates.at[k].of;
+        ing_pointee t = x->fates.at[k].of;
         if (t.op == ING_OP_ARRAY && t.a != array)
             ing_pass_assume_apart(x->m, array, t.a);
     }
     return true;
 }
 
-bool ing_target_alone(ing_targets *x, uint32_t id) {
+bool ing_pointee_alone(ing_pointees *x, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
     bool inside = ing_ir_inside(&x->scan, id, x->scan.parallel);
     if (i->op != ING_OP_ATOMIC || !inside || x->scan.used[id]) return false;
-    ing_target t = ing_target_of(x, i->a);
+    ing_pointee t = ing_pointee_of(x, i->a);
     ing_fate *f = t.op ? fate_of(x, t) : NULL;
     if (!f || f->spoiled || (f->mixed && (f->loose || x->one_kind))) return false;
     if (!f->judged) f->granted = apart(x, f);
@@ -122,7 +122,7 @@ bool ing_target_alone(ing_targets *x, uint32_t id) {
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-bool ing_targets_init(ing_targets *x, bool whole) {
+bool ing_pointees_init(ing_pointees *x, bool whole) {
     ing_ir_scan *s = &x->scan;
     ing_map_init(&x->numbers);
     ing_map_init(&x->places);
@@ -140,7 +140,7 @@ bool ing_targets_init(ing_targets *x, bool whole) {
     return !x->failed;
 }
 
-void ing_targets_fini(ing_targets *x) {
+void ing_pointees_fini(ing_pointees *x) {
     ing_map_fini(&x->numbers);
     ing_map_fini(&x->places);
     ing_vec_fini(&x->fates);

@@ -1,12 +1,12 @@
 /* Staging: arrays whose memory the target cannot address are copied there before a launch
- * and, where the kernel writes them, back after it. Called by bind.c, which finds such
- * arrays, and by call.c around the launch; a launch whose arrays are all at home never comes
- * here. Needs the GIL.
+ * and, where the kernel writes them, back after it. Called by src/py/call: bind.c finds such
+ * arrays, call.c copies around the launch; a launch whose arrays are all at home never comes
+ * here. A stage belongs to one thread.
  *
  * Ranges that overlap share one copy, so that arrays which share memory do so in the launch
  * as well; each written range is copied back by itself. Copies keep the place of a range
  * within 64 bytes, so that elements stay aligned. */
-#include "py/array/stage.h"
+#include "rt/stage.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ typedef struct block {
     ing_mem *copy;
 } block;
 
-struct ing_py_stage {
+struct ing_stage {
     const ing_home *home; /* of the target */
     ing_vec(range) ranges;
     ing_vec(block) blocks;
@@ -37,8 +37,8 @@ static ing_status no_memory(ing_err *e) {
     return ing_fail(e, ING_MEMORY, "no memory for copies of arrays");
 }
 
-ing_status ing_py_stage_add(ing_py_stage **stage, const ing_home *home,
-                            const ing_py_staged *s, ing_err *e) {
+ing_status ing_stage_add(ing_stage **stage, const ing_home *home, const ing_staged *s,
+                         ing_err *e) {
     if (!s->bytes) return ING_OK; /* nobody looks at the address */
     if (!*stage) *stage = ing_calloc(1, sizeof **stage);
     if (!*stage) return no_memory(e);
@@ -57,13 +57,13 @@ static void not_ours(void *owner) {
     (void)owner;
 }
 
-ing_status ing_py_stage_add_host(ing_py_stage **stage, const ing_home *home, void *data,
-                                 const ing_py_staged *s, ing_err *e) {
-    ing_py_staged with = *s;
+ing_status ing_stage_add_host(ing_stage **stage, const ing_home *home, void *data,
+                              const ing_staged *s, ing_err *e) {
+    ing_staged with = *s;
     if (!s->bytes) return ING_OK;
     if (ing_mem_wrap(data, s->bytes, not_ours, NULL, &with.mem) != ING_OK)
         return no_memory(e);
-    ing_status status = ing_py_stage_add(stage, home, &with, e);
+    ing_status status = ing_stage_add(stage, home, &with, e);
     ing_mem_unref(with.mem);
     return status;
 }
@@ -83,7 +83,7 @@ static int by_place(const void *a, const void *b) {
 }
 
 /* Which ranges share a copy. */
-static bool make_blocks(ing_py_stage *s) {
+static bool make_blocks(ing_stage *s) {
     const ing_home *home = NULL;
     qsort(s->ranges.at, s->ranges.len, sizeof *s->ranges.at, by_place);
     for (uint32_t i = 0; i < s->ranges.len; i++) {
@@ -102,8 +102,7 @@ static bool make_blocks(ing_py_stage *s) {
     return true;
 }
 
-ing_status ing_py_stage_in(ing_py_state *st, ing_py_stage *s, uint64_t *words,
-                           ing_err *e) {
+ing_status ing_stage_in(ing_stage *s, uint64_t *words, ing_counters *n, ing_err *e) {
     if (!make_blocks(s)) return no_memory(e);
     for (uint32_t i = 0; i < s->blocks.len; i++) {
         block *b = &s->blocks.at[i];
@@ -120,14 +119,14 @@ ing_status ing_py_stage_in(ing_py_state *st, ing_py_stage *s, uint64_t *words,
             return ing_fail(e, ING_OS, "an array could not be copied to %s",
                             s->home->name);
         words[r->word] = b->copy->address + at;
-        ing_count(&st->counters, ING_COUNT_COPIES_IN);
+        ing_count(n, ING_COUNT_COPIES_IN);
     }
     return ING_OK;
 }
 
 /* ---- out ----------------------------------------------------------------------------------- */
 
-bool ing_py_stage_out(ing_py_state *st, ing_py_stage *s) {
+bool ing_stage_out(const ing_stage *s, ing_counters *n) {
     bool ok = true;
     for (uint32_t i = 0; i < s->ranges.len; i++) {
         const range *r = &s->ranges.at[i];
@@ -135,12 +134,12 @@ bool ing_py_stage_out(ing_py_state *st, ing_py_stage *s) {
         if (!r->written) continue;
         ok &= ing_mem_copy(r->mem, r->offset, b->copy, (size_t)(start_of(r) - b->from),
                            r->bytes) == ING_OK;
-        ing_count(&st->counters, ING_COUNT_COPIES_OUT);
+        ing_count(n, ING_COUNT_COPIES_OUT);
     }
     return ok;
 }
 
-void ing_py_stage_free(ing_py_stage *s) {
+void ing_stage_free(ing_stage *s) {
     if (!s) return;
     for (uint32_t i = 0; i < s->ranges.len; i++) ing_mem_unref(s->ranges.at[i].mem);
     for (uint32_t i = 0; i < s->blocks.len; i++) ing_mem_unref(s->blocks.at[i].copy);
