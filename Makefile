@@ -45,6 +45,7 @@ test: $(INSTALLED)
 
 stress: $(INSTALLED)
 	@INGOT_STRESS=1 $(PY) tools/run_tests.py --jobs $(JOBS)
+	@INGOT_STRESS=0.1 $(PYTHON) tools/run_ci.py --jobs $(JOBS) --random
 
 # Every test here, and every Python test on each other interpreter of this machine.
 pythons:

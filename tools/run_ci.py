@@ -2,7 +2,10 @@
 packages that tests use, then the Python tests on every other interpreter from 3.10 on that
 this machine has, each in a virtual environment of its own below build/.
 
-    run_ci.py [--jobs N] [--full]       --full: every Python test on the others as well
+    run_ci.py [--jobs N] [--full | --random]
+
+--full: every Python test on the others as well. --random: on the others alone, and of their tests
+those that make up kernels and changes between launches, as many as INGOT_STRESS says.
 
 What cannot be had here (a package, a server, an interpreter without headers) is listed as
 "not run" with the reason. What can be built and tested must pass: exit status 0 only then.
@@ -205,7 +208,7 @@ def test_other(name, path, args, env, rows, not_run):
     status, lines = run([*make, "setup"], env)
     if status == 0:
         command = [venv / "bin" / "python", "tools/run_tests.py", "--jobs", args.jobs]
-        command += ["--only", "python" if args.full else "version"]
+        command += ["--only", "python" if args.full else "random" if args.random else "version"]
         status, lines = run(command, env)
     rows.append((name, status, closing(lines)))
 
@@ -233,16 +236,19 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     ap.add_argument("--full", action="store_true")
+    ap.add_argument("--random", action="store_true")
     args = ap.parse_args()
     start, rows, not_run = time.monotonic(), [], []
-    say(f"Python {tag(probe(sys.executable))}")
-    if run(["make", "--no-print-directory", "setup", f"PYTHON={sys.executable}"])[0]:
-        return 1
-    install_programs(not_run)
-    install_extras(not_run)
+    if not args.random:
+        say(f"Python {tag(probe(sys.executable))}")
+        if run(["make", "--no-print-directory", "setup", f"PYTHON={sys.executable}"])[0]:
+            return 1
+        install_programs(not_run)
+        install_extras(not_run)
     with tempfile.TemporaryDirectory(prefix="ingot-ci-") as scratch:
         env = {**os.environ, "INGOT_CACHE_DIR": os.path.join(scratch, "cache")}
-        test_default(args.jobs, env, rows)
+        if not args.random:
+            test_default(args.jobs, env, rows)
         for name, path in interpreters(not_run).items():
             if name.endswith("t"):
                 test_refusal(name, path, rows, not_run)

@@ -1,15 +1,16 @@
 """Runs the suites in order and ends with one line for each, and one for each thing that was
 not run with the reason. Called by the Makefile with the venv's Python.
 
-    run_tests.py [--jobs N] [--only checkers|asan|tsan|valgrind|python|version|lowered|paranoid|asan-py|tidy]
+    run_tests.py [--jobs N] [--only checkers|asan|tsan|valgrind|python|version|random|lowered|paranoid|asan-py|tidy]
 
 `version` is those of the Python tests whose outcome may depend on the version of Python,
 `lowered` those that run on the interpreter, with the IR before any pass, `paranoid` all of
-them with each launch lowered again and compared, `asan-py` those of guards, cache and arrays
-on an extension built with ASan and UBSan.
+them with each launch lowered again and compared, `random` those that make up kernels and
+changes between launches, `asan-py` those of guards, cache and arrays on an extension built
+with ASan and UBSan.
 
 Exit status 0 only when every suite that ran passed. INGOT_STRESS=1 asks for the full-size
-suites; otherwise randomised ones run a twentieth with a fixed seed.
+suites, 0.1 for a tenth of the randomised ones; otherwise a twentieth of them with a fixed seed.
 """
 
 import argparse
@@ -27,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(sys.executable).parent
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 NOT_RUN = 77
-STRESS = os.environ.get("INGOT_STRESS", "0") not in ("", "0")
+STRESS = float(os.environ.get("INGOT_STRESS") or 0) >= 1
 
 # Build directories below build/, each with its options.
 BUILDS = {
@@ -74,6 +75,9 @@ MEMORY = """
     random_mutations trace view
 """.split()
 
+
+# Python tests that make up kernels, and what changes between their launches.
+RANDOM = "four_ways mutation random_kernels random_mutations random_nests random_vectors".split()
 
 # Python tests of what several threads write at once.
 THREADS = ["chrome", "profiler"]
@@ -224,6 +228,10 @@ def test_files(version):
     return [path for path in files if path.stem not in left_out]
 
 
+def files_of(names):
+    return [ROOT / "tests" / "py" / f"test_{name}.py" for name in names]
+
+
 def shard(number, env, scratch, files):
     """A pytest process that takes files from those that are left (conftest.py)."""
     env = dict(env)
@@ -287,6 +295,10 @@ def run_python(report, env, jobs, version=False, title="Python tests", select=()
         report.not_run.append(f"{len(ENGINE)} files of tests of the engine on {here} (make pythons)")
 
 
+def run_random(report, env, jobs):
+    run_python(report, env, jobs, title="Python tests, random", files=files_of(RANDOM))
+
+
 def run_lowered(report, env, jobs):
     env = {**env, "INGOT_INTERP_PASSES": "0"}
     select = ["-k", "interp", "-m", "not after_passes"]
@@ -322,8 +334,7 @@ def run_sanitized(report, env, jobs, name, title, files, select=()):
     start = time.monotonic()
     install = [BIN / "meson", "install", "-C", where, "--no-rebuild", "--destdir", where / "root"]
     if build(f"{name}-py", env, jobs) and quietly(install, env) == 0:
-        files = [ROOT / "tests" / "py" / f"test_{name}.py" for name in files]
-        run_python(report, with_library, jobs, title=title, files=files, select=select)
+        run_python(report, with_library, jobs, title=title, files=files_of(files), select=select)
     else:
         report.add(title, False, time.monotonic() - start, "did not build")
 
@@ -398,6 +409,7 @@ SUITES = {
     "valgrind": run_valgrind,
     "python": run_python,
     "version": lambda r, e, j: run_python(r, e, j, version=True),
+    "random": run_random,
     "lowered": run_lowered,
     "paranoid": run_paranoid,
     "asan-py": run_asan_python,

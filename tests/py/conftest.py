@@ -33,7 +33,8 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
-STRESS = os.environ.get("INGOT_STRESS", "0") not in ("", "0")
+SHARE = min(float(os.environ.get("INGOT_STRESS") or 0), 1.0) or 1 / 20  # of the cases of randomised tests
+STRESS = SHARE == 1.0
 PARANOID = os.environ.get("INGOT_PARANOID", "0") not in ("", "0")  # processes of tests inherit it
 CLAIMS = os.environ.pop("INGOT_TEST_CLAIMS", None)  # a directory, from tools/run_tests.py
 SEED = 20240229  # of every randomised test, so that `make test` is the same each time
@@ -83,8 +84,8 @@ def as_root(why):
 
 
 def samples(full):
-    """How many cases a randomised test runs: all under `make stress`, else a twentieth."""
-    return full if STRESS else max(1, full // 20)
+    """How many cases a randomised test runs: all under `make stress`, INGOT_STRESS=0.1 a tenth, else a twentieth."""
+    return max(1, int(full * SHARE + 1e-9))
 
 
 @pytest.fixture(name="samples")

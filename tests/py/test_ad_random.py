@@ -28,7 +28,7 @@ def fresh():
 
 
 def batches(full):
-    n = full if STRESS else max(BATCH, full // 80)
+    n = full if STRESS else max(BATCH, samples(full) // 4)
     return [range(SEED + k, SEED + min(k + BATCH, n)) for k in range(0, n, BATCH)]
 
 

@@ -10,6 +10,7 @@ import textwrap
 
 import ingot as qd
 import pytest
+from conftest import STRESS
 from explanations import WANT
 from mutations import CASES
 
@@ -51,8 +52,7 @@ def explained(folder, cases, which):
 
 
 def test_the_injected_cause_is_named_first(tmp_path):
-    stress = os.environ.get("INGOT_STRESS", "0") not in ("", "0")
-    cases = CASES[:: 1 if stress else 4]
+    cases = CASES[:: 1 if STRESS else 4]
     first = explained(tmp_path, cases, 0)
     assert {why for whys in first.values() for why in whys} == {"first compile"}
     second = explained(tmp_path, cases, 1)
