@@ -100,8 +100,8 @@ static ing_status name_call(ing_py_gate *g, const thing *fn, const ing_gref *arg
 
 /* A call of the same function with the same arguments was made before: its result, which is
  * asked for once per compile (R6). */
-static ing_status call_once(ing_py_gate *g, PyObject *fn, ing_path root,
-                            const ing_gref *args, uint32_t n, PyObject **out) {
+static ing_status call_unless_known(ing_py_gate *g, PyObject *fn, ing_path root,
+                                    const ing_gref *args, uint32_t n, PyObject **out) {
     uint32_t known = root ? ing_map_get(&g->calls, (ing_hash128){root, 0}) : 0;
     if (!known) return call_now(g, fn, args, n, out);
     *out = Py_NewRef(ing_py_thing(g, known)->obj);
@@ -157,7 +157,7 @@ ing_status ing_py_gate_call(void *self, ing_gref fn, const ing_gref *args, uint3
     }
     ing_path path = 0, root = 0;
     ing_status s = name_call(g, &t, args, n, &path, &root, e);
-    if (s == ING_OK && !result) s = call_once(g, t.obj, root, args, n, &result);
+    if (s == ING_OK && !result) s = call_unless_known(g, t.obj, root, args, n, &result);
     if (s != ING_OK) {
         Py_XDECREF(result);
         return s;
