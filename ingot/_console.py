@@ -4,6 +4,7 @@ Called by the engine (src/py/see/source.c) when neither file, linecache nor load
 is yielded here are guesses; the engine takes the first that compiles to the function's own code.
 """
 
+import linecache
 import os
 import stat
 import sys
@@ -13,13 +14,23 @@ MAX_TEXT = 1 << 24
 MAX_LINES = 5000  # of a prompt's history
 
 
-def texts(file, name):
-    """Texts that may hold the function `name`, whose code says that it is from `file`."""
+def texts(file, code):
+    """Texts that may hold the function of this code, which says that it is from `file`."""
+    typed = kept(code)
+    if typed:
+        return [typed]
     if file == "<string>":
         return _command()
     if file == "<stdin>":
-        return _prompt(name) if hasattr(sys, "ps1") else _standard_input()
+        return _prompt(code.co_name) if hasattr(sys, "ps1") else _standard_input()
     return []
+
+
+def kept(code):
+    """What Python keeps of a text that was typed, by the code that it became; "" where it does not. Since 3.14 that is
+    not in linecache.cache, and inspect asks this function."""
+    ask = getattr(linecache, "_getlines_from_code", None)
+    return "".join(ask(code)) if ask else ""
 
 
 def _command():

@@ -7,7 +7,7 @@ import ast
 import linecache
 import types
 
-from ingot import _core
+from ingot import _console, _core
 
 _trees = {}  # file name -> (its text, lambdas by line)
 
@@ -29,7 +29,7 @@ def adopt(function):
 
 def _text(function):
     code = function.__code__
-    source = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    source = "".join(linecache.getlines(code.co_filename, function.__globals__)) or _console.kept(code)
     known = _trees.get(code.co_filename)
     if known is None or known[0] != source:
         try:

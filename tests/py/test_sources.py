@@ -302,6 +302,23 @@ def test_an_interactive_console():
         assert f"there is no source text for {file!r}" in refusal(kernel)
 
 
+def test_what_python_keeps_by_code(monkeypatch):
+    """As the prompt of 3.14 does: lines by the code that they became, those of a lambda too, and none in linecache.cache."""
+    text = KERNEL.format(value=32).lstrip() + "add = lambda x, y: x + y\n"
+    kept = {"k": text, "<lambda>": text}
+    monkeypatch.setattr(linecache, "_getlines_from_code", lambda c: kept.get(c.co_name, "").splitlines(True), raising=False)
+    scope = {"qd": qd, "__file__": "script.py", "__name__": "__main__"}  # python -i script.py
+    exec(compile(text, "<stdin-7>", "exec"), scope)
+    assert launch(scope["k"]) == 32
+    add = scope["add"]
+
+    @qd.kernel
+    def use() -> qd.i32:
+        return add(3, 4)
+
+    assert use() == 7
+
+
 def test_the_prompt_of_python(tmp_path, cache_dir):
     """A real terminal: a kernel that was typed, then one from a file."""
     (tmp_path / "typed.py").write_text(MODULE.format(value=31))

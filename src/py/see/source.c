@@ -222,10 +222,10 @@ static int from_linecache_surely(PyObject *fn, PyObject *file, PyObject **out) {
     return rc;
 }
 
-/* Is the function of a module without a file, or was it typed in? Code that programs make
- * (dataclasses, namedtuple) is from "<string>" too, but its module has one. */
+/* May the function have been typed in, or be of a module without a file? Code that programs
+ * make (dataclasses, namedtuple) is from "<string>" as that of -c is, but its module has one. */
 static int is_typed_in(ing_py_state *st, PyObject *fn, PyObject *file) {
-    if (PyUnicode_CompareWithASCIIString(file, "<stdin>") == 0) return 1;
+    if (PyUnicode_CompareWithASCIIString(file, "<string>") != 0) return 1;
     PyObject *of = NULL;
     int rc = PyDict_GetItemRef(PyFunction_GET_GLOBALS(fn),
                                st->names[ING_PY_NAME___file__], &of);
@@ -239,9 +239,9 @@ static int from_console(ing_py_state *st, PyObject *fn, PyObject *file,
     *out = NULL;
     int rc = is_typed_in(st, fn, file);
     if (rc != 1) return rc;
-    PyObject *name = ((PyCodeObject *)PyFunction_GET_CODE(fn))->co_name;
+    PyObject *code = PyFunction_GET_CODE(fn);
     PyObject *mod = PyImport_ImportModule("ingot._console");
-    PyObject *texts = mod ? PyObject_CallMethod(mod, "texts", "OO", file, name) : NULL;
+    PyObject *texts = mod ? PyObject_CallMethod(mod, "texts", "OO", file, code) : NULL;
     rc = texts && PyList_Check(texts) ? 0 : -1;
     for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(texts); i++) {
         PyObject *text = PyUnicode_AsUTF8String(PyList_GET_ITEM(texts, i));
