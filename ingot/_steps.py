@@ -205,6 +205,9 @@ def _coroutine_mark(name):
     return getattr(inspect.markcoroutinefunction(lambda: None), name)
 
 
+_WRAPPED = {*functools.WRAPPER_ASSIGNMENTS, "__annotations__"}  # from Python 3.14 on the former has what makes the latter
+
+
 def _private(**options):
     """A field that is no part of a step's fingerprint."""
     return dataclasses.field(metadata={"fingerprint": False}, **options)
@@ -290,7 +293,7 @@ class CachedStep:
 
     def __getattr__(self, name):
         step = self.__dict__.get("step")
-        if name in functools.WRAPPER_ASSIGNMENTS or name in getattr(step, "__dict__", ()):
+        if name in _WRAPPED or name in getattr(step, "__dict__", ()):
             return getattr(step, name)
         if name in ("_is_coroutine", "_is_coroutine_mark") and self._kind == "coroutine":
             return _coroutine_mark(name)

@@ -106,7 +106,7 @@ def test_child_processes(tmp_path):
 
         if __name__ == "__main__":
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                print(pool.map(answer, [0]) == [quadrants.__version__])
+                print(pool.map(answer, [0]) == [quadrants.__version__], flush=True)
             code = "import quadrants.lang.impl as impl; print(impl.__name__)"
             subprocess.run([sys.executable, "-c", code], check=True)
     """))

@@ -20,7 +20,8 @@ enum {
     TAG_TUPLE,
     TAG_SET,
     TAG_CODE,
-    TAG_INT_LONG
+    TAG_INT_LONG,
+    TAG_SLICE
 };
 
 static bool hash_const(ing_hasher *h, PyObject *o, int depth);
@@ -54,6 +55,14 @@ static bool hash_tuple(ing_hasher *h, PyObject *o, int depth) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++)
         if (!hash_const(h, PyTuple_GET_ITEM(o, i), depth + 1)) return false;
     return true;
+}
+
+/* A constant from Python 3.14 on. */
+static bool hash_slice(ing_hasher *h, PyObject *o, int depth) {
+    const PySliceObject *s = (const PySliceObject *)o;
+    ing_hasher_u64(h, TAG_SLICE, 0);
+    return hash_const(h, s->start, depth + 1) && hash_const(h, s->stop, depth + 1) &&
+           hash_const(h, s->step, depth + 1);
 }
 
 /* Members in the order of their digests, so that the hash seed does not matter. */
@@ -121,6 +130,7 @@ static bool hash_const(ing_hasher *h, PyObject *o, int depth) {
     if (PyTuple_CheckExact(o)) return hash_tuple(h, o, depth);
     if (PyFrozenSet_CheckExact(o)) return hash_set(h, o, depth);
     if (PyCode_Check(o)) return hash_code(h, o, depth);
+    if (PySlice_Check(o)) return hash_slice(h, o, depth);
     if (PyFloat_CheckExact(o)) {
         double d = PyFloat_AS_DOUBLE(o);
         ing_hasher_item(h, TAG_FLOAT, &d, sizeof d);

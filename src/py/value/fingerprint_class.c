@@ -180,8 +180,6 @@ static bool is_bookkeeping(PyObject *name) {
         "__dict__",
         "__weakref__",
         "__annotations__",
-        "__annotate__",
-        "__annotate_func__",
         "__annotations_cache__",
         "__firstlineno__",
         "__static_attributes__",
@@ -212,10 +210,17 @@ static bool is_bookkeeping(PyObject *name) {
     return false;
 }
 
+/* The function that makes a class's annotations, from Python 3.14 on: what it makes counts
+ * (class_notes of ingot/_reach.py), and it has no text of its own. */
+static bool makes_annotations(PyObject *name) {
+    return PyUnicode_CompareWithASCIIString(name, "__annotate_func__") == 0 ||
+           PyUnicode_CompareWithASCIIString(name, "__annotate__") == 0;
+}
+
 /* One entry of the class's namespace `dict`. */
 static int append_entry(fp_walk *w, PyObject *list, PyObject *dict, PyObject *name,
                         PyObject *v, bool as_value) {
-    if (!PyUnicode_Check(name)) return 0;
+    if (!PyUnicode_Check(name) || makes_annotations(name)) return 0;
     if (PyFunction_Check(v)) return append_function(w, list, dict, name, v);
     if (is_bookkeeping(name)) return 0;
     if (PyType_Check(v)) {
@@ -315,7 +320,7 @@ static int append_behaviour(fp_walk *w, PyObject *list, PyObject *dict, PyObject
                             PyObject *v) {
     static const char *const makers[] = {"__new__", "__new_member__", "_new_member_",
                                          "_generate_next_value_"};
-    if (!PyUnicode_Check(name)) return 0;
+    if (!PyUnicode_Check(name) || makes_annotations(name)) return 0;
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
         if (PyUnicode_CompareWithASCIIString(name, makers[i]) == 0) return 0;
     if (PyFunction_Check(v)) return append_function(w, list, dict, name, v);
