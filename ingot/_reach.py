@@ -684,10 +684,11 @@ def class_notes(cls):
 
 
 def _annotations_of(cls, own):
-    if any(isinstance(own.get(name), types.FunctionType) for name in ("__annotate_func__", "__annotate__")):
-        import annotationlib  # of Python 3.14, where annotations are made when they are asked for
+    for name in ("__annotate_func__", "__annotate__"):  # no generator: 3.12 crashes when memory ends in one
+        if isinstance(own.get(name), types.FunctionType):
+            import annotationlib  # of Python 3.14, where annotations are made when they are asked for
 
-        return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+            return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
     notes = own.get("__annotations__", own.get("__annotations_cache__"))
     return notes if isinstance(notes, dict) else {}
 
