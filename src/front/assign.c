@@ -408,8 +408,9 @@ static ing_ir_atomic boolean_update(ing_ir_atomic op) {
                                      : op;
 }
 
-ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const value *v,
-                               ing_ir_atomic op, value *old) {
+/* `found`: what was read of a place of this thread before v was computed, or 0. */
+static ing_status update(frame *fr, ing_node at, const value *ref, uint32_t found,
+                         const value *v, ing_ir_atomic op, value *old) {
     static const char *const names[] = {
 #define X(name, text) text,
         ING_IR_ATOMIC_LIST(X)
@@ -437,12 +438,18 @@ ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const v
             ing_front_rt(ing_ir_emit(&fr->b, ING_OP_ATOMIC, t, ref->inst, inst, op), t);
         return check_update(fr, at, updates[op].op, t, old->inst, inst);
     }
-    *old = ing_front_rt(ing_ir_emit(&fr->b, ING_OP_LOAD, t, ref->inst, 0, 0), t);
+    if (!found) found = ing_ir_emit(&fr->b, ING_OP_LOAD, t, ref->inst, 0, 0);
+    *old = ing_front_rt(found, t);
     uint32_t now = inst;
     if (updates[op].op)
         now = ing_ir_emit(&fr->b, updates[op].op, t, old->inst, inst, 0);
     ing_ir_emit(&fr->b, ING_OP_STORE, 0, ref->inst, now, 0);
     return check_update(fr, at, updates[op].op, t, old->inst, inst);
+}
+
+ing_status ing_front_atomic_op(frame *fr, ing_node at, const value *ref, const value *v,
+                               ing_ir_atomic op, value *old) {
+    return update(fr, at, ref, 0, v, op, old);
 }
 
 /* Which augmented assignments are atomic in the reference. */
@@ -554,10 +561,6 @@ ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
                  ing_front_may_change(fr->t, f->value, 0);
     if (first) ING_TRY(ing_front_load(fr, f->target, &ref, &old));
     ING_TRY(ing_front_expr_forced(fr, f->value, &v));
-    if (first && ing_front_is_scalar(&v)) {
-        ING_TRY(ing_front_binary(fr, n, (ing_front_op)f->op, &old, &v, &v));
-        return ing_front_store(fr, n, n, &ref, &v);
-    }
     if (ref.kind == V_STRUCT)
         return ing_front_fail_at(fr, f->target, ING_TYPE,
                                  "update its members one by one",
@@ -570,8 +573,8 @@ ing_status ing_front_stmt_augassign(frame *fr, ing_node n, flow *out) {
         ING_TRY(ing_front_load(fr, f->value, &v, &x));
     }
     if (atomic_of((ing_front_op)f->op, &atomic))
-        return ing_front_atomic_op(fr, n, &ref, &v, atomic, &old);
-    ING_TRY(ing_front_load(fr, f->target, &ref, &old));
+        return update(fr, n, &ref, first ? old.inst : 0, &v, atomic, &old);
+    if (!first) ING_TRY(ing_front_load(fr, f->target, &ref, &old));
     ING_TRY(ing_front_binary(fr, n, (ing_front_op)f->op, &old, &v, &v));
     return ing_front_store(fr, n, n, &ref, &v);
 }

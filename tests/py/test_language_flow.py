@@ -244,6 +244,36 @@ def test_augmented_assignments():
     assert list(a.to_numpy()) == [1 + n, 2 - n, 3 * n, -3, 9]
 
 
+@pytest.mark.filterwarnings("ignore:.*may lose precision")
+def test_sums_convert_what_is_added_however_it_is_computed():
+    """To the type of the variable, before the addition; products are computed in the wider type."""
+    @qd.func
+    def same(x):
+        return x
+
+    @qd.kernel
+    def k(x: qd.types.ndarray(dtype=qd.f64, ndim=1), whole: qd.types.ndarray(dtype=qd.i32, ndim=1),
+          part: qd.types.ndarray(dtype=qd.f32, ndim=1)):
+        for _ in range(1):
+            a, b, c, d = 3, 3, 3, 3
+            a += -x[0]
+            b += -same(x[0])
+            c -= qd.floor(x[0]) + 0.5
+            d *= same(x[0])
+            whole[0], whole[1], whole[2], whole[3] = a, b, c, d
+            e, f, g = qd.f32(-1.22), qd.f32(-1.22), qd.Vector([0.0, -1.22], qd.f32)
+            e += x[1]
+            f += same(x[1])
+            g[1] += same(x[1])
+            part[0], part[1], part[2] = e, f, g[1]
+
+    x, whole, part = np.array([1.5, 8.688400425910949]), np.zeros(4, np.int32), np.zeros(3, np.float32)
+    k(x, whole, part)
+    assert list(whole) == [2, 2, 2, 4]
+    want = np.float32(-1.22) + np.float32(x[1])
+    assert want != np.float32(np.float64(np.float32(-1.22)) + x[1]) and list(part) == [want] * 3
+
+
 def test_names_live_in_their_block():
     @qd.kernel
     def k(n: qd.i32) -> qd.i32:

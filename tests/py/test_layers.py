@@ -151,6 +151,7 @@ def test_roots_layer_serves_others(open_dir, program):
 
 @only_root
 @needs("redis")
+@pytest.mark.counts("lowerings")
 def test_with_nothing_to_write_the_remote_is_not_asked(open_dir, program):
     """There is no place for what it would send. Nobody listens on that port."""
     site = open_dir / "site"

@@ -307,6 +307,7 @@ def test_a_property_that_changes_what_is_read_after_it(where):
     assert [total(s) for _ in range(3)] == [921] * 3
 
 
+@pytest.mark.counts("reads of members")
 def test_a_property_that_becomes_a_slot_of_another_class():
     change, two = [False], filled(2)
 

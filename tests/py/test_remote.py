@@ -114,6 +114,7 @@ def settle(server):
 
 
 @a_server
+@pytest.mark.counts("lowerings")
 def test_a_second_machine_compiles_nothing(server, program, tmp_path):
     fill(server, program, tmp_path)
     counters, warned = run(program, tmp_path / "second", server.url)
@@ -127,6 +128,7 @@ def test_a_second_machine_compiles_nothing(server, program, tmp_path):
 
 
 @a_server
+@pytest.mark.counts("lowerings")
 def test_layers_are_asked_before_the_server(server, program, tmp_path):
     fill(server, program, tmp_path)
     below = {"INGOT_CACHE_PATH": f"{tmp_path / 'second'}:{tmp_path / 'first'}"}
@@ -138,6 +140,7 @@ def test_layers_are_asked_before_the_server(server, program, tmp_path):
 
 
 @a_server
+@pytest.mark.counts("lowerings")
 def test_what_all_layers_lack_becomes_an_entry_of_the_one_written(server, program, tmp_path):
     fill(server, program, tmp_path)
     shutil.rmtree(tmp_path / "first" / "i")
