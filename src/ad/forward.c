@@ -1,7 +1,7 @@
 /* Forward mode: the kernel computes what it did, and carries duals, the derivatives of its
  * values in one direction, along with them. Companions hold those of the arrays: reads find
  * them there, writes leave them there, zeros where what is written depends on nothing. What an
- * array without a companion holds is a constant. In three steps: what has a dual
+ * array without a companion holds is a constant; one that is no field may not be given a dual. In three steps: what has a dual
  * (forward_flow.c), the functions anew (forward_emit.c), and the old ones that nobody calls any
  * more emptied, since passes look at every func of a module. */
 #include "ad/forward.h"

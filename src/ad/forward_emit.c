@@ -185,6 +185,24 @@ static uint32_t update(emitter *w, uint32_t id) {
     return before;
 }
 
+/* An element of an array that no field holds, so that nothing of its kind has duals: what is
+ * stored there would lose its dual, and who reads it again would find 0. A field without duals
+ * was made so. */
+static bool without_duals(const emitter *w, uint32_t ref) {
+    while (at(w, ref)->op == ING_OP_MEMBER || at(w, ref)->op == ING_OP_MEMBER_DYN)
+        ref = at(w, ref)->a;
+    if (at(w, ref)->op != ING_OP_ELEM) return false;
+    return !ing_ir_type(w->w->m, at(w, at(w, ref)->a)->type)->place;
+}
+
+static void refuse_lost(emitter *w, const ing_ir_inst *i, uint32_t ref) {
+    if (without_duals(w, ref))
+        refuse(w, i,
+               "a value with a derivative is written to an array without duals, which "
+               "would lose it: in forward mode use a field with needs_dual=True, or "
+               "compute it in a kernel outside of FwdMode");
+}
+
 static uint32_t memory(emitter *w, uint32_t id) {
     const ing_ir_inst *i = at(w, id);
     bool dual = w->v->state[id] & ING_FWD_DUAL;
@@ -197,11 +215,13 @@ static uint32_t memory(emitter *w, uint32_t id) {
     case ING_OP_PARAM: return param(w, i);
     case ING_OP_ALLOCA: return dual ? ing_ir_emit(&w->b, i->op, i->type, 0, 0, 0) : 0;
     case ING_OP_STORE:
+        if (!w->dual[i->a] && w->dual[i->b]) refuse_lost(w, i, i->a);
         if (!w->dual[i->a]) return 0;
         if (!ing_fwd_floats(w->w->m, at(w, i->b)->type)) return 0;
         op2(w, ING_OP_STORE, w->dual[i->a], dual_of(w, i->b));
         return 0;
     case ING_OP_ATOMIC: {
+        if (!w->dual[i->a] && w->dual[i->b]) refuse_lost(w, i, i->a);
         if (!w->dual[i->a] || !ing_fwd_floats(w->w->m, i->type)) return 0;
         uint32_t d = update(w, id);
         return dual ? d : 0;
@@ -262,6 +282,7 @@ static bool call(emitter *w, uint32_t id) {
         if (!v->shadow[k]) continue;
         const ing_type_info *t = ing_ir_type(w->w->m, at(w, from[k])->type);
         uint32_t d = w->dual[from[k]];
+        if (!d) refuse_lost(w, i, from[k]);
         if (!d) d = t->kind == ING_TYPE_REF ? local(w, t->elem) : dual_of(w, from[k]);
         args[n++] = d;
     }

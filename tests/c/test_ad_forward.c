@@ -408,28 +408,46 @@ static void test_arrays_as_params(void) {
     CHECK(funcs_of(text) == 2);
 }
 
-/* A func that stores a dual to where none can be kept. */
+/* A func that stores a dual to where none can be kept; Y is the type of that array. */
+#define LOSES(Y)                                                                     \
+    "arg 0 array<f64, 1>\narg 1 array<f64, 1>\narg 2 " Y "\n"                        \
+    "arg 3 array<f64, 1>\narg 4 array<i32, 1>\nkernel @0 {\n"                        \
+    "%x = array array<f64, 1> 0\n%y = array " Y " 2\n%k0 = const i32 0\n"            \
+    "%p = elem ref<f64> %x, [%k0]\n%q = elem ref<f64> %y, [%k0]\n%v = load f64 %p\n" \
+    "%l = alloca ref<f64>\n%a = call f64 @1, [%q, %v]\nstore %p, %a\n"               \
+    "%b = load f64 %q\n%c = mul %b, %v\nstore %p, %c\n}\n"                           \
+    "func @1 (ref<f64>, f64) f64 {\n%p = param ref<f64> 0\n%x = param f64 1\n"       \
+    "%a = mul %x, %x\nstore %p, %a\n%b = load f64 %p\n%c = mul %b, %x\nreturn "      \
+    "%c\n}\n"
+
+static const uint32_t only_x[5] = {2, 0, 0, 0, 0};
+
+/* A field without duals was made so: a constant. */
 static void test_no_companion(void) {
-    static const char text[] =
-        "arg 0 array<f64, 1>\narg 1 array<f64, 1>\narg 2 array<f64, 1>\n"
-        "arg 3 array<f64, 1>\narg 4 array<i32, 1>\nkernel @0 {\n"
-        "%x = array array<f64, 1> 0\n%y = array array<f64, 1> 2\n%k0 = const i32 0\n"
-        "%p = elem ref<f64> %x, [%k0]\n%q = elem ref<f64> %y, [%k0]\n%v = load f64 %p\n"
-        "%l = alloca ref<f64>\n%a = call f64 @1, [%q, %v]\nstore %p, %a\n"
-        "%b = load f64 %q\n%c = mul %b, %v\nstore %p, %c\n}\n"
-        "func @1 (ref<f64>, f64) f64 {\n%p = param ref<f64> 0\n%x = param f64 1\n"
-        "%a = mul %x, %x\nstore %p, %a\n%b = load f64 %p\n%c = mul %b, %x\nreturn "
-        "%c\n}\n";
-    const uint32_t only_x[5] = {2, 0, 0, 0, 0};
-    ing_ir_mod *m = parse(text);
+    ing_ir_mod *m = parse(LOSES("field<f64, 1, at 0, level 0 8 8>"));
     data d = start;
     if (!m) return;
     CHECK(ing_ad_forward(m, only_x, NULL) == ING_OK &&
           ing_ir_verify(m, NULL) == ING_OK);
-    run_f64(m, &d);
+    uint64_t args[9] = {(uintptr_t)d.x,  N, (uintptr_t)d.dx, N, (uintptr_t)d.y,
+                        (uintptr_t)d.dy, N, (uintptr_t)d.c,  N};
+    ing_ctx ctx = {.args = args, .fuel = ING_ABI_FUEL};
+    CHECK(ing_ir_interp_lowered(m, &ctx) == 0);
     double x = start.x[0];
     CHECK(d.y[0] == x * x && d.dy[0] == start.dy[0]);
     CHECK(near(d.x[0], x * x * x, 1e-14) && near(d.dx[0], x * x, 1e-14));
+    ing_ir_mod_free(m);
+}
+
+/* Other arrays cannot have duals. */
+static void test_lost(void) {
+    ing_ir_mod *m = parse(LOSES("array<f64, 1>"));
+    ing_err e;
+    if (!m) return;
+    ing_err_init(&e);
+    CHECK(ing_ad_forward(m, only_x, &e) == ING_COMPILE);
+    CHECK(e.text && strstr(e.text, "array without duals"));
+    ing_err_fini(&e);
     ing_ir_mod_free(m);
 }
 
@@ -652,6 +670,7 @@ int main(void) {
     test_refs();
     test_arrays_as_params();
     test_no_companion();
+    test_lost();
     test_stopped();
     test_atomics();
     test_nothing();

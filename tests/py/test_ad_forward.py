@@ -365,3 +365,51 @@ def test_gradients_in_forward_mode_are_refused():
     assert y.dual[None] == 12.0
     cube.grad()
     assert x.grad[None] == 12.0
+
+
+@pytest.mark.parametrize("how", ["store", "add", "member", "func", "ref", "numpy"])
+def test_arrays_without_duals_lose_none(how):
+    """An ndarray has no dual: what is read of it again would be a constant, without a word."""
+    x, y = fields(3)
+    kind = qd.types.vector(2, qd.f64) if how == "member" else qd.f64
+    a = np.zeros(3) if how == "numpy" else qd.ndarray(kind, 3, needs_grad=True)
+
+    @qd.func
+    def put(to: qd.template(), i, v):
+        to[i] = v
+
+    @qd.func
+    def bump(to: qd.template(), v):
+        to += v
+
+    @qd.kernel
+    def through(a: qd.types.ndarray()):
+        for i in x:
+            if qd.static(how == "add"):
+                a[i] += x[i]
+            elif qd.static(how == "member"):
+                a[i][1] = x[i]
+            elif qd.static(how == "func"):
+                put(a, i, x[i])
+            elif qd.static(how == "ref"):
+                bump(a[i], x[i])
+            else:
+                a[i] = x[i]
+
+    @qd.kernel
+    def apart(a: qd.types.ndarray()):
+        for i in x:
+            if qd.static(how == "member"):
+                a[i][0] = i
+                y[i] = x[i] * a[i][0]
+            else:
+                a[i] = qd.cast(qd.cast(x[i], qd.i32), qd.f64) + i
+                y[i] = x[i] * a[i]
+
+    with qd.ad.FwdMode(loss=y, param=x, seed=[1.0, 1.0, 1.0]):
+        with pytest.raises(qd.IngotCompilationError, match="array without duals, which would lose it"):
+            through(a)
+        apart(a)
+    held = a if how == "numpy" else a.to_numpy()
+    assert y.dual.to_numpy().tolist() == (held[:, 0] if how == "member" else held).tolist()
+    through(a)
