@@ -159,8 +159,6 @@ static ing_status call_dtype(frame *fr, ing_node n, ing_dtype t, const call_args
     return ING_OK;
 }
 
-static ing_status make_thing(frame *fr, ing_node at, const value *v, ing_gref *out);
-
 /* A tuple, list or dict that the kernel made, of values that stay what they are. The depth of
  * the text bounds the recursion. */
 static ing_status make_box(frame *fr, ing_node at, const value *v, ing_gref *out) {
@@ -176,7 +174,7 @@ static ing_status make_box(frame *fr, ing_node at, const value *v, ing_gref *out
                 fr, at, ING_COMPILE, "pass it as an argument of its own",
                 "%s inside %s cannot be passed to a Python function",
                 ing_front_describe(fr, &item), ing_front_describe(fr, v));
-        ING_TRY(make_thing(fr, at, &item, &items[i]));
+        ING_TRY(ing_front_as_thing(fr, at, &item, &items[i]));
     }
     ing_gate_fact f = {.kind = v->kind == V_DICT   ? ING_GATE_DICT
                                : v->kind == V_LIST ? ING_GATE_LIST
@@ -187,8 +185,7 @@ static ing_status make_box(frame *fr, ing_node at, const value *v, ing_gref *out
     return ING_OK;
 }
 
-/* A static value as a thing behind the gate. */
-static ing_status make_thing(frame *fr, ing_node at, const value *v, ing_gref *out) {
+ing_status ing_front_as_thing(frame *fr, ing_node at, const value *v, ing_gref *out) {
     if (v->gref) {
         *out = v->gref;
         return ING_OK;
@@ -279,6 +276,18 @@ static const char *outside_remedy(frame *fr, ing_node n, const value *fn) {
     return ing_arena_printf(&fr->lo->arena, "%s", text);
 }
 
+static ing_status outside_arg(frame *fr, ing_node n, const value *fn, ing_node at,
+                              value *v, ing_gref *out) {
+    if (!v->gref) ING_TRY(ing_front_force(fr, at, v));
+    bool array = v->kind == V_ARRAY && !ing_front_is_constant(fr, v);
+    if (array || (v->kind != V_ARRAY && !ing_front_is_static(v)))
+        return ing_front_fail_at(
+            fr, at, ING_COMPILE, outside_remedy(fr, n, fn),
+            "%s is a Python function and runs while compiling; it cannot take %s",
+            ing_front_describe(fr, fn), ing_front_describe(fr, v));
+    return ing_front_as_thing(fr, at, v, out);
+}
+
 ing_status ing_front_call_outside(frame *fr, ing_node n, const value *fn,
                                   const call_args *a, value *out) {
     bool done = false;
@@ -286,23 +295,20 @@ ing_status ing_front_call_outside(frame *fr, ing_node n, const value *fn,
     if (done) return ING_OK;
     if (a->n_kw && fr->lo->gate->ops->may_call)
         GATE(fr, n, may_call, fn->gref, fr->lo->e);
-    if (a->n_kw)
-        return ing_front_fail_at(
-            fr, n, ING_SYNTAX, "pass them by position",
-            "keyword arguments of Python functions are not supported in kernels");
-    ing_gref *refs = ING_NEW_ARRAY(&fr->lo->arena, a->n + 1, ing_gref), got = 0;
-    if (!refs) return no_memory(fr);
-    for (uint32_t i = 0; i < a->n; i++) {
-        value v = a->at[i];
-        if (!v.gref) ING_TRY(ing_front_force(fr, a->node[i], &v));
-        if (!ing_front_is_static(&v) || v.kind == V_ARRAY)
-            return ing_front_fail_at(
-                fr, a->node[i], ING_COMPILE, outside_remedy(fr, n, fn),
-                "%s is a Python function and runs while compiling; it cannot take %s",
-                ing_front_describe(fr, fn), ing_front_describe(fr, &v));
-        ING_TRY(make_thing(fr, a->node[i], &v, &refs[i]));
+    uint32_t all = a->n + a->n_kw;
+    ing_gref *refs = ING_NEW_ARRAY(&fr->lo->arena, all + 1, ing_gref), got = 0;
+    const char **names = ING_NEW_ARRAY(&fr->lo->arena, a->n_kw + 1, const char *);
+    if (!refs || !names) return no_memory(fr);
+    for (uint32_t i = 0; i < all; i++) {
+        bool named = i >= a->n;
+        value v = named ? a->kw[i - a->n] : a->at[i];
+        ing_node at = named ? a->kw_node[i - a->n] : a->node[i];
+        if (named) names[i - a->n] = ing_front_atom_text(fr, a->kw_name[i - a->n]);
+        ING_TRY(outside_arg(fr, n, fn, at, &v, &refs[i]));
     }
-    GATE(fr, n, call, fn->gref, refs, a->n, &got, fr->lo->e);
+    ing_gate_call call = {
+        .fn = fn->gref, .args = refs, .n = all, .names = names, .n_named = a->n_kw};
+    GATE(fr, n, call, &call, &got, fr->lo->e);
     *out = (value){.kind = got ? V_THING : V_VOID, .gref = got};
     return ING_OK;
 }
@@ -356,6 +362,7 @@ static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **met
             return ING_OK;
         }
     }
+    if (ing_front_is_array_method(name)) ING_TRY(ing_front_force(fr, f->value, &base));
     if (ing_front_is_method(name)) {
         ING_TRY(ing_front_force(fr, f->value, &base));
         if (ing_front_has_methods(&base)) {

@@ -497,7 +497,8 @@ static ing_status ask_isinstance(frame *fr, ing_node n, const value *fn, const v
                                  const value *cls, bool *out) {
     ing_gref args[2] = {v->gref, cls->gref};
     value is = {.kind = V_THING};
-    GATE(fr, n, call, fn->gref, args, 2, &is.gref, fr->lo->e);
+    ing_gate_call call = {.fn = fn->gref, .args = args, .n = 2};
+    GATE(fr, n, call, &call, &is.gref, fr->lo->e);
     ING_TRY(ing_front_force(fr, n, &is));
     *out = is.kind == V_BOOL && is.i;
     return ING_OK;

@@ -164,6 +164,21 @@ static const char *array_remedy(const char *name) {
     return "arrays have shape, dtype and ndim in kernels";
 }
 
+/* Names of NumPy's methods that tell something of all elements: an array is looked at before
+ * one is called, because only one that was found outside, and in qd.static, has them. */
+bool ing_front_is_array_method(const char *name) {
+    static const char *const names[] = {
+        "all",       "any",     "argmax",   "argmin",   "argsort",      "astype",
+        "clip",      "cumprod", "cumsum",   "diagonal", "dot",          "flatten",
+        "item",      "max",     "mean",     "min",      "nonzero",      "prod",
+        "ravel",     "repeat",  "reshape",  "round",    "searchsorted", "squeeze",
+        "std",       "sum",     "swapaxes", "take",     "tolist",       "trace",
+        "transpose", "var",     NULL};
+    for (const char *const *n = names; *n; n++)
+        if (strcmp(name, *n) == 0) return true;
+    return false;
+}
+
 ing_status ing_front_array_attr(frame *fr, ing_node n, const value *a, const char *name,
                                 value *out) {
     const ing_type_info *t = ing_ir_type(fr->lo->mod, a->type);
@@ -189,7 +204,9 @@ ing_status ing_front_array_attr(frame *fr, ing_node n, const value *a, const cha
         *out = ing_front_none();
         return ING_OK;
     }
-    if (strcmp(name, "grad") == 0 && a->gref)
+    bool whole = ing_front_is_array_method(name) || strcmp(name, "size") == 0;
+    if (a->gref &&
+        (strcmp(name, "grad") == 0 || (whole && ing_front_is_constant(fr, a))))
         return ing_front_thing_attr(fr, n, a->gref, name, out);
     return ing_front_fail_at(fr, n, ING_ATTRIBUTE, array_remedy(name),
                              "arrays have no attribute '%s' in kernels", name);
@@ -200,6 +217,12 @@ static const char *value_remedy(const value *v) {
         return "vectors have norm(), dot(), x, y, ...: make it one with "
                "qd.Vector([...])";
     return "use the value itself";
+}
+
+/* A number of Python's own that the kernel's text holds or made. */
+static bool is_plain_number(const value *v) {
+    return (v->kind == V_BOOL && !v->bound) ||
+           ((v->kind == V_INT || v->kind == V_FLOAT) && !v->dtype);
 }
 
 ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
@@ -225,6 +248,8 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
             strcmp(name, "astype") == 0 ? "convert it with qd.cast(x, qd.i32)"
                                         : "use the number itself",
             "%s has no attribute '%s'", ing_front_describe(fr, v), name);
+    if (!v->gref && (v->kind == V_STR || is_plain_number(v)))
+        ING_TRY(ing_front_as_thing(fr, f->value, v, &v->gref));
     if (!v->gref)
         return ing_front_fail_at(fr, n, ING_ATTRIBUTE, value_remedy(v),
                                  "%s has no attribute '%s' in kernels",

@@ -293,7 +293,8 @@ static ing_status combine_flags(frame *fr, ing_node at, ing_front_op op, const v
     value fn;
     ING_TRY(ing_front_thing_attr(fr, at, l->gref, name, &fn));
     ing_gref got = 0;
-    GATE(fr, at, call, fn.gref, &r->gref, 1, &got, fr->lo->e);
+    ing_gate_call call = {.fn = fn.gref, .args = &r->gref, .n = 1};
+    GATE(fr, at, call, &call, &got, fr->lo->e);
     *out = (value){.kind = got ? V_THING : V_VOID, .gref = got};
     ING_TRY(ing_front_force(fr, at, out));
     *done = is_flag(out);

@@ -733,6 +733,9 @@ ing_status ing_front_view_method(frame *fr, ing_node n, const value *view,
 /* Names that mean something on views and not on arrays. */
 bool ing_front_is_view_attr(const char *name);
 bool ing_front_is_array_attr(const char *name); /* expr.c */
+bool ing_front_is_array_method(const char *name);
+/* A static value as a thing behind the gate (call.c). */
+ing_status ing_front_as_thing(frame *fr, ing_node at, const value *v, ing_gref *out);
 ing_status ing_front_view_attr(frame *fr, ing_node n, const value *v, const char *name,
                                value *out);
 ing_status ing_front_view_subscript(frame *fr, ing_node at, const value *view,

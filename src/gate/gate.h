@@ -188,6 +188,14 @@ struct ing_front_tree;
 
 enum { ING_GATE_RESULT = 1 << 16 }; /* see annotation() */
 
+typedef struct ing_gate_call {
+    ing_gref fn;
+    const ing_gref *args;
+    uint32_t n;               /* all of them */
+    const char *const *names; /* of the last n_named, the keywords */
+    uint32_t n_named;
+} ing_gate_call;
+
 typedef struct ing_gate_ops {
     /* Name in the scopes of the frame's function: closure, module, builtins. */
     ing_status (*name)(void *self, const char *name, ing_gref *out, ing_err *e);
@@ -223,8 +231,8 @@ typedef struct ing_gate_ops {
      * NULL: nobody knows. */
     bool (*captured)(void *self, ing_gref of);
     /* Calls a Python function with static arguments and yields its result (R2). */
-    ing_status (*call)(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
-                       ing_gref *out, ing_err *e);
+    ing_status (*call)(void *self, const ing_gate_call *call, ing_gref *out,
+                       ing_err *e);
     /* Refuses what call would refuse whatever the arguments are. NULL: nothing. */
     ing_status (*may_call)(void *self, ing_gref fn, ing_err *e);
     /* A static value made by the front end, as a thing (to pass it to call or item). */

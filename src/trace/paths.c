@@ -135,6 +135,9 @@ static void print_step(const ing_paths *p, const ing_path_node *n, ing_bytes *ou
         break;
     }
     case ING_STEP_CALL_STR: ing_bytes_printf(out, "<'%s'>", name); break;
+    case ING_STEP_CALL_NAME: ing_bytes_printf(out, "<%s=>", name); break;
+    case ING_STEP_CALL_OPEN: ing_bytes_printf(out, "<box(%lld)>", i); break;
+    case ING_STEP_CALL_CLOSE: ing_bytes_puts(out, "<end>"); break;
     case ING_STEP_CALL_NONE: ing_bytes_puts(out, "<None>"); break;
     case ING_STEP_FIELD_TYPE: ing_bytes_printf(out, ".%s:type", name); break;
     case ING_STEP_N: break;

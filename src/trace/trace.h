@@ -31,6 +31,9 @@ typedef enum ing_step {
     ING_STEP_CALL_BOOL,
     ING_STEP_CALL_FLOAT,
     ING_STEP_CALL_STR,
+    ING_STEP_CALL_NAME, /* the name of the argument that follows */
+    ING_STEP_CALL_OPEN, /* those up to the CLOSE are items of a container: ing_step_box i */
+    ING_STEP_CALL_CLOSE,
     ING_STEP_CALL_NONE,
     ING_STEP_FIELD_TYPE, /* declared type of a dataclass field */
     ING_STEP_CONFIG,     /* root: setting i */
@@ -42,6 +45,15 @@ typedef enum ing_step {
     ING_STEP_SMALL,  /* the extent of an array on axis i if it is small, else 0 */
     ING_STEP_N,
 } ing_step;
+
+/* What an argument that the kernel's text made holds its items in; of a dict keys and values
+ * take turns. */
+typedef enum ing_step_box {
+    ING_STEP_BOX_TUPLE,
+    ING_STEP_BOX_LIST,
+    ING_STEP_BOX_DICT,
+    ING_STEP_BOX_N,
+} ing_step_box;
 
 /* What is asked never depends on the answer: equal answers so far, equal question (R6). */
 typedef enum ing_ask {
@@ -67,6 +79,11 @@ typedef struct ing_path_node {
 /* Python's word about a thing: a value of its own, whatever it was said of. */
 static inline bool ing_step_is_derived(uint8_t step) {
     return (step >= ING_STEP_LEN && step <= ING_STEP_SAME) || step == ING_STEP_SMALL;
+}
+
+/* A step between a function and its call. */
+static inline bool ing_step_is_call_arg(uint8_t step) {
+    return step >= ING_STEP_CALL_PATH && step <= ING_STEP_CALL_NONE;
 }
 
 /* Does the step name another path, in its i? */

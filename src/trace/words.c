@@ -324,12 +324,27 @@ static void put_call_arg(const ing_path_node *n, const char *name, ing_bytes *ou
         break;
     case ING_STEP_CALL_STR: put_text(name, strlen(name), out); break;
     case ING_STEP_CALL_NONE: ing_bytes_puts(out, "None"); break;
+    case ING_STEP_CALL_NAME: ing_bytes_printf(out, "%s=", name); break;
+    case ING_STEP_CALL_OPEN:
+        ing_bytes_puts(out, n->i == ING_STEP_BOX_DICT   ? "dict("
+                            : n->i == ING_STEP_BOX_LIST ? "["
+                                                        : "(");
+        break;
+    case ING_STEP_CALL_CLOSE:
+        ing_bytes_puts(out, n->i == ING_STEP_BOX_LIST ? "]" : ")");
+        break;
     default: ing_bytes_puts(out, "..."); break; /* another path: its own question */
     }
 }
 
-static bool is_call_arg(uint8_t step) {
-    return step >= ING_STEP_CALL_PATH && step <= ING_STEP_CALL_NONE;
+/* What stands between one argument and the next. */
+static const char *separator(uint8_t before, uint8_t step) {
+    bool first = !ing_step_is_call_arg(before);
+    if (first) return "(";
+    return before == ING_STEP_CALL_OPEN || before == ING_STEP_CALL_NAME ||
+                   step == ING_STEP_CALL_CLOSE
+               ? ""
+               : ", ";
 }
 
 /* A name in a function's scopes: what stands before it is who reads it. */
@@ -356,18 +371,18 @@ static ing_path put_from_scope(const ing_paths *p, ing_path of, ing_bytes *out) 
         reader = p->nodes.at[at].parent;
         break;
     }
-    bool in_call = false;
+    uint8_t before = ING_STEP_NONE;
     while (n-- > 0) {
         const ing_path_node *s = &p->nodes.at[chain[n]];
-        if (is_call_arg(s->step)) {
-            ing_bytes_puts(out, in_call ? ", " : "(");
+        if (ing_step_is_call_arg(s->step)) {
+            ing_bytes_puts(out, separator(before, s->step));
             put_call_arg(s, ing_atoms_text(&p->atoms, s->atom), out);
         } else if (s->step == ING_STEP_CALL) {
-            ing_bytes_puts(out, in_call ? ")" : "()");
+            ing_bytes_puts(out, ing_step_is_call_arg(before) ? ")" : "()");
         } else {
             put_step(p, s, out);
         }
-        in_call = is_call_arg(s->step);
+        before = s->step;
     }
     return p->nodes.at[reader].step == ING_STEP_KERNEL ? 0 : reader;
 }

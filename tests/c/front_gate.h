@@ -172,9 +172,9 @@ static ing_status mock_look(void *self, ing_gref of, ing_gate_fact *out, ing_err
     return ING_OK;
 }
 
-static ing_status mock_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
-                            ing_gref *out, ing_err *e) {
-    (void)self, (void)fn, (void)args, (void)n, (void)out;
+static ing_status mock_call(void *self, const ing_gate_call *call, ing_gref *out,
+                            ing_err *e) {
+    (void)self, (void)call, (void)out;
     return ing_fail(e, ING_DECLINED, "Python functions cannot be called in kernels");
 }
 

@@ -38,11 +38,11 @@ def plain(x):
     raise ValueError('mine')
 
 """, help=None)
-body("keywords of a Python function", "S", "keyword arguments", "x = «plain(x=1)»", before="""
-def plain(x):
-    return x
+body("keywords that would be written to", "S", "cannot write", "x = qd.static(«np.sqrt(4.0, out=None)»)",
+     before="""
+import numpy as np
 
-""", help="position")
+""", help="leave it out")
 body("a class is called", "C", "runs while compiling", "x = C(«a[0]»)", before="""
 class C:
     def __init__(self, x):

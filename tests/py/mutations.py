@@ -8,6 +8,8 @@ program returns what the kernel computed; `want` says what that must be before a
 it yet; then an error says so, and no value is wrong.
 """
 
+from mutations_calls import IMPORTS, ROWS
+
 HEAD = """
 import ingot as qd
 A = qd.types.ndarray()
@@ -698,3 +700,5 @@ E = @@
     Case("Python function of equal text", "def make(n):\n    def f():\n        return n\n"
          "    return f\nf = make(@@)\n" + STATIC, "3", "4", (3, 4), live="m.f = m.make(@@)"),
 ]
+CASES += [Case(name, IMPORTS + before + body(f"qd.cast(qd.static({call}), qd.f64)"), *hole, want, live=live)
+          for name, before, call, *hole, want, live in ROWS]

@@ -176,10 +176,6 @@ static ing_status note_wholes(making *m, ing_err *e) {
     return ING_OK;
 }
 
-static bool is_call_arg(uint8_t step) {
-    return step >= ING_STEP_CALL_PATH && step <= ING_STEP_CALL_NONE;
-}
-
 /* Is a call made again at each launch? Not if all that went into it is immutable, and so is
  * what came out; a listed function makes its result anew each time. */
 static ing_status call_is_live(making *m, ing_path call, bool *live, ing_err *e) {
@@ -188,7 +184,7 @@ static ing_status call_is_live(making *m, ing_path call, bool *live, ing_err *e)
     ing_path at = p->nodes.at[call].parent;
     *live = known == 1;
     if (known) return ING_OK;
-    for (; is_call_arg(p->nodes.at[at].step); at = p->nodes.at[at].parent)
+    for (; ing_step_is_call_arg(p->nodes.at[at].step); at = p->nodes.at[at].parent)
         if (p->nodes.at[at].step == ING_STEP_CALL_PATH &&
             whole_of(m, (ing_path)p->nodes.at[at].i) != 2)
             *live = true;
@@ -404,7 +400,7 @@ static ing_hash128 call_key(making *m, ing_path call, const uint32_t *same) {
     ing_path at = p->nodes.at[call].parent;
     ing_hasher h;
     ing_hasher_init(&h);
-    for (; is_call_arg(p->nodes.at[at].step); at = p->nodes.at[at].parent) {
+    for (; ing_step_is_call_arg(p->nodes.at[at].step); at = p->nodes.at[at].parent) {
         const ing_path_node *n = &p->nodes.at[at];
         if (n->step == ING_STEP_CALL_PATH) return (ing_hash128){0, 0};
         ing_hasher_u64(&h, n->step, (uint64_t)n->i);

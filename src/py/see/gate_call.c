@@ -11,37 +11,46 @@ static ing_status no_memory(ing_err *e) {
 }
 
 /* The path of a call in one of the two ways of naming things; 0 when it has none. */
-static ing_path call_path(ing_py_gate *g, const thing *fn, const ing_gref *args,
-                          uint32_t n, bool root) {
+static ing_path call_path(ing_py_gate *g, const thing *fn, const ing_gate_call *c,
+                          bool root) {
     ing_paths *paths = &g->kernel->paths;
     ing_path at = root ? fn->root : fn->path;
-    for (uint32_t i = 0; at && i < n; i++) {
-        thing a = *ing_py_thing(g, args[i]);
-        at = ing_py_call_arg_step(paths, at, root ? a.root : a.path, a.obj);
+    uint32_t by_place = c->n - c->n_named;
+    for (uint32_t i = 0; at && i < c->n; i++) {
+        thing a = *ing_py_thing(g, c->args[i]);
+        if (i >= by_place)
+            at = ing_path_add(paths, at, ING_STEP_CALL_NAME, c->names[i - by_place], 0);
+        if (at)
+            at = ing_py_call_arg_step(paths, at, root ? a.root : a.path, a.obj, a.made);
     }
     return at ? ing_path_add(paths, at, ING_STEP_CALL, NULL, 0) : 0;
 }
 
-static ing_status call_now(ing_py_gate *g, PyObject *fn, const ing_gref *args,
-                           uint32_t n, PyObject **out) {
-    PyObject *tuple = PyTuple_New(n);
-    for (uint32_t i = 0; tuple && i < n; i++)
-        PyTuple_SET_ITEM(tuple, i, Py_XNewRef(ing_py_thing(g, args[i])->obj));
-    *out = tuple ? PyObject_Call(fn, tuple, NULL) : NULL;
+static ing_status call_now(ing_py_gate *g, PyObject *fn, const ing_gate_call *c,
+                           PyObject **out) {
+    uint32_t by_place = c->n - c->n_named;
+    PyObject *tuple = PyTuple_New(by_place), *named = c->n_named ? PyDict_New() : NULL;
+    bool ok = tuple && (named || !c->n_named);
+    for (uint32_t i = 0; ok && i < by_place; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_XNewRef(ing_py_thing(g, c->args[i])->obj));
+    for (uint32_t i = by_place; ok && i < c->n; i++)
+        ok = PyDict_SetItemString(named, c->names[i - by_place],
+                                  ing_py_thing(g, c->args[i])->obj) == 0;
+    *out = ok ? PyObject_Call(fn, tuple, named) : NULL;
     Py_XDECREF(tuple);
+    Py_XDECREF(named);
     return *out ? ING_OK : ING_PYTHON;
 }
 
 /* A call that no other process can make again, for want of a name for this argument: its
  * code stays in memory, where function and arguments are known. */
-static void only_here(ing_py_gate *g, const thing *fn, const ing_gref *args,
-                      uint32_t n) {
+static void only_here(ing_py_gate *g, const thing *fn, const ing_gate_call *c) {
     if (g->only_here.type) return;
     g->only_here.fn = fn->root;
-    for (uint32_t i = 0; i < n && !g->only_here.type; i++) {
-        thing a = *ing_py_thing(g, args[i]);
+    for (uint32_t i = 0; i < c->n && !g->only_here.type; i++) {
+        thing a = *ing_py_thing(g, c->args[i]);
         if (!a.obj || (a.root && a.path)) continue;
-        if (!ing_py_call_arg_step(&g->kernel->paths, fn->root, 0, a.obj))
+        if (!ing_py_call_arg_step(&g->kernel->paths, fn->root, 0, a.obj, a.made))
             g->only_here.type = (PyTypeObject *)Py_NewRef(Py_TYPE(a.obj));
     }
 }
@@ -74,24 +83,24 @@ static ing_status whole_words(ing_py_gate *g, PyObject *obj, ing_hash128 answer)
     return rc == 0 || ing_py_took_any() ? ING_OK : ING_PYTHON;
 }
 
-/* Records all of what a call is given; *plain: of Python's own classes and immutable. */
-static ing_status record_whole(ing_py_gate *g, const thing *t, bool *plain,
+/* Records all of what a call is given; *all: the loosest of its kinds. */
+static ing_status record_whole(ing_py_gate *g, const thing *t, ing_py_whole_kind *all,
                                ing_err *e) {
     ing_py_whole w;
     if (!t->obj) return ING_OK;
     ING_TRY(ing_py_whole_of(g->kernel->st, t->obj, &w));
-    *plain = *plain && w.kind == ING_WHOLE_PLAIN;
+    if (w.kind < *all) *all = w.kind;
     if (t->path && w.kind == ING_WHOLE_PLAIN) ING_TRY(whole_words(g, t->obj, w.answer));
     return ing_py_gate_record(g, t->path, ING_ASK_WHOLE, w.answer, e);
 }
 
 /* Where the result of a call is found again. *root 0: nowhere, it stays in this process. */
-static ing_status name_call(ing_py_gate *g, const thing *fn, const ing_gref *args,
-                            uint32_t n, ing_path *path, ing_path *root, ing_err *e) {
-    *path = call_path(g, fn, args, n, false);
-    *root = PyErr_Occurred() ? 0 : call_path(g, fn, args, n, true);
+static ing_status name_call(ing_py_gate *g, const thing *fn, const ing_gate_call *c,
+                            ing_path *path, ing_path *root, ing_err *e) {
+    *path = call_path(g, fn, c, false);
+    *root = PyErr_Occurred() ? 0 : call_path(g, fn, c, true);
     if (!PyErr_Occurred() && fn->path && (!*path || !*root)) {
-        only_here(g, fn, args, n);
+        only_here(g, fn, c);
         *path = *root = 0;
     }
     if (PyErr_Occurred()) return ING_PYTHON;
@@ -101,9 +110,9 @@ static ing_status name_call(ing_py_gate *g, const thing *fn, const ing_gref *arg
 /* A call of the same function with the same arguments was made before: its result, which is
  * asked for once per compile (R6). */
 static ing_status call_unless_known(ing_py_gate *g, PyObject *fn, ing_path root,
-                                    const ing_gref *args, uint32_t n, PyObject **out) {
+                                    const ing_gate_call *c, PyObject **out) {
     uint32_t known = root ? ing_map_get(&g->calls, (ing_hash128){root, 0}) : 0;
-    if (!known) return call_now(g, fn, args, n, out);
+    if (!known) return call_now(g, fn, c, out);
     *out = Py_NewRef(ing_py_thing(g, known)->obj);
     return ING_OK;
 }
@@ -124,40 +133,54 @@ ing_status ing_py_gate_may_call(void *self, ing_gref fn, ing_err *e) {
     return kind == ING_PY_CALL_NEVER ? refuse_call(g, fn, e) : ING_OK;
 }
 
-/* Calls while compiling (R2). What goes into a call is recorded as a whole: where all of it
- * is immutable, equal answers mean an equal result, else guards make the call again. The
- * plain result of a listed function of plain values follows from these; any other result is
- * itself found by making the call. */
-ing_status ing_py_gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
-                            ing_gref *out, ing_err *e) {
-    ing_py_gate *g = self;
-    thing t = *ing_py_thing(g, fn);
-    *out = 0;
-    ing_py_callable kind = t.obj ? ing_py_callable_kind(t.obj) : ING_PY_CALL_NEVER;
-    ing_hash128 digest;
-    if (kind == ING_PY_CALL_RAISED) return ING_PYTHON;
-    int known = kind == ING_PY_CALL_NEVER
-                    ? 0
-                    : ing_py_callable_digest(g->kernel->st, t.obj, &digest);
-    if (known != 1) return known < 0 ? ING_PYTHON : refuse_call(g, fn, e);
-    ING_TRY(ing_py_gate_record_source(g, &t, digest, e));
-    bool plain = kind == ING_PY_CALL_PURE;
-    PyObject *result = NULL;
-    if (kind != ING_PY_CALL_LIVE) {
-        ING_TRY(record_whole(g, &t, &plain, e));
-        for (uint32_t i = 0; i < n; i++) {
-            thing a = *ing_py_thing(g, args[i]);
-            if (!a.made) ING_TRY(record_whole(g, &a, &plain, e));
-        }
+/* NumPy's `out=` would write at each launch, and at each compile. */
+static ing_status check_reads(const ing_gate_call *c, ing_err *e) {
+    for (uint32_t i = 0; i < c->n_named; i++)
+        if (strcmp(c->names[i], "out") == 0)
+            return ing_fail(e, ING_SYNTAX,
+                            "a call while compiling cannot write: `out` is given\n"
+                            "help: leave it out and use the result, or call it outside "
+                            "of the kernel");
+    return ING_OK;
+}
+
+/* Function and arguments, as a whole; what the kernel's text makes is known. */
+static ing_status record_given(ing_py_gate *g, const thing *fn, const ing_gate_call *c,
+                               ing_py_whole_kind *all, ing_err *e) {
+    ING_TRY(record_whole(g, fn, all, e));
+    for (uint32_t i = 0; i < c->n; i++) {
+        thing a = *ing_py_thing(g, c->args[i]);
+        if (!a.made) ING_TRY(record_whole(g, &a, all, e));
     }
-    if (plain) {
-        ING_TRY(call_now(g, t.obj, args, n, &result));
-        if (is_plain_result(g, result))
-            return ing_py_thing_take(g, result, 0, 0, out, e);
-    }
+    return ING_OK;
+}
+
+/* A result that nothing leads to must follow from what was recorded of the call: no launch
+ * can make it again. */
+static ing_status check_unnamed(ing_py_gate *g, const thing *fn, ing_py_callable kind,
+                                ing_py_whole_kind all, PyObject *result, ing_err *e) {
+    ing_py_whole w;
+    ING_TRY(ing_py_whole_of(g->kernel->st, result, &w));
+    bool fixed = kind == ING_PY_CALL_PURE || w.kind != ING_WHOLE_CHANGES;
+    if (kind != ING_PY_CALL_LIVE && all != ING_WHOLE_CHANGES && fixed) return ING_OK;
+    return ing_fail(
+        e, ING_COMPILE,
+        "the result of this call of %s can change, and an argument has no name by "
+        "which "
+        "a launch could make the call again\nhelp: keep that argument in a variable "
+        "outside of the kernel",
+        fn->obj ? Py_TYPE(fn->obj)->tp_name : "nothing");
+}
+
+/* The result of a call that is found again by making it. */
+static ing_status take_named(ing_py_gate *g, const ing_gate_call *c,
+                             ing_py_callable kind, ing_py_whole_kind all,
+                             PyObject *result, ing_gref *out, ing_err *e) {
+    thing t = *ing_py_thing(g, c->fn);
     ing_path path = 0, root = 0;
-    ing_status s = name_call(g, &t, args, n, &path, &root, e);
-    if (s == ING_OK && !result) s = call_unless_known(g, t.obj, root, args, n, &result);
+    ing_status s = name_call(g, &t, c, &path, &root, e);
+    if (s == ING_OK && !result) s = call_unless_known(g, t.obj, root, c, &result);
+    if (s == ING_OK && !path) s = check_unnamed(g, &t, kind, all, result, e);
     if (s != ING_OK) {
         Py_XDECREF(result);
         return s;
@@ -167,5 +190,34 @@ ing_status ing_py_gate_call(void *self, ing_gref fn, const ing_gref *args, uint3
     if (root && !ing_map_put(&g->calls, (ing_hash128){root, 0}, *out))
         return no_memory(e);
     if (kind != ING_PY_CALL_RECORDED || !path) return ING_OK;
-    return record_whole(g, &made, &plain, e);
+    return record_whole(g, &made, &all, e);
+}
+
+/* Calls while compiling (R2). What goes into a call is recorded as a whole: where all of it
+ * is immutable, equal answers mean an equal result, else guards make the call again. The
+ * plain result of a listed function of plain values follows from these; any other result is
+ * itself found by making the call. */
+ing_status ing_py_gate_call(void *self, const ing_gate_call *c, ing_gref *out,
+                            ing_err *e) {
+    ing_py_gate *g = self;
+    thing t = *ing_py_thing(g, c->fn);
+    *out = 0;
+    ing_py_callable kind = t.obj ? ing_py_callable_kind(t.obj) : ING_PY_CALL_NEVER;
+    ing_hash128 digest;
+    if (kind == ING_PY_CALL_RAISED) return ING_PYTHON;
+    int known = kind == ING_PY_CALL_NEVER
+                    ? 0
+                    : ing_py_callable_digest(g->kernel->st, t.obj, &digest);
+    if (known != 1) return known < 0 ? ING_PYTHON : refuse_call(g, c->fn, e);
+    if (kind != ING_PY_CALL_RECORDED) ING_TRY(check_reads(c, e));
+    ING_TRY(ing_py_gate_record_source(g, &t, digest, e));
+    ing_py_whole_kind all = ING_WHOLE_PLAIN;
+    PyObject *result = NULL;
+    if (kind != ING_PY_CALL_LIVE) ING_TRY(record_given(g, &t, c, &all, e));
+    if (kind == ING_PY_CALL_PURE && all == ING_WHOLE_PLAIN) {
+        ING_TRY(call_now(g, t.obj, c, &result));
+        if (is_plain_result(g, result))
+            return ing_py_thing_take(g, result, 0, 0, out, e);
+    }
+    return take_named(g, c, kind, all, result, out, e);
 }

@@ -71,7 +71,7 @@ ing_status ing_py_gate_depth(ing_py_gate *g, ing_path p, ing_err *e);
 void ing_py_gate_keep(ing_py_gate *g);
 void ing_py_gate_describe(void *self, ing_gref of, char *buf, size_t size);
 ing_status ing_py_gate_may_call(void *self, ing_gref fn, ing_err *e);
-ing_status ing_py_gate_call(void *self, ing_gref fn, const ing_gref *args, uint32_t n,
-                            ing_gref *out, ing_err *e);
+ing_status ing_py_gate_call(void *self, const ing_gate_call *call, ing_gref *out,
+                            ing_err *e);
 
 #endif

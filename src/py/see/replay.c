@@ -183,10 +183,6 @@ ing_status ing_py_step(ing_py_kernel *k, PyObject *const *args, PyObject *from,
     }
 }
 
-static bool is_call_arg(uint8_t step) {
-    return step >= ING_STEP_CALL_PATH && step <= ING_STEP_CALL_NONE;
-}
-
 typedef struct place {
     bool at_launch; /* its numbers are read at each launch */
     bool gone;      /* what it would stand in is not there */
@@ -200,24 +196,18 @@ static bool asks_presence(const ing_path_node *node) {
 static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
                           uint32_t depth, PyObject **out, place *at, ing_err *e);
 
-/* Adds one argument of a call to the list, which is made with the first. *there: there is
- * such an argument; without it there is no result. */
+/* Adds one argument of a call. *there: there is such an argument; without it there is no
+ * result. */
 static ing_status add_call_arg(ing_py_kernel *k, PyObject *const *args,
                                const ing_path_node *node, uint32_t depth,
-                               PyObject **list, bool *there, ing_err *e) {
+                               ing_py_call_args *to, bool *there, ing_err *e) {
+    if (node->step != ING_STEP_CALL_PATH)
+        return ing_py_call_args_step(to, &k->paths, node, there);
     PyObject *v = NULL;
-    if (node->step == ING_STEP_CALL_PATH) {
-        place ignored;
-        ING_TRY(resolve(k, args, (ing_path)node->i, depth + 1, &v, &ignored, e));
-        *there = v != NULL;
-        if (!v) return ING_OK;
-    } else {
-        v = ing_py_call_arg_value(&k->paths, node);
-    }
-    if (v && !*list) *list = PyList_New(0);
-    int bad = v && *list ? PyList_Append(*list, v) : -1;
-    Py_XDECREF(v);
-    return bad ? ING_PYTHON : ING_OK;
+    place ignored;
+    ING_TRY(resolve(k, args, (ing_path)node->i, depth + 1, &v, &ignored, e));
+    *there = v != NULL;
+    return v ? ing_py_call_args_take(to, v) : ING_OK;
 }
 
 /* Is `obj` the thing at the path that the node names? Nothing is neither. */
@@ -232,13 +222,6 @@ static ing_status same_step(ing_py_kernel *k, PyObject *const *args, PyObject *o
     return ING_OK;
 }
 
-static ing_status call_step(PyObject *fn, PyObject *list, PyObject **out) {
-    PyObject *tuple = list ? PyList_AsTuple(list) : PyTuple_New(0);
-    *out = tuple && fn ? PyObject_Call(fn, tuple, NULL) : NULL;
-    Py_XDECREF(tuple);
-    return *out || !fn ? ING_OK : ING_PYTHON;
-}
-
 static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path,
                           uint32_t depth, PyObject **out, place *at, ing_err *e) {
     bool at_launch = false, there = true, gone = false;
@@ -249,19 +232,19 @@ static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path
             return ing_fail(e, ING_INTERNAL, "a path of too many steps");
         chain[n++] = p;
     }
-    PyObject *obj = NULL, *list = NULL;
+    PyObject *obj = NULL;
+    ing_py_call_args call = {.n = 0};
     ing_status s = ING_OK;
     while (s == ING_OK && n-- > 0) {
         ing_path_node node = k->paths.nodes.at[chain[n]];
         PyObject *next = NULL;
         at_launch = node.step != ING_STEP_CALL && !ing_step_is_derived(node.step) &&
                     (at_launch || (obj && ing_py_members_at_launch(k->st, obj)));
-        if (is_call_arg(node.step)) {
-            s = add_call_arg(k, args, &node, depth, &list, &there, e);
+        if (ing_step_is_call_arg(node.step)) {
+            s = add_call_arg(k, args, &node, depth, &call, &there, e);
             next = there ? Py_XNewRef(obj) : NULL;
         } else if (node.step == ING_STEP_CALL) {
-            s = call_step(obj, list, &next);
-            Py_CLEAR(list);
+            s = ing_py_call_args_call(&call, obj, &next);
         } else if (node.step == ING_STEP_SAME && node.i) {
             s = same_step(k, args, obj, &node, depth, &next, e);
         } else {
@@ -271,7 +254,7 @@ static ing_status resolve(ing_py_kernel *k, PyObject *const *args, ing_path path
         gone = !obj && n > (asks_presence(&k->paths.nodes.at[path]) ? 1U : 0U);
         if (!obj) break;
     }
-    Py_XDECREF(list);
+    ing_py_call_args_clear(&call);
     if (s != ING_OK) Py_CLEAR(obj);
     at->at_launch = at_launch;
     at->gone = gone;

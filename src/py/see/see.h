@@ -84,14 +84,36 @@ typedef enum ing_py_callable {
     ING_PY_CALL_NEVER,
     ING_PY_CALL_PURE,     /* listed: the result follows from all of the arguments */
     ING_PY_CALL_RECORDED, /* a Python function: from the arguments and what it reads */
-    ING_PY_CALL_LIVE, /* isinstance: from a little of the arguments; made at each launch */
+    ING_PY_CALL_LIVE,     /* isinstance, partial, classes, ...: made at each launch */
 } ing_py_callable;
 ing_py_callable ing_py_callable_kind(PyObject *fn);
+bool ing_py_is_for_host(
+    PyObject *fn); /* a Python function that draws or makes things */
+bool ing_py_in_names(const char *name,
+                     const char *const *list); /* which ends with NULL */
+bool ing_py_is_live_builtin(PyObject *fn);     /* isinstance and its kin */
+int ing_py_is_live_callable(PyObject *fn);     /* livecall.c: 1, 0 or -1 = raised */
+/* What the result of a listed method follows from besides its arguments; NULL: no such. */
+PyObject *ing_py_pure_method_self(PyObject *fn);
 /* 1, 0: it has none, -1 = raised. */
 int ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out);
+/* Arguments of a call in a path (callargs.c). `made`: the kernel's text makes it anew. */
 ing_path ing_py_call_arg_step(ing_paths *p, ing_path parent, ing_path arg,
-                              PyObject *value);
-PyObject *ing_py_call_arg_value(const ing_paths *p, const ing_path_node *n);
+                              PyObject *value, bool made);
+/* Those that were read so far, all zero before the first: */
+typedef struct ing_py_call_args {
+    PyObject *open[ING_PATH_MAX_NESTING]; /* [0] all of them, then containers */
+    uint8_t boxes[ING_PATH_MAX_NESTING];  /* ing_step_box */
+    uint32_t n;                           /* of the two above */
+    PyObject *names;                      /* a list, of the last ones; or NULL */
+} ing_py_call_args;
+ing_status ing_py_call_args_take(ing_py_call_args *a, PyObject *value);
+/* Any step but CALL_PATH. *there false: an index on disk that makes no sense. */
+ing_status ing_py_call_args_step(ing_py_call_args *a, const ing_paths *p,
+                                 const ing_path_node *n, bool *there);
+/* Makes the call and forgets the arguments. *out NULL: there is no such function. */
+ing_status ing_py_call_args_call(ing_py_call_args *a, PyObject *fn, PyObject **out);
+void ing_py_call_args_clear(ing_py_call_args *a);
 
 /* Declared types (declared.c). */
 bool ing_py_is_dataclass(const ing_py_state *st, PyObject *cls);

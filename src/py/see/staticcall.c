@@ -1,18 +1,16 @@
-/* Calls of Python functions while compiling (R2). Two kinds may be called: functions of a
- * listed pure set (math, operator, builtins, NumPy's scalar types and ufuncs), whose result follows
- * from the arguments, and Python functions and methods. A call is part of the path of its
- * result, and replayed from disk by calling again. At launches it is guarded by its source
- * and by its arguments where these and its result are immutable (whole.c), else by calling.
- *
- * A call in a path: the function, one CALL_... step per argument, then CALL. Arguments
- * that have a path of their own are named by it. */
+/* Which Python functions can be called while compiling (R2). Those of a listed pure set (math,
+ * operator, builtins, methods of immutable values, NumPy's scalar types and ufuncs), whose
+ * result follows from the arguments; Python functions and methods; and what can be called again
+ * at each launch (livecall.c). A call is part of the path of its result, and replayed from disk
+ * by calling again. At launches it is guarded by its source and by its arguments where these
+ * and its result are immutable (whole.c), else by calling. */
 #include "py/call/kernel.h"
 
 #include <string.h>
 
-enum { TAG_C = 1, TAG_TEXT, TAG_CODE, TAG_TYPE, TAG_UFUNC };
+enum { TAG_C = 1, TAG_TEXT, TAG_CODE, TAG_TYPE, TAG_UFUNC, TAG_METHOD, TAG_LIVE };
 
-static bool in_list(const char *name, const char *const *list) {
+bool ing_py_in_names(const char *name, const char *const *list) {
     for (; *list; list++)
         if (strcmp(name, *list) == 0) return true;
     return false;
@@ -27,11 +25,12 @@ static const char *find_in(PyObject *name, const char *const *list) {
 
 static const char *const modules[] = {"math",     "cmath",    "_operator",
                                       "operator", "builtins", NULL};
-static const char *const pure_builtins[] = {"divmod", "round", "sorted", "sum", "abs",
-                                            "min",    "max",   "pow",    "len", "chr",
-                                            "ord",    "repr",  NULL};
+static const char *const pure_builtins[] = {
+    "divmod", "round", "sorted", "sum", "abs", "min", "max",    "pow",   "len",
+    "chr",    "ord",   "repr",   "bin", "hex", "oct", "format", "ascii", NULL};
 
-static const char *const live_builtins[] = {"isinstance", NULL};
+static const char *const live_builtins[] = {"isinstance", "issubclass", "callable",
+                                            NULL};
 
 /* Module name of a builtin function; NULL when it is none of those listed. */
 static const char *c_module(PyObject *fn) {
@@ -41,12 +40,16 @@ static const char *c_module(PyObject *fn) {
 
 static bool pure_c_function(PyObject *fn) {
     const char *module = c_module(fn), *name = ((PyCFunctionObject *)fn)->m_ml->ml_name;
-    return module && (strcmp(module, "builtins") != 0 || in_list(name, pure_builtins));
+    return module &&
+           (strcmp(module, "builtins") != 0 || ing_py_in_names(name, pure_builtins));
 }
 
-static bool live_c_function(PyObject *fn) {
+bool ing_py_is_live_builtin(PyObject *fn) {
+    if (fn == (PyObject *)&PyType_Type) return true;
+    if (!PyCFunction_CheckExact(fn)) return false;
     const char *module = c_module(fn), *name = ((PyCFunctionObject *)fn)->m_ml->ml_name;
-    return module && strcmp(module, "builtins") == 0 && in_list(name, live_builtins);
+    return module && strcmp(module, "builtins") == 0 &&
+           ing_py_in_names(name, live_builtins);
 }
 
 /* numpy.float32 and its kin: static types of NumPy's own. */
@@ -75,10 +78,26 @@ static int numpy_ufunc(PyObject *fn) {
     return rc;
 }
 
-/* Classes whose call converts a number or makes text. */
+/* Classes whose call converts a number, makes text or a container of what it is given. */
 static bool pure_type(PyObject *fn) {
     return fn == (PyObject *)&PyLong_Type || fn == (PyObject *)&PyFloat_Type ||
-           fn == (PyObject *)&PyBool_Type || fn == (PyObject *)&PyUnicode_Type;
+           fn == (PyObject *)&PyBool_Type || fn == (PyObject *)&PyUnicode_Type ||
+           fn == (PyObject *)&PyComplex_Type || fn == (PyObject *)&PyBytes_Type ||
+           fn == (PyObject *)&PyDict_Type || fn == (PyObject *)&PySet_Type ||
+           fn == (PyObject *)&PyFrozenSet_Type;
+}
+
+/* A method of a number, of text, or of an immutable container, by name. */
+static bool pure_method(PyObject *fn) {
+    PyObject *self = PyCFunction_GET_SELF(fn);
+    if (!self || ((PyCFunctionObject *)fn)->m_ml->ml_name[0] == '_') return false;
+    if (PyType_Check(self))
+        return self == (PyObject *)&PyLong_Type || self == (PyObject *)&PyFloat_Type ||
+               self == (PyObject *)&PyBytes_Type;
+    return PyUnicode_CheckExact(self) || PyBytes_CheckExact(self) ||
+           PyLong_CheckExact(self) || PyBool_Check(self) || PyFloat_CheckExact(self) ||
+           PyComplex_CheckExact(self) || PyTuple_CheckExact(self) ||
+           PyFrozenSet_CheckExact(self) || PyRange_Check(self);
 }
 
 /* A method of a class written in Python: the function. Else itself. */
@@ -88,7 +107,7 @@ static PyObject *function_of(PyObject *fn) {
 
 /* Python functions whose call is for the host: those that draw numbers, and of the package
  * those that make or change something. Run while compiling, they would run once. */
-static bool for_the_host(PyObject *fn) {
+bool ing_py_is_for_host(PyObject *fn) {
     static const char *const wholly[] = {
         "random",          "secrets",         "uuid", "ingot._init", "ingot._fields",
         "ingot._ndarrays", "ingot._profiler", NULL};
@@ -102,15 +121,34 @@ static bool for_the_host(PyObject *fn) {
 }
 
 ing_py_callable ing_py_callable_kind(PyObject *fn) {
-    if (PyCFunction_CheckExact(fn) && live_c_function(fn)) return ING_PY_CALL_LIVE;
+    if (!PyCallable_Check(fn)) return ING_PY_CALL_NEVER;
+    if (ing_py_is_live_builtin(fn)) return ING_PY_CALL_LIVE;
+    if (PyCFunction_CheckExact(fn) && pure_method(fn)) return ING_PY_CALL_PURE;
     if (PyCFunction_CheckExact(fn) && pure_c_function(fn)) return ING_PY_CALL_PURE;
     if (numpy_scalar_type(fn) || pure_type(fn)) return ING_PY_CALL_PURE;
-    if (fn == (PyObject *)&PyType_Type) return ING_PY_CALL_LIVE;
     int ufunc = numpy_ufunc(fn);
     if (ufunc) return ufunc < 0 ? ING_PY_CALL_RAISED : ING_PY_CALL_PURE;
-    if (!PyFunction_Check(function_of(fn)) || for_the_host(function_of(fn)))
-        return ING_PY_CALL_NEVER;
-    return ING_PY_CALL_RECORDED;
+    if (PyFunction_Check(function_of(fn)))
+        return ing_py_is_for_host(function_of(fn)) ? ING_PY_CALL_NEVER
+                                                   : ING_PY_CALL_RECORDED;
+    int live = ing_py_is_live_callable(fn);
+    return live < 0 ? ING_PY_CALL_RAISED : live ? ING_PY_CALL_LIVE : ING_PY_CALL_NEVER;
+}
+
+PyObject *ing_py_pure_method_self(PyObject *fn) {
+    return PyCFunction_CheckExact(fn) && pure_method(fn) ? PyCFunction_GET_SELF(fn)
+                                                         : NULL;
+}
+
+/* What is called again at each launch: only what kind of thing it is. */
+static int live_digest(PyObject *fn, ing_hasher *h) {
+    int live = ing_py_is_live_callable(fn);
+    if (live != 1) return live;
+    PyTypeObject *type = PyType_Check(fn) ? (PyTypeObject *)fn : Py_TYPE(fn);
+    ing_hasher_str(h, TAG_LIVE, type->tp_name);
+    if (PyCFunction_CheckExact(fn))
+        ing_hasher_str(h, TAG_LIVE, ((PyCFunctionObject *)fn)->m_ml->ml_name);
+    return 1;
 }
 
 /* What a call depends on of the function itself: its name if it is a listed one, its text
@@ -121,9 +159,16 @@ int ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out) {
     fn = function_of(fn);
     int ufunc = numpy_ufunc(fn);
     if (ufunc < 0) return -1;
-    if (PyCFunction_CheckExact(fn) && (pure_c_function(fn) || live_c_function(fn))) {
+    if (PyCFunction_CheckExact(fn) &&
+        (pure_c_function(fn) || ing_py_is_live_builtin(fn))) {
         ing_hasher_str(&h, TAG_C, c_module(fn));
         ing_hasher_str(&h, TAG_C, ((PyCFunctionObject *)fn)->m_ml->ml_name);
+    } else if (PyCFunction_CheckExact(fn) && pure_method(fn)) {
+        PyObject *self = PyCFunction_GET_SELF(fn);
+        ing_hasher_str(&h, TAG_METHOD, ((PyCFunctionObject *)fn)->m_ml->ml_name);
+        ing_hasher_str(&h, TAG_METHOD,
+                       PyType_Check(self) ? ((PyTypeObject *)self)->tp_name
+                                          : Py_TYPE(self)->tp_name);
     } else if (numpy_scalar_type(fn) || pure_type(fn) ||
                fn == (PyObject *)&PyType_Type) {
         ing_hasher_str(&h, TAG_TYPE, ((PyTypeObject *)fn)->tp_name);
@@ -147,51 +192,9 @@ int ing_py_callable_digest(ing_py_state *st, PyObject *fn, ing_hash128 *out) {
                                                    (size_t)PyBytes_GET_SIZE(d.text)));
         ing_py_def_fini(&d);
     } else {
-        return 0;
+        int live = live_digest(fn, &h);
+        if (live != 1) return live;
     }
     *out = ing_hasher_done(&h);
     return 1;
-}
-
-/* The step that names one argument: by path, or by value. 0: it has neither, or raised. */
-ing_path ing_py_call_arg_step(ing_paths *p, ing_path parent, ing_path arg,
-                              PyObject *value) {
-    if (arg) return ing_path_add(p, parent, ING_STEP_CALL_PATH, NULL, (int64_t)arg);
-    if (value == Py_None) return ing_path_add(p, parent, ING_STEP_CALL_NONE, NULL, 0);
-    if (PyBool_Check(value))
-        return ing_path_add(p, parent, ING_STEP_CALL_BOOL, NULL, value == Py_True);
-    if (PyLong_CheckExact(value)) {
-        int overflow = 0;
-        long long v = PyLong_AsLongLongAndOverflow(value, &overflow);
-        return overflow ? 0 : ing_path_add(p, parent, ING_STEP_CALL_INT, NULL, v);
-    }
-    if (PyFloat_CheckExact(value)) {
-        double d = PyFloat_AS_DOUBLE(value);
-        int64_t bits;
-        memcpy(&bits, &d, sizeof bits);
-        return ing_path_add(p, parent, ING_STEP_CALL_FLOAT, NULL, bits);
-    }
-    PyObject *text = PyUnicode_CheckExact(value) ? ing_py_to_utf8(value) : NULL;
-    ing_path path = 0;
-    if (text && strlen(PyBytes_AS_STRING(text)) == (size_t)PyBytes_GET_SIZE(text))
-        path = ing_path_add(p, parent, ING_STEP_CALL_STR, PyBytes_AS_STRING(text), 0);
-    Py_XDECREF(text); /* names end with a null: one that holds any is none */
-    return path;
-}
-
-/* The argument that a step names; new reference, NULL = raised. Paths are resolved by the
- * caller. */
-PyObject *ing_py_call_arg_value(const ing_paths *p, const ing_path_node *n) {
-    double d;
-    switch ((ing_step)n->step) {
-    case ING_STEP_CALL_NONE: return Py_NewRef(Py_None);
-    case ING_STEP_CALL_BOOL: return PyBool_FromLong(n->i != 0);
-    case ING_STEP_CALL_INT: return PyLong_FromLongLong(n->i);
-    case ING_STEP_CALL_FLOAT: memcpy(&d, &n->i, sizeof d); return PyFloat_FromDouble(d);
-    case ING_STEP_CALL_STR: {
-        const char *text = ing_atoms_text(&p->atoms, n->atom);
-        return ing_py_from_utf8(text, strlen(text));
-    }
-    default: PyErr_SetString(PyExc_SystemError, "no argument of a call"); return NULL;
-    }
 }

@@ -374,7 +374,10 @@ static bool add_callable(whole *w, PyObject *obj, ing_hasher *h) {
     if (PyMethod_Check(obj) && PyFunction_Check(PyMethod_GET_FUNCTION(obj)))
         return add(w, PyMethod_GET_SELF(obj), 1, h) &&
                add_function(w, PyMethod_GET_FUNCTION(obj), h);
-    return PyFunction_Check(obj) ? add_function(w, obj, h) : add_listed(w, obj, h);
+    if (PyFunction_Check(obj)) return add_function(w, obj, h);
+    PyObject *self = ing_py_pure_method_self(obj);
+    if (self && !PyType_Check(self) && !add(w, self, 1, h)) return false;
+    return add_listed(w, obj, h);
 }
 
 ing_hash128 ing_py_whole_changes(void) {
@@ -393,7 +396,8 @@ ing_status ing_py_whole_of(ing_py_state *st, PyObject *obj, ing_py_whole *out) {
     if (kind == ING_PY_CALL_RAISED) return ING_PYTHON;
     if (!obj)
         w.kind = ING_WHOLE_CHANGES;
-    else if (kind != ING_PY_CALL_NEVER)
+    else if (kind == ING_PY_CALL_PURE || kind == ING_PY_CALL_RECORDED ||
+             ing_py_is_live_builtin(obj))
         ok = add_callable(&w, obj, &h);
     else
         ok = add(&w, obj, 0, &h);

@@ -1,0 +1,84 @@
+"""Calls in `qd.static` that a launch makes again (src/py/see/livecall.c): what is refused, and how
+they are told. That each of them sees what changed: tests/py/mutations_calls.py."""
+
+import functools
+import itertools
+import linecache
+import random
+import time
+import uuid
+
+import numpy as np
+import pytest
+
+import ingot as qd
+
+S, L, D, X = "abc", [3, 1, 2], {"a": 1}, {1, 2}
+A = np.array([3.0, 1.0, 2.0])
+numbers = itertools.count()
+
+
+class Draws:
+    __call__ = random.randint
+
+
+class Adds:
+    def __init__(self, n):
+        self.n = n
+
+    def f(self, x):
+        return self.n + sum(x)
+
+
+adds = Adds(1)
+draw = functools.partial(random.random)
+draw_deep = functools.partial(functools.lru_cache(functools.partial(random.randint, 1)), 2)
+itself = functools.lru_cache(lambda: 1)
+itself.__wrapped__ = itself
+
+
+def kernel_of(expression):
+    name = f"<live {next(numbers)}>"
+    text = f"@qd.kernel\ndef k() -> qd.f64:\n    q = qd.static({expression})\n    return q\n"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    scope = dict(globals())
+    exec(compile(text, name, "exec"), scope)
+    return scope["k"]
+
+
+@pytest.mark.parametrize("expression", [
+    "random.random()", "random.randint(1, 2)", "random.Random(3).n", "np.random.rand()", "np.random.default_rng().random()",
+    "draw()", "draw_deep()", "Draws()(1, 2)", "time.time()", "time.perf_counter()", "uuid.uuid4().int", "L.pop()",
+    "L.sort()", "D.setdefault('b', 1)", "X.add(3)", "A.fill(1.0)", "A.sort()", "A.put(0, 1.0)", "np.copyto(A, A)",
+    "np.put(A, 0, 1.0)", "np.empty(3)[0]", "next(iter(L))", "id(L)", "S.__hash__()", "itself()", "open('x')",
+    "np.sum(A, out=A)", "A.cumsum(out=A)[0]", "exec('1')", "input()",
+])
+def test_what_cannot_be_asked_again_is_refused(expression):
+    before = (list(L), dict(D), set(X), A.tolist())
+    with pytest.raises(qd.IngotCompilationError, match="help: "):
+        kernel_of(expression)()
+    assert before == (L, D, X, A.tolist())
+
+
+def test_arrays_of_the_run_time_have_no_methods_of_numpy():
+    @qd.kernel
+    def k(a: qd.types.ndarray()) -> qd.f64:
+        return qd.static(a.mean())
+
+    with pytest.raises(qd.IngotCompilationError, match="arrays have no attribute 'mean'"):
+        k(A)
+
+
+def test_an_argument_without_a_name():
+    """More items than a path names: no launch could make the call again."""
+    items = "[" + "1, " * 70 + "]"
+    assert kernel_of(f"sum({items})")() == 70
+    with pytest.raises(qd.IngotCompilationError, match="outside of the kernel"):
+        kernel_of(f"adds.f({items})")()
+
+
+def test_what_a_launch_calls_is_told():
+    k = kernel_of("adds.f([1, 2]) + adds.f(x=(3,))")
+    assert k() == 8
+    text = str(qd.explain(k, launch=True))
+    assert "adds.f([1, 2]) is called" in text and "adds.f(x=(3)) is called" in text
