@@ -66,7 +66,7 @@ class SparseMatrixBuilder:
         rows, cols, values = self._triplets()
         print(f"n={self.num_rows}, m={self.num_cols}, num_triplets={len(rows)} (max={self._room})")
         for i, j, x in zip(rows, cols, values):
-            print(f"[{i}, {j}] = {x}")
+            print(f"[{i}, {j}] = {_shown(x, self.dtype)}")
 
     def build(self, dtype=None, _format="CSR"):
         """The matrix of what was added so far; the builder is empty afterwards."""
@@ -249,9 +249,21 @@ class SparseMatrix:
                 out.write(f"{i + 1} {j + 1} {float(x)!r}\n")
 
     def __repr__(self):
-        return str(self.to_numpy())
+        """As the reference writes them: rows of equal width, numbers with 4 digits."""
+        rows = [[f"{x:.4g}" for x in row] for row in self.to_numpy().tolist()]
+        width = max((len(x) for row in rows for x in row), default=0)
+        return "\n".join(f"[{', '.join(x.rjust(width) for x in row)}]" for row in rows)
 
     __str__ = __repr__
+
+
+def _shown(x, dtype):
+    """The shortest text that means this number of its type; of whole numbers without a point."""
+    np = _np()
+    x = (np.float32 if dtype is f32 else np.float64)(x)
+    if x == 0 or 1e-4 <= abs(x) < 1e16:
+        return np.format_float_positional(x, trim="-")
+    return np.format_float_scientific(x, trim="-", exp_digits=2)
 
 
 def _vector(x):
@@ -263,10 +275,10 @@ def _vector(x):
 
 
 def _like_vector(x, dtype, values):
-    """A result as NumPy gave the argument, else as an ndarray."""
+    """A result as an ndarray for an argument that is one, else (an array of NumPy, a field) as NumPy's."""
     np = _np()
     values = values.astype(np.float32 if dtype is f32 else np.float64)
-    if isinstance(x, np.ndarray):
+    if not isinstance(x, Ndarray):
         return values
     made = ndarray(dtype, len(values))
     made.from_numpy(values)

@@ -580,3 +580,9 @@ def test_subgroups_where_a_cpu_does_not_come(tmp_path):
             print("a CPU has no subgroups" in str(error))
     """))
     assert on_ingot(path).splitlines() == ["[3, 3, 3, 3]", "True"]
+
+
+def test_there_is_no_queue_of_another_device(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("from quadrants.interop import get_mps_command_queue\nprint(get_mps_command_queue())\n")
+    assert on_ingot(path).split() == ["0"]

@@ -84,6 +84,46 @@ def test_builder(real):
         other.build()
 
 
+def test_text(capsys):
+    """As the reference writes matrices and triplets."""
+    builder = qd.linalg.SparseMatrixBuilder(2, 3, max_num_triplets=4, dtype=qd.f32)
+
+    @qd.kernel
+    def fill(b: qd.types.sparse_matrix_builder()):
+        b[0, 0] += 1.5
+        b[0, 1] += 1.0 / 3.0
+        b[1, 2] += -1234567.25
+        b[1, 0] += 2.0
+
+    fill(builder)
+    builder.print_triplets()
+    assert capsys.readouterr().out == (
+        "n=2, m=3, num_triplets=4 (max=4)\n[0, 0] = 1.5\n[0, 1] = 0.33333334\n[1, 2] = -1234567.2\n[1, 0] = 2\n")
+    a = builder.build()
+    assert str(a) == repr(a) == (
+        "[       1.5,     0.3333,          0]\n[         2,          0, -1.235e+06]")
+
+
+def test_products_with_fields(real):
+    dtype, _ = real
+    builder = qd.linalg.SparseMatrixBuilder(2, 2, max_num_triplets=2, dtype=dtype)
+
+    @qd.kernel
+    def fill(b: qd.types.sparse_matrix_builder()):
+        b[0, 0] += 2.0
+        b[1, 1] += 4.0
+
+    fill(builder)
+    a = builder.build()
+    x = qd.field(dtype, 2)
+    x.from_numpy(np.array([1.0, 2.0]))
+    assert isinstance(a @ x, np.ndarray) and (a @ x).tolist() == [2.0, 8.0]
+    solver = qd.linalg.SparseSolver(dtype, "LU")
+    solver.analyze_pattern(a)
+    solver.factorize(a)
+    assert isinstance(solver.solve(x), np.ndarray) and solver.solve(x).tolist() == [0.5, 0.5]
+
+
 def test_only_sums_in_kernels():
     qd.init(arch=qd.cpu)
     builder = qd.linalg.SparseMatrixBuilder(3, 3, max_num_triplets=4)

@@ -7,8 +7,8 @@ _adopt(globals(), "interop", "")
 
 
 def get_mps_command_queue():
-    """The queue of torch on Apple's GPUs, which there are none of here."""
-    raise RuntimeError("get_mps_command_queue needs arch=metal; kernels run on the CPU")
+    """The queue of torch on Apple's GPUs: 0, as wherever there is none."""
+    return 0
 
 
 def __dir__():
