@@ -259,6 +259,44 @@ static ing_status call_lambda(frame *fr, ing_node n, const value *fn,
     return *done ? ing_front_call_func(fr, n, &func, NULL, a, out) : ING_OK;
 }
 
+static bool is_text(const value *v, const char *s) {
+    return v->kind == V_STR && v->n == strlen(s) && memcmp(v->s, s, v->n) == 0;
+}
+
+/* operator.add(x, y) with an argument of the run time is x + y. *done false: it is none. */
+static ing_status call_operator(frame *fr, ing_node n, const value *fn,
+                                const call_args *a, value *out, bool *done) {
+    static const struct {
+        const char *name;
+        ing_front_op op;
+    } known[] = {
+        {"add", ING_AST_Add},           {"sub", ING_AST_Sub},
+        {"mul", ING_AST_Mult},          {"truediv", ING_AST_Div},
+        {"floordiv", ING_AST_FloorDiv}, {"mod", ING_AST_Mod},
+        {"pow", ING_AST_Pow},           {"lshift", ING_AST_LShift},
+        {"rshift", ING_AST_RShift},     {"or_", ING_AST_BitOr},
+        {"xor", ING_AST_BitXor},        {"and_", ING_AST_BitAnd},
+        {"matmul", ING_AST_MatMult},
+    };
+    *done = false;
+    if (a->n != 2 || a->n_kw || fn->kind != V_SEEN || fn->seen != ING_GATE_OBJECT ||
+        (ing_front_is_static(&a->at[0]) && ing_front_is_static(&a->at[1])))
+        return ING_OK;
+    value module = {0}, name = {0};
+    ING_TRY(ing_front_thing_attr(fr, n, fn->gref, "__module__", &module));
+    ING_TRY(ing_front_thing_attr(fr, n, fn->gref, "__name__", &name));
+    if (module.kind == V_VOID || name.kind == V_VOID) return ING_OK;
+    ING_TRY(ing_front_force(fr, n, &module));
+    ING_TRY(ing_front_force(fr, n, &name));
+    for (size_t i = 0;
+         is_text(&module, "_operator") && i < sizeof known / sizeof *known; i++) {
+        if (!is_text(&name, known[i].name)) continue;
+        *done = true;
+        return ing_front_binary(fr, n, known[i].op, &a->at[0], &a->at[1], out);
+    }
+    return ING_OK;
+}
+
 /* What to do about a Python function with arguments of the run time. */
 static const char *outside_remedy(frame *fr, ing_node n, const value *fn) {
     const ing_front_tree *t = fr->t;
@@ -323,7 +361,9 @@ static ing_status call_python(frame *fr, ing_node n, const value *fn,
                                  "%s cannot be called", ing_front_describe(fr, fn));
     for (uint32_t i = 0; i < a->n; i++)
         ING_TRY(ing_front_force(fr, a->node[i], &a->at[i]));
-    return ing_front_call_outside(fr, n, fn, a, out);
+    bool done = false;
+    ING_TRY(call_operator(fr, n, fn, a, out, &done));
+    return done ? ING_OK : ing_front_call_outside(fr, n, fn, a, out);
 }
 
 /* The callee; of a method of a container the container, and its name; of a method of a

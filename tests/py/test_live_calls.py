@@ -4,6 +4,8 @@ they are told. That each of them sees what changed: tests/py/mutations_calls.py.
 import functools
 import itertools
 import linecache
+import math
+import operator
 import random
 import time
 import uuid
@@ -82,3 +84,40 @@ def test_what_a_launch_calls_is_told():
     assert k() == 8
     text = str(qd.explain(k, launch=True))
     assert "adds.f([1, 2]) is called" in text and "adds.f(x=(3)) is called" in text
+
+
+OPERATORS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "or_", "xor", "and_"]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_of_the_run_time(name):
+    """operator.add(x, y) is x + y; the function itself is compared at each launch."""
+    op = getattr(operator, name)
+
+    @qd.kernel
+    def k(x: qd.i32, y: qd.i32) -> qd.f64:
+        return op(x, y) + 1
+
+    assert k(13, 2) == getattr(operator, name)(13, 2) + 1
+    op = operator.add
+    assert k(13, 2) == 16
+    op = math.gcd
+    with pytest.raises(qd.IngotCompilationError, match="runs while compiling"):
+        k(13, 2)
+
+
+def test_operators_of_vectors():
+    v = qd.Vector([1, 2])
+    m = qd.Matrix([[1, 2], [3, 4]])
+    f = qd.Vector.field(2, qd.i32, shape=())
+    f[None] = [10, 20]
+
+    @qd.kernel
+    def k(out: qd.types.ndarray()):
+        for i in qd.static(range(2)):
+            out[i] = operator.add(v, f[None])[i]
+            out[2 + i] = operator.matmul(m, f[None])[i]
+
+    out = np.zeros(4, np.int32)
+    k(out)
+    assert out.tolist() == [11, 22, 50, 110]
