@@ -11,7 +11,11 @@
  *     Where the program promises it (m->promised), so are all that may differ.
  *  RULE4 a local that a loop only counts up, or only down, is told from iteration to iteration like
  *     an index: what is read at t and written at t + 1 stays.
- *  RULE5 arrays that are two arguments are apart, which a launch compares (m->rule). */
+ *  RULE5 arrays that are two arguments are apart, which a launch compares (m->rule).
+ *  RULE6 whose value an atomic minimum or maximum left is told by what is there in the end: between two
+ *     of them nobody may look, who would have the value of another.
+ *  RULE7 iterations of a parallel loop may not look at what others update, nor at what an update found,
+ *     unless the place is their own: there is no order in which adjoints could come. */
 #include "ad/ad_int.h"
 
 #include "gate/place.h"
@@ -132,6 +136,12 @@ static bool take_inst(ing_ad *ad, ing_ad_fn *n, uint32_t id, uint64_t rank) {
     if (!elem && !t.param) return true;
     take_place(n, i->a, elem, &t);
     bool reads = i->op == ING_OP_LOAD;
+    uint8_t result = ING_AD_VARIED | ING_AD_USEFUL;
+    if (i->op == ING_OP_ATOMIC && (n->mark[id] & result) == result) {
+        ing_ad_touch look = t;
+        look.kind = ING_AD_FOLLOWS | ING_AD_UPDATES;
+        if (!push(&n->reads, &look)) return false;
+    }
     if (is_winner(n, id)) {
         ing_ad_touch after =
             t; /* backward code looks whose value is there (adjoint.c) */
@@ -477,6 +487,31 @@ static bool crosses(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touc
     return meets && apart;
 }
 
+/* RULE7: `w` is what the look itself updates, or another update of the array. */
+static bool races(const ing_ad_fn *n, const ing_ad_touch *look, const ing_ad_touch *w,
+                  verdict enough) {
+    uint32_t loop = parallel_around(n, look->id);
+    if (!loop || loop != parallel_around(n, w->id) || ranges_apart(n, look, w))
+        return false;
+    ing_ir_form index;
+    int64_t first, last;
+    ing_ir_form_of(n->f, loop, &index);
+    if (ing_ir_form_range(n->f, &index, &first, &last) && first == last) return false;
+    return meet(n, look, w, loop) >= enough;
+}
+
+/* RULE6: does somebody look between two updates of one kind? */
+static bool looked_between(const ing_ad_fn *n, const ing_ad_touch *r,
+                           const ing_ad_touch *w, verdict enough) {
+    for (uint32_t k = 0; k < n->reads.len; k++) {
+        const ing_ad_touch *l = &n->reads.at[k];
+        if (l->kind & ING_AD_FOLLOWS && same_array(l, r) && !other_member(l, r) &&
+            overwrites(n, r, l) >= enough && overwrites(n, l, w) >= enough)
+            return true;
+    }
+    return false;
+}
+
 /* ---- all pairs ---------------------------------------------------------------------------------- */
 
 /* Two arguments: a launch sees whether they are one array (RULE5). */
@@ -500,8 +535,10 @@ static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch 
     if (r->ref && w->ref) return ING_OK; /* a local for the func; its callers look */
     if (other_member(r, w) || (!same && (r->param || w->param || !reads)))
         return ING_OK;
+    verdict enough = ad->m->promised ? YES : MAYBE;
     bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
-    if (reads && !like && overwrites(n, r, w) >= (ad->m->promised ? YES : MAYBE)) {
+    if (reads && overwrites(n, r, w) >= enough &&
+        (!like || (same && looked_between(n, r, w, enough)))) {
         if (!same) return note_apart(ad, r, w, e);
         ad->m->remedy =
             "write to another array or to the next step of this one, `x[t + 1, i] = "
@@ -519,6 +556,14 @@ static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch 
             ad->m, w->loc, e,
             "Cross-iteration read-after-write: iterations of a parallel "
             "loop read what others store here");
+    }
+    bool result = r->kind & ING_AD_UPDATES; /* of an update */
+    if (same && w->kind & ING_AD_UPDATES && r->kind & ING_AD_FOLLOWS &&
+        races(n, r, w, result ? enough : YES)) {
+        ad->m->remedy = "an inner loop runs in order: `for _ in range(1):` around it";
+        return ing_ad_refuse(ad->m, r->loc, e,
+                             "iterations of a parallel loop read here what others "
+                             "update, in an order that nobody knows");
     }
     return ING_OK;
 }

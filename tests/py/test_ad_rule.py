@@ -634,3 +634,83 @@ def test_a_promise_does_not_cover_what_meets_for_certain():
     qd.init(default_fp=F, reference=True)
     with pytest.raises(qd.IngotError, match=OVER):
         squares_in_place.grad(nd(5), nd(5))
+
+
+# ---- looks at what is being updated (RULE6, RULE7) ----
+
+
+def looking(how):
+    @qd.func
+    def raise_to(b: qd.template(), v):
+        qd.atomic_max(b[0], v)
+
+    @qd.kernel
+    def k(a: qd.types.ndarray(), b: qd.types.ndarray(), y: qd.types.ndarray()):
+        if qd.static(how == "tasks"):
+            for i in range(3):
+                qd.atomic_max(b[0], a[i])
+            for i in range(3):
+                y[i] = b[0] * 2
+            for i in range(3):
+                qd.atomic_max(b[0], a[i + 3])
+        elif qd.static(how == "funcs"):
+            for i in range(3):
+                raise_to(b, a[i])
+            for i in range(3):
+                y[i] = b[0] * 2
+            for i in range(3):
+                raise_to(b, a[i + 3])
+        elif qd.static(how == "in order"):
+            for _ in range(1):
+                for i in range(6):
+                    qd.atomic_max(b[0], a[i])
+                    y[i] = b[0] * 2
+        elif qd.static(how == "result in order"):
+            for _ in range(1):
+                for i in range(6):
+                    y[i] = qd.atomic_min(b[0], a[i]) * 2
+        elif qd.static(how == "result"):
+            for i in range(6):
+                y[i] = qd.atomic_add(b[0], a[i]) * 2
+        elif qd.static(how == "sum"):
+            for i in range(6):
+                b[0] += a[i]
+                y[i] = b[0] * 2
+        elif qd.static(how == "result of sums in order"):
+            for _ in range(1):
+                for i in range(6):
+                    y[i] = qd.atomic_add(b[0], a[i]) * 2
+        elif qd.static(how == "before"):
+            for i in range(6):
+                y[i] = b[i] * 2
+                qd.atomic_max(b[i], a[i])
+                qd.atomic_max(b[i], a[5 - i])
+        elif qd.static(how == "after"):
+            for o in range(2):
+                for i in range(3):
+                    qd.atomic_max(b[o], a[i + 3 * o])
+                y[o] = b[o] ** 2
+
+    return k
+
+
+def looked_at():
+    a, b, y = (qd.ndarray(qd.f64, 6, needs_grad=True) for _ in range(3))
+    a.from_numpy(np.array([0.5, 0.4, 0.8, 0.7, 0.9, 0.2]))
+    b.from_numpy(np.array([0.1, 0.3, 0.6, 0.75, 0.85, 0.05]))
+    return a, b, y
+
+
+@pytest.mark.parametrize("how", ["tasks", "funcs", "in order", "result in order", "result", "sum"])
+def test_looks_between_updates_are_refused(how):
+    """All but the sums were wrong without a word; those depend on the order of iterations."""
+    args = looked_at()
+    k = looking(how)
+    k(*args)
+    with pytest.raises(qd.IngotCompilationError, match="is overwritten here|read here what others update"):
+        k.grad(*args)
+
+
+@pytest.mark.parametrize("how", ["result of sums in order", "before", "after"])
+def test_looks_that_nobody_disturbs(how):
+    qd.ad.check_grad(looking(how), *looked_at())
