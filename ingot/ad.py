@@ -155,7 +155,7 @@ class Tape(_Recorder):
         self._reads = {}  # id of a call -> what its launch read
         if memory_budget is not None and state is None:
             raise TypeError("memory_budget is for copies of `state`: name the arrays that launches overwrite")
-        self._copies = None if state is None else _Copies(list(state), memory_budget)
+        self._copies = None if state is None else _Copies(_numbers_of(state), memory_budget)
 
     @property
     def calls(self):
@@ -194,6 +194,8 @@ class Tape(_Recorder):
         else:
             result = _core.launch(kernel, args)
         self._calls.append((kernel, args, _core.last_launch(kernel, args)))
+        if self._copies:
+            self._copies.after()
         if reads is not None:
             self._reads[id(self._calls[-1])] = reads
         return result
@@ -320,9 +322,11 @@ class _Copies:
                 "grows with the square of the number of launches, with a tenth of all copies it doubles")
         self._kept = {}  # number of a launch -> the state before it
         self._every, self._next = 1, 0
+        self._left = None  # by the last launch: generations, or values where there are none
 
     def before(self, number):
         """Launch `number` comes. When there is no room, every second copy goes."""
+        self.check()
         if number < self._next:
             return
         self._next = number + self._every
@@ -334,9 +338,22 @@ class _Copies:
                 del self._kept[one]
             self._next = max(self._kept) + self._every
 
+    def after(self):
+        """A launch is over."""
+        self._left = [_mark(array) for array in self._arrays]
+
+    def check(self):
+        """Raises if somebody else wrote the state since: no copy has it, and no gradient knows of it."""
+        for array, left in zip(self._arrays, self._left or ()):
+            if not _is_as_left(array, left):
+                raise IngotRuntimeError(
+                    f"{_label(array)} of the tape's `state` was written between two launches, which the tape does "
+                    "not record\nhelp: write it in a kernel, or before the block")
+
     def reverse(self, calls, others, reads):
         """The gradients of all launches, the last one first; each finds what its launch left, since it reads again
         what the launch itself wrote too. Arrays hold afterwards what they did before."""
+        self.check()
         self._reads = reads
         last = _State([*self._arrays, *others])
         end = len(calls)
@@ -382,6 +399,31 @@ def _split(count, room):
     return max(1, min(count - 1, reach * repeats // (room + repeats)))
 
 
+def _mark(array):
+    """What tells later whether an array was written: its generation, or what it holds."""
+    known = isinstance(array, (Field, Ndarray)) and array._generation
+    return known or _State([array])
+
+
+def _is_as_left(array, left):
+    if isinstance(left, int):
+        return array._generation == left
+    import numpy as np
+
+    return all(np.array_equal(_values(array), _values(kept), equal_nan=True) for _, kept in left._kept.values())
+
+
+def _numbers_of(arrays):
+    """The fields that hold the numbers of these, in place of fields made of others."""
+    found = []
+    for array in arrays:
+        if isinstance(array, Field) and _has_parts(array):
+            found += _numbers_of(getattr(array, "_parts", None) or [getattr(array, key) for key in array.keys])
+        else:
+            found.append(array)
+    return found
+
+
 def _bytes(array):
     if _is_torch(array):
         return array.numel() * array.element_size()
@@ -399,11 +441,16 @@ def grad_replaced(func):
     @functools.wraps(func)
     def replaced(*args, **kwargs):
         before = _core.listen(None)
+        copies = getattr(getattr(before, "__self__", None), "_copies", None)
         try:
+            if copies:
+                copies.check()
             result = func(*args, **kwargs)
         finally:
             _core.listen(before)
         _told(before, replaced, args, kwargs)
+        if copies:
+            copies.after()
         return result
 
     replaced.grad = None

@@ -916,3 +916,64 @@ def test_torch_functions_refuse_what_changed_since(monkeypatch):
     Outside.factor = 7
     with pytest.raises(qd.IngotRuntimeError, match="was assigned between the launch and its gradient"):
         loss.backward()
+
+
+@pytest.mark.parametrize("kind", ["field", "ndarray", "view", "numpy"])
+@pytest.mark.parametrize("last", [False, True])
+def test_host_writes_of_the_state_are_seen(kind, last):
+    """No copy has what was there, and no gradient is cut off: it was wrong without a word."""
+    loss = qd.field(qd.f64, (), needs_grad=True)
+    p = qd.field(qd.f64, 3, needs_grad=True)
+    x = {"field": p, "numpy": np.ones(3)}.get(kind)
+    if x is None:
+        x = qd.ndarray(qd.f64, 3, needs_grad=True)
+    p.fill(2.0)
+
+    @qd.kernel
+    def add(x: qd.template() if kind == "field" else qd.types.ndarray()):
+        for i in range(3):
+            loss[None] += x[i] ** 2 * p[i]
+
+    view = x.to_numpy(copy=False) if kind == "view" else None
+    with pytest.raises(qd.IngotRuntimeError, match="`state` was written between two launches"):
+        with qd.ad.Tape(loss=loss, state=[x]):
+            add(x)
+            if kind == "field":
+                x.fill(3.0)
+            else:
+                (x if view is None else view)[1] = 3.0
+            if not last:
+                add(x)
+
+
+def test_state_of_a_struct_field():
+    """Its members are kept: nothing was."""
+    s = qd.Struct.field({"x": qd.f64, "v": qd.types.vector(2, qd.f64)}, shape=3, needs_grad=True)
+    loss = qd.field(qd.f64, (), needs_grad=True)
+    s.x.fill(0.5)
+    s.v.fill(1.0)
+
+    @qd.kernel
+    def push():
+        for i in s:
+            s[i].v += qd.Vector([s[i].x ** 2, 1.0])
+
+    @qd.kernel
+    def move():
+        for i in s:
+            s[i].x += s[i].v[0] * 0.5
+
+    @qd.kernel
+    def total():
+        for i in s:
+            loss[None] += s[i].x
+
+    with qd.ad.Tape(loss=loss, state=[s]):
+        for _ in range(2):
+            push()
+            move()
+        total()
+    # x1 = x0 + (1 + x0^2)/2, v1 = 1 + x0^2; x2 = x1 + (v1 + x1^2)/2
+    x0 = 0.5
+    x1, dx1 = x0 + (1 + x0**2) / 2, 1 + x0
+    np.testing.assert_allclose(s.x.grad.to_numpy(), dx1 + x0 + x1 * dx1, rtol=1e-12)
