@@ -947,7 +947,7 @@ def test_host_writes_of_the_state_are_seen(kind, last):
 
 
 def test_state_of_a_struct_field():
-    """Its members are kept: nothing was."""
+    """Its members are kept: it had no size, and the tape failed."""
     s = qd.Struct.field({"x": qd.f64, "v": qd.types.vector(2, qd.f64)}, shape=3, needs_grad=True)
     loss = qd.field(qd.f64, (), needs_grad=True)
     s.x.fill(0.5)
