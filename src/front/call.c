@@ -344,8 +344,12 @@ ing_status ing_front_call_outside(frame *fr, ing_node n, const value *fn,
         if (named) names[i - a->n] = ing_front_atom_text(fr, a->kw_name[i - a->n]);
         ING_TRY(outside_arg(fr, n, fn, at, &v, &refs[i]));
     }
-    ing_gate_call call = {
-        .fn = fn->gref, .args = refs, .n = all, .names = names, .n_named = a->n_kw};
+    ing_gate_call call = {.fn = fn->gref,
+                          .args = refs,
+                          .n = all,
+                          .names = names,
+                          .n_named = a->n_kw,
+                          .in_static = fr->in_static != 0};
     GATE(fr, n, call, &call, &got, fr->lo->e);
     *out = (value){.kind = got ? V_THING : V_VOID, .gref = got};
     return ING_OK;

@@ -194,6 +194,7 @@ typedef struct ing_gate_call {
     uint32_t n;               /* all of them */
     const char *const *names; /* of the last n_named, the keywords */
     uint32_t n_named;
+    bool in_static; /* inside of qd.static(...) */
 } ing_gate_call;
 
 typedef struct ing_gate_ops {

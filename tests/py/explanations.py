@@ -248,4 +248,76 @@ WANT = {
         'source of f() in case_keyword_default_of_a_Python_function.py changed',
     'Python function of equal text':
         'f(): 3 -> 4',
+    'large unsigned':
+        'N: 9223372036854775808 -> 9223372036854773760',
+    'method of text':
+        'S.find changed',
+    'method of text that gives a list':
+        'S.split changed',
+    'method of text with a list':
+        "S.join(...): 'a--b' -> 'a--b--c'",
+    'method of literal text with a text':
+        "S: ',' -> 'b'",
+    'method of a number':
+        'N.bit_length changed',
+    'method of a tuple that holds a list':
+        'len(T[1]): 1 -> 2',
+    'class method of int':
+        'B changed',
+    'method of a list':
+        'L[0]: 9 -> 5',
+    'method of a set that grows':
+        'X.issubset([1, 2, 3]): True -> False',
+    'set of a list':
+        'len(set(...)): 1 -> 2',
+    'dict of keywords':
+        'N changed',
+    'partial':
+        'p(2): 32 -> 42',
+    'keywords of a partial':
+        'p(2): 23 -> 24',
+    'list in a partial':
+        'p(): 3 -> 4',
+    'cached function':
+        'c(2): 5 -> 6',
+    'argument of a cached function':
+        'N: 3 -> 4',
+    'state of an object that is called':
+        'c(2): 5 -> 6',
+    '__call__ that is assigned':
+        'c(): 3 -> 4',
+    'object of a class':
+        'C(2).n: 5 -> 6',
+    'default of a dataclass':
+        'C(a=1).b: 3 -> 4',
+    'class that is rebound':
+        'C: P -> Q',
+    'member of an enum by value':
+        'N: 1 -> 2',
+    'replace of a dataclass':
+        'c changed',
+    'sum of an array':
+        'X.sum(): i64 5 -> i64 6',
+    'list of an array':
+        'X.tolist()[0]: 3 -> 4',
+    'function of an array':
+        'np.max(...): i64 3 -> i64 4',
+    'function of an array with a keyword':
+        'np.sum(..., axis=0)[0]: i64 6 -> i64 7',
+    'array that is made':
+        'N: 3 -> 4',
+    'extent of an array':
+        'X.size: 3 -> 4',
+    'method with a list of its own':
+        'c.f([1]) changed',
+    'list beside a list of its own':
+        "f(..., dict('a', (0, 1))) changed",
+    'list of its own that holds a value':
+        'N: 3 -> 4',
+    'mutable result for a list of its own':
+        'f([1])[0]: 3 -> 4',
+    'keyword of a Python function':
+        'f(1, y=...) changed',
+    'keyword that is a number':
+        'N changed',
 }

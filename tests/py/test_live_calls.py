@@ -121,3 +121,22 @@ def test_operators_of_vectors():
     out = np.zeros(4, np.int32)
     k(out)
     assert out.tolist() == [11, 22, 50, 110]
+
+
+def test_an_array_of_numpy_is_made_in_static_alone():
+    """A loop over an array counts its elements: `for i in np.arange(2, 5)` would run from 0 to 2."""
+    @qd.kernel
+    def numbers(a: qd.types.ndarray()):
+        for i in qd.static(np.arange(2, 5)):
+            a[i] = 2
+
+    @qd.kernel
+    def places(a: qd.types.ndarray()):
+        for i in np.arange(2, 5):
+            a[i] = 2
+
+    a = np.zeros(6)
+    numbers(a)
+    assert list(a) == [0, 0, 2, 2, 2, 0]
+    with pytest.raises(qd.IngotTypeError, match="arange cannot be called in kernels"):
+        places(a)

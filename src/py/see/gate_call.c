@@ -181,6 +181,9 @@ static ing_status take_named(ing_py_gate *g, const ing_gate_call *c,
     ing_status s = name_call(g, &t, c, &path, &root, e);
     if (s == ING_OK && !result) s = call_unless_known(g, t.obj, root, c, &result);
     if (s == ING_OK && !path) s = check_unnamed(g, &t, kind, all, result, e);
+    if (s == ING_OK && kind == ING_PY_CALL_LIVE && !c->in_static &&
+        ing_py_is_ndarray(result)) /* a loop over it would count its elements */
+        s = refuse_call(g, c->fn, e);
     if (s != ING_OK) {
         Py_XDECREF(result);
         return s;

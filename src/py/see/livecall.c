@@ -79,7 +79,7 @@ static int numpy_function(PyObject *fn, const char *name) {
     return rc;
 }
 
-static bool is_ndarray(PyObject *obj) {
+bool ing_py_is_ndarray(PyObject *obj) {
     return strcmp(Py_TYPE(obj)->tp_name, "numpy.ndarray") == 0 &&
            !(Py_TYPE(obj)->tp_flags & Py_TPFLAGS_HEAPTYPE);
 }
@@ -96,7 +96,7 @@ static int c_function(PyObject *fn) {
     return (PyList_CheckExact(self) && ing_py_in_names(name, list_reads)) ||
            (PyDict_CheckExact(self) && ing_py_in_names(name, dict_reads)) ||
            (PySet_CheckExact(self) && ing_py_in_names(name, set_reads)) ||
-           (is_ndarray(self) && ing_py_in_names(name, array_reads));
+           (ing_py_is_ndarray(self) && ing_py_in_names(name, array_reads));
 }
 
 /* NumPy's functions of arrays, since 1.25 objects of a class of their own. */

@@ -93,6 +93,7 @@ bool ing_py_in_names(const char *name,
                      const char *const *list); /* which ends with NULL */
 bool ing_py_is_live_builtin(PyObject *fn);     /* isinstance and its kin */
 int ing_py_is_live_callable(PyObject *fn);     /* livecall.c: 1, 0 or -1 = raised */
+bool ing_py_is_ndarray(PyObject *obj);
 /* What the result of a listed method follows from besides its arguments; NULL: no such. */
 PyObject *ing_py_pure_method_self(PyObject *fn);
 /* 1, 0: it has none, -1 = raised. */
