@@ -260,6 +260,11 @@ static inline const char *ing_atoms_text(const ing_atoms *a, uint32_t id) {
     return id < a->text.len ? a->text.at[id] : "";
 }
 
+/* ---- processor ----------------------------------------------------------------------- */
+
+/* Of the ladder of src/image/isa.c: on x86-64, 2 and more have AVX2, 3 has AVX-512. */
+uint32_t ing_cpu_rung(void);
+
 /* ---- operating system ---------------------------------------------------------------- */
 
 /* Reads a whole regular file of at most `max` bytes, appending to out. */

@@ -311,13 +311,13 @@ AVX512 static void consume_blocks_avx512(uint64_t acc[8], const uint8_t *p,
 
 static void consume_blocks(uint64_t acc[8], const uint8_t *p, size_t blocks) {
 #if ING_HASH_SIMD >= 3
-    if (__builtin_cpu_supports("avx512f")) {
+    if (ing_cpu_rung() >= 3) {
         consume_blocks_avx512(acc, p, blocks);
         return;
     }
 #endif
 #if ING_HASH_SIMD >= 2
-    if (__builtin_cpu_supports("avx2")) {
+    if (ing_cpu_rung() >= 2) {
         consume_blocks_avx2(acc, p, blocks);
         return;
     }

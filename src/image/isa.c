@@ -1,7 +1,6 @@
-/* Which rungs of the ladder of instruction set levels (R18) this machine can climb.
- * Called once by src/compile when an engine is made, and before an image of a named
- * level is run. CPUID may trap in a virtual machine (microseconds): not for hot paths.
- * Must never name a level whose registers the operating system does not save. */
+/* The names of the ladder of instruction set levels (R18), and which of them this machine
+ * can climb. Called by src/compile when an engine is made, and before an image of a named
+ * level is run. */
 #include "image/image_int.h"
 
 #include <stdlib.h>
@@ -10,64 +9,11 @@
 /* Lowest first; rung 0 is what every machine of the architecture runs, and the answer
  * only where the ladder proper starts too high. */
 #if defined(__x86_64__)
-
-#include <cpuid.h>
-
 static const char *const ladder[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
-
-static uint64_t xcr0(void) {
-    uint32_t lo, hi;
-    __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-    return (uint64_t)hi << 32 | lo;
-}
-
-static bool all(uint32_t reg, uint32_t bits) {
-    return (reg & bits) == bits;
-}
-
-static uint32_t machine_rung(void) {
-    uint32_t a, b, c1, d, b7, c, cx = 0;
-    if (!__get_cpuid(1, &a, &b, &c1, &d)) return 0;
-    if (!__get_cpuid(0x80000001, &a, &b, &cx, &d)) cx = 0;
-    if (!__get_cpuid_count(7, 0, &a, &b7, &c, &d)) b7 = 0;
-    enum { LAHF = 1 << 0, LZCNT = 1 << 5 }; /* leaf 0x80000001, ecx */
-    if (!all(c1, bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT |
-                     bit_CMPXCHG16B) ||
-        !all(cx, LAHF))
-        return 0;
-    if (!all(c1, bit_AVX | bit_F16C | bit_FMA | bit_MOVBE | bit_OSXSAVE) ||
-        !all(b7, bit_AVX2 | bit_BMI | bit_BMI2) || !all(cx, LZCNT))
-        return 1;
-    uint64_t saved = xcr0();
-    if ((saved & 0x06) != 0x06) return 1; /* xmm, ymm */
-    if (!all(b7,
-             bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL) ||
-        (saved & 0xe6) != 0xe6) /* and opmask, both halves of zmm */
-        return 2;
-    return 3;
-}
-
 #elif defined(__aarch64__)
-
-#include <sys/auxv.h>
-
 static const char *const ladder[] = {"armv8.0", "armv8.2"};
-
-static uint32_t machine_rung(void) {
-    /* HWCAP_CRC32, ATOMICS, FPHP, ASIMDHP, ASIMDRDM, DCPOP */
-    const unsigned long need =
-        1ul << 7 | 1ul << 8 | 1ul << 9 | 1ul << 10 | 1ul << 12 | 1ul << 16;
-    return (getauxval(AT_HWCAP) & need) == need;
-}
-
 #else
-
 static const char *const ladder[] = {"none"};
-
-static uint32_t machine_rung(void) {
-    return 0;
-}
-
 #endif
 
 enum { RUNGS = sizeof ladder / sizeof *ladder };
@@ -80,7 +26,7 @@ static uint32_t rung_of(const char *level) {
 }
 
 const char *ing_image_isa_level(void) {
-    uint32_t have = machine_rung();
+    uint32_t have = ing_cpu_rung();
     const char *asked = getenv("INGOT_CPU_LEVEL");
     uint32_t lower = asked ? rung_of(asked) : RUNGS;
     return ladder[lower < have ? lower : have];
@@ -91,5 +37,5 @@ const char *ing_image_isa_rung(uint32_t i) {
 }
 
 bool ing_image_isa_runs(const char *level) {
-    return rung_of(level) <= machine_rung();
+    return rung_of(level) <= ing_cpu_rung();
 }

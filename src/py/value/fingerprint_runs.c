@@ -6,6 +6,8 @@
  * stored at once comes from as many registers as the stride is items long. */
 #include "py/value/fingerprint_turn.h"
 
+#include "base/base.h"
+
 #include <string.h>
 
 /* `each` items are put together in a register before they are stored. */
@@ -98,7 +100,7 @@ static size_t gather_some(size_t size, uint8_t *to, const uint8_t *from,
     if ((size != 1 && size != 2 && size != 4) || n < FEWEST) return 0;
     size_t far = stride < 0 ? 0 - (size_t)stride : (size_t)stride, step = far / size;
     if (far % size || step == 0 || step > WIDTH / size) return 0;
-    if (!__builtin_cpu_supports("avx2")) return 0;
+    if (ing_cpu_rung() < 2) return 0;
     return pick(size, to, from, step, stride < 0, n);
 }
 
@@ -147,7 +149,7 @@ bool ing_fp_weave(size_t size, const ing_fp_axis *a, const ing_fp_axis *b, uint8
     size_t n = b->n;
     if ((size != 1 && size != 2 && size != 4) || n > WEAVE || a->n < FEWEST ||
         a->from != (ptrdiff_t)size || a->to != (ptrdiff_t)(n * size) ||
-        !__builtin_cpu_supports("avx2"))
+        ing_cpu_rung() < 2)
         return false;
     size_t i = weave(size, n, to, from, b->from, a->n);
     for (; i < a->n; i++)

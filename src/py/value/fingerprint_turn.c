@@ -7,6 +7,8 @@
  * of 1, 2, 4, 8, 16 bytes 28, 36, 42, 46, 50; one by one 2 to 9 (AMD EPYC, gcc 12). */
 #include "py/value/fingerprint_turn.h"
 
+#include "base/base.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,8 +360,7 @@ static bool turn_narrow(ing_fp_item item, const turn *t) {
 }
 
 static bool turn_blocks(ing_fp_item item, const turn *t) {
-    return (__builtin_cpu_supports("avx2") && turn_wide(item, t)) ||
-           turn_narrow(item, t);
+    return (ing_cpu_rung() >= 2 && turn_wide(item, t)) || turn_narrow(item, t);
 }
 #else
 static bool turn_blocks(ing_fp_item item, const turn *t) {
