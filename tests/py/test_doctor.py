@@ -103,7 +103,10 @@ def said(check):
 
 
 def test_mounts_and_space(monkeypatch, tmp_path):
-    assert _doctor.mount_of("/proc/self")[0] == "proc" and _doctor.mount_of(str(tmp_path))[0]
+    assert _doctor.mount_of("/proc/self")[0] == "proc"
+    points = {line.split()[1] for line in open("/proc/self/mounts", encoding="utf-8", errors="replace")}
+    if "/" in points:  # in a chroot nobody knows what its root is on
+        assert _doctor.mount_of(str(tmp_path))[0]
     monkeypatch.setattr(_doctor, "mount_of", lambda path: ("ext4", "rw,relatime"))
     monkeypatch.setattr(_doctor._cachetool, "free", lambda path: 1 << 40)
     assert said(_doctor.place(tmp_path)) == [("ok", "space", "1024.0 GiB free")]
