@@ -219,9 +219,9 @@ def __getattr__(name):
     if home is None and name not in _MODULES:
         if name.startswith("__"):
             raise AttributeError(f"module 'ingot' has no attribute {name!r}")
-        from ingot._absent import message
+        from ingot._absent import error
 
-        raise AttributeError(message(name, __dir__()))
+        raise error(name, __dir__())
     module = __import__(home or f"ingot.{name}", fromlist=[name])  # without loading importlib
     if home is None:
         return module

@@ -57,6 +57,18 @@ _REMEDIES = {
 }
 
 
+class _Nothing:
+    """Stands for the module in the error: Python's own guesses among its names would follow ours."""
+
+    def __dir__(self):
+        return []
+
+
+def error(name, known):
+    """What `ingot.__getattr__` raises."""
+    return AttributeError(message(name, known), name=name, obj=_Nothing())
+
+
 def message(name, known):
     """Why `ingot.name` fails."""
     text = f"module 'ingot' has no attribute {name!r}"

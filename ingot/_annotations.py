@@ -70,7 +70,9 @@ class NdarrayType(_Annotation):
         if isinstance(dtype, StructType):
             dtype = _structs.setdefault(dtype, dtype)
         elif dtype is not None and not isinstance(dtype, (DType, TensorType)) and dtype not in _PYTHON_DTYPES:
-            raise TypeError(f"qd.types.ndarray: {dtype!r} is no dtype; use for example qd.f32")
+            number = type(dtype) is int and ndim is None
+            axes = f"; the number of axes is ndim={dtype}" if number else ""
+            raise TypeError(f"qd.types.ndarray: {dtype!r} is no dtype; use for example qd.f32{axes}")
         literal = getattr(ndim, "__args__", None)  # Literal[2], for type checkers
         if literal is not None and len(literal) == 1:
             ndim = literal[0]

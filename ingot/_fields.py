@@ -523,7 +523,8 @@ def from_numpy(field, source):
     from ingot._interop import MASKED
 
     if not isinstance(source, np.ndarray):
-        raise TypeError(f"from_numpy: expected a numpy.ndarray, got '{type(source).__name__}'")
+        raise TypeError(f"from_numpy: expected a numpy.ndarray, got '{type(source).__name__}'; "
+                        "make one of it: numpy.array(x)")
     if isinstance(source, np.ma.MaskedArray):
         raise TypeError(f"from_numpy: {MASKED}")
     _load(field, source)
@@ -534,7 +535,7 @@ def _load(field, source):
 
     source = np.asarray(source)
     if source.dtype.kind not in "biuf":
-        raise TypeError(f"elements of dtype {source.dtype} are no real numbers")
+        raise TypeError(f"elements of dtype {source.dtype} are no real numbers; convert them: x.astype(numpy.float64)")
     wanted = field.shape + field.element_shape
     if source.shape != wanted and not _is_column(field, source.shape):
         raise ValueError(f"qd.field shape {wanted} does not match the numpy array shape {source.shape}")

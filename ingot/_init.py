@@ -20,6 +20,7 @@ _timelines = {}  # paths of traces that were asked for
 class IngotOptionError(_core.IngotError, KeyError):
     """An option of `qd.init` that does not exist."""
 
+    __module__ = "ingot"
     __str__ = Exception.__str__  # KeyError would show the message in quotes
 
 
@@ -92,8 +93,9 @@ def _check_names(options, known):
         if name not in known:
             import difflib
 
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+            named = ("arch", "enable_fallback", "require_version")
+            near = difflib.get_close_matches(name, [*known, *named], 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ": dir(qd.cfg) names them all"
             raise IngotOptionError(f"qd.init has no option '{name}'{hint}")
 
 
@@ -121,10 +123,17 @@ def _check_environment(known):
             near = [o for o in sorted(ours) if _is_near(name, o)]
             if near:
                 _warn(f"the environment variable {name} means nothing; did you mean {near[0]}?")
+    level = os.environ.get("INGOT_CPU_LEVEL")
+    if level and level not in _options.CPU_LEVELS:
+        _warn(f"INGOT_CPU_LEVEL={level} is none of {', '.join(_options.CPU_LEVELS)}, and is ignored")
 
 
 def _is_near(a, b):
-    """But for two letters in one place they are the same. No module is loaded for this in each start."""
+    """But for two letters in one place they are the same, or b has all words of a, two at least
+    (INGOT_NUM_THREADS). No module is loaded for this in each start."""
+    words = a.split("_")[1:]
+    if len(words) > 1 and set(words) <= set(b.split("_")[1:]):
+        return True
     same = len(os.path.commonprefix([a, b]))
     same += len(os.path.commonprefix([a[same:][::-1], b[same:][::-1]]))
     return same >= max(len(a), len(b)) - 2
@@ -147,7 +156,10 @@ def _select(arch, enable_fallback):
     """The target to run on: the first of those asked for that exists here."""
     found = _environment("arch")
     if found:
-        arch = _arch.by_name(found[1])
+        try:
+            arch = _arch.by_name(found[1])
+        except ValueError as e:
+            raise _numbers.Refused(f"environment variable {found[0]}={found[1]!r}: {e}") from None
     if arch is None:
         return _arch.cpu
     wanted = list(arch) if isinstance(arch, (list, tuple)) else [arch]

@@ -88,6 +88,7 @@ DUMPS = {
 # What is told of compiles: the engine's setting `verbosity`.
 LOG_LEVELS = {"trace": 2, "debug": 1, "info": 0, "warn": 0, "warning": 0, "error": 0, "critical": 0}
 LOG_TOPICS = ("cache", "compile")  # of INGOT_LOG
+CPU_LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")  # of INGOT_CPU_LEVEL
 
 # Settings of the engine that other options set.
 INNER = ("dumps", "verbosity", "target")

@@ -46,7 +46,7 @@ def _extents(count, sizes):
     if len(sizes) == 1:
         sizes *= count
     if len(sizes) != count:
-        raise IngotRuntimeError(f"{count} axes need as many extents, got {sizes}")
+        raise IngotRuntimeError(f"{count} axes need as many extents, or one for all of them, got {sizes}")
     for n in sizes:
         if not hasattr(n, "__index__"):
             raise TypeError(f"extents of a dense node are integers, got {n!r}")
@@ -96,7 +96,10 @@ class SNode:
     def _add(self, node):
         self._tree._check_open()
         if self._top()._ready:
-            raise IngotRuntimeError("FieldsBuilder finalized: fields of this child of the root are in use already")
+            raise IngotRuntimeError(
+                "FieldsBuilder finalized: fields of this child of the root are in use already, and its layout is "
+                "made; place all fields of it before the first is used, or this one below a node of its own: "
+                "qd.root.dense(...).place(x)")
         if self._kind == "place":
             raise IngotRuntimeError("nothing can be put below the place of a field")
         if self._up is None:
@@ -107,7 +110,7 @@ class SNode:
         return node
 
     def _unsupported(self, what):
-        raise IngotRuntimeError(f"{what} SNode is not supported on this backend.")
+        raise IngotRuntimeError(f"{what} SNode is not supported on this backend. Fields are dense: use dense(axes, dimensions)")
 
     def pointer(self, axes, dimensions):
         """Sparse nodes are not supported."""
@@ -134,12 +137,15 @@ class SNode:
                 for one in _placeable(arg):
                     self._place(one, offset)
             else:
-                raise ValueError(f"{arg} cannot be placed")
+                raise ValueError(f"{type(arg).__name__} cannot be placed: place takes fields, made by qd.field(dtype) "
+                                 "without a shape")
         return self
 
     def _place(self, field, offset):
         if field._node is not None or field._levels is not None:
-            raise IngotRuntimeError(f"the field {field.name} is placed already".replace("  ", " "))
+            name = f" {field.name}" if field.name else ""
+            raise IngotRuntimeError(f"the field{name} is placed already, by an earlier place() or by its shape=; "
+                                    "leave one of them out, or make another field")
         node = SNode("place", self, self._tree)
         node._offset = _check_offset(offset, len(self.shape))
         node._field = weakref.ref(field)

@@ -473,9 +473,12 @@ static ing_status aug_target(frame *fr, ing_node target, value *out) {
     if (!old) {
         value outside;
         ING_TRY(ing_front_name_read(fr, target, slot - 1, &outside));
+        ING_TRY(ing_front_force(fr, target, &outside));
         return ing_front_fail_at(
             fr, target, ING_SYNTAX,
-            "assign it to a local variable first, or keep it in an array",
+            outside.kind == V_ARRAY || outside.kind == V_BUNDLE
+                ? "change its elements: x[i] += y, or x[None] += y when it has no axes"
+                : "assign it to a local variable first, or keep it in an array",
             "'%s' is a Python value from outside and cannot be changed in a kernel",
             ing_front_atom_text(fr, slot));
     }

@@ -150,9 +150,11 @@ int ing_py_element_list(ing_py_state *st, const ing_gate_tensor *t, PyObject *va
     }
     ing_status s = ing_py_tensor_flatten(st, value, t, out);
     if (s == ING_DECLINED)
-        ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
-                    "an element of this %s is a %s; %.100s does not fit", what,
-                    t->rank == 1 ? "vector" : "matrix", Py_TYPE(value)->tp_name);
+        ing_py_fail(
+            st, ING_PY_EXC_RUNTIME_TYPE,
+            "an element of this %s is a %s of %zd numbers; this %.100s does not "
+            "fit: give as many, or one for all",
+            what, t->rank == 1 ? "vector" : "matrix", n, Py_TYPE(value)->tp_name);
     return s == ING_OK ? 0 : -1;
 }
 

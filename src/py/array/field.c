@@ -54,7 +54,7 @@ static void field_dealloc(PyObject *self) {
 int ing_py_field_gone(ing_py_state *st, const ing_py_field *f) {
     ing_py_fail(st, ING_PY_EXC_RUNTIME,
                 "the field%s%V was destroyed: by qd.init, qd.reset, or with the "
-                "FieldsBuilder that it belonged to",
+                "FieldsBuilder that it belonged to; make it again after that",
                 f->name ? " " : "", f->name, "");
     return -1;
 }

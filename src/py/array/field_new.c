@@ -26,8 +26,11 @@ static bool parse_element(ing_py_state *st, PyObject *type, ing_py_layout *out) 
     if (out->dtype != ING_VOID) return true;
     ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
                 "%.200R is not supported as the element type of a field: pass a dtype "
-                "such as qd.f32, or int, float or bool",
-                type);
+                "such as qd.f32, or int, float or bool%s",
+                type,
+                PyLong_Check(type) || PyTuple_Check(type)
+                    ? "; it comes first: qd.field(qd.f32, 10)"
+                    : "");
     return false;
 }
 

@@ -147,8 +147,12 @@ static int has_default(const ing_py_def *d, uint32_t i, ing_gate_param *p) {
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source) {
     memset(d, 0, sizeof *d);
     if (!PyFunction_Check(fn)) {
-        PyErr_Format(PyExc_TypeError, "expected a Python function, got %.100s",
-                     Py_TYPE(fn)->tp_name);
+        bool wrapped =
+            Py_IS_TYPE(fn, &PyStaticMethod_Type) || Py_IS_TYPE(fn, &PyClassMethod_Type);
+        PyErr_Format(PyExc_TypeError, "expected a Python function, got %.100s%s",
+                     Py_TYPE(fn)->tp_name,
+                     wrapped ? ": put its decorator above @qd.kernel or @qd.func"
+                             : ": kernels and funcs are written as a `def`");
         return -1;
     }
     d->fn = Py_NewRef(fn);
