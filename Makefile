@@ -25,7 +25,7 @@ SOURCES := $(shell find src ingot tools/revision.py tools/exports.map -type f \
 	-o -name meson.build -o -name '*.map' -o -name py.typed \) 2>/dev/null)
 SAY := @printf '%s\n'
 
-.PHONY: demo docs test stress pythons bench asan tsan tidy fuzz inplace machine packages setup \
+.PHONY: demo docs test stress pythons wheel bench asan tsan tidy fuzz inplace machine packages setup \
 	clean help
 .DEFAULT_GOAL := help
 
@@ -35,7 +35,7 @@ help:
 	       '' \
 	       'make docs    the documentation as a site, build/site/index.html' \
 	       '' \
-	       'for developers: stress pythons fuzz bench asan tsan tidy inplace clean (CONTRIBUTING.md)'
+	       'for developers: stress pythons wheel fuzz bench asan tsan tidy inplace clean (CONTRIBUTING.md)'
 
 demo: $(INSTALLED)
 	@$(PY) examples/demo.py
@@ -50,6 +50,10 @@ stress: $(INSTALLED)
 # Every test here, and every Python test on each other interpreter of this machine.
 pythons:
 	@$(PYTHON) tools/run_ci.py --jobs $(JOBS) --full
+
+# A wheel for systems with glibc 2.28 or newer, in build/wheels; PYTHONS='python3.11 python3.12' makes one for each.
+wheel: machine
+	@$(PYTHON) tools/build_wheel.py $(or $(PYTHONS),$(PYTHON))
 
 bench: $(INSTALLED)
 	@$(PY) bench/compute.py

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, needs
 
 import ingot
 
@@ -28,6 +28,25 @@ def test_glibc_that_it_needs():
     """2.34 at most: newer versions of symbols would keep the wheel from older systems."""
     versions = {tuple(map(int, v.split(b"."))) for v in re.findall(rb"GLIBC_(2\.\d+)", CORE.read_bytes())}
     assert versions and max(versions) <= (2, 34), max(versions)
+
+
+@needs("ziglang", "auditwheel")
+def test_a_wheel_for_older_systems(tmp_path):
+    done = subprocess.run([sys.executable, str(ROOT / "tools" / "build_wheel.py"), "--tools", sys.executable, "--out", str(tmp_path),
+                           sys.executable], capture_output=True, text=True, timeout=3000)
+    assert done.returncode == 0 and "wheel: ok" in done.stdout, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert "manylinux_2_28_x86_64" in wheel.name
+
+
+def test_no_wheel_without_its_tools(tmp_path):
+    """An interpreter without ziglang is said, not tried."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    python.chmod(0o755)
+    done = subprocess.run([sys.executable, str(ROOT / "tools" / "build_wheel.py"), "--tools", str(python), "--out", str(tmp_path)],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 77 and "not run" in done.stdout, done.stdout + done.stderr
 
 
 def test_metadata_and_files_of_the_project():
