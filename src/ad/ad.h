@@ -31,7 +31,7 @@ ing_status ing_ad_settle(ing_ir_mod *m, ing_err *e);
 /* The kernel that returns, as an i64, how many bytes of scratch each slot of the reverse kernel
  * needs. Of modules with m->sized after ing_ad_reverse. */
 ing_status ing_ad_size(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
-/* The kernel itself, which tells by PRINT (ING_ABI_READS, ING_ABI_WRITES) of elements that the
+/* The kernel itself, which tells by PRINT (ING_ABI_READS and on) of elements that the
  * reverse kernel reads again, and of those that it writes: address and bytes of each number. */
 ing_status ing_ad_trace(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 /* As ing_ad_size, of any kernel and all inner loops of it, for those who count how often bounds

@@ -185,6 +185,8 @@ uint32_t ing_ad_exit(const ing_ir_func *f, const ing_ir_inst *loop);
 ing_status ing_ad_find_active(ing_ad *ad, ing_err *e);
 /* What backward code needs, in one context; those of its callees are done. */
 ing_status ing_ad_find_need(ing_ad *ad, ing_ad_fn *n, ing_err *e);
+/* A minimum or maximum whose backward code looks whose value is there (adjoint.c). */
+bool ing_ad_is_winner(const ing_ad_fn *n, uint32_t id);
 /* rule.c: refuses what may break AD3. */
 ing_status ing_ad_find_writes(ing_ad *ad, ing_err *e);
 ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e);

@@ -116,7 +116,7 @@ static uint8_t kind_of(const ing_ad_fn *n, uint32_t id) {
     }
 }
 
-static bool is_winner(const ing_ad_fn *n, uint32_t id) {
+bool ing_ad_is_winner(const ing_ad_fn *n, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(n->f, id);
     return i->op == ING_OP_ATOMIC && n->mark[id] & ING_AD_LIVE &&
            (i->c == ING_IR_ATOMIC_MIN || i->c == ING_IR_ATOMIC_MAX);
@@ -142,9 +142,8 @@ static bool take_inst(ing_ad *ad, ing_ad_fn *n, uint32_t id, uint64_t rank) {
         look.kind = ING_AD_FOLLOWS | ING_AD_UPDATES;
         if (!push(&n->reads, &look)) return false;
     }
-    if (is_winner(n, id)) {
-        ing_ad_touch after =
-            t; /* backward code looks whose value is there (adjoint.c) */
+    if (ing_ad_is_winner(n, id)) {
+        ing_ad_touch after = t;
         after.kind = ING_AD_READS | (uint8_t)(t.kind & ING_AD_UPDATE_OF);
         if (!push(&n->reads, &after)) return false;
     }

@@ -48,8 +48,11 @@ typedef enum ing_abi_error {
     ING_ABI_SCRATCH, /* a loop's stack of a gradient needs more room than there is */
     ING_ABI_USER,    /* codes from here on index the kernel's message table */
     /* PRINTs that no person reads (src/ad/trace.c): address and bytes of a number */
-    ING_ABI_READS = 0x7ffffffe,
-    ING_ABI_WRITES = 0x7fffffff,
+    ING_ABI_READS = 0x7ffffffb,
+    ING_ABI_LOOKS, /* a read that backward code does not repeat */
+    ING_ABI_WRITES,
+    ING_ABI_MINIMUM, /* a write: backward code looks whose value it left */
+    ING_ABI_MAXIMUM,
 } ing_abi_error;
 
 /* Operations whose overflow is reported. */

@@ -714,3 +714,69 @@ def test_looks_between_updates_are_refused(how):
 @pytest.mark.parametrize("how", ["result of sums in order", "before", "after"])
 def test_looks_that_nobody_disturbs(how):
     qd.ad.check_grad(looking(how), *looked_at())
+
+
+@qd.kernel
+def highest(a: qd.types.ndarray(), b: qd.types.ndarray(), y: qd.types.ndarray(), source: qd.i32, to: qd.i32):
+    for i in range(3):
+        qd.atomic_max(b[to], a[source + i])
+    for i in range(3):
+        y[source + i] = b[to] * (i + 1)
+
+
+@qd.kernel
+def of_two_kinds(a: qd.types.ndarray(), b: qd.types.ndarray(), y: qd.types.ndarray(), source: qd.i32, to: qd.i32):
+    for i in range(3):
+        qd.atomic_max(b[source], a[i])
+    for i in range(3):
+        qd.atomic_min(b[to], a[3 + i])
+
+
+@qd.kernel
+def with_a_look(a: qd.types.ndarray(), b: qd.types.ndarray(), y: qd.types.ndarray(), source: qd.i32, to: qd.i32):
+    for i in range(3):
+        qd.atomic_max(b[source], a[i])
+    y[0] = b[source]
+    for i in range(3):
+        qd.atomic_max(b[to], a[3 + i])
+
+
+def winners(kernel, *steps, **options):
+    a, b, y = looked_at()
+    b.fill(0)
+    for array in (a, b, y):
+        array.grad.fill(0)
+    with qd.ad.Tape(**options) as tape:
+        for source, to in steps:
+            kernel(a, b, y, source, to)
+    y.grad.fill(1)
+    tape.grad()
+    return a.grad.to_numpy().tolist()
+
+
+@pytest.mark.parametrize("target", [qd.cpu, qd.interp])
+def test_validation_finds_winners_that_are_overwritten(target):
+    """What an atomic maximum left is read again: other launches changed it, and nobody saw that."""
+    qd.init(arch=target, default_fp=F)
+    right = [0, 0, 6, 0, 6, 0]
+    assert winners(highest, (0, 0), (3, 1), validation=True) == right
+    with pytest.raises(qd.IngotAssertionError, match=r"changed between the launch and its gradient\n *qd.atomic_max"):
+        winners(highest, (0, 0), (3, 0), validation=True)
+
+
+def test_state_keeps_winners():
+    a, b, y = looked_at()
+    b.fill(0)
+    with qd.ad.Tape(state=[b]) as tape:
+        highest(a, b, y, 0, 0)
+        highest(a, b, y, 3, 0)
+    y.grad.fill(1)
+    tape.grad()
+    assert a.grad.to_numpy().tolist() == [0, 0, 6, 0, 6, 0]
+
+
+@pytest.mark.parametrize("kernel", [of_two_kinds, with_a_look])
+def test_validation_finds_updates_between_in_one_launch(kernel):
+    winners(kernel, (0, 1), validation=True)
+    with pytest.raises(qd.IngotAssertionError, match=r"is overwritten here\n(.|\n)*where it was read"):
+        winners(kernel, (0, 0), validation=True)

@@ -17,6 +17,9 @@ typedef struct place { /* as an ing_error_slot has it */
 typedef struct cell {
     uint64_t address;
     uint8_t mask; /* bytes that were read */
+    uint8_t
+        left; /* bytes that a minimum or maximum left: others of its kind may follow */
+    uint32_t by; /* which of the two, as codes are */
     uint8_t value[CELL];
     place read;
 } cell;
@@ -49,22 +52,36 @@ static void drop(PyObject *capsule) {
 
 /* ---- while the launch runs ----------------------------------------------------------------- */
 
-static void note_cell(ing_py_reads *w, uint64_t address, uint8_t mask, bool write,
+/* Writes disturb what was read, and what a minimum or maximum left, but for the next of its kind
+ * if nobody looked since. */
+static void note_write(ing_py_reads *w, const cell *c, uint8_t mask, uint32_t code,
+                       place at) {
+    uint8_t needed = c->mask | (c->by == code ? 0 : c->left);
+    if (!(needed & mask) || w->broken) return;
+    w->broken = true;
+    w->read = c->read;
+    w->written = at;
+}
+
+static void note_cell(ing_py_reads *w, uint64_t address, uint8_t mask, uint32_t code,
                       place at) {
     ing_hash128 key = ing_hash(&address, sizeof address);
     uint32_t k = ing_map_get(&w->map, key);
-    cell *c = k ? &w->cells.at[k - 1] : NULL;
-    if (write) {
-        if (!c || !(c->mask & mask) || w->broken) return;
-        w->broken = true;
-        w->read = c->read;
-        w->written = at;
-    } else if (c) {
-        c->mask |= mask;
-    } else if (!ing_vec_push(&w->cells,
-                             ((cell){.address = address, .mask = mask, .read = at})) ||
-               !ing_map_put(&w->map, key, w->cells.len)) {
+    bool wins = code == ING_ABI_MINIMUM || code == ING_ABI_MAXIMUM;
+    if (k && (wins || code == ING_ABI_WRITES))
+        note_write(w, &w->cells.at[k - 1], mask, code, at);
+    if (code == ING_ABI_WRITES || (code == ING_ABI_LOOKS && !k)) return;
+    if (!k && (!ing_vec_push(&w->cells, ((cell){.address = address, .read = at})) ||
+               !ing_map_put(&w->map, key, w->cells.len))) {
         w->failed = true;
+        return;
+    }
+    cell *c = &w->cells.at[k ? k - 1 : w->cells.len - 1];
+    if (wins) {
+        c->left |= mask;
+        c->by = code;
+    } else {
+        c->mask |= code == ING_ABI_READS ? mask : c->left & mask;
     }
 }
 
@@ -77,7 +94,7 @@ void ing_py_reads_note(ing_py_reads *w, const ing_rt_printed *r,
         uint8_t mask = 0;
         for (uint32_t b = 0; b < CELL; b++)
             if (address + b >= from && address + b < end) mask |= (uint8_t)(1u << b);
-        note_cell(w, address, mask, r->p.code == ING_ABI_WRITES, at);
+        note_cell(w, address, mask, r->p.code, at);
     }
 }
 
@@ -97,6 +114,7 @@ void ing_py_reads_hold(ing_py_kernel *k, ing_py_variant *v, PyObject *const *hel
 static void look(ing_py_reads *w) {
     for (uint32_t i = 0; i < w->cells.len; i++) {
         cell *c = &w->cells.at[i];
+        c->mask |= c->left;
         for (uint32_t b = 0; b < CELL; b++)
             if (c->mask & 1u << b)
                 c->value[b] = *((const uint8_t *)(uintptr_t)c->address + b);
