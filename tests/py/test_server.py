@@ -125,8 +125,8 @@ def two_loops(body):
 @pytest.mark.skipif(os.cpu_count() < 2, reason="one helper is all that one processor has")
 def test_long_tasks_of_a_kernel_are_compiled_side_by_side(place):
     place.start()
-    long = two_loops("y[i] = " + " + ".join(f"y[i + {k}] * y[i + {k + 1}]" for k in range(45)))
-    assert place.run(long) == [0, 2, 0]
+    long, longest = (two_loops("y[i] = " + " + ".join(f"y[i + {k}] * y[i + {k + 1}]" for k in range(n))) for n in (45, 300))
+    assert place.run(longest) == [0, 2, 0]  # its first task is under way when the second thread starts, however late
     assert place.run(two_loops("y[i] = y[i + 1]")) == SERVED
     assert place.run(long, INGOT_SERVER="0") == OWN
 
