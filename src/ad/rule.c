@@ -15,7 +15,11 @@
  *  RULE6 whose value an atomic minimum or maximum left is told by what is there in the end: between two
  *     of them nobody may look, who would have the value of another.
  *  RULE7 iterations of a parallel loop may not look at what others update, nor at what an update found,
- *     unless the place is their own: there is no order in which adjoints could come. */
+ *     unless the place is their own: there is no order in which adjoints could come.
+ *  RULE8 nor may they write one place, but for updates of one kind, which need no order: refused where
+ *     it is certain, and where one subscript is made of data and the other is not the same.
+ *  RULE9 the index of a loop is not below its begin and below its end: x[j] of `for j in range(i)` is
+ *     not x[i], nor what later iterations of a loop over i write. */
 #include "ad/ad_int.h"
 
 #include "gate/place.h"
@@ -318,12 +322,96 @@ static bool all_given(const ing_ad_fn *n, const ing_ir_form *d) {
     return true;
 }
 
+/* ---- indices and their bounds (RULE9) ------------------------------------------------------------- */
+
+/* Puts the least (or, for sign -1, the largest) value of a loop's index into sign * d, for term k. */
+static bool put_bound(const ing_ad_fn *n, ing_ir_form *d, uint32_t k, int64_t sign) {
+    const ing_ir_inst *loop = ing_ir_at(n->f, d->of[k]);
+    ing_ir_form index = {.bits = 64, .known = true, .n = 1}, bound;
+    if (loop->op != ING_OP_LOOP) return false;
+    bool low = ((int64_t)d->times[k] > 0) == (sign > 0);
+    uint64_t times = d->times[k];
+    index.of[0] = d->of[k];
+    index.times[0] = 1;
+    ing_ir_form_of(n->f, low ? loop->a : loop->b, &bound);
+    if (!low) bound.constant--;
+    ing_ir_form_add(d, &index, 0 - times);
+    ing_ir_form_add(d, &bound, times);
+    return d->known;
+}
+
+/* Is sign * d above 0, whatever the indices of loops are? */
+static bool is_above(const ing_ad_fn *n, const ing_ir_form *d, int64_t sign,
+                     uint32_t left) {
+    if (!d->known || d->bits < 32) return false;
+    int64_t by = (int64_t)(d->constant << (64 - d->bits)) >> (64 - d->bits);
+    if (!d->n) return sign * by > 0;
+    for (uint32_t k = 0; left && k < d->n; k++) {
+        ing_ir_form next = *d;
+        if (put_bound(n, &next, k, sign) && is_above(n, &next, sign, left - 1))
+            return true;
+    }
+    return false;
+}
+
+/* The form at its bound over all that differs between iterations of the loop, but for its own index. */
+static bool settle(const ing_ad_fn *n, ing_ir_form *form, uint32_t loop, bool whole,
+                   int64_t sign) {
+    for (uint32_t k = 0, steps = 0; k < form->n && steps < ING_IR_MAX_TERMS; k++) {
+        bool own = form->of[k] == loop;
+        if (own ? !whole : !varies(n, form->of[k], loop, MAX_DEPTH)) continue;
+        if (!put_bound(n, form, k, sign)) return false;
+        k = UINT32_MAX; /* from the start: terms have moved */
+        steps++;
+    }
+    for (uint32_t k = 0; k < form->n; k++)
+        if (form->of[k] == loop ? whole : varies(n, form->of[k], loop, MAX_DEPTH))
+            return false;
+    return form->known;
+}
+
+static uint64_t times_of(const ing_ir_form *form, uint32_t id) {
+    for (uint32_t k = 0; k < form->n; k++)
+        if (form->of[k] == id) return form->times[k];
+    return 0;
+}
+
+/* Is what later iterations of the loop write always above (sign 1) or below what this one reads? */
+static bool stays_above(const ing_ad_fn *n, const ing_ir_form *read,
+                        const ing_ir_form *write, uint32_t loop, int64_t sign) {
+    ing_ir_form r = *read, w = *write, d;
+    if (!settle(n, &r, loop, false, -sign) || !settle(n, &w, loop, false, sign))
+        return false;
+    int64_t times = (int64_t)times_of(&r, loop);
+    if (times_of(&w, loop) != (uint64_t)times || times * sign < 0) {
+        times = 0;
+        if (!settle(n, &r, loop, true, -sign) || !settle(n, &w, loop, true, sign))
+            return false;
+    }
+    if (!difference(n, &r, &w, &d)) return false;
+    d.constant += (uint64_t)times; /* one iteration later at least */
+    return is_above(n, &d, sign, 3);
+}
+
+static bool stays_apart(const ing_ad_fn *n, const ing_ir_form *read,
+                        const ing_ir_form *write, uint32_t loop) {
+    if (!read->known || !write->known || ing_ir_at(n->f, loop)->op != ING_OP_LOOP)
+        return false;
+    return stays_above(n, read, write, loop, 1) ||
+           stays_above(n, read, write, loop, -1);
+}
+
+/* ---- axis by axis ------------------------------------------------------------------------------------ */
+
 /* One and the same iteration of all loops around both. */
 static verdict axis_now(const ing_ad_fn *n, const ing_ir_form *read,
                         const ing_ir_form *write) {
     ing_ir_form d;
     if (!difference(n, read, write, &d)) return MAYBE;
-    if (d.n) return all_given(n, &d) ? NO : MAYBE; /* RULE3 */
+    if (d.n) {
+        bool apart = is_above(n, &d, 1, 3) || is_above(n, &d, -1, 3);
+        return apart || all_given(n, &d) ? NO : MAYBE; /* RULE3 */
+    }
     return d.constant << (64 - d.bits) ? NO : YES;
 }
 
@@ -393,7 +481,9 @@ static verdict meet(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touc
     for (uint32_t k = 0; k < r->n; k++) {
         verdict one = loop ? axis_later(n, &r->at[k], &w->at[k], loop, r->id)
                            : axis_now(n, &r->at[k], &w->at[k]);
-        if (one == NO) return NO;
+        bool maybe = loop && one == MAYBE;
+        if (one == NO || (maybe && stays_apart(n, &r->at[k], &w->at[k], loop)))
+            return NO;
         if (one == MAYBE) all = MAYBE;
     }
     return all;
@@ -511,6 +601,104 @@ static bool looked_between(const ing_ad_fn *n, const ing_ad_touch *r,
     return false;
 }
 
+/* ---- iterations that write one place (RULE8) ---------------------------------------------------- */
+
+static bool like_updates(const ing_ad_touch *a, const ing_ad_touch *b) {
+    uint8_t x = a->kind >> 4, y = b->kind >> 4;
+    bool sums = (x == ING_IR_ATOMIC_ADD || x == ING_IR_ATOMIC_SUB) &&
+                (y == ING_IR_ATOMIC_ADD || y == ING_IR_ATOMIC_SUB);
+    return a->kind & b->kind & ING_AD_UPDATES && (x == y || sums);
+}
+
+/* Is the number made of what arrays hold? */
+static bool is_data(const ing_ad_fn *n, uint32_t id, uint32_t left) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    uint32_t elem = 0;
+    if (i->op == ING_OP_LOAD) ing_ir_root(n->f, i->a, &elem);
+    if (i->op == ING_OP_LOAD) return elem != 0;
+    bool made = i->op == ING_OP_CAST || ing_op_is_arith(i->op);
+    return made && left &&
+           (is_data(n, i->a, left - 1) ||
+            (i->op != ING_OP_CAST && i->b && is_data(n, i->b, left - 1)));
+}
+
+/* The same number in one iteration; what is loaded from one element counts as such. */
+static bool same_number(const ing_ad_fn *n, uint32_t a, uint32_t b, uint32_t left) {
+    const ing_ir_inst *x = ing_ir_at(n->f, a), *y = ing_ir_at(n->f, b);
+    if (same_value(n, a, b, MAX_DEPTH)) return true;
+    if (x->op != y->op || x->type != y->type || !left) return false;
+    if (x->op == ING_OP_LOAD) {
+        uint32_t at, other;
+        const ing_ir_inst *of = ing_ir_root(n->f, x->a, &at),
+                          *to = ing_ir_root(n->f, y->a, &other);
+        const ing_ir_inst *e = ing_ir_at(n->f, at), *o = ing_ir_at(n->f, other);
+        bool same = at && other && of->op == to->op && of->a == to->a && e->c == o->c;
+        for (uint32_t k = 0; same && k < e->c; k++)
+            same = same_number(n, n->f->extra.at[e->b + k], n->f->extra.at[o->b + k],
+                               left - 1);
+        return same;
+    }
+    bool made = x->op == ING_OP_CAST || ing_op_is_arith(x->op);
+    return made && same_number(n, x->a, y->a, left - 1) &&
+           (x->op == ING_OP_CAST || !x->b || same_number(n, x->b, y->b, left - 1));
+}
+
+static bool same_form(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form *y) {
+    bool same = x->known && y->known && x->n == y->n && x->constant == y->constant;
+    for (uint32_t k = 0; same && k < x->n; k++)
+        same =
+            x->times[k] == y->times[k] && same_number(n, x->of[k], y->of[k], MAX_DEPTH);
+    return same;
+}
+
+/* Is one of the subscripts that differ made of data? */
+static bool differs_by_data(const ing_ad_fn *n, const ing_ad_touch *a,
+                            const ing_ad_touch *b) {
+    bool found = false;
+    for (uint32_t k = 0; a->n != ANY && a->n == b->n && k < a->n; k++) {
+        const ing_ir_form *x = &a->at[k], *y = &b->at[k];
+        if (same_form(n, x, y)) continue;
+        for (uint32_t j = 0; j < x->n; j++) found |= is_data(n, x->of[j], MAX_DEPTH);
+        for (uint32_t j = 0; j < y->n; j++) found |= is_data(n, y->of[j], MAX_DEPTH);
+    }
+    return found;
+}
+
+/* Does every iteration of the loop do it, at a place that goes with its index? */
+static bool is_sure(const ing_ad_fn *n, const ing_ad_touch *t, uint32_t loop) {
+    bool goes = false;
+    for (uint32_t k = 0; t->n != ANY && k < t->n; k++)
+        goes |= times_of(&t->at[k], loop) != 0;
+    return goes && n->parent[t->id] == loop;
+}
+
+static bool clashes(const ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *a,
+                    const ing_ad_touch *b) {
+    if (!same_array(a, b) || other_member(a, b) || like_updates(a, b) ||
+        !(n->mark[a->id] & n->mark[b->id] & ING_AD_LIVE))
+        return false;
+    verdict enough = MAYBE;
+    if (ad->m->promised || !differs_by_data(n, a, b)) {
+        uint32_t loop = parallel_around(n, a->id);
+        if (!is_sure(n, a, loop) || !is_sure(n, b, loop)) return false;
+        enough = YES;
+    }
+    return races(n, a, b, enough) || races(n, b, a, enough);
+}
+
+static ing_status check_writes(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
+    for (uint32_t k = 0; k < n->writes.len; k++)
+        for (uint32_t j = 0; j < k; j++) {
+            if (!clashes(ad, n, &n->writes.at[j], &n->writes.at[k])) continue;
+            ad->m->remedy = "write in a loop of its own, or in order: `for _ in "
+                            "range(1):` around it";
+            return ing_ad_refuse(ad->m, n->writes.at[k].loc, e,
+                                 "iterations of a parallel loop write here what others "
+                                 "write, in an order that nobody knows");
+        }
+    return ING_OK;
+}
+
 /* ---- all pairs ---------------------------------------------------------------------------------- */
 
 /* Two arguments: a launch sees whether they are one array (RULE5). */
@@ -625,6 +813,7 @@ ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
         rank = next_rank(ad, ing_ir_at(n->f, id), rank);
     }
     ING_TRY(check_pairs(ad, n, e));
+    ING_TRY(check_writes(ad, n, e));
     if (!n->func) return ING_OK;
     ing_ad_touches own = n->reads; /* for callers */
     n->reads = (ing_ad_touches){0};

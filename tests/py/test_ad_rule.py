@@ -780,3 +780,122 @@ def test_validation_finds_updates_between_in_one_launch(kernel):
     winners(kernel, (0, 1), validation=True)
     with pytest.raises(qd.IngotAssertionError, match=r"is overwritten here\n(.|\n)*where it was read"):
         winners(kernel, (0, 0), validation=True)
+
+
+# ---- parallel writes of one place (RULE8), bounds of indices (RULE9) ----
+
+
+def writing(how):
+    @qd.kernel
+    def k(a: qd.types.ndarray(), b: qd.types.ndarray(), c: qd.types.ndarray()):
+        for i in range(6):
+            if qd.static(how == "data"):
+                b[i] = a[i] ** 2
+                b[c[i]] += a[i]
+            elif qd.static(how == "stores"):
+                b[c[i]] = a[i]
+                b[c[5 - i]] = a[i] ** 2
+            elif qd.static(how == "next"):
+                b[i] = a[i] ** 2
+                b[i + 1] += a[i]
+            elif qd.static(how == "own"):
+                b[c[i]] = a[i]
+                for j in range(3):
+                    b[c[i]] += a[j] * a[i]
+            elif qd.static(how == "sums"):
+                b[i] += a[i] ** 2
+                b[c[i]] -= a[i]
+            elif qd.static(how == "pairs"):
+                if i % 2 == 0:
+                    b[i] = a[i] ** 2
+                    b[i + 1] = a[i]
+
+    return k
+
+
+def scattered():
+    a, b = (qd.ndarray(qd.f64, 7, needs_grad=True) for _ in range(2))
+    c = qd.ndarray(qd.i32, 6)
+    a.from_numpy(np.arange(7) + 0.5)
+    c.from_numpy(np.array([2, 0, 1, 4, 5, 3], np.int32))
+    return a, b, c
+
+
+@pytest.mark.parametrize("how", ["data", "stores", "next"])
+def test_parallel_writes_of_one_place_are_refused(how):
+    """Who comes last decides, and adjoints would have to know: they were wrong."""
+    with pytest.raises(qd.IngotCompilationError, match="write here what others write"):
+        writing(how).grad(*scattered())
+
+
+@pytest.mark.parametrize("how", ["own", "sums", "pairs"])
+def test_parallel_writes_that_need_no_order(how):
+    qd.ad.check_grad(writing(how), *scattered())
+
+
+def triangle(how):
+    @qd.kernel
+    def k(m: qd.types.ndarray(), x: qd.types.ndarray()):
+        for _ in range(1):
+            if qd.static(how == "rows"):
+                for i in range(5):
+                    s = x[i]
+                    for j in range(i):
+                        s -= m[i, j] * x[5 + j]
+                    x[5 + i] = s / m[i, i]
+            elif qd.static(how == "updates"):
+                for i in range(5):
+                    for j in range(i):
+                        x[i] -= m[i, j] * x[j]
+            elif qd.static(how == "columns"):
+                for j in range(5):
+                    for i in range(j + 1, 5):
+                        x[i] -= m[i, j] * x[j]
+            elif qd.static(how == "upwards"):
+                for i in range(5):
+                    for j in range(5 - i, 5):
+                        x[4 - i] -= m[4 - i, j] * x[j]
+            elif qd.static(how == "factor"):
+                for i in range(5):
+                    for j in range(i):
+                        s = m[i, j]
+                        for t in range(j):
+                            s -= m[i + 5, t] * m[j + 5, t]
+                        m[i + 5, j] = s / m[j + 5, j]
+                    s = m[i, i] + 9
+                    for t in range(i):
+                        s -= m[i + 5, t] ** 2
+                    m[i + 5, i] = qd.sqrt(s)
+            elif qd.static(how == "diagonal"):
+                for i in range(5):
+                    for j in range(i + 1):
+                        x[i] -= m[i, j] * x[j]
+            elif qd.static(how == "above"):
+                for i in range(5):
+                    for j in range(i + 1, 5):
+                        x[i] -= m[i, j] * x[j]
+            elif qd.static(how == "twice"):
+                for _t in range(2):
+                    for i in range(5):
+                        for j in range(i):
+                            x[i] -= m[i, j] * x[j]
+
+    return k
+
+
+def solved():
+    m, x = qd.ndarray(qd.f64, (10, 5), needs_grad=True), qd.ndarray(qd.f64, 10, needs_grad=True)
+    m.from_numpy(np.random.default_rng(1).uniform(0.5, 1, (10, 5)))
+    x.from_numpy(np.random.default_rng(2).uniform(0.5, 1, 10))
+    return m, x
+
+
+@pytest.mark.parametrize("how", ["rows", "updates", "columns", "upwards", "factor"])
+def test_what_is_below_the_end_of_a_loop_stays(how):
+    qd.ad.check_grad(triangle(how), *solved())
+
+
+@pytest.mark.parametrize("how", ["diagonal", "above", "twice"])
+def test_what_the_bounds_do_not_tell_is_refused(how):
+    with pytest.raises(qd.IngotCompilationError, match=OVER):
+        triangle(how).grad(*solved())
