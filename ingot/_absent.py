@@ -57,6 +57,18 @@ _REMEDIES = {
 }
 
 
+def no_option(what, others, known):
+    """What to raise if `what` was called with a keyword that it has not, else None."""
+    for name in others:
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+            return TypeError(f"{what} has no option {name!r}{hint}")
+    return None
+
+
 class _Nothing:
     """Stands for the module in the error: Python's own guesses among its names would follow ours."""
 

@@ -61,7 +61,11 @@ class NdarrayType(_Annotation):
     _ingot_passing = "ndarray"
 
     def __init__(self, dtype=None, ndim=None, element_dim=None, element_shape=None,
-                 field_dim=None, needs_grad=None, boundary="unsafe"):
+                 field_dim=None, needs_grad=None, boundary="unsafe", **others):
+        if others:
+            from ingot._absent import no_option
+
+            raise no_option("qd.types.ndarray", others, ("dtype", "ndim", "needs_grad", "boundary"))
         if field_dim is not None:
             raise ValueError("qd.types.ndarray: field_dim is gone, use ndim")
         if element_dim is not None or element_shape is not None:

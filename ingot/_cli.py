@@ -10,7 +10,8 @@ import sys
 import time
 
 from ingot import _cachetool, _core
-from ingot._numbers import Refused, argument, positive
+from ingot._init import IngotOptionError
+from ingot._numbers import argument, positive
 
 
 def default_directory():
@@ -129,6 +130,6 @@ def main(argv=None):
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (OSError, Refused) as e:
+    except (OSError, IngotOptionError) as e:
         print(f"ingot: {e}", file=sys.stderr)
         return 1

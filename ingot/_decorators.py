@@ -14,7 +14,7 @@ def _decorator(make, fn, options):
     return lambda fn: make(fn, **options)
 
 
-def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=False, source=None):
+def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=False, source=None, **others):
     """Marks a function as a kernel: called from Python, it runs as native parallel code.
 
     fastcache    also check that the kernel reads nothing but its arguments (`pure` is the old
@@ -23,8 +23,12 @@ def kernel(_fn=None, *, pure=None, fastcache=False, graph=False, checkpoints=Fal
     checkpoints  with graph: `qd.checkpoint` blocks become places to resume from
     source       the text of the function, where Python cannot find it
     """
-    if _fn is not None and not (fastcache or graph or checkpoints or source) and pure is None:
+    if _fn is not None and not (fastcache or graph or checkpoints or source or others) and pure is None:
         return _core.kernel(_fn)
+    if others:
+        from ingot._absent import no_option
+
+        raise no_option("@qd.kernel", others, ("fastcache", "graph", "checkpoints", "source"))
     if checkpoints and not graph:
         raise _core.IngotSyntaxError("@qd.kernel(checkpoints=True) requires graph=True")
     if graph:
@@ -55,7 +59,7 @@ def pure(marked):
     return marked
 
 
-def func(fn=None, *, is_real_function=False, requires_top_level=False, source=None):
+def func(fn=None, *, is_real_function=False, requires_top_level=False, source=None, **others):
     """Marks a function as callable from kernels and from other funcs.
 
     Funcs are compiled once per signature and shared. One with loops that is called in the
@@ -65,6 +69,10 @@ def func(fn=None, *, is_real_function=False, requires_top_level=False, source=No
     requires_top_level  refuse calls below a loop or branch of the kernel
     source              the text of the function, where Python cannot find it
     """
+    if others:
+        from ingot._absent import no_option
+
+        raise no_option("@qd.func", others, ("is_real_function", "requires_top_level", "source"))
     if is_real_function and requires_top_level:
         raise _core.IngotSyntaxError("a real function is never part of a kernel: requires_top_level contradicts it")
     options = {
@@ -80,7 +88,7 @@ def real_func(fn):
     return func(fn, is_real_function=True)
 
 
-def data_oriented(cls=None, *, template_primitives=True, stable_members=False):
+def data_oriented(cls=None, *, template_primitives=True, stable_members=False, **others):
     """Marks a class whose methods may be kernels.
 
     template_primitives  numbers that a kernel reads from `self` are compiled in (the default),
@@ -88,6 +96,10 @@ def data_oriented(cls=None, *, template_primitives=True, stable_members=False):
     stable_members       accepted; members may always be rebound
     """
     del stable_members
+    if others:
+        from ingot._absent import no_option
+
+        raise no_option("@qd.data_oriented", others, ("template_primitives", "stable_members"))
 
     def mark(marked):
         marked._data_oriented = True

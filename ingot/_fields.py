@@ -101,7 +101,9 @@ def field(dtype, shape=None, order=None, name="", offset=None, needs_grad=False,
         return matrix_field(dtype.ndim, dtype.n, dtype.m, dtype.dtype, shape, order, name, offset,
                             needs_grad, needs_dual, **options)
     if options:
-        raise TypeError(f"qd.field got unexpected keyword arguments {sorted(options)}")
+        from ingot._absent import no_option
+
+        raise no_option("qd.field", options, ("dtype", "shape", "order", "name", "offset", "needs_grad", "needs_dual"))
     return _together(dtype, shape, order, name, offset, needs_grad, needs_dual)
 
 

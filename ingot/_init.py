@@ -17,8 +17,8 @@ _checked = []  # the environment was looked at
 _timelines = {}  # paths of traces that were asked for
 
 
-class IngotOptionError(_core.IngotError, KeyError):
-    """An option of `qd.init` that does not exist."""
+class IngotOptionError(_core.IngotError, KeyError, ValueError):
+    """An option of `qd.init` that does not exist, or a variable of the environment whose value it cannot have."""
 
     __module__ = "ingot"
     __str__ = Exception.__str__  # KeyError would show the message in quotes
@@ -82,7 +82,7 @@ def _parse(name, variable, text, default):
         if name in _core.settings():
             _core.check_setting(name, value)
     except (TypeError, ValueError) as e:
-        raise _numbers.Refused(f"environment variable {variable}={text!r}: {e}") from None
+        raise IngotOptionError(f"environment variable {variable}={text!r}: {e}") from None
     return value
 
 
@@ -123,6 +123,9 @@ def _check_environment(known):
             near = [o for o in sorted(ours) if _is_near(name, o)]
             if near:
                 _warn(f"the environment variable {name} means nothing; did you mean {near[0]}?")
+    trace = os.environ.get("INGOT_TRACE")
+    if trace and (os.path.isdir(trace) or not os.access(os.path.dirname(os.path.abspath(trace)), os.W_OK)):
+        _warn(f"INGOT_TRACE={trace}: no file can be written there, and there is no trace; name a file in a folder of yours")
     level = os.environ.get("INGOT_CPU_LEVEL")
     if level and level not in _options.CPU_LEVELS:
         _warn(f"INGOT_CPU_LEVEL={level} is none of {', '.join(_options.CPU_LEVELS)}, and is ignored")
@@ -159,7 +162,7 @@ def _select(arch, enable_fallback):
         try:
             arch = _arch.by_name(found[1])
         except ValueError as e:
-            raise _numbers.Refused(f"environment variable {found[0]}={found[1]!r}: {e}") from None
+            raise IngotOptionError(f"environment variable {found[0]}={found[1]!r}: {e}") from None
     if arch is None:
         return _arch.cpu
     wanted = list(arch) if isinstance(arch, (list, tuple)) else [arch]

@@ -19,10 +19,6 @@ def _match(pattern, text):
     return re.fullmatch(pattern, text.strip().lower())
 
 
-class Refused(ValueError):
-    """An environment variable that says nothing: its name is in the message."""
-
-
 def whole(text, least=0, most=MOST):
     """An integer within bounds."""
     found = _match(_WHOLE, text)

@@ -353,9 +353,11 @@ static ing_status store_path(const ing_py_host *h, ing_bytes *path, ing_bytes *d
     return s;
 }
 
-static ing_status warn_of_store(const ing_py_host *h, const char *what,
-                                const char *why) {
-    int w = PyErr_WarnFormat(h->st->exc[ING_PY_EXC_RUNTIME_WARNING], 1, "%s: %s", what,
+static ing_status warn_of_store(const ing_py_host *h, const char *why) {
+    int w = PyErr_WarnFormat(h->st->exc[ING_PY_EXC_RUNTIME_WARNING], 1,
+                             "Ingot keeps compiled code in memory only: %s; name a "
+                             "directory that you can write to in INGOT_CACHE_DIR, or "
+                             "use qd.init(offline_cache=False)",
                              why);
     return w < 0 ? ING_PYTHON : ING_OK;
 }
@@ -376,11 +378,13 @@ static ing_status open_store(ing_py_host *h, ing_store **out, ing_err *e) {
                                 (const char *)dir.at, &h->st->counters, out, &skipped,
                                 &why);
     if (s == ING_DECLINED)
-        s = warn_of_store(h, "Ingot keeps compiled code in memory only",
-                          why.text ? why.text : "no cache directory");
-    else if (s == ING_OK && skipped.len && !skipped.failed)
-        s = warn_of_store(h, "Ingot leaves out a layer of its cache",
-                          (const char *)skipped.at);
+        s = warn_of_store(h, why.text ? why.text : "no cache directory");
+    else if (s == ING_OK && skipped.len && !skipped.failed &&
+             PyErr_WarnFormat(h->st->exc[ING_PY_EXC_RUNTIME_WARNING], 1,
+                              "Ingot leaves out a layer of its cache: %s; correct "
+                              "INGOT_CACHE_PATH",
+                              (const char *)skipped.at) < 0)
+        s = ING_PYTHON;
     if (s == ING_MEMORY) s = ing_fail(e, ING_MEMORY, "no memory for the cache");
     if (s == ING_PYTHON) {
         ing_store_close(*out);

@@ -121,3 +121,70 @@ def test_a_field_that_is_changed_as_a_whole():
     assert "x[None] += y" in str(e.value)
     changed()
     assert TOTAL[None] == 1
+
+
+def test_options_of_calls():
+    """Keywords that there are not: the one that was meant, which works."""
+    with told(TypeError, "@qd.kernel has no option 'fastcach'; did you mean 'fastcache'"):
+        qd.kernel(fastcach=True)
+    with told(TypeError, "@qd.kernel has no option 'inline'; it has fastcache, graph"):
+        qd.kernel(inline=True)
+    with told(TypeError, "did you mean 'requires_top_level'"):
+        qd.func(require_top_level=True)
+    with told(TypeError, "did you mean 'stable_members'"):
+        qd.data_oriented(stable_member=True)
+    with told(TypeError, "qd.types.ndarray has no option 'dtpe'; did you mean 'dtype'"):
+        qd.types.ndarray(dtpe=qd.f32)
+    with told(TypeError, "qd.ndarray has no option 'dtpe'; did you mean 'dtype'"):
+        qd.ndarray(dtpe=qd.f32, shape=8)
+    with told(TypeError, "did you mean 'needs_grad'"):
+        qd.ndarray(qd.f32, 8, need_grad=True)
+    with told(TypeError, "missing required argument 'shape'"):
+        qd.ndarray(dtype=qd.f32)
+    with told(TypeError, "did you mean 'needs_grad'"):
+        qd.Vector.ndarray(3, qd.f32, 8, need_grad=True)
+    with told(TypeError, "qd.field has no option 'need_grad'; did you mean 'needs_grad'"):
+        qd.field(qd.f32, shape=8, need_grad=True)
+    assert qd.ndarray(dtype=qd.f32, shape=8, needs_grad=True).grad is not None
+
+
+@qd.kernel
+def narrow(n: qd.i32, m: qd.i64) -> qd.i64:
+    return n + m
+
+
+def test_a_number_that_does_not_fit_is_named():
+    with told(qd.IngotArgumentError, "argument 'n': the value does not fit in i32", r"\n(.|\n)*wider type"):
+        narrow(1 << 40, 1)
+    with told(qd.IngotArgumentError, "argument 'm': the value does not fit in i64", r"\n(.|\n)*within its bounds"):
+        narrow(1, 1 << 70)
+    assert narrow(1, 1 << 40) == (1 << 40) + 1
+
+
+COMPILES = """
+import ingot as qd
+qd.init()
+@qd.kernel
+def k() -> qd.i32:
+    return 3
+assert k() == 3
+"""
+
+
+@pytest.mark.parametrize(("variable", "value", "words"), [
+    ("INGOT_CACHE_DIR", "/proc/nope", "name a directory that you can write to in INGOT_CACHE_DIR"),
+    ("INGOT_TRACE", "/proc/nope/trace.json", "no file can be written there"),
+    ("INGOT_TRACE", "/tmp", "name a file in a folder of yours"),
+])
+def test_places_that_cannot_be_written(tmp_path, variable, value, words):
+    path = tmp_path / "program.py"
+    path.write_text(COMPILES, encoding="utf-8")
+    for given, there in ((value, True), (str(tmp_path / "good"), False)):
+        done = subprocess.run([sys.executable, "-W", "always", str(path)], env={**os.environ, variable: given},
+                              capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0 and (words in done.stderr) == there, done.stderr
+
+
+def test_variables_with_impossible_values():
+    status, said = in_a_process("import ingot as qd\nqd.init()", INGOT_DEBUG="maybe")
+    assert status == 1 and "ingot.IngotOptionError: environment variable INGOT_DEBUG='maybe': expected 0 or 1" in said, said

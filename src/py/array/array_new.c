@@ -311,13 +311,36 @@ static PyObject *make_from(ing_py_state *st, PyObject *dtype, PyObject *shape,
     return interned ? (PyObject *)ing_py_array_new(st, interned, extents) : NULL;
 }
 
+/* A keyword that there is not is told with the one that was probably meant. */
+static PyObject *refuse_keywords(PyObject *kwargs) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *ask = ing_py_import("ingot._absent", "no_option");
+    PyObject *done =
+        ask ? PyObject_CallFunction(ask, "sO(ssss)", "qd.ndarray", kwargs, "dtype",
+                                    "shape", "needs_grad", "layout")
+            : NULL;
+    Py_XDECREF(ask);
+    if (done == Py_None) { /* all of them are known: something else is wrong */
+        Py_DECREF(done);
+        PyErr_Restore(type, value, trace);
+        return NULL;
+    }
+    if (done) PyErr_SetObject((PyObject *)Py_TYPE(done), done);
+    Py_XDECREF(done);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return NULL;
+}
+
 PyObject *ing_py_ndarray(PyObject *module, PyObject *args, PyObject *kwargs) {
     static const char *const names[] = {"dtype", "shape", "needs_grad", "layout", NULL};
     PyObject *dtype, *shape, *layout = Py_None;
     int needs_grad = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|pO:ndarray", (char **)names,
                                      &dtype, &shape, &needs_grad, &layout))
-        return NULL;
+        return kwargs ? refuse_keywords(kwargs) : NULL;
     return make_from(ing_py_state_in(module), dtype, shape, layout, needs_grad);
 }
 

@@ -190,12 +190,17 @@ static ing_status bad_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *o
 }
 
 static ing_status out_of_range(ing_py_kernel *k, const ing_py_bind *b, ing_err *e) {
-    bool member = b->kind == ING_BIND_NUMBER;
+    const char *want = ing_dtype_name((ing_dtype)b->dtype);
+    if (b->kind == ING_BIND_NUMBER)
+        return unfit(k, b, ING_ARGUMENT,
+                     "declare it with a wider type, or have it compiled in", e,
+                     "the value does not fit in %s", want);
     return unfit(k, b, ING_ARGUMENT,
-                 member ? "declare it with a wider type, or have it compiled in"
-                        : "annotate the parameter with a wider type",
-                 e, "the value does not fit in %s",
-                 ing_dtype_name((ing_dtype)b->dtype));
+                 ing_dtype_bytes((ing_dtype)b->dtype) < 8
+                     ? "annotate the parameter with a wider type"
+                     : "no type is wider: pass a number within its bounds",
+                 e, "argument '%s': the value does not fit in %s",
+                 param_name(k, b->arg), want);
 }
 
 /* numpy.bool has no __index__. Any integer type can take it. */
