@@ -17,10 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MUTABLE = re.compile(r"^(\.data|\.bss|\.tdata|\.tbss|\*COM\*)(?!\.rel\.ro)")
 ROW = re.compile(r"^[0-9a-f]+ (.{7}) (\S+)\t([0-9a-f]+)\s+(?:\.hidden |\.internal )?(\S+)$")
 MEMBER = re.compile(r"^(\S+?):\s+file format")
-# What the toolchain adds to each object or shared library; __cpu_*: for __builtin_cpu_supports.
+# What the toolchain adds to each object or shared library.
 TOOLCHAIN = re.compile(
     r"^(completed\.\d+|__dso_handle|__TMC_END__|_edata|_end|__bss_start|data_start|"
-    r"__data_start|__cpu_model|__cpu_features2|__asan_.*|__odr_asan.*|__ubsan.*|\.L.*|__func__\..*)$"
+    r"__data_start|__asan_.*|__odr_asan.*|__ubsan.*|\.L.*|__func__\..*)$"
 )
 
 

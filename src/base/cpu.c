@@ -59,8 +59,11 @@ static uint32_t machine_rung(void) {
 
 #endif
 
+/* registry: the rung and 1, 0 = not asked yet: it is the machine's, and the caller may have
+ * no struct yet. */
+static uint32_t known;
+
 uint32_t ing_cpu_rung(void) {
-    static uint32_t known; /* the rung and 1; 0 is not asked yet */
     uint32_t got = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!got) {
         got = machine_rung() + 1;
