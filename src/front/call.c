@@ -314,9 +314,31 @@ static const char *outside_remedy(frame *fr, ing_node n, const value *fn) {
     return ing_arena_printf(&fr->lo->arena, "%s", text);
 }
 
+/* dict(zip(names, numbers)): classes of Python that take the items of anything are given those of
+ * a range, a zip and the like as a list, by its parts. */
+static ing_status take_items(frame *fr, ing_node at, const value *fn, value *v) {
+    value name = {0}, module = {0}, *items;
+    uint32_t n = 0;
+    bool ok = false;
+    if (v->kind != V_ITER || fn->kind != V_SEEN || fn->seen != ING_GATE_CLASS)
+        return ING_OK;
+    ING_TRY(ing_front_thing_attr(fr, at, fn->gref, "__module__", &module));
+    ING_TRY(ing_front_thing_attr(fr, at, fn->gref, "__name__", &name));
+    ING_TRY(ing_front_force(fr, at, &module));
+    ING_TRY(ing_front_force(fr, at, &name));
+    if (!is_text(&module, "builtins") ||
+        !(is_text(&name, "dict") || is_text(&name, "set") ||
+          is_text(&name, "frozenset")))
+        return ING_OK;
+    ING_TRY(ing_front_items(fr, at, v, &items, &n, &ok));
+    if (ok) *v = ing_front_seq(V_LIST, items, n);
+    return ING_OK;
+}
+
 static ing_status outside_arg(frame *fr, ing_node n, const value *fn, ing_node at,
                               value *v, ing_gref *out) {
     if (!v->gref) ING_TRY(ing_front_force(fr, at, v));
+    ING_TRY(take_items(fr, at, fn, v));
     bool array = v->kind == V_ARRAY && !ing_front_is_constant(fr, v);
     if (array || (v->kind != V_ARRAY && !ing_front_is_static(v)))
         return ing_front_fail_at(

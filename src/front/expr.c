@@ -478,6 +478,22 @@ static ing_status sequence_item(frame *fr, ing_node at, const value *base,
     return ING_OK;
 }
 
+/* range(n)[k] of a range whose bounds are known. A part of it would be a range again. */
+static ing_status range_item(frame *fr, ing_node at, const value *base,
+                             const value *index, value *out, bool *done) {
+    value *items;
+    uint32_t n = 0;
+    *done = false;
+    if (base->kind != V_ITER || base->tag != ING_IN_PY_RANGE || index->kind != V_INT)
+        return ING_OK;
+    ING_TRY(ing_front_items(fr, at, base, &items, &n, done));
+    if (!*done) return ING_OK;
+    int64_t k = index->i < 0 ? index->i + n : index->i;
+    if (k < 0 || k >= n) return fail_range(fr, at, base, index);
+    *out = items[k];
+    return ING_OK;
+}
+
 static ing_status fail_key(frame *fr, ing_node at, const value *base,
                            const value *index) {
     return ing_front_fail_at(fr, at, ING_COMPILE,
@@ -606,6 +622,9 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
          (base->seen == ING_GATE_OBJECT && ing_front_is_static(&index))))
         return dict_item(fr, at, base, &index, out);
     if (base->kind == V_DICT) return own_dict_item(fr, at, base, &index, out);
+    bool done = false;
+    ING_TRY(range_item(fr, at, base, &index, out, &done));
+    if (done) return ING_OK;
     return ing_front_fail_at(fr, at, ING_TYPE,
                              "arrays, vectors, tuples, lists and dicts can be indexed",
                              "%s cannot be indexed", ing_front_describe(fr, base));

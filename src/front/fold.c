@@ -154,10 +154,21 @@ static ing_status fold_floats(frame *fr, ing_node at, ing_front_op op, double a,
     return ING_OK;
 }
 
-/* (1, 2) * 3, and 3 * (1, 2). */
+static bool repeat_text(frame *fr, const value *text, int64_t n, value *out) {
+    char *s = ing_arena_alloc(&fr->lo->arena, (size_t)n * text->n + 1);
+    if (!s) return false;
+    for (int64_t k = 0; k < n; k++) memcpy(s + k * text->n, text->s, text->n);
+    s[n * text->n] = 0;
+    *out = (value){.kind = V_STR, .s = s, .n = (uint32_t)(n * text->n)};
+    return true;
+}
+
+/* (1, 2) * 3, and 3 * (1, 2); "ab" * 3. */
 static bool repeat_sequence(frame *fr, const value *l, const value *r, value *out) {
     const value *seq = l->kind == V_INT ? r : l, *times = l->kind == V_INT ? l : r;
     int64_t n = times->kind == V_INT && !times->wide && times->i > 0 ? times->i : 0;
+    if (times->kind == V_INT && seq->kind == V_STR && n <= 4096 && n * seq->n <= 65536)
+        return repeat_text(fr, seq, n, out);
     if (times->kind != V_INT || (seq->kind != V_TUPLE && seq->kind != V_LIST) ||
         seq->tensor || n > 4096 || n * seq->n > 4096)
         return false;
@@ -218,6 +229,7 @@ static bool fold_sequences(frame *fr, const value *l, const value *r, value *out
         if (!s) return false;
         memcpy(s, l->s, l->n);
         memcpy(s + l->n, r->s, r->n);
+        s[l->n + r->n] = 0;
         *out = (value){.kind = V_STR, .s = s, .n = l->n + r->n};
         return true;
     }
@@ -304,6 +316,43 @@ static ing_status combine_flags(frame *fr, ing_node at, ing_front_op op, const v
                              ing_front_op_text(op), ing_front_describe(fr, l));
 }
 
+static bool is_sequence(const value *v) {
+    return v->kind == V_TUPLE || v->kind == V_LIST ||
+           (v->kind == V_SEEN &&
+            (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST));
+}
+
+static bool is_tuple(const value *v) {
+    return v->kind == V_TUPLE || (v->kind == V_SEEN && v->seen == ING_GATE_TUPLE);
+}
+
+/* A tuple or list from outside, known by its length and items; one of a class that has a `+` or
+ * `*` of its own is not. */
+static ing_status take_apart(frame *fr, ing_node at, value *v) {
+    value *items;
+    uint32_t n = 0;
+    bool ok = false;
+    if (v->kind != V_SEEN) return ING_OK;
+    ING_TRY(ing_front_items(fr, at, v, &items, &n, &ok));
+    if (ok) *v = ing_front_seq(is_tuple(v) ? V_TUPLE : V_LIST, items, n);
+    return ING_OK;
+}
+
+/* `L + [4]` and `L * 2` in qd.static make a new one of the parts. Elsewhere nobody made clear
+ * that it is known while compiling, and `+=` would change what is outside. */
+static ing_status take_sequences(frame *fr, ing_node at, ing_front_op op, value *l,
+                                 value *r) {
+    bool own = (l->kind == V_SEEN && l->bound) || (r->kind == V_SEEN && r->bound);
+    if (!fr->in_static || own) return ING_OK;
+    bool add = op == ING_AST_Add && is_sequence(l) && is_sequence(r) &&
+               is_tuple(l) == is_tuple(r);
+    bool repeat = op == ING_AST_Mult && ((is_sequence(l) && r->kind == V_INT) ||
+                                         (is_sequence(r) && l->kind == V_INT));
+    if (!add && !repeat) return ING_OK;
+    ING_TRY(take_apart(fr, at, l));
+    return take_apart(fr, at, r);
+}
+
 ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
                                  const value *left, const value *right, value *out,
                                  bool *done) {
@@ -313,6 +362,7 @@ ing_status ing_front_fold_binary(frame *fr, ing_node at, ing_front_op op,
     if (*done) return ING_OK;
     ING_TRY(ing_front_enum_value(fr, at, &l));
     ING_TRY(ing_front_enum_value(fr, at, &r));
+    ING_TRY(take_sequences(fr, at, op, &l, &r));
     if ((op == ING_AST_Add && fold_sequences(fr, &l, &r, out)) ||
         (op == ING_AST_Mult && repeat_sequence(fr, &l, &r, out))) {
         *done = true;
@@ -502,9 +552,6 @@ static ing_status equal_items(frame *fr, ing_node at, const value *l, const valu
     return ING_OK;
 }
 
-static bool is_sequence(const value *v);
-static bool is_tuple(const value *v);
-
 /* `<` and its kin: the first items that differ decide. */
 static ing_status order_items(frame *fr, ing_node at, ing_front_op op, const value *l,
                               const value *r, bool *result, bool *done) {
@@ -525,12 +572,6 @@ static ing_status order_items(frame *fr, ing_node at, ing_front_op op, const val
     *result = order(op, n < m ? -1 : n > m);
     *done = true;
     return ING_OK;
-}
-
-static bool is_sequence(const value *v) {
-    return v->kind == V_TUPLE || v->kind == V_LIST ||
-           (v->kind == V_SEEN &&
-            (v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST));
 }
 
 static bool is_object(const value *v) {
@@ -580,10 +621,6 @@ static ing_status contains(frame *fr, ing_node at, const value *l, const value *
                 ing_front_describe(fr, ing_front_is_static(l) ? &items[i] : l));
     }
     return ING_OK;
-}
-
-static bool is_tuple(const value *v) {
-    return v->kind == V_TUPLE || (v->kind == V_SEEN && v->seen == ING_GATE_TUPLE);
 }
 
 /* A member of a plain enum equals itself and nothing else; one that is a number or a string

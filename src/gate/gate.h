@@ -93,7 +93,8 @@ typedef struct ing_gate_fact {
     bool
         bound; /* FUNC: a bound method; parameter 0 is attr "__self__". ENUM: an IntEnum
                    whose `.value` is i, as it is unless the class made it otherwise.
-                   OBJECT: it says by itself what is in it, also in reverse */
+                   OBJECT: it says by itself what is in it, also in reverse.
+                   TUPLE, LIST: its class has a `+` or `*` of its own */
     bool flag; /* ENUM: of a Flag, which has a `~` of its own */
     bool
         requires_top_level; /* FUNC: only calls at the top level of a kernel are allowed */

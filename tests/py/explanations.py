@@ -304,6 +304,40 @@ WANT = {
         'np.max(...): i64 3 -> i64 4',
     'function of an array with a keyword':
         'np.sum(..., axis=0)[0]: i64 6 -> i64 7',
+    'list and a list of its own':
+        'len(L): 2 -> 3',
+    'two lists':
+        'len(K): 1 -> 2',
+    'two tuples':
+        'len(T): 2 -> 3',
+    'list that is repeated':
+        'L[0]: 3 -> 4',
+    'list repeated a number of times':
+        'N: 3 -> 4',
+    'text that is repeated':
+        "S: 'ab' -> 'xxx'",
+    'loop over a sum of lists':
+        'len(L): 2 -> 3',
+    'item of a range':
+        'N: 3 -> 4',
+    'item of a range of a length':
+        'len(L): 2 -> 3',
+    'dict of a zip':
+        'V[0]: 3 -> 4',
+    'keys of a dict of a zip':
+        "K[0]: 'a' -> 'c'",
+    'set of a range':
+        'N: 3 -> 4',
+    'itemgetter':
+        'g(...): 3 -> 4',
+    'itemgetter that is rebound':
+        'g(...): 3 -> 4',
+    'itemgetter that is made':
+        "operator.itemgetter('a')(...): 3 -> 4",
+    'itemgetter of two':
+        'operator.itemgetter(0, 1)(...)[0]: 3 -> 4',
+    'attrgetter':
+        "operator.attrgetter('n')(...): 3 -> 4",
     'array that is made':
         'N: 3 -> 4',
     'extent of an array':

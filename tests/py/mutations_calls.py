@@ -4,7 +4,7 @@ Each row: name, what stands before the kernel, the argument of `qd.static`, the 
 fill the hole, what the kernel computes, and the statement that makes the change between two
 launches."""
 
-IMPORTS = "import dataclasses, enum, functools\nimport numpy as np\n"
+IMPORTS = "import dataclasses, enum, functools, operator\nimport numpy as np\n"
 
 ROWS = [
     # methods of immutable values: by their value
@@ -58,6 +58,29 @@ ROWS = [
      "int(np.sum(X, axis=0)[0])", "3", "4", (6, 7), "m.X[0, 0] = @@"),
     ("array that is made", "N = @@\n", "np.arange(N)[2] + len(np.zeros(N))", "3", "4", (5, 6), "m.N = @@"),
     ("extent of an array", "X = np.zeros(@@)\n", "X.size", "3", "4", (3, 4), "m.X = m.np.zeros(@@)"),
+    # operators on containers: by their parts
+    ("list and a list of its own", "L = [1, 2]\nL[1:] = @@\n", "len(L + [4]) * 10 + (L + [4])[1]", "[3]", "[4, 5]", (33, 44),
+     "m.L[1:] = @@"),
+    ("two lists", "L = [1, 2]\nK = [@@]\n", "sum(L + K) * 10 + len(K + L)", "3", "4, 5", (63, 124), "m.K[:] = [@@]"),
+    ("two tuples", "T = (1, @@)\n", "(T + (7,))[1] * 10 + len(T + T)", "3", "4, 5", (34, 46), "m.T = (1, @@)"),
+    ("list that is repeated", "L = [1, 2]\nL[0] = @@\n", "(L * 2)[2] * 10 + len(2 * L)", "3", "4", (34, 44), "m.L[0] = @@"),
+    ("list repeated a number of times", "N = @@\nL = [1, 2]\n", "len(L * N) + sum(L * N)", "3", "4", (15, 20), "m.N = @@"),
+    ("text that is repeated", "S = @@\n", "len(S * 3) + ('x' * 3 == S)", "'ab'", "'xxx'", (6, 10), "m.S = @@"),
+    ("loop over a sum of lists", "L = [1, 2]\nL[1:] = @@\n", "[x * 10 for x in L + [4]][1]", "[3]", "[5, 6]", (30, 50),
+     "m.L[1:] = @@"),
+    ("item of a range", "N = @@\n", "range(N)[-1] * 10 + range(1, 10, 2)[2]", "3", "4", (25, 35), "m.N = @@"),
+    ("item of a range of a length", "L = [1]\nL[1:] = @@\n", "range(len(L))[1]", "[2]", "[2, 3]", (1, 1), None),
+    ("dict of a zip", "K = ['a', 'b']\nV = [1, 2]\nV[0] = @@\n", "dict(zip(K, V))['a']", "3", "4", (3, 4), "m.V[0] = @@"),
+    ("keys of a dict of a zip", "K = ['a', 'b']\nK[0] = @@\n", "dict(zip(K, (1, 2))).get('c', 5)", "'a'", "'c'", (5, 1),
+     "m.K[0] = @@"),
+    ("set of a range", "N = @@\n", "len(set(range(N))) + len(frozenset(range(1, N)))", "3", "4", (5, 7), "m.N = @@"),
+    # operator's getters: called again
+    ("itemgetter", "L = [1, 2]\nL[1] = @@\ng = operator.itemgetter(1)\n", "g(L)", "3", "4", (3, 4), "m.L[1] = @@"),
+    ("itemgetter that is rebound", "L = [3, 4]\ng = operator.itemgetter(@@)\n", "g(L)", "0", "1", (3, 4),
+     "m.g = m.operator.itemgetter(@@)"),
+    ("itemgetter that is made", "D = {'a': 1}\nD['a'] = @@\n", "operator.itemgetter('a')(D)", "3", "4", (3, 4), "m.D['a'] = @@"),
+    ("itemgetter of two", "T = (@@, 2)\n", "operator.itemgetter(0, 1)(T)[0]", "3", "4", (3, 4), "m.T = (@@, 2)"),
+    ("attrgetter", "class C:\n    pass\nc = C()\nc.n = @@\n", "operator.attrgetter('n')(c)", "3", "4", (3, 4), "m.c.n = @@"),
     # arguments that the kernel makes
     ("method with a list of its own", "class C:\n    def f(self, x):\n        return self.n + x[0]\nc = C()\nc.n = @@\n",
      "c.f([1])", "3", "4", (4, 5), "m.c.n = @@"),

@@ -71,6 +71,26 @@ def test_arrays_of_the_run_time_have_no_methods_of_numpy():
         k(A)
 
 
+class Own(tuple):
+    def __add__(self, other):
+        return (7,)
+
+
+own = Own((1, 2))
+
+
+@pytest.mark.parametrize("expression", [
+    "sum(own + (4,))", "sum((4,) + own)", "len(L + (1,))", "len(L * 1.5)", "len(L + A)", "range(3)[3]", "range(3)[1:]",
+    "zip(L, L)[0]", "operator.methodcaller('pop')(L)", "dict(range(3))[0]", "len(D + D)",
+])
+def test_operators_that_are_refused(expression):
+    """What is no operator of Python's own containers, or is wrong there too."""
+    before = list(L)
+    with pytest.raises((qd.IngotCompilationError, qd.IngotIndexError, TypeError), match="."):
+        kernel_of(expression)()
+    assert before == L
+
+
 def test_an_argument_without_a_name():
     """More items than a path names: no launch could make the call again."""
     items = "[" + "1, " * 70 + "]"

@@ -1,6 +1,6 @@
 /* What else can be called while compiling (R2), because a launch can call it again and compare
  * the result: functools.partial and lru_cache of what can be called, objects and classes
- * written in Python, methods of lists, dicts, sets and NumPy arrays that only read, and NumPy's
+ * written in Python, operator's getters, methods of lists, dicts, sets and NumPy arrays that only read, and NumPy's
  * functions that do. Lists of names: what draws numbers, looks at a clock or changes its
  * arguments is on none of them, and is refused. Used by staticcall.c. */
 #include "py/call/kernel.h"
@@ -188,9 +188,17 @@ static int is_python_class(PyObject *fn) {
     return rc == 1 ? is_open(cls, "__init__") : rc;
 }
 
+/* operator.itemgetter and attrgetter, which read, and what they make. */
+static int is_getter(PyObject *fn) {
+    PyObject *cls = PyType_Check(fn) ? fn : (PyObject *)Py_TYPE(fn);
+    int rc = is_held("operator", "itemgetter", cls);
+    return rc ? rc : is_held("operator", "attrgetter", cls);
+}
+
 int ing_py_is_live_callable(PyObject *fn) {
     if (PyCFunction_CheckExact(fn)) return c_function(fn);
     int rc = dispatcher(fn);
+    if (rc == 0) rc = is_getter(fn);
     if (rc == 0) rc = wraps_callable(fn);
     if (rc == 0) rc = has_python_call(fn);
     return rc ? rc : is_python_class(fn);

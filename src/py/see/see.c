@@ -291,6 +291,16 @@ static bool reads_as(PyObject *obj, PyTypeObject *base) {
             t->tp_richcompare == base->tp_richcompare);
 }
 
+/* Has a derived class a `+` or `*` of its own, as torch.Size has? */
+static bool has_operators(PyObject *obj, PyTypeObject *base) {
+    PyTypeObject *t = Py_TYPE(obj);
+    const PyNumberMethods *n = t->tp_as_number;
+    const PySequenceMethods *s = t->tp_as_sequence, *s0 = base->tp_as_sequence;
+    return t != base &&
+           ((n && (n->nb_add || n->nb_multiply)) || s->sq_concat != s0->sq_concat ||
+            s->sq_repeat != s0->sq_repeat);
+}
+
 /* The methods that kernels know are the base's own. */
 static bool has_methods_of(const ing_py_state *st, PyTypeObject *t,
                            PyTypeObject *base) {
@@ -340,8 +350,10 @@ static void see_rest(const ing_py_state *st, PyObject *obj, ing_gate_fact *f) {
     f->s = Py_TYPE(obj)->tp_name;
     if (PyTuple_Check(obj) && reads_as(obj, &PyTuple_Type)) {
         f->kind = ING_GATE_TUPLE;
+        f->bound = has_operators(obj, &PyTuple_Type);
     } else if (PyList_Check(obj) && reads_as(obj, &PyList_Type)) {
         f->kind = ING_GATE_LIST;
+        f->bound = has_operators(obj, &PyList_Type);
     } else if (PyDict_Check(obj) && reads_as_dict(st, obj)) {
         f->kind = ING_GATE_DICT;
     } else if (PyModule_Check(obj)) {
