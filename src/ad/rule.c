@@ -19,7 +19,9 @@
  *  RULE8 nor may they write one place, but for updates of one kind, which need no order: refused where
  *     it is certain, and where one subscript is made of data and the other is not the same.
  *  RULE9 the index of a loop is not below its begin and below its end: x[j] of `for j in range(i)` is
- *     not x[i], nor what later iterations of a loop over i write. */
+ *     not x[i], nor what later iterations of a loop over i write. That takes numbers that do not wrap:
+ *     subscripts that are signed (R22), and bounds whose range is known, or which are a signed sum of
+ *     indices and one number, i + 1 or n - i. */
 #include "ad/ad_int.h"
 
 #include "gate/place.h"
@@ -293,12 +295,8 @@ static int32_t counts(const ing_ad_fn *n, uint32_t local, uint32_t loop, uint32_
     return sure ? sign : 2 * sign;
 }
 
-/* y - x, of forms that are known. */
-static bool difference(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form *y,
-                       ing_ir_form *d) {
-    if (!x->known || !y->known) return false;
-    *d = *y;
-    ing_ir_form_add(d, x, (uint64_t)-1);
+/* Takes out terms that are one number and come to nothing. */
+static void cancel(const ing_ad_fn *n, ing_ir_form *d) {
     for (uint32_t k = 0; d->known && k < d->n; k++)
         for (uint32_t j = k + 1; j < d->n; j++) {
             if (d->times[k] != 0 - d->times[j] ||
@@ -313,6 +311,15 @@ static bool difference(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_fo
             k = UINT32_MAX; /* from the start: terms have moved */
             break;
         }
+}
+
+/* y - x, of forms that are known. */
+static bool difference(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form *y,
+                       ing_ir_form *d) {
+    if (!x->known || !y->known) return false;
+    *d = *y;
+    ing_ir_form_add(d, x, (uint64_t)-1);
+    cancel(n, d);
     return d->known;
 }
 
@@ -324,6 +331,20 @@ static bool all_given(const ing_ad_fn *n, const ing_ir_form *d) {
 
 /* ---- indices and their bounds (RULE9) ------------------------------------------------------------- */
 
+/* The bound of a loop, if nothing in it wraps: known by ranges, or a signed sum of indices and of one
+ * number at most. */
+static bool bound_of(const ing_ad_fn *n, uint32_t id, ing_ir_form *bound) {
+    ing_ir_form_of(n->f, id, bound);
+    int64_t by = (int64_t)(bound->constant << (64 - bound->bits)) >> (64 - bound->bits);
+    uint32_t numbers = 0;
+    bool sum = !bound->wraps && bound->bits >= 32 && by > -(1 << 28) && by < 1 << 28;
+    for (uint32_t k = 0; k < bound->n; k++) {
+        numbers += ing_ir_at(n->f, bound->of[k])->op != ING_OP_LOOP;
+        sum = sum && (bound->times[k] == 1 || bound->times[k] == UINT64_MAX);
+    }
+    return bound->known && (bound->exact || (sum && numbers <= 1));
+}
+
 /* Puts the least (or, for sign -1, the largest) value of a loop's index into sign * d, for term k. */
 static bool put_bound(const ing_ad_fn *n, ing_ir_form *d, uint32_t k, int64_t sign) {
     const ing_ir_inst *loop = ing_ir_at(n->f, d->of[k]);
@@ -333,10 +354,11 @@ static bool put_bound(const ing_ad_fn *n, ing_ir_form *d, uint32_t k, int64_t si
     uint64_t times = d->times[k];
     index.of[0] = d->of[k];
     index.times[0] = 1;
-    ing_ir_form_of(n->f, low ? loop->a : loop->b, &bound);
+    if (d->wraps || !bound_of(n, low ? loop->a : loop->b, &bound)) return false;
     if (!low) bound.constant--;
     ing_ir_form_add(d, &index, 0 - times);
     ing_ir_form_add(d, &bound, times);
+    cancel(n, d);
     return d->known;
 }
 
@@ -445,6 +467,7 @@ static verdict axis_later(const ing_ad_fn *n, const ing_ir_form *read,
         return all_given(n, &d) ? NO : MAYBE;
     }
     int64_t by = (int64_t)(d.constant << (64 - d.bits)) >> (64 - d.bits);
+    if (d.wraps && step != 0 && step != 1) return MAYBE;
     if (local) return step ? MAYBE : counted(counts(n, local, loop, id), times, by);
     if (step == 0) return by ? NO : YES;
     /* iterations from the read to the write: -by / step */

@@ -34,6 +34,7 @@ typedef struct ing_ir_form { /* constant + the sum of times * of (ACCESS3) */
     uint8_t n, bits;
     bool known; /* false: it has more terms than there is room for */
     bool exact; /* nothing in it wraps: it equals its value */
+    bool wraps; /* what may wrap is unsigned, or a cast: no slip of the program */
 } ing_ir_form;
 
 typedef struct ing_ir_access { /* of one instruction to one place */

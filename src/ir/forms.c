@@ -216,10 +216,11 @@ static void push(taker *x, uint32_t id, uint64_t times) {
         add_term(x->out, id, times);
 }
 
-static void narrow(taker *x, ing_type t) {
-    uint32_t bits = ing_dtype_bits((ing_dtype)t);
+static void narrow(taker *x, const ing_ir_inst *i) {
+    uint32_t bits = ing_dtype_bits((ing_dtype)i->type);
     if (bits < x->out->bits) x->out->bits = (uint8_t)bits;
     x->out->exact = false;
+    x->out->wraps |= i->op == ING_OP_CAST || !ing_dtype_is_signed((ing_dtype)i->type);
 }
 
 /* Does its value equal what it is made of? */
@@ -287,13 +288,14 @@ void ing_ir_form_of(const ing_ir_func *f, uint32_t id, ing_ir_form *out) {
         else if (!number || !takes_apart(&x, i, p.times))
             add_term(out, p.id, p.times);
         else if (!is_exact(&x, p.id, i))
-            narrow(&x, i->type); /* it may have wrapped */
+            narrow(&x, i); /* it may have wrapped */
     }
     drop_zeros(out);
 }
 
 void ing_ir_form_add(ing_ir_form *to, const ing_ir_form *more, uint64_t times) {
     to->known = to->known && more->known;
+    to->wraps |= more->wraps;
     to->constant += times * more->constant;
     if (more->bits < to->bits) to->bits = more->bits;
     for (uint32_t k = 0; k < more->n; k++)

@@ -899,3 +899,54 @@ def test_what_is_below_the_end_of_a_loop_stays(how):
 def test_what_the_bounds_do_not_tell_is_refused(how):
     with pytest.raises(qd.IngotCompilationError, match=OVER):
         triangle(how).grad(*solved())
+
+
+def unsigned(how):
+    @qd.kernel
+    def k(x: qd.types.ndarray(), y: qd.types.ndarray(), n: qd.i32):
+        for _ in range(1):
+            if qd.static(how == "next"):  # 10 - i is read, and written by the next iteration
+                for i in range(6):
+                    u = qd.cast(i, qd.u32) * qd.u32(4294967295)
+                    y[i] = x[u + qd.u32(10)] ** 2
+                    x[u + qd.u32(11)] = y[i]
+            elif qd.static(how == "bounds"):  # what is read is below 3, as is 4 - i of the last ones
+                for i in range(1, 5):
+                    for j in range(3):
+                        y[i] += x[j] ** 2
+                    x[qd.cast(i, qd.u32) * qd.u32(4294967295) + qd.u32(4)] = y[i] * 0.5
+            elif qd.static(how == "begin"):  # 4 * 2**30 is 0
+                for i in range(1, n):
+                    y[i] = x[0] ** 2
+                    if i % 4 < 2:
+                        for j in range(i * 1073741824, 2):
+                            x[j] += y[i]
+            elif qd.static(how == "apart"):
+                for i in range(n):
+                    u = qd.cast(i, qd.u32)
+                    y[i] = x[u] ** 2
+                    x[u + qd.u32(1)] = y[i] * 0.5
+            elif qd.static(how == "upwards"):
+                for i in range(n):
+                    for j in range(n - i, n):
+                        x[n - 1 - i] -= y[i + j] * x[j]
+
+    return k
+
+
+def lines():
+    x, y = (qd.ndarray(qd.f64, 12, needs_grad=True) for _ in range(2))
+    x.from_numpy(np.arange(12) * 0.1 + 0.5)
+    return x, y, 5
+
+
+@pytest.mark.parametrize("how", ["next", "bounds", "begin"])
+def test_subscripts_and_bounds_that_wrap_are_refused(how):
+    """Factors were read as signed numbers of 64 bits: gradients were wrong."""
+    with pytest.raises(qd.IngotCompilationError, match=OVER):
+        unsigned(how).grad(*lines())
+
+
+@pytest.mark.parametrize("how", ["apart", "upwards"])
+def test_subscripts_and_bounds_that_do_not_wrap(how):
+    qd.ad.check_grad(unsigned(how), *lines())
