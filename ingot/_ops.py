@@ -418,6 +418,17 @@ def block_local(*fields):
 
 
 @_intrinsic
+def cache_read_only(*fields):
+    """A hint for GPUs, that the fields are only read; here it does nothing."""
+
+
+@_intrinsic
+def assume_in_range(val, base, low, high):
+    """val; a hint that it lies in [base + low, base + high), of which nothing is made here."""
+    return val
+
+
+@_intrinsic
 def stop_grad(x):
     """From here on to the end of the block, no gradients flow through the field or array x."""
 

@@ -28,7 +28,7 @@ REFERENCE = [
         ScalarNdarray VectorNdarray MatrixNdarray StructNdarray Tensor VectorTensor MatrixTensor field Field ScalarField MatrixField StructField SNode
         FieldsBuilder Layout axes rescale_index get_addr Struct dataclass Vector Matrix DType sparse_matrix_builder"""),
     ("language", "Functions of the language", "ingot", """static static_assert static_print loop_config grouped ndrange cast bit_cast bit_shr
-        select random randn volatile_load stop_grad block_local zero one abs acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh erf erfc
+        select random randn volatile_load stop_grad block_local cache_read_only assume_in_range zero one abs acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh erf erfc
         exp exp2 expm1 floor hypot log log10 log1p log2 max min pow raw_div raw_mod round rsqrt sin sinh sqrt tan tanh trunc atomic_add
         atomic_sub atomic_mul atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exchange atomic_cas svd polar_decompose eig
         sym_eig make_spd solve"""),

@@ -692,12 +692,21 @@ static ing_status in_random(frame *fr, ing_node n, const intrin *in, const call_
 }
 
 /* Kernels are done when their call returns: there is nothing to wait for. Nor is there memory of
- * blocks of threads that fields could be held in (block_local). */
+ * blocks of threads that fields could be held in (block_local, cache_read_only). */
 static ing_status in_sync(frame *fr, ing_node n, const intrin *in, const call_args *a,
                           value *out) {
     (void)fr, (void)n, (void)in, (void)a;
     *out = ing_front_none();
     return ING_OK;
+}
+
+/* The value itself: where it lies decides nothing here. */
+static ing_status in_assume(frame *fr, ing_node n, const intrin *in, const call_args *a,
+                            value *out) {
+    (void)n, (void)in;
+    value other;
+    for (uint32_t i = 1; i < a->n; i++) ING_TRY(arg_forced(fr, a, i, &other));
+    return arg_forced(fr, a, 0, out);
 }
 
 /* An element as it is in memory now. */
@@ -862,6 +871,8 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_FFS] = {in_bits, 1, 1, ING_OP_FFS, NULL, false},
     [ING_IN_GET_ADDR] = {in_address, 2, 2, ING_OP_ADDRESS, NULL, false},
     [ING_IN_BLOCK_LOCAL] = {in_sync, 0, 255, 0, NULL, false},
+    [ING_IN_CACHE_READ_ONLY] = {in_sync, 0, 255, 0, NULL, false},
+    [ING_IN_ASSUME_IN_RANGE] = {in_assume, 4, 4, 0, NULL, false},
     [ING_IN_STOP_GRAD] = {in_stop_grad, 1, 1, 0, NULL, false},
     [ING_IN_VOLATILE_LOAD] = {in_volatile, 1, 1, ING_OP_LOAD, NULL, false},
     [ING_IN_BUFFER_VIEW] = {in_view, 0, 3, 0, NULL, true},

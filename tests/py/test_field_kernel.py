@@ -611,3 +611,21 @@ def test_named_struct_field_in_blocks(separate):
 
     assert k(5) == 4 * 10 + 7
     assert pairs.a.to_numpy().tolist() == [7] * 8 and pairs.v.to_numpy().tolist() == [[8, 9]] * 8
+
+
+def test_hints_for_other_processors_change_nothing():
+    """block_local, cache_read_only, assume_in_range: accepted, also on the host."""
+    x, y = qd.field(qd.i32, shape=6), qd.field(qd.i32, shape=6)
+
+    @qd.kernel
+    def run(n: qd.i32):
+        qd.block_local(y)
+        qd.cache_read_only(x)
+        for i in range(6):
+            j = qd.assume_in_range((i + n) % 6, i, 0, 6)
+            y[i] = 10 * x[j] + qd.assume_in_range(i, 0, 0, 6)
+
+    x.from_numpy(np.arange(6, dtype=np.int32))
+    run(2)
+    assert y.to_numpy().tolist() == [20, 31, 42, 53, 4, 15]
+    assert qd.assume_in_range(5, 0, 0, 9) == 5

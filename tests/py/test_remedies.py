@@ -236,7 +236,7 @@ def test_division_that_is_not_done():
 # ---- names that are not there -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, remedy", [("GUI", "qd.tools.imshow"), ("vec3", "qd.math.vec3"), ("feild", "did you mean 'field'"),
+@pytest.mark.parametrize("name, remedy", [("GUI", "qd.tools.imshow"), ("extension", "leave the test out"), ("INFO", "log_level"), ("vec3", "qd.math.vec3"), ("feild", "did you mean 'field'"),
                                           ("activate", "qd.root.dense"), ("njit", "@qd.kernel"), ("arctan2", "qd.atan2")])
 def test_names_of_peers(name, remedy):
     with pytest.raises(AttributeError, match=re.escape(remedy)):
