@@ -168,7 +168,7 @@ def test_turned_blocks_and_their_edges(dtype):
     import numpy as np
 
     size = np.dtype(dtype).itemsize
-    for rows, columns in [(7, 9), (8, 8), (9, 17), (16, 24), (23, 65), (64, 100), (129, 31), (3, 1000), (1000, 5)]:
+    for rows, columns in [(7, 9), (8, 8), (9, 17), (16, 24), (23, 65), (64, 100), (129, 31), (3, 1000), (1000, 5), (3, 4), (3, 1003)]:
         flat = np.arange(rows * columns, dtype="i4") % 251
         plain = np.zeros((rows, columns), dtype)
         if dtype == "V3":

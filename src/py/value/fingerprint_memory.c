@@ -8,7 +8,8 @@
  * A slab is a stretch of rows along one axis with all axes inside it. It is read in the
  * order of the source's strides, smallest innermost, and written in the order of C. So that
  * whole lines of the cache are used when they are read, a slab holds ING_FP_TURN_BYTES
- * of the axis whose stride is smallest, or as many as fit into SLAB_MAX. */
+ * of the axis whose stride is smallest, or as many as fit into SLAB_MAX; all of it where
+ * it is short: what is read is then one stretch. */
 #include "py/value/fingerprint_int.h"
 #include "py/value/fingerprint_turn.h"
 
@@ -18,9 +19,11 @@ enum {
     SLAB = 128 << 10,    /* fits the second-level cache with what it is read from */
     SLAB_GOOD = 1024 << 10, /* so do two lines of each row */
     SLAB_MAX = 8 << 20, /* is kept: a new one costs 16 us of page faults for each MB */
-    LINE = 64,          /* bytes of a line of the cache; items of as many rows */
-    WHOLE = 16,         /* rows of the highest block that is turned */
-    BLOCK = 1024,       /* bytes that the hash takes at a time */
+    WHOLE_AXIS =
+        512,      /* bytes of an axis that is not cut: what is read is then all of it */
+    LINE = 64,    /* bytes of a line of the cache; items of as many rows */
+    WHOLE = 16,   /* rows of the highest block that is turned */
+    BLOCK = 1024, /* bytes that the hash takes at a time */
     DIRECT =
         2048, /* bytes of a run that is not copied: fewer end in the hash's own buffer */
     APART = 64, /* put between rows of a slab that would share a set of the cache */
@@ -189,8 +192,9 @@ static void copy_slab(const shape *s, int k, size_t rows, size_t step, uint8_t *
  * cache, and several of them while the slab stays in its second level. */
 static size_t choose_run(const shape *s, const axis *fast) {
     size_t row = (size_t)fast->to, size = s->item.size;
+    if (fast->n <= WHOLE_AXIS / size && row <= SLAB_MAX / fast->n) return fast->n;
     size_t line = size < LINE ? LINE / size : 1;
-    size_t run = size < ING_FP_TURN_BYTES / LINE ? ING_FP_TURN_BYTES / size : LINE;
+    size_t run = size < ING_FP_TURN_BYTES / LINE ? ING_FP_TURN_ITEMS(size) : LINE;
     while (run > line && row > SLAB_GOOD / run) run /= 2;
     while (run > 1 && row > SLAB_MAX / run) run /= 2;
     return run < fast->n ? run : fast->n;

@@ -44,6 +44,10 @@ AVX2 static inline __m256i load_two(const uint8_t *p, const uint8_t *q) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(load(p)), load(q), 1);
 }
 
+AVX2 static inline __m256i load_wide(const uint8_t *p) {
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
 AVX2 static inline void store_wide(uint8_t *p, __m256i v) {
     _mm256_storeu_si256((__m256i *)p, v);
 }
@@ -252,6 +256,19 @@ AVX2 static inline void turn8_wide(uint8_t *to, ptrdiff_t ts, const uint8_t *fro
     }
 }
 
+/* Four points of three numbers: four first ones, from three registers, are in four places. */
+AVX2 static inline void turn8_points(uint8_t *to, ptrdiff_t ts, const uint8_t *from,
+                                     ptrdiff_t fs) {
+    (void)fs;
+    __m256i a = load_wide(from), b = load_wide(from + 32), c = load_wide(from + 64);
+    __m256i x = _mm256_blend_epi32(_mm256_blend_epi32(a, b, 0x30), c, 0x0C);
+    __m256i y = _mm256_blend_epi32(_mm256_blend_epi32(b, a, 0x0C), c, 0x30);
+    __m256i z = _mm256_blend_epi32(_mm256_blend_epi32(c, b, 0x0C), a, 0x30);
+    store_wide(to, _mm256_permute4x64_epi64(x, 0x6C));
+    store_wide(to + ts, _mm256_permute4x64_epi64(y, 0xB1));
+    store_wide(to + 2 * ts, _mm256_permute4x64_epi64(z, 0xC6));
+}
+
 AVX2 static inline void turn16_wide(uint8_t *to, ptrdiff_t ts, const uint8_t *from,
                                     ptrdiff_t fs) {
 #pragma GCC unroll 8
@@ -291,7 +308,7 @@ AVX2 static inline void turn_padded_wide(uint8_t *to, ptrdiff_t ts, const uint8_
 
 #define BLOCKS(block, high, wide, size)                                              \
     do {                                                                             \
-        enum { RUN = ING_FP_TURN_BYTES / (size) };                                   \
+        enum { RUN = ING_FP_TURN_ITEMS(size) };                                      \
         ptrdiff_t ts = t->a->to, fs = t->b->from;                                    \
         for (size_t i0 = 0; i0 < t->a->n;) {                                         \
             size_t left = t->a->n - i0, n = left < 2 * RUN ? left : RUN, j = 0;      \
@@ -330,6 +347,8 @@ AVX2 static bool turn_wide(ing_fp_item item, const turn *t) {
         BLOCKS(turn4_wide, 8, 8, 4);
     else if (item.size == 8 && fits(t, 4, 4))
         BLOCKS(turn8_wide, 4, 4, 8);
+    else if (item.size == 8 && t->a->n == 3 && t->b->from == 24 && t->b->n >= 4)
+        BLOCKS(turn8_points, 3, 4, 8);
     else if (item.size == 16 && !item.pad && fits(t, 4, 4))
         BLOCKS(turn16_wide, 4, 4, 16);
     else if (item.size == 16 && item.pad && fits(t, 4, 4))

@@ -10,6 +10,10 @@ enum {
     ING_FP_TURN_BYTES = 256
 }; /* that are read along the source's own axis at a time */
 
+/* The same in items; half of it for single bytes, whose rows in the copy are too many. */
+#define ING_FP_TURN_ITEMS(size) \
+    ((size) == 1 ? ING_FP_TURN_BYTES / 2 : ING_FP_TURN_BYTES / (size))
+
 typedef struct ing_fp_axis {
     size_t n;
     ptrdiff_t from, to; /* strides of the source and of the copy, in bytes */
