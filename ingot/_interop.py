@@ -110,13 +110,15 @@ def tolist(array):
 
 
 def set_part(array, key, value):
-    """`array[2:5] = value`: broadcasts and converts as NumPy does."""
+    """`array[2:5] = value`: a number must fit; arrays broadcast and are converted as NumPy does."""
     import numpy as np
 
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"a slice of an ndarray: {MASKED}")
     if hasattr(value, "_ingot_passing"):  # a view of an array
         value = _look(value.arr)[value.offset : value.offset + value.size]
+    if np.ndim(value) == 0:
+        value = array.dtype._entry(value, "a slice of an ndarray", False)
     host = array._on_host()
     _view(host)[key] = value
     _put_back(array, host)

@@ -19,9 +19,6 @@ from ingot._core import (
     TensorValue,
     _tensor_type,
     _tensor_value,
-    f16,
-    f32,
-    f64,
     ndarray,
     register_intrinsic,
 )
@@ -51,14 +48,9 @@ def _plain(x):
     return x
 
 
-def _convert(x, dtype):
-    if dtype is None:
-        return x
-    return dtype(x if _is_float(dtype) or isinstance(x, int) else int(x))
-
-
-def _is_float(dtype):
-    return dtype is f32 or dtype is f64 or dtype is f16
+def _convert(x, dtype, *, cut=True):
+    """x as an entry: it must fit; of a float for an integer the fraction goes, or (cut=False) must be 0."""
+    return x if dtype is None else dtype._entry(x, f"an entry of {dtype}", cut)
 
 
 def _new(rank, n, m, dtype, entries):
@@ -78,7 +70,10 @@ def _fill_array(array, value):
     import numpy as np
 
     host = array._on_host()
-    np.asarray(memoryview(host))[...] = np.asarray(_plain(value))
+    view = np.asarray(memoryview(host))
+    given = np.asarray(_plain(value), object)
+    flat = [_convert(x, array.dtype, cut=False) for x in given.flat]
+    view[...] = np.array(flat, view.dtype).reshape(given.shape)
     if host is not array:
         array.copy_from(host)
 
@@ -151,7 +146,7 @@ class Matrix(TensorValue):
 
     def __setitem__(self, key, value):
         at, key = self._position(key)
-        self._entries[at] = _convert(value, self._dtype)
+        self._entries[at] = _convert(value, self._dtype, cut=False)
         source = self.__dict__.get("_source")
         if source is not None:
             array, outer = source
@@ -234,7 +229,7 @@ class Matrix(TensorValue):
     def cast(self, dtype):
         """The same with elements of another dtype."""
         dtype = _dtype(dtype)
-        return _new(self.ndim, self.n, self.m, dtype, [_convert(x, dtype) for x in self._entries])
+        return _new(self.ndim, self.n, self.m, dtype, [dtype(x) for x in self._entries])
 
     def fill(self, value):
         """Sets every element."""

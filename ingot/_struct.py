@@ -16,12 +16,9 @@ from ingot._core import (
     TensorType,
     _struct_type,
     _struct_value,
-    f16,
-    f32,
-    f64,
     register_intrinsic,
 )
-from ingot._matrix import Matrix, _is_number
+from ingot._matrix import Matrix, _convert, _dtype, _is_number
 
 _METHODS = "__struct_methods"
 _BoundMethod = type(Matrix([0]).sum)  # types.MethodType without one more module to load
@@ -97,10 +94,12 @@ class Struct(StructValue):
             if new.get_shape() != old.get_shape():
                 raise TypeError(f"the member '{name}' has shape {old.get_shape()}, this has {new.get_shape()}")
             old._entries[:] = new._entries
-        elif _is_number(value):
-            self._entries[name] = value
+        elif not _is_number(value):
+            raise TypeError(
+                f"A number is expected when assigning struct members; '{name}' is given a {type(value).__name__!r}")
         else:
-            raise TypeError("A number is expected when assigning struct members")
+            kind = None if self._type is None else self._type.members[name]
+            self._entries[name] = value if kind is None else _number(kind, value, cut=False)
 
     @classmethod
     def field(cls, members, methods=None, shape=None, name="<Struct>", offset=None, needs_grad=False,
@@ -326,7 +325,13 @@ def _converted(kind, value):
         return kind._packed_from(value)
     if isinstance(value, (Struct, dict, list, tuple)):
         raise IngotTypeError(f"a number is expected for a member of type {kind}, this is {value!r}")
-    return float(value) if kind is f32 or kind is f64 or kind is f16 or kind is float else int(value)
+    return _number(kind, value, cut=True)
+
+
+def _number(kind, value, *, cut):
+    """value as a member: an integer must fit; floats are rounded when they come to a kernel or into a field."""
+    made = _convert(value, _dtype(kind), cut=cut)
+    return float(value) if isinstance(made, float) else made
 
 
 def _fits(kind, value):

@@ -5,6 +5,7 @@
 #include "py/array/foreign.h"
 #include "py/py.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -103,16 +104,96 @@ static const char *article(const char *word) {
     return strchr("aeiouAEIOU", *word) ? "an" : "a";
 }
 
-static int refuse(ing_py_state *st, const char *what, const char *wanted,
+static int refuse(ing_py_state *st, ing_dtype t, const char *what, const char *wanted,
                   PyObject *got) {
     const char *name = Py_TYPE(got)->tp_name;
-    ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE, "%s: expected %s, got %s '%.100s'", what,
-                wanted, article(name), name);
+    ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE, "%s: expected %s (%s), got %s '%.100s'",
+                what, wanted, ing_dtype_name(t), article(name), name);
     return -1;
 }
 
-/* An exact int; any value of 64 bits, signed or not. */
-static int num_from_long(PyObject *value, const char *what, ing_py_num *out) {
+/* The value as text, short: integers of Python have no end, and past some thousand digits no
+ * repr either. */
+static PyObject *shown(PyObject *value) {
+    PyObject *text = PyObject_Repr(value);
+    if (!text) return ing_py_took_any() ? PyUnicode_FromString("this number") : NULL;
+    if (PyUnicode_GET_LENGTH(text) > 50)
+        Py_SETREF(text, PyUnicode_FromFormat("%.30U...", text));
+    return text;
+}
+
+static void bounds_of(ing_dtype t, char *buf, size_t size) {
+    uint32_t off = 64 - ing_dtype_bits(t);
+    if (ing_dtype_is_signed(t))
+        snprintf(buf, size, "%" PRId64 " to %" PRId64, INT64_MIN >> off,
+                 INT64_MAX >> off);
+    else
+        snprintf(buf, size, "0 to %" PRIu64, UINT64_MAX >> off);
+}
+
+/* `value` is not in the type; `wraps`: it is an integer of 64 bits, a cast keeps the low ones. */
+static int out_of_bounds(ing_dtype t, const char *what, PyObject *value, bool wraps) {
+    const char *name = ing_dtype_name(t);
+    char bounds[64];
+    PyObject *text = shown(value);
+    if (!text) return -1;
+    bounds_of(t, bounds, sizeof bounds);
+    if (t == ING_U1)
+        PyErr_Format(PyExc_OverflowError,
+                     "%s: %U does not fit in u1, which is 0 or 1: write x != 0", what,
+                     text);
+    else if (wraps)
+        PyErr_Format(
+            PyExc_OverflowError,
+            "%s: %U does not fit in %s, which holds %s: declare another type, or "
+            "keep its low bits by qd.%s(x)",
+            what, text, name, bounds, name);
+    else
+        PyErr_Format(PyExc_OverflowError,
+                     "%s: %U does not fit in %s, which holds %s: declare another type",
+                     what, text, name, bounds);
+    Py_DECREF(text);
+    return -1;
+}
+
+static bool has_float(PyObject *o) {
+    PyNumberMethods *m = Py_TYPE(o)->tp_as_number;
+    return PyFloat_Check(o) || (m && (m->nb_float || m->nb_index));
+}
+
+/* NumPy's complex numbers have __float__, which drops the imaginary part with a warning. */
+static int is_complex(ing_py_state *st, PyObject *o) {
+    PyObject *dtype = NULL, *kind = NULL;
+    if (PyFloat_Check(o) || PyLong_Check(o)) return 0;
+    if (PyComplex_Check(o)) return 1;
+    int rc = ing_py_attr_of_maybe(st, o, ING_PY_NAME_dtype, &dtype);
+    if (dtype) rc = ing_py_attr_maybe(dtype, "kind", &kind);
+    if (rc >= 0)
+        rc = kind && PyUnicode_Check(kind) &&
+             !PyUnicode_CompareWithASCIIString(kind, "c");
+    Py_XDECREF(kind);
+    Py_XDECREF(dtype);
+    return rc;
+}
+
+static int num_as_float(ing_py_state *st, ing_dtype t, PyObject *value,
+                        const char *what, ing_py_num *out) {
+    int odd = has_float(value) ? is_complex(st, value) : 1;
+    if (odd < 0) return -1;
+    if (odd) return refuse(st, t, what, "a real number", value);
+    if (!PyFloat_Check(value) && ing_py_is_masked(st, value))
+        return refuse(st, t, what, "a number that is not masked", value);
+    *out = num_float(PyFloat_AsDouble(value));
+    if (out->f != -1.0 || !PyErr_Occurred()) return 0;
+    if (!PyLong_Check(value) || !ing_py_took(PyExc_OverflowError)) return -1;
+    PyErr_Format(PyExc_OverflowError, "%s: this integer is past the range of %s", what,
+                 ing_dtype_name(t));
+    return -1;
+}
+
+/* An exact int: any value of 64 bits, signed or not, and for a float type any that is finite. */
+static int num_from_long(ing_py_state *st, ing_dtype t, PyObject *value,
+                         const char *what, ing_py_num *out) {
     int overflow;
     long long v = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (overflow > 0) {
@@ -124,58 +205,72 @@ static int num_from_long(PyObject *value, const char *what, ing_py_num *out) {
         *out = num_int(v);
         return v == -1 && PyErr_Occurred() ? -1 : 0;
     }
-    PyErr_Format(PyExc_OverflowError, "%s: the integer does not fit in 64 bits", what);
-    return -1;
+    return ing_dtype_is_float(t) ? num_as_float(st, t, value, what, out)
+                                 : out_of_bounds(t, what, value, false);
 }
 
-/* Steals `number`, the result of __index__ or __int__ (NULL: it raised). */
-static int num_take_long(PyObject *number, const char *what, ing_py_num *out) {
+/* Steals `number`, the result of __index__ (NULL: it raised). */
+static int num_take_long(ing_py_state *st, ing_dtype t, PyObject *number,
+                         const char *what, ing_py_num *out) {
     if (!number) return -1;
-    int rc = num_from_long(number, what, out);
+    int rc = num_from_long(st, t, number, what, out);
     Py_DECREF(number);
     return rc;
 }
 
-static bool has_float(PyObject *o) {
-    PyNumberMethods *m = Py_TYPE(o)->tp_as_number;
-    return PyFloat_Check(o) || (m && (m->nb_float || m->nb_index));
-}
-static bool has_int(PyObject *o) {
-    PyNumberMethods *m = Py_TYPE(o)->tp_as_number;
-    return m && m->nb_int;
-}
-
-static int num_as_float(ing_py_state *st, PyObject *value, const char *what,
-                        ing_py_num *out) {
-    if (!has_float(value)) return refuse(st, what, "a number", value);
-    if (!PyFloat_Check(value) && ing_py_is_masked(st, value))
-        return refuse(st, what, "a number that is not masked", value);
-    *out = num_float(PyFloat_AsDouble(value));
-    return out->f == -1.0 && PyErr_Occurred() ? -1 : 0;
-}
-
-/* An integer, by __index__ or (what NumPy and torch scalars offer) by __int__. A Python
- * float is refused: what it should become is for its author to say. */
-static int num_as_int(ing_py_state *st, PyObject *value, const char *what,
-                      ing_py_num *out) {
-    if (PyLong_Check(value)) return num_from_long(value, what, out);
-    if (PyFloat_Check(value))
-        return refuse(st, what, "an integer (convert with int() first)", value);
-    if (PyIndex_Check(value)) {
+/* An integer by __index__, else any real number, as a double. */
+static int num_from_any(ing_py_state *st, ing_dtype t, PyObject *value,
+                        const char *what, ing_py_num *out) {
+    if (PyLong_Check(value)) return num_from_long(st, t, value, what, out);
+    if (PyIndex_Check(
+            value)) { /* arrays have __index__ and raise if they hold a float */
         PyObject *number = PyNumber_Index(value);
-        /* Arrays have __index__ and raise if they hold a float. */
-        if (number || !has_int(value) || !ing_py_took(PyExc_TypeError))
-            return num_take_long(number, what, out);
+        if (number || !ing_py_took(PyExc_TypeError))
+            return num_take_long(st, t, number, what, out);
     }
-    if (!has_int(value)) return refuse(st, what, "an integer", value);
-    return num_take_long(PyNumber_Long(value), what, out);
+    return num_as_float(st, t, value, what, out);
+}
+
+static bool in_bounds(ing_dtype t, ing_py_num v) {
+    uint32_t bits = ing_dtype_bits(t);
+    if (v.kind == 'F') { /* powers of two: exact */
+        double top = ldexp(1.0, (int)(ing_dtype_is_signed(t) ? bits - 1 : bits));
+        return v.f < top && v.f >= (ing_dtype_is_signed(t) ? -top : 0.0);
+    }
+    if (v.kind == 'U' || v.i >= 0)
+        return (uint64_t)v.i <= UINT64_MAX >> (64 - bits + ing_dtype_is_signed(t));
+    return ing_dtype_is_signed(t) && v.i >= INT64_MIN >> (64 - bits);
+}
+
+static int no_integer(ing_py_state *st, ing_dtype t, const char *what, PyObject *value,
+                      bool finite) {
+    char text[64];
+    if (ing_py_show_str(value, text, sizeof text) < 0) return -1;
+    ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE, "%s: expected an integer (%s), got %s%s",
+                what, ing_dtype_name(t), text,
+                finite ? ": convert it with int(x) or round(x)" : "");
+    return -1;
+}
+
+/* A number that the integer type holds, or an error: nothing wraps and nothing saturates. `cut`: the
+ * fraction goes, as in a conversion; else there must be none. */
+static int num_that_fits(ing_py_state *st, ing_dtype t, PyObject *value,
+                         const char *what, bool cut, ing_py_num *out) {
+    if (num_from_any(st, t, value, what, out) < 0) return -1;
+    if (out->kind == 'F') {
+        double whole = trunc(out->f);
+        if (!isfinite(whole) || (whole != out->f && !cut))
+            return no_integer(st, t, what, value, isfinite(whole));
+        out->f = whole;
+    }
+    return in_bounds(t, *out) ? 0 : out_of_bounds(t, what, value, out->kind != 'F');
 }
 
 int ing_py_scalar_store(ing_py_state *st, ing_dtype t, void *at, PyObject *value,
                         const char *what) {
     ing_py_num v;
-    int rc = ing_dtype_is_float(t) ? num_as_float(st, value, what, &v)
-                                   : num_as_int(st, value, what, &v);
+    int rc = ing_dtype_is_float(t) ? num_as_float(st, t, value, what, &v)
+                                   : num_that_fits(st, t, value, what, false, &v);
     if (rc == 0) ing_py_num_store(t, at, v);
     return rc;
 }
@@ -185,18 +280,6 @@ PyObject *ing_py_scalar_load(ing_dtype t, const void *at) {
     if (v.kind == 'F') return PyFloat_FromDouble(v.f);
     if (v.kind == 'U') return PyLong_FromUnsignedLongLong((uint64_t)v.i);
     return PyLong_FromLongLong(v.i);
-}
-
-/* Any number, as it is: what a cast starts from. */
-static int num_from_any(ing_py_state *st, PyObject *value, ing_py_num *out) {
-    const char *what = "cast";
-    if (PyLong_Check(value)) return num_from_long(value, what, out);
-    if (PyFloat_Check(value) || !PyIndex_Check(value))
-        return num_as_float(st, value, what, out);
-    PyObject *number = PyNumber_Index(value);
-    if (number || !ing_py_took(PyExc_TypeError))
-        return num_take_long(number, what, out);
-    return num_as_float(st, value, what, out);
 }
 
 /* ---- the type ------------------------------------------------------------------------------ */
@@ -235,7 +318,24 @@ static PyObject *dtype_call(PyObject *self, PyObject *args, PyObject *kwargs) {
     if ((kwargs && PyDict_GET_SIZE(kwargs)) || PyTuple_GET_SIZE(args) != 1)
         return PyErr_Format(PyExc_TypeError, "%s() takes exactly one number",
                             ing_dtype_name(t));
-    if (num_from_any(st, PyTuple_GET_ITEM(args, 0), &v) < 0) return NULL;
+    if (num_from_any(st, t, PyTuple_GET_ITEM(args, 0), "cast", &v) < 0) return NULL;
+    ing_py_num_store(t, &word, v);
+    return ing_py_scalar_load(t, &word);
+}
+
+/* _entry(value, what, cut): the number as an entry of a vector, matrix or struct on the host. */
+static PyObject *dtype_entry(PyObject *self, PyObject *args) {
+    ing_py_state *st = ing_py_state_of(self);
+    ing_dtype t = id_of(self);
+    uint64_t word = 0;
+    ing_py_num v;
+    PyObject *value;
+    const char *what;
+    int cut;
+    if (!PyArg_ParseTuple(args, "Osp", &value, &what, &cut)) return NULL;
+    int rc = ing_dtype_is_float(t) ? num_as_float(st, t, value, what, &v)
+                                   : num_that_fits(st, t, value, what, cut != 0, &v);
+    if (rc < 0) return NULL;
     ing_py_num_store(t, &word, v);
     return ing_py_scalar_load(t, &word);
 }
@@ -261,6 +361,7 @@ static const PyGetSetDef dtype_getset[] = {
 };
 static const PyMethodDef dtype_methods[] = {
     {"__reduce__", dtype_reduce, METH_NOARGS, NULL},
+    {"_entry", dtype_entry, METH_VARARGS, NULL},
     {"to_string", dtype_reduce, METH_NOARGS, "to_string($self)\n--\n\nThe short name."},
     {0},
 };

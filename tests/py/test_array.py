@@ -94,7 +94,7 @@ def test_dtype_call_refuses():
             qd.f32(*args)
     with pytest.raises(TypeError):
         qd.f32(1, x=2)
-    with pytest.raises(OverflowError, match="64 bits"):
+    with pytest.raises(OverflowError, match="18446744073709551616 does not fit in i32"):
         qd.i32(2**64)
     with pytest.raises(OverflowError):
         qd.f32(10**400)
@@ -276,11 +276,11 @@ def test_bad_indices():
 
 def test_values_that_are_stored():
     a = qd.ndarray(qd.i8, 1)
-    for value, want in [(300, 44), (-1, -1), (True, 1), (np.float32(2.5), 2), (np.int64(5), 5),
-                        (np.array(3.7), 3), (2**63, 0)]:
+    for value, want in [(127, 127), (-1, -1), (True, 1), (np.float32(2), 2), (np.int64(5), 5),
+                        (np.array(3.0), 3), (4.0, 4)]:
         a[0] = value
         assert a[0] == want
-    for bad in (1.7, "1", None, 1j, [1]):
+    for bad in (1.7, "1", None, 1j, [1], np.float32(2.5), np.array(3.7), np.complex64(1)):
         with pytest.raises(TypeError, match="ndarray of i8"):
             a[0] = bad
     with pytest.raises(OverflowError):

@@ -492,7 +492,7 @@ def test_arguments():
 
     m = np.arange(6).reshape(3, 2)
     want = 2**40 + 2 + 0.25 + (m * np.outer([1, 2, 3], [2, 3])).sum() + 1000
-    arg = nested(m=m, s=small(65537, 1, 0.25), n=2**40)
+    arg = nested(m=m, s=small(qd.i16(65537), 1, 0.25), n=2**40)
     assert k(arg, 2, small(b=True)) == want  # 65537 is 1 as an i16
     assert k(qd.Struct(m=m.tolist(), s=qd.Struct(a=1, b=0, c=0.25), n=2**40), 2, small(b=1)) == want
     arg.s.a = 2

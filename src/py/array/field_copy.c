@@ -4,7 +4,6 @@
 #include "py/array/array.h"
 #include "py/array/field.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- walking ------------------------------------------------------------------------- */
@@ -154,29 +153,19 @@ static int fill_parts(ing_py_state *st, ing_py_field *f, PyObject *value) {
     return rc;
 }
 
-/* fill(1.0) of a field of integers means 1; fill(1.5) is refused by the store. */
-static int store_whole(ing_py_state *st, ing_dtype t, uint8_t *at, PyObject *value) {
-    PyObject *number = Py_NewRef(value);
-    if (!ing_dtype_is_float(t) && PyFloat_Check(value)) {
-        double v = PyFloat_AS_DOUBLE(value);
-        if (v == floor(v) && fabs(v) < 0x1p63) Py_SETREF(number, PyLong_FromDouble(v));
-    }
-    int rc = number ? ing_py_scalar_store(st, t, at, number, "fill") : -1;
-    Py_XDECREF(number);
-    return rc;
-}
-
 static int make_element(ing_py_state *st, const ing_py_field *f, PyObject *value,
                         uint8_t *to) {
     ing_gate_tensor t = {f->elem_rank, {f->elem_shape[0], f->elem_shape[1]}};
     ing_dtype dtype = (ing_dtype)f->dtype;
     PyObject *list = NULL;
-    if (!t.rank) return store_whole(st, dtype, to, value);
+    if (!t.rank) return ing_py_scalar_store(st, dtype, to, value, "fill");
     int rc = ing_py_element_list(st, &t, value, "field", &list);
     for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(list); i++) {
         PyObject *item = PyList_GetItem(list, i);
         Py_XINCREF(item);
-        rc = item ? store_whole(st, dtype, to + i * ing_dtype_bytes(dtype), item) : -1;
+        rc = item ? ing_py_scalar_store(st, dtype, to + i * ing_dtype_bytes(dtype),
+                                        item, "fill")
+                  : -1;
         Py_XDECREF(item);
     }
     Py_XDECREF(list);

@@ -302,9 +302,9 @@ static ing_status bind_tensor(ing_py_kernel *k, const ing_py_bind *b,
     return s;
 }
 
-/* A number of a struct wraps and rounds as in C; words hold integers extended. */
-static ing_status bind_wrapped(ing_py_state *st, ing_dtype t, PyObject *obj,
-                               uint64_t *w) {
+/* A number of a struct must fit, as an argument must; words hold integers extended. */
+static ing_status bind_member(ing_py_state *st, ing_dtype t, PyObject *obj,
+                              uint64_t *w) {
     uint32_t bits = ing_dtype_bits(t);
     uint64_t raw = 0;
     if (ing_py_scalar_store(st, t, &raw, obj, "a member of a struct") < 0)
@@ -336,8 +336,7 @@ static ing_status bind_numbers(ing_py_state *st, const ing_gate_struct *layout,
             uint64_t ignored;
             if (*at >= PyList_GET_SIZE(list)) return ING_DECLINED;
             PyObject *o = Py_NewRef(PyList_GET_ITEM(list, *at));
-            ing_status s =
-                bind_wrapped(st, m->dtype, o, words ? &words[*at] : &ignored);
+            ing_status s = bind_member(st, m->dtype, o, words ? &words[*at] : &ignored);
             Py_DECREF(o);
             ING_TRY(s);
         }
