@@ -75,6 +75,8 @@ enum { /* per instruction */
        ING_AD_KEPT = 32,  /* backward code of its own block reads it */
        ING_AD_APART = 64, /* backward code of another block adds to its adjoint */
        ING_AD_SNAP = 128, /* CALL: what its refs point to is kept before it */
+       ING_AD_STILL =
+           128, /* LOAD: the loop around it writes no such element (RULE10) */
 };
 
 /* A parameter of a func, as a call gives it. */

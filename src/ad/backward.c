@@ -40,13 +40,14 @@ static void put_region(ing_ad_code *c, uint32_t loop, uint32_t block) {
     ing_ad_close_top(c, outer);
 }
 
-/* A LOAD that each iteration makes of one and the same element of an array with a companion. */
+/* A LOAD that each iteration makes of one and the same element of an array with a companion, and that
+ * none writes. */
 static bool is_held(const ing_ad_code *c, uint32_t id, uint32_t loop) {
     const ing_ad_fn *n = c->n;
     const ing_ir_inst *i = ing_ir_at(c->f, id);
     uint32_t ref = i->a;
     if (i->op != ING_OP_LOAD || n->region[id] != loop || ing_ad_in_branch(n, id) ||
-        !(n->mark[id] & ING_AD_LIVE))
+        !(n->mark[id] & ING_AD_LIVE) || !(n->mark[id] & ING_AD_STILL))
         return false;
     for (; ing_ir_at(c->f, ref)->op == ING_OP_MEMBER; ref = ing_ir_at(c->f, ref)->a) {}
     const ing_ir_inst *e = ing_ir_at(c->f, ref);

@@ -21,7 +21,9 @@
  *  RULE9 the index of a loop is not below its begin and below its end: x[j] of `for j in range(i)` is
  *     not x[i], nor what later iterations of a loop over i write. That takes numbers that do not wrap:
  *     subscripts that are signed (R22), and bounds whose range is known, or which are a signed sum of
- *     indices and one number, i + 1 or n - i. */
+ *     indices and one number, i + 1 or n - i.
+ *  RULE10 what a loop reads of one element gathers its adjoint in a local until the loop ends, if the loop
+ *     writes that element nowhere: backward code of a write looks at the adjoint, or clears it. */
 #include "ad/ad_int.h"
 
 #include "gate/place.h"
@@ -32,7 +34,7 @@ enum {
     ANY = ING_MAX_NDIM + 1
 };
 
-typedef enum verdict { NO, MAYBE, YES } verdict;
+typedef enum verdict { NO, SAID, MAYBE, YES } verdict; /* SAID: no, by RULE3 */
 
 /* ---- what a function touches ---------------------------------------------------------------- */
 
@@ -432,7 +434,7 @@ static verdict axis_now(const ing_ad_fn *n, const ing_ir_form *read,
     if (!difference(n, read, write, &d)) return MAYBE;
     if (d.n) {
         bool apart = is_above(n, &d, 1, 3) || is_above(n, &d, -1, 3);
-        return apart || all_given(n, &d) ? NO : MAYBE; /* RULE3 */
+        return apart ? NO : all_given(n, &d) ? SAID : MAYBE;
     }
     return d.constant << (64 - d.bits) ? NO : YES;
 }
@@ -464,7 +466,7 @@ static verdict axis_later(const ing_ad_fn *n, const ing_ir_form *read,
     if (d.n) {
         for (uint32_t k = 0; k < d.n; k++)
             if (varies(n, d.of[k], loop, MAX_DEPTH)) return MAYBE;
-        return all_given(n, &d) ? NO : MAYBE;
+        return all_given(n, &d) ? SAID : MAYBE;
     }
     int64_t by = (int64_t)(d.constant << (64 - d.bits)) >> (64 - d.bits);
     if (d.wraps && step != 0 && step != 1) return MAYBE;
@@ -499,6 +501,7 @@ static bool tells_places(const ing_ad_fn *n, const ing_ad_touch *r,
 static verdict meet(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touch *w,
                     uint32_t loop) {
     verdict all = YES;
+    bool said = false;
     if (r->n == ANY || w->n == ANY || r->n != w->n) return MAYBE;
     if (loop && tells_places(n, r, w, loop)) return NO;
     for (uint32_t k = 0; k < r->n; k++) {
@@ -508,8 +511,9 @@ static verdict meet(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touc
         if (one == NO || (maybe && stays_apart(n, &r->at[k], &w->at[k], loop)))
             return NO;
         if (one == MAYBE) all = MAYBE;
+        said |= one == SAID;
     }
-    return all;
+    return said ? SAID : all;
 }
 
 /* Places that lie in ranges which are known not to meet; of loops of several tasks. */
@@ -778,6 +782,40 @@ static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch 
     return ING_OK;
 }
 
+/* ---- adjoints that wait for the end of a loop (RULE10) -------------------------------------------- */
+
+static bool is_noted(const ing_ad *ad, const ing_ad_touch *r, const ing_ad_touch *w) {
+    bool noted = false;
+    for (uint32_t k = 0; k < ad->m->rule.len; k++)
+        noted |= ad->m->rule.at[k].read == r->of && ad->m->rule.at[k].written == w->of;
+    return noted;
+}
+
+/* May one iteration of the loop read what the same one or another writes? */
+static bool stirs(const ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
+                  const ing_ad_touch *w, uint32_t loop) {
+    if (!inside(n, w->id, loop) || other_member(r, w) || ranges_apart(n, r, w))
+        return false;
+    if (meet(n, r, w, 0) == NO && meet(n, r, w, loop) == NO &&
+        meet(n, w, r, loop) == NO)
+        return false;
+    if (same_array(r, w) || r->param || w->param) return true;
+    const ing_type_info *x = ing_ir_type(ad->m, ad->m->args.at[r->of].type);
+    const ing_type_info *y = ing_ir_type(ad->m, ad->m->args.at[w->of].type);
+    return x->elem == y->elem && x->rank == y->rank && !is_noted(ad, r, w);
+}
+
+static void find_still(const ing_ad *ad, ing_ad_fn *n) {
+    for (uint32_t k = 0; k < n->reads.len; k++) {
+        const ing_ad_touch *r = &n->reads.at[k];
+        uint32_t loop = n->region[r->id];
+        bool still = loop && ing_ir_at(n->f, r->id)->op == ING_OP_LOAD;
+        for (uint32_t j = 0; still && j < n->writes.len; j++)
+            still = !stirs(ad, n, r, &n->writes.at[j], loop);
+        if (still) n->mark[r->id] |= ING_AD_STILL;
+    }
+}
+
 /* How many instructions a func runs through, in the order of the text, with those of callees. */
 static uint64_t next_rank(const ing_ad *ad, const ing_ir_inst *i, uint64_t rank) {
     uint64_t more = i->op == ING_OP_CALL ? ad->span[i->a] : 0;
@@ -837,6 +875,7 @@ ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
     }
     ING_TRY(check_pairs(ad, n, e));
     ING_TRY(check_writes(ad, n, e));
+    find_still(ad, n);
     if (!n->func) return ING_OK;
     ing_ad_touches own = n->reads; /* for callers */
     n->reads = (ing_ad_touches){0};

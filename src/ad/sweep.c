@@ -331,7 +331,8 @@ static void put_inst(ing_ad_code *c, uint32_t id, bool record) {
     bool needed = c->n->mark[id] & (record ? ING_AD_AGAIN : ING_AD_FIRST);
     uint32_t then, other;
     c->b.loc = i->loc;
-    if (record && c->n->mark[id] & ING_AD_SNAP) keep_refs(c, id);
+    if (record && i->op == ING_OP_CALL && c->n->mark[id] & ING_AD_SNAP)
+        keep_refs(c, id);
     if (i->op == ING_OP_LOOP) {
         put_loop(c, id, record);
         return;

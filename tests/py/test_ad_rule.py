@@ -950,3 +950,42 @@ def test_subscripts_and_bounds_that_wrap_are_refused(how):
 @pytest.mark.parametrize("how", ["apart", "upwards"])
 def test_subscripts_and_bounds_that_do_not_wrap(how):
     qd.ad.check_grad(unsigned(how), *lines())
+
+
+def filtering(how):
+    @qd.kernel
+    def k(x: qd.types.ndarray(), y: qd.types.ndarray()):
+        for j in range(2):
+            for i in range(3):
+                if qd.static(how == "store"):
+                    x[j] = x[j] * 0.5 + y[i]
+                elif qd.static(how == "update"):
+                    y[5 + 3 * j + i] = x[j] * 0.5
+                    x[j] += y[i]
+                elif qd.static(how == "inner"):
+                    y[5] += x[3 * j]
+                    for t in range(2):
+                        x[3 * j + t] = y[i] * 0.5
+
+    return k
+
+
+@pytest.mark.parametrize("how", ["store", "update", "inner"])
+def test_what_a_loop_reads_and_writes_at_one_place(how):
+    """Its adjoint waited for the end of the loop, and what the loop wrote did not see it (RULE10)."""
+    x, y, _ = lines()
+    qd.ad.check_grad(filtering(how), x, y)
+
+
+def test_what_a_loop_writes_by_another_name():
+    @qd.kernel
+    def k(x: qd.types.ndarray(), z: qd.types.ndarray(), y: qd.types.ndarray()):
+        for _ in range(1):
+            for i in range(3):
+                z[1] = x[1] * 0.5 + y[i]
+
+    x, y, _ = lines()
+    k(x, x, y)
+    x.grad[1] = 1.0
+    k.grad(x, x, y)
+    assert x.grad[1] == 0.125 and y.grad.to_numpy()[:3].tolist() == [0.25, 0.5, 1.0]
