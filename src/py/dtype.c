@@ -253,10 +253,14 @@ static int no_integer(ing_py_state *st, ing_dtype t, const char *what, PyObject 
 }
 
 /* A number that the integer type holds, or an error: nothing wraps and nothing saturates. `cut`: the
- * fraction goes, as in a conversion; else there must be none. */
+ * fraction goes, as in a conversion; else there must be none. Programs of the reference rely on
+ * integers that wrap, and on fractions of NumPy's scalars that go: with ingot.compat they do. */
 static int num_that_fits(ing_py_state *st, ing_dtype t, PyObject *value,
                          const char *what, bool cut, ing_py_num *out) {
+    bool as_there = st->settings.at[ING_SET_reference];
     if (num_from_any(st, t, value, what, out) < 0) return -1;
+    if (as_there && out->kind != 'F') return 0;
+    if (as_there && !PyFloat_Check(value)) cut = true;
     if (out->kind == 'F') {
         double whole = trunc(out->f);
         if (!isfinite(whole) || (whole != out->f && !cut))

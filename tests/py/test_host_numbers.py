@@ -1,6 +1,8 @@
 """Numbers that the host writes, one by one: they fit, or the error says why not. Nothing wraps."""
 
 import decimal
+import subprocess
+import sys
 
 import ingot as qd
 import numpy as np
@@ -132,3 +134,23 @@ def test_structs_as_arguments():
     assert first(qd.Struct(a=3, b=0)) == 3
     with pytest.raises(OverflowError, match="a member of a struct: 1099511627776 does not fit in i32"):
         first(qd.Struct(a=1 << 40, b=0))
+
+
+def test_as_the_reference_does():
+    program = """
+import numpy as np
+import ingot.compat.quadrants as qd
+qd.init(arch=qd.cpu)
+f, u = qd.field(qd.i16, shape=2), qd.field(qd.u8, shape=2)
+s = qd.types.struct(a=qd.i16)
+f[0], u[0], f[1] = 65535, -128, np.float32(2.7)
+print(f[0], u[0], f[1], s(a=65537).a)
+for bad in (3.7, float("nan"), 1e10, 1 << 70, "3"):
+    try:
+        f[0] = bad
+        print("stored", bad)
+    except (TypeError, OverflowError):
+        pass
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "-1 128 2 1", done.stdout + done.stderr
