@@ -73,6 +73,31 @@ _REMEDIES = {
 }
 
 
+def remedy(name):
+    """What to do instead of `ingot.name`, where that is known; else None."""
+    return _REMEDIES.get(name)
+
+
+def is_library(function):
+    """Is it the standard library's or an installed package's, so that nobody would decorate it?"""
+    import os
+    import sys
+    import types
+
+    function = getattr(function, "__func__", function)
+    if isinstance(function, types.FunctionType):
+        file = function.__code__.co_filename
+        if file.startswith((os.path.dirname(os.__file__) + os.sep, "<frozen")):
+            return True
+    else:
+        module = getattr(function, "__module__", None) or type(function).__module__
+        top = str(module).partition(".")[0]
+        if top in sys.stdlib_module_names:
+            return True
+        file = getattr(sys.modules.get(top), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
+
+
 def no_option(what, others, known):
     """What to raise if `what` was called with a keyword that it has not, else None."""
     for name in others:

@@ -232,6 +232,7 @@ ing_status ing_front_as_thing(frame *fr, ing_node at, const value *v, ing_gref *
 static const char *callee_remedy(frame *fr, ing_node n, const value *fn) {
     ing_node f = NF(fr->t, n, CALL)->func;
     if (fn->kind == V_ARRAY) return "index it with brackets: a[i]";
+    if (fn->kind == V_SHAPE) return "index it with brackets: a.shape[0]";
     if (fr->t->nodes.at[f].kind == ING_NODE_NAME)
         return ing_arena_printf(&fr->lo->arena,
                                 "rename the variable if '%s' should be a function",
@@ -297,8 +298,16 @@ static ing_status call_operator(frame *fr, ing_node n, const value *fn,
     return ING_OK;
 }
 
-/* What to do about a Python function with arguments of the run time. */
-static const char *outside_remedy(frame *fr, ing_node n, const value *fn) {
+static ing_front_given kind_given(frame *fr, const value *v) {
+    if (v->kind == V_ARRAY || v->kind == V_BUNDLE || v->kind == V_VIEW)
+        return ING_FRONT_ARRAY;
+    if (ing_front_is_tensor(fr, v)) return ING_FRONT_TENSOR;
+    return ing_front_is_runtime(v) ? ING_FRONT_NUMBER : ING_FRONT_OTHER;
+}
+
+/* What to do about a Python function that cannot take this value. */
+static const char *outside_remedy(frame *fr, ing_node n, const value *fn,
+                                  const value *v) {
     const ing_front_tree *t = fr->t;
     ing_node f = t->nodes.at[n].kind == ING_NODE_CALL ? NF(t, n, CALL)->func : 0;
     uint8_t kind = f ? t->nodes.at[f].kind : 0;
@@ -309,8 +318,12 @@ static const char *outside_remedy(frame *fr, ing_node n, const value *fn) {
     const ing_gate *g = fr->lo->gate;
     if (fn->gref) g->ops->describe(g->self, fn->gref, what, sizeof what);
     char text[160];
-    ing_front_function_remedy(ing_front_atom_text(fr, slot), what, true, text,
-                              sizeof text);
+    ing_front_outside o = {.name = ing_front_atom_text(fr, slot),
+                           .what = what,
+                           .runtime = true,
+                           .given = kind_given(fr, v)};
+    o.library = fn->gref && g->ops->is_library && g->ops->is_library(g->self, fn->gref);
+    ing_front_function_remedy(&o, text, sizeof text);
     return ing_arena_printf(&fr->lo->arena, "%s", text);
 }
 
@@ -340,9 +353,11 @@ static ing_status outside_arg(frame *fr, ing_node n, const value *fn, ing_node a
     if (!v->gref) ING_TRY(ing_front_force(fr, at, v));
     ING_TRY(take_items(fr, at, fn, v));
     bool array = v->kind == V_ARRAY && !ing_front_is_constant(fr, v);
-    if (array || (v->kind != V_ARRAY && !ing_front_is_static(v)))
+    bool literal = ing_front_is_tensor(fr, v) && !v->gref; /* qd.Vector([1.0, 2.0]) */
+    if (array || literal || v->kind == V_ITER ||
+        (v->kind != V_ARRAY && !ing_front_is_static(v)))
         return ing_front_fail_at(
-            fr, at, ING_COMPILE, outside_remedy(fr, n, fn),
+            fr, at, ING_COMPILE, outside_remedy(fr, n, fn, v),
             "%s is a Python function and runs while compiling; it cannot take %s",
             ing_front_describe(fr, fn), ing_front_describe(fr, v));
     return ing_front_as_thing(fr, at, v, out);

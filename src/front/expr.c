@@ -38,8 +38,11 @@ static ing_status expr_constant(frame *fr, ing_node n, value *out) {
                                  "pass the bytes as an array of qd.u8",
                                  "bytes literals are not supported in kernels");
     case ING_CONST_ELLIPSIS:
-        return ing_front_fail_at(fr, n, ING_SYNTAX, "write `pass` for an empty body",
-                                 "`...` is not supported in kernels");
+        return ing_front_fail_at(
+            fr, n, ING_SYNTAX,
+            "write `pass` for an empty body, `for i in a: a[i] = x` for all elements, "
+            "a[()] for the one of an array without axes",
+            "`...` is not supported in kernels");
     case ING_CONST_COMPLEX: break;
     }
     return ing_front_fail_at(fr, n, ING_SYNTAX,
@@ -156,6 +159,13 @@ static const char *array_remedy(const char *name) {
         {"fill", "assign the elements in a loop: `for i in a: a[i] = x`"},
         {"size", "multiply the extents: a.shape[0] * a.shape[1]"},
         {"astype", "convert its elements: qd.cast(a[i], qd.i32)"},
+        {"item", "read an element: a[i]"},
+        {"tolist", "call it outside of the kernel"},
+        {"tobytes", "call it outside of the kernel"},
+        {"to_numpy", "call it outside of the kernel"},
+        {"sort", "qd.algorithms.parallel_sort(a) sorts it outside of the kernel, "
+                 "qd.algorithms.sort in it"},
+        {"cumsum", "qd.algorithms.exclusive_scan_add adds up in a kernel"},
         {"append", "arrays keep their length: make it long enough, and count what is "
                    "used: `k = qd.atomic_add(n[0], 1); a[k] = x`"},
     };
@@ -257,9 +267,11 @@ ing_status ing_front_attr_value(frame *fr, ing_node n, value *v, value *out) {
     ING_TRY(ing_front_thing_attr(fr, n, v->gref, name, out));
     if (out->kind != V_VOID) return ING_OK;
     const char *remedy = ing_front_suggest(fr, v->gref, name);
-    if (!remedy) remedy = "set it before the kernel is called, or correct the name";
     ING_TRY(ing_front_force(fr, f->value, v));
     if (v->kind == V_ARRAY) return ing_front_array_attr(fr, n, v, name, out);
+    if (v->kind == V_SEEN && v->seen == ING_GATE_DICT && !remedy)
+        remedy = ing_arena_printf(&fr->lo->arena, "read an item of it: d['%s']", name);
+    if (!remedy) remedy = "set it before the kernel is called, or correct the name";
     return ing_front_fail_at(fr, n, ING_ATTRIBUTE, remedy, "%s has no attribute '%s'",
                              ing_front_describe(fr, v), name);
 }
@@ -385,10 +397,12 @@ static ing_status fail_index(frame *fr, ing_node at, const value *base,
     if (ing_front_is_runtime(index))
         return ing_front_fail_at(
             fr, at, ING_COMPILE,
-            "make the index a compile-time value (for i in qd.static(range(n))), or "
-            "use an array",
-            "%s can only be indexed with a compile-time integer",
-            ing_front_describe(fr, base));
+            base->kind == V_DICT
+                ? "keep numbers that the run time chooses from in an array"
+                : "make the index a compile-time value (for i in qd.static(range(n))), "
+                  "or use an array",
+            "%s can only be indexed with a compile-time %s",
+            ing_front_describe(fr, base), base->kind == V_DICT ? "key" : "integer");
     return ing_front_fail_at(
         fr, at, ING_TYPE, "use a compile-time integer", "%s cannot be indexed with %s",
         ing_front_describe(fr, base), ing_front_describe(fr, index));

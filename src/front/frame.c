@@ -479,14 +479,34 @@ static bool is_loop_name(const frame *fr, uint32_t atom) {
 
 const char *ing_front_suggest(frame *fr, ing_gref of, const char *name) {
     const ing_gate *g = fr->lo->gate;
-    char near[80] = "";
-    if (g->ops->near) g->ops->near(g->self, of, name, near, sizeof near);
+    char near[160] = "";
+    bool whole = g->ops->near && g->ops->near(g->self, of, name, near, sizeof near);
     if (!*near) return NULL;
-    return ing_arena_printf(&fr->lo->arena, "did you mean '%s'?", near);
+    return ing_arena_printf(&fr->lo->arena, whole ? "%s" : "did you mean '%s'?", near);
+}
+
+/* Names that modules usually have: the line that makes one. */
+static const char *import_of(const char *name) {
+    static const char *const known[][2] = {
+        {"np", "import numpy as np"},
+        {"numpy", "import numpy"},
+        {"math", "import math"},
+        {"qd", "import ingot as qd"},
+        {"ingot", "import ingot"},
+        {"ti", "import ingot as ti"},
+        {"tm", "from ingot import math as tm"},
+        {"random", "import random"},
+        {"time", "import time"},
+        {"torch", "import torch"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i][0]) == 0) return known[i][1];
+    return NULL;
 }
 
 static ing_status fail_name(frame *fr, ing_node at, uint32_t atom) {
     const char *name = ing_atoms_text(&fr->t->atoms, atom), *remedy = NULL;
+    const char *import = import_of(name);
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < fr->names.len; i++) {
         const char *other = ing_atoms_text(&fr->t->atoms, fr->names.at[i].atom);
@@ -496,6 +516,11 @@ static ing_status fail_name(frame *fr, ing_node at, uint32_t atom) {
     if (!remedy && (fr->uses[atom] & (NAME_ONCE | NAME_MANY) || is_loop_name(fr, atom)))
         remedy = "assign it before this line; a name that is first assigned inside an "
                  "`if` or a loop exists only in there";
+    if (!remedy && import)
+        remedy = ing_arena_printf(&fr->lo->arena, "write `%s` at the top of the file",
+                                  import);
+    if (!remedy && strcmp(name, "self") == 0)
+        remedy = "make it the first parameter, before the others";
     if (!remedy) remedy = ing_front_suggest(fr, 0, name);
     if (!remedy) remedy = "assign it here or in the module, or make it a parameter";
     return ing_front_fail_at(fr, at, ING_NAME, remedy, "Name \"%s\" is not defined",

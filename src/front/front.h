@@ -166,10 +166,23 @@ typedef struct ing_front_result {
 void ing_front_result_init(ing_front_result *r);
 void ing_front_result_fini(ing_front_result *r); /* mod included */
 
-/* What to do about the Python function `name` in a kernel; `what` describes it. `runtime`: it was
- * given values of the run time. */
-void ing_front_function_remedy(const char *name, const char *what, bool runtime,
-                               char *buf, size_t size);
+/* A Python function in a kernel: what it is called there, what describes it, whether it is of the
+ * standard library or of an installed package, whether it was given values of the run time, and
+ * the first of those that it cannot take. */
+typedef enum ing_front_given {
+    ING_FRONT_NUMBER,
+    ING_FRONT_TENSOR,
+    ING_FRONT_ARRAY,
+    ING_FRONT_OTHER
+} ing_front_given;
+typedef struct ing_front_outside {
+    const char *name, *what;
+    bool library, runtime;
+    ing_front_given given;
+} ing_front_outside;
+
+/* What to do instead of calling it. */
+void ing_front_function_remedy(const ing_front_outside *f, char *buf, size_t size);
 
 /* Lowers the kernel whose frame 0 the gate has open. */
 ing_status ing_front_lower(const ing_front_tree *tree, const ing_gate *gate,

@@ -310,6 +310,11 @@ static ing_status in_cast(frame *fr, ing_node n, const intrin *in, const call_ar
     uint32_t inst = 0;
     ING_TRY(arg_forced(fr, a, 0, &v));
     ING_TRY(arg_forced(fr, a, 1, &type));
+    if (v.kind == V_DTYPE && type.kind != V_DTYPE)
+        return ing_front_fail_at(fr, n, ING_TYPE, "the dtype comes last: (x, dtype)",
+                                 "%s is to be converted to %s",
+                                 ing_front_describe(fr, &v),
+                                 ing_front_describe(fr, &type));
     ING_TRY(ing_front_dtype(fr, a->node[1], &type, &t));
     if (in->op == ING_OP_CAST) {
         ING_TRY(ing_front_convert(fr, a->node[0], &v, t, &inst));
@@ -460,7 +465,9 @@ static ing_status in_len(frame *fr, ing_node n, const intrin *in, const call_arg
     if (!ok)
         return ing_front_fail_at(fr, a->node[0], ING_TYPE,
                                  array ? "it has no axes: read it with a[()]"
-                                       : "tuples, lists, dicts and arrays have one",
+                                 : ing_front_is_scalar(&v)
+                                     ? "a number has none: range(n) counts to it"
+                                     : "tuples, lists, dicts and arrays have one",
                                  "%s has no length", ing_front_describe(fr, &v));
     *out = ing_front_int(count);
     return ING_OK;
@@ -897,6 +904,11 @@ static const intrin table[ING_IN_N] = {
 /* How it is called, for a remedy. */
 static const char *usage(frame *fr, const intrin *in, const char *name) {
     static const char *const args[] = {"", "x", "x, y", "x, y, z"};
+    if (strcmp(name, "random") == 0)
+        return "it is called with (dtype) and gives numbers in [0, 1): low + (high - "
+               "low) * qd.random(qd.f32)";
+    if (strncmp(name, "atomic_", 7) == 0 && in->max == 2)
+        return "it is called with (x, y); x is an element: qd.atomic_add(a[i], y)";
     if (in->fn == in_cast) return "it is called with (x, dtype)";
     if (in->fn == in_select) return "it is called with (condition, x, y)";
     if (in->fn == in_cas) return "it is called with (place, expected, new)";

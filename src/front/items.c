@@ -288,10 +288,12 @@ static ing_status find_item(frame *fr, ing_node at, const value *box,
     if (!ing_front_is_static(index))
         return ing_front_fail_at(
             fr, at, ING_COMPILE,
-            "make the index a compile-time value (for i in qd.static(range(n))), or "
-            "use qd.Vector([...])",
-            "%s can only be indexed with a compile-time integer",
-            ing_front_describe(fr, box));
+            box->kind == V_DICT
+                ? "keep numbers under keys of the run time in an array"
+                : "make the index a compile-time value (for i in qd.static(range(n))), "
+                  "or use qd.Vector([...])",
+            "%s can only be indexed with a compile-time %s",
+            ing_front_describe(fr, box), box->kind == V_DICT ? "key" : "integer");
     for (uint32_t i = 0; box->kind == V_DICT && i < box->n; i++) {
         bool same = false;
         ING_TRY(same_key(fr, at, &box->items[2 * i], index, &same));

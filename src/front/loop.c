@@ -77,9 +77,12 @@ static ing_status bind_indices(frame *fr, const run *r, const value *index) {
         tuple.tensor = true;
         return loop_name(fr, several ? list_at(fr->t, elts, 0) : target, &tuple);
     }
+    bool plain = r->n == 1 && !r->array && !r->field;
     if (n != n_index)
         return ing_front_fail_at(
-            fr, target, ING_SYNTAX, "write one name per axis, or use qd.grouped()",
+            fr, target, ING_SYNTAX,
+            plain ? "this has one axis; two are qd.ndrange(n, m)"
+                  : "write one name per axis, or use qd.grouped()",
             r->array
                 ? "Number of struct-for indices does not match loop variable "
                   "dimensionality (%u names, %u axes)"
@@ -740,6 +743,10 @@ static ing_status static_for(frame *fr, ing_node n, const value *it, flow *out) 
 }
 
 static const char *loop_remedy(const value *it) {
+    if (it->kind == V_ITER && it->tag == ING_IN_GROUPED)
+        return "qd.grouped takes an array, a field or qd.ndrange(n, m)";
+    if (it->kind == V_LIST || (it->kind == V_TUPLE && !it->tensor))
+        return "wrap it in qd.static(...) to unroll the loop";
     for (uint32_t k = 0; it->kind == V_ITER && k < it->n; k++)
         if (!ing_front_is_static(&it->items[k]) || it->items[k].kind == V_ARRAY ||
             it->items[k].kind == V_BUNDLE)

@@ -229,6 +229,16 @@ bool ing_front_is_tensor_attr(const char *name) {
            strcmp(name, "dtype") == 0 || swizzle(name, at, &n);
 }
 
+static ing_status fail_attr(frame *fr, ing_node at, const value *v, const char *name) {
+    const char *instead = ing_front_vector_remedy(name);
+    const char *remedy =
+        instead ? ing_arena_printf(&fr->lo->arena, "use %s", instead)
+                : "vectors have x, y, z, w; all have n, m, shape and methods such as "
+                  "norm() and sum()";
+    return ing_front_fail_at(fr, at, ING_ATTRIBUTE, remedy, "%s has no attribute '%s'",
+                             ing_front_describe(fr, v), name);
+}
+
 ing_status ing_front_tensor_attr(frame *fr, ing_node at, const value *v,
                                  const char *name, value *out) {
     tensor_shape s;
@@ -252,12 +262,7 @@ ing_status ing_front_tensor_attr(frame *fr, ing_node at, const value *v,
         *out = (value){.kind = V_DTYPE, .dtype = (uint8_t)s.dtype};
         return ING_OK;
     }
-    if (s.rank != 1 || !swizzle(name, pos, &n))
-        return ing_front_fail_at(fr, at, ING_ATTRIBUTE,
-                                 "vectors have x, y, z, w; all have n, m, shape and "
-                                 "methods such as norm() and sum()",
-                                 "%s has no attribute '%s'", ing_front_describe(fr, v),
-                                 name);
+    if (s.rank != 1 || !swizzle(name, pos, &n)) return fail_attr(fr, at, v, name);
     value parts[4] = {{0}};
     for (uint32_t k = 0; k < n; k++) {
         if (pos[k] >= s.rows) return fail_swizzle(fr, at, name, s.rows);

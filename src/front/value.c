@@ -102,7 +102,10 @@ const char *ing_front_describe(frame *fr, const value *v) {
     case V_DTYPE:
         s = ing_arena_printf(a, "the dtype %s", ing_dtype_name(v->dtype));
         break;
-    case V_TUPLE: s = ing_arena_printf(a, "a tuple of %u", v->n); break;
+    case V_TUPLE:
+        s = v->tensor ? ing_front_tensor_describe(fr, v)
+                      : ing_arena_printf(a, "a tuple of %u", v->n);
+        break;
     case V_LIST: s = ing_arena_printf(a, "a list of %u", v->n); break;
     case V_DICT: s = ing_arena_printf(a, "a dict of %u", v->n); break;
     case V_VIEW: s = "a view of an array"; break;

@@ -270,8 +270,11 @@ typedef struct ing_gate_ops {
     /* Where a thing is found, for messages: "s.part"; "" if nowhere. NULL: nobody knows. */
     void (*where)(void *self, ing_gref of, char *buf, size_t size);
     /* The name in scope (of == 0) or attribute that was probably meant, for a message; "" if
-       none. Not recorded. NULL: nobody knows. */
-    void (*near)(void *self, ing_gref of, const char *name, char *buf, size_t size);
+       none. True: it is a whole remedy, not a name. Not recorded. NULL: nobody knows. */
+    bool (*near)(void *self, ing_gref of, const char *name, char *buf, size_t size);
+    /* Is this function the standard library's or an installed package's? For a message, not
+       recorded. NULL: nobody knows. */
+    bool (*is_library)(void *self, ing_gref of);
     /* A warning that belongs to the variant (R16), about a node of a tree that `def` gave;
        NULL: about no place. The text names no file and no line (R19). */
     ing_status (*warn)(void *self, const char *category, const char *text,

@@ -5,7 +5,7 @@ i32; whole programs define `run`."""
 import re
 import textwrap
 
-import mistakes
+import mistakes_peers as mistakes  # those of mistakes.py and its own
 import numpy as np
 import pytest
 from test_messages import check_place

@@ -10,6 +10,7 @@
 #include "py/array/tensor.h"
 #include "trace/notes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static inline void bind_words(const ing_py_array *a, const ing_py_spec *spec,
@@ -189,18 +190,22 @@ static ing_status bad_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *o
                  b->arg, Py_TYPE(obj)->tp_name, want, must);
 }
 
-static ing_status out_of_range(ing_py_kernel *k, const ing_py_bind *b, ing_err *e) {
+static ing_status out_of_range(ing_py_kernel *k, const ing_py_bind *b, bool negative,
+                               ing_err *e) {
     const char *want = ing_dtype_name((ing_dtype)b->dtype);
+    bool no_sign = negative && !ing_dtype_is_signed((ing_dtype)b->dtype);
     if (b->kind == ING_BIND_NUMBER)
         return unfit(k, b, ING_ARGUMENT,
                      "declare it with a wider type, or have it compiled in", e,
                      "the value does not fit in %s", want);
-    return unfit(k, b, ING_ARGUMENT,
-                 ing_dtype_bytes((ing_dtype)b->dtype) < 8
-                     ? "annotate the parameter with a wider type"
-                     : "no type is wider: pass a number within its bounds",
-                 e, "argument '%s': the value does not fit in %s",
-                 param_name(k, b->arg), want);
+    return unfit(
+        k, b, ING_ARGUMENT,
+        no_sign ? "annotate the parameter with a type that has negative numbers: "
+                  "qd.i32"
+        : ing_dtype_bytes((ing_dtype)b->dtype) < 8
+            ? "annotate the parameter with a wider type"
+            : "no type is wider: pass a number within its bounds",
+        e, "argument '%s': the value does not fit in %s", param_name(k, b->arg), want);
 }
 
 /* numpy.bool has no __index__. Any integer type can take it. */
@@ -238,7 +243,7 @@ static ing_status bind_int(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj
                (bits == 64 || (v >= -(1LL << (bits - 1)) && v < 1LL << (bits - 1)));
     else
         fits = (overflow > 0 || v >= 0) && (bits == 64 || u < 1ULL << bits);
-    if (!fits) return out_of_range(k, b, e);
+    if (!fits) return out_of_range(k, b, overflow < 0 || (!overflow && v < 0), e);
     *w = u;
     return ING_OK;
 }
@@ -273,12 +278,38 @@ static uint32_t elements_of(const ing_gate_tensor *t) {
     return t->shape[0] * (t->rank == 2 ? t->shape[1] : 1);
 }
 
+static ing_status bad_tensor(ing_py_kernel *k, const ing_py_bind *b,
+                             const ing_gate_tensor *t, PyObject *obj, ing_err *e) {
+    const char *name = param_name(k, b->arg),
+               *dtype = ing_dtype_name((ing_dtype)b->dtype);
+    char is[128];
+    Py_ssize_t n = PySequence_Check(obj) ? PySequence_Size(obj) : -1;
+    if (n < 0 && PyErr_Occurred() && !ing_py_took_any()) return ING_PYTHON;
+    if (n < 0)
+        snprintf(is, sizeof is, "it is of type %.100s", Py_TYPE(obj)->tp_name);
+    else
+        snprintf(is, sizeof is, "it is of type %.80s with %zd items",
+                 Py_TYPE(obj)->tp_name, n);
+    if (t->rank == 1)
+        return ing_py_def_fail(
+            k->st, &k->def, b->arg, ING_ARGUMENT,
+            "pass as many numbers as it has elements, in a qd.Vector or a list", e,
+            "argument '%s' must be a vector of %u numbers (%s), %s", name, t->shape[0],
+            dtype, is);
+    return ing_py_def_fail(k->st, &k->def, b->arg, ING_ARGUMENT,
+                           "pass a qd.Matrix of that shape, or a list of its rows", e,
+                           "argument '%s' must be a matrix of %u x %u numbers (%s), %s",
+                           name, t->shape[0], t->shape[1], dtype, is);
+}
+
 /* A vector or matrix parameter: its elements are words in a row. */
 static ing_status bind_tensor(ing_py_kernel *k, const ing_py_bind *b,
                               const ing_gate_tensor *t, PyObject *obj, uint64_t *words,
                               ing_err *e) {
     PyObject *flat = NULL;
     ing_status s = ing_py_tensor_flatten(k->st, obj, t, &flat);
+    if (s == ING_DECLINED && !k->st->settings.at[ING_SET_reference])
+        return bad_tensor(k, b, t, obj, e);
     if (s == ING_DECLINED)
         return ing_py_def_fail(
             k->st, &k->def, b->arg, ING_ARGUMENT,

@@ -134,6 +134,15 @@ static bool any_number(ing_py_kernel *k) {
     return what != NULL;
 }
 
+/* A method without `self`: the object, of the class that the method is written in, came first. */
+static bool lacks_self(const ing_py_def *d, PyObject *const *args, Py_ssize_t n) {
+    const char *name = ing_py_def_name(d), *dot = strrchr(name, '.');
+    const char *cls = n ? Py_TYPE(args[0])->tp_name : "", *last = strrchr(cls, '.');
+    if (last) cls = last + 1;
+    size_t len = strlen(cls);
+    return dot && (size_t)(dot - name) >= len && strncmp(dot - len, cls, len) == 0;
+}
+
 bool ing_py_arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
                     PyObject *kwnames, PyObject **out, PyObject **held) {
     const ing_py_def *d = &k->def;
@@ -143,7 +152,12 @@ bool ing_py_arrange(ing_py_kernel *k, PyObject *const *args, Py_ssize_t n,
                           ing_py_def_name(d), d->n_params, ING_PY_MAX_PARAMS);
     if ((n > positional || kwnames) && any_number(k)) return false;
     if (n > positional)
-        return call_error(k, NULL, "Too many arguments: %s takes %zd%s, found %zd",
+        return call_error(k,
+                          n == positional + 1 && lacks_self(d, args, n)
+                              ? "a method takes its object first: write `self` before "
+                                "the other parameters"
+                              : NULL,
+                          "Too many arguments: %s takes %zd%s, found %zd",
                           ing_py_def_name(d), positional,
                           d->n_kwonly ? " positional" : "", n);
     for (uint32_t i = 0; i < d->n_params; i++)

@@ -62,7 +62,10 @@ ing_status ing_py_def_digest(ing_py_state *st, ing_py_def *d, ing_hash128 *out,
 PyObject *ing_py_def_builtins(const ing_py_def *d);
 /* What was probably meant, for messages; "" when nothing is near (near.c). -1 = raised. */
 int ing_py_near_name(const ing_py_def *d, const char *name, char *buf, size_t size);
-int ing_py_near_attr(PyObject *of, const char *name, char *buf, size_t size);
+int ing_py_near_attr(PyObject *of, const char *name, char *buf,
+                     size_t size); /* 1: a remedy */
+int ing_py_is_library(
+    PyObject *fn); /* of the standard library or an installed package */
 /* Is the name a free variable of the function? */
 bool ing_py_def_is_free(const ing_py_def *d, const char *name);
 /* Resolves the annotations on first use; errors carry the place of the parameter. */

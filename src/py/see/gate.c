@@ -761,16 +761,26 @@ bool ing_py_gate_raised(ing_py_gate *g) {
     return true;
 }
 
-static void gate_near(void *self, ing_gref of, const char *name, char *buf,
+static bool gate_near(void *self, ing_gref of, const char *name, char *buf,
                       size_t size) {
     ing_py_gate *g = self;
     PyObject *o = of ? ing_py_thing(g, of)->obj : NULL;
+    int whole = 0;
     *buf = 0;
     if (o)
-        (void)ing_py_near_attr(o, name, buf, size);
+        whole = ing_py_near_attr(o, name, buf, size);
     else if (!of)
         (void)ing_py_near_name(top(g)->def, name, buf, size);
     ing_py_gate_keep(g);
+    return whole == 1;
+}
+
+static bool gate_is_library(void *self, ing_gref of) {
+    ing_py_gate *g = self;
+    PyObject *o = ing_py_thing(g, of)->obj;
+    bool yes = o && ing_py_is_library(o) == 1;
+    ing_py_gate_keep(g);
+    return yes;
 }
 
 static ing_status gate_say(void *self, const char *text, size_t n, ing_err *e) {
@@ -827,6 +837,7 @@ static const ing_gate_ops gate_ops = {
     .describe = ing_py_gate_describe,
     .where = gate_where,
     .near = gate_near,
+    .is_library = gate_is_library,
     .warn = gate_warn,
     .say = gate_say,
 };

@@ -60,8 +60,12 @@ static ing_status refuse_call(ing_py_gate *g, ing_gref fn, ing_err *e) {
     ing_py_gate_describe(g, fn, what, sizeof what);
     const char *name = strrchr(what, ' ');
     char remedy[160];
-    ing_front_function_remedy(name ? name + 1 : what, what, false, remedy,
-                              sizeof remedy);
+    PyObject *o = ing_py_thing(g, fn)->obj;
+    int library = o ? ing_py_is_library(o) : 0;
+    if (library < 0) return ING_PYTHON;
+    ing_front_outside f = {
+        .name = name ? name + 1 : what, .what = what, .library = library == 1};
+    ing_front_function_remedy(&f, remedy, sizeof remedy);
     return ing_fail(e, ING_TYPE, "%s cannot be called in kernels\nhelp: %s", what,
                     remedy);
 }

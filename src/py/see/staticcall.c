@@ -105,12 +105,21 @@ static PyObject *function_of(PyObject *fn) {
     return PyMethod_Check(fn) ? PyMethod_GET_FUNCTION(fn) : fn;
 }
 
-/* Python functions whose call is for the host: those that draw numbers, and of the package
- * those that make or change something. Run while compiling, they would run once. */
+/* Python functions whose call is for the host: those that draw numbers, write a log or end the
+ * process, and of the package those that make or change something. Run while compiling, they
+ * would run once. */
 bool ing_py_is_for_host(PyObject *fn) {
-    static const char *const wholly[] = {
-        "random",          "secrets",         "uuid", "ingot._init", "ingot._fields",
-        "ingot._ndarrays", "ingot._profiler", NULL};
+    static const char *const wholly[] = {"random",
+                                         "secrets",
+                                         "uuid",
+                                         "ingot._init",
+                                         "ingot._fields",
+                                         "ingot._ndarrays",
+                                         "ingot._profiler",
+                                         "logging",
+                                         "_sitebuiltins",
+                                         "IPython.core.autocall",
+                                         NULL};
     static const char *const makers[] = {"field", "ndarray", "tensor", NULL};
     PyObject *module = PyFunction_GET_MODULE(fn);
     if (!module || !PyUnicode_Check(module)) return false;
