@@ -85,7 +85,7 @@ def toolchain(tools):
     """The environment of a build by zig."""
     folder = BUILD / "zig"
     folder.mkdir(parents=True, exist_ok=True)
-    zig = [tools, "-m", "ziglang"]
+    zig = [tools, "-I", "-m", "ziglang"]  # -I: pip hides what it was started from from the builds that it starts
     cc = script(folder / "cc", [*zig, "cc", "-target", f"x86_64-linux-gnu.{GLIBC}"])
     (folder / "libgcc.c").write_text(LIBGCC, encoding="utf-8")
     (folder / "libgcc.map").write_text(LIBGCC_VERSIONS, encoding="utf-8")
