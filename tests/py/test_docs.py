@@ -66,6 +66,12 @@ def test_the_index_has_all_pages():
     assert not {p.name for p in pages - linked} - {"index.md", "package.md"}
 
 
+def test_the_page_of_examples_has_all():
+    page = (ROOT / "docs" / "howto" / "examples.md").read_text(encoding="utf-8")
+    examples = {p.name for p in (ROOT / "examples").iterdir() if p.suffix in (".py", ".ipynb") and p.name[0] != "_"}
+    assert len(examples) > 15 and examples == set(re.findall(r"`(\w+\.(?:py|ipynb))`", page))
+
+
 def test_the_reference_has_all_public_names():
     """Those of the site, which tools/build_docs.py makes of docstrings."""
     import runpy
