@@ -9,6 +9,7 @@ the site has none, to plain text. With --strict (make docs uses it) a broken lin
 """
 
 import argparse
+import html
 import os
 import re
 import shutil
@@ -133,6 +134,18 @@ def copy_pages():
         page.write_text(rewritten(page), encoding="utf-8")
 
 
+def bars_in_tables(text):
+    """`a \\| b` in a cell, whose backslash MkDocs would show: there the bar is written as HTML has it."""
+    def code(match):
+        if "\\|" not in match[1]:
+            return match[0]
+        inside = html.escape(match[1]).replace("\\|", "&#124;")
+        return f"<code>{inside}</code>"
+
+    lines = text.split("\n")
+    return "\n".join(re.sub(r"`([^`]*)`", code, line) if line.startswith("|") else line for line in lines)
+
+
 def rewritten(page):
     """A page whose links stay within the site."""
     origin = ROOT / page.name if (ROOT / page.name).exists() and page.parent == PAGES else ROOT / "docs" / page.relative_to(PAGES)
@@ -153,7 +166,7 @@ def rewritten(page):
         return f"{bang}[{text}]({os.path.relpath(here, page.parent)}{anchor})"
 
     parts = re.split(r"(^```.*?^```$)", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    return "".join(part if part.startswith("```") else LINK.sub(lead, part) for part in parts)
+    return "".join(part if part.startswith("```") else LINK.sub(lead, bars_in_tables(part)) for part in parts)
 
 
 def nav():

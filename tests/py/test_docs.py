@@ -3,6 +3,7 @@ to a real file (kernels need their source) and run in a fresh process."""
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 
@@ -74,8 +75,6 @@ def test_the_page_of_examples_has_all():
 
 def test_the_reference_has_all_public_names():
     """Those of the site, which tools/build_docs.py makes of docstrings."""
-    import runpy
-
     import ingot as qd
 
     site = runpy.run_path(str(ROOT / "tools" / "build_docs.py"))
@@ -83,6 +82,12 @@ def test_the_reference_has_all_public_names():
     public = {name for name in dir(qd) if not name.startswith("_")} - {"compat"}
     assert not public - listed - set(site["ELSEWHERE"].split()), public - listed - set(site["ELSEWHERE"].split())
     assert not {name for name in listed if not hasattr(qd, name)}
+
+
+def test_bars_in_tables_of_the_site():
+    bars = runpy.run_path(str(ROOT / "tools" / "build_docs.py"))["bars_in_tables"]
+    text = "| `a \\| b < c` | `d` |\nno `x \\| y` table"
+    assert bars(text) == "| <code>a &#124; b &lt; c</code> | `d` |\nno `x \\| y` table"
 
 
 def test_every_class_of_errors_is_in_the_index_of_errors():
