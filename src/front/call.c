@@ -408,7 +408,7 @@ static ing_status call_python(frame *fr, ing_node n, const value *fn,
 }
 
 /* The callee; of a method of a container the container, and its name; of a method of a
- * struct the struct in *self, else V_VOID. */
+ * struct the struct in *self, of a method of qd.Vector that intrinsic, else V_VOID. */
 static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **method,
                               value *self) {
     *method = NULL;
@@ -426,6 +426,9 @@ static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **met
             *fn = base;
             return ING_OK;
         }
+        if (base.kind == V_INTRINSIC &&
+            (base.tag == ING_IN_VECTOR || base.tag == ING_IN_MATRIX))
+            *self = base;
     }
     if (ing_front_is_field_method(name)) {
         ING_TRY(ing_front_force(fr, f->value, &base));
@@ -462,9 +465,25 @@ static ing_status find_callee(frame *fr, ing_node n, value *fn, const char **met
     return ing_front_force(fr, n, fn);
 }
 
+/* qd.Vector.normalized(v, eps): the method of the first argument. */
+static ing_status call_unbound(frame *fr, ing_node n, ing_node callee, call_args *a,
+                               value *out) {
+    const char *name = ing_front_atom_text(fr, NF(fr->t, callee, ATTRIBUTE)->attr);
+    if (a->n) ING_TRY(ing_front_force(fr, a->node[0], &a->at[0]));
+    if (!a->n || !ing_front_is_tensor(fr, &a->at[0]))
+        return ing_front_fail_at(fr, n, ING_TYPE, "pass the vector or matrix first",
+                                 "%s is a method, found %s", name,
+                                 a->n ? ing_front_describe(fr, &a->at[0])
+                                      : "no argument");
+    call_args rest = *a;
+    rest.at++, rest.node++, rest.n--;
+    if (rest.now) rest.now++;
+    return ing_front_tensor_method(fr, n, &a->at[0], name, &rest, out);
+}
+
 ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
     const struct nf_CALL *f = NF(fr->t, n, CALL);
-    value fn = {.kind = V_VOID}, self;
+    value fn = {.kind = V_VOID}, self = {.kind = V_VOID};
     call_args a = {0};
     const char *method = NULL;
     bool format = ing_front_is_format_call(fr, f->func);
@@ -503,5 +522,7 @@ ing_status ing_front_expr_call(frame *fr, ing_node n, value *out) {
         return ING_OK;
     }
     if (fn.kind == V_DTYPE) return call_dtype(fr, n, fn.dtype, &a, out);
+    if (self.kind == V_INTRINSIC && !fr->in_static)
+        return call_unbound(fr, n, f->func, &a, out);
     return call_python(fr, n, &fn, &a, out);
 }

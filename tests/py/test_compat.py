@@ -126,6 +126,16 @@ def test_name_through_the_path(name):
     assert python("-c", code, PYTHONPATH=path) == "True True True\n"
 
 
+def test_colours_of_taichi(tmp_path):
+    path = tmp_path / "prog.py"
+    path.write_text(textwrap.dedent("""
+        import numpy as np
+        import taichi as ti
+        print(hex(ti.rgb_to_hex((1.0, 0.5, -3))), ti.hex_to_rgb(0xff0080)[:2], ti.rgb_to_hex(np.ones((3, 2))))
+    """))
+    assert on_ingot("--taichi", path) == "0xff7f00 (1.0, 0.0) [16777215 16777215]\n"
+
+
 # ---- the finder ----------------------------------------------------------------------------
 
 

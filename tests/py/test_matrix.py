@@ -543,3 +543,34 @@ def test_large_results_that_differ():
         one(1)
     with pytest.raises(qd.IngotCompilationError, match="an earlier one|does not match"):
         other(1)
+
+
+def test_methods_by_their_class():
+    @qd.kernel
+    def k(x: qd.types.ndarray(), r: qd.types.ndarray(qd.f32, 2)):
+        for i in range(2):
+            d = qd.Vector.normalized(x[i], 1e-6)
+            e = x[i].normalized(1e-6)
+            m = qd.Vector.outer_product(x[i], d)
+            r[i, 0] = qd.Vector.dot(x[i], d) - x[i].dot(e)
+            r[i, 1] = qd.Matrix.norm(x[i] - 0.5, eps=1e-3) - (x[i] - 0.5).norm(1e-3)
+            r[i, 2] = qd.Matrix.trace(m) - x[i].outer_product(e).trace()
+            r[i, 3] = d[1]
+
+    x = qd.Vector.ndarray(2, qd.f32, shape=2)
+    x.from_numpy(np.array([[3, 4], [0, 2]], np.float32))
+    r = qd.ndarray(qd.f32, shape=(2, 4))
+    k(x, r)
+    assert (r.to_numpy()[:, :3] == 0).all() and r.to_numpy()[:, 3] == pytest.approx([0.8, 1])
+
+    @qd.kernel
+    def number():
+        qd.Vector.normalized(1.0)
+
+    @qd.kernel
+    def nothing():
+        qd.Matrix.transpose()
+
+    for kernel, found in (number, "the number 1"), (nothing, "no argument"):
+        with pytest.raises(TypeError, match=f"is a method, found .*{found}"):
+            kernel()

@@ -13,5 +13,18 @@ __version__ = _quadrants.__version__
 __path__ = _quadrants.__path__
 
 
+def rgb_to_hex(c):
+    """The colour (r, g, b), parts of 0 to 1, as one number 0xrrggbb; of arrays an array."""
+    import numpy as np
+
+    r, g, b = (np.clip(np.int32(np.asarray(x) * 255), 0, 255) for x in c[:3])
+    return r * 65536 + g * 256 + b
+
+
+def hex_to_rgb(color):
+    """The parts of 0xrrggbb as three numbers of 0 to 1."""
+    return tuple((color >> shift & 255) / 255 for shift in (16, 8, 0))
+
+
 def __getattr__(name):
     return getattr(_quadrants, name)
