@@ -1,10 +1,12 @@
 """Runs a program that draws into a window without one, and writes down what it draws.
 
-    _headless.py taichi|quadrants PROGRAM OUT.npz --frames N
+    _headless.py taichi|quadrants PROGRAM OUT.npz --frames N | --tapes N [WORD...]
 
 The module of that name gets a GUI and windows that show nothing: what is drawn in the first and
 the last frame (images, positions of circles, ends of lines) is kept, the program ends after N
-frames. So two engines can be compared by their numbers. Prints a line of JSON with times.
+frames. With --tapes it ends after N tapes of gradients, and their losses are kept: what the program
+does with a gradient decides the next loss. So two engines can be compared by their numbers. The
+program gets the WORDs. Prints a line of JSON with times.
 """
 
 import argparse
@@ -27,9 +29,12 @@ class Log:
     current: list = []
     kept: dict = {}
     marks: list = []
+    tapes = 0
 
     @classmethod
     def draw(cls, what, *values):
+        if cls.tapes:
+            return
         for value in values:
             if hasattr(value, "to_numpy"):
                 value = value.to_numpy()
@@ -41,7 +46,16 @@ class Log:
                 cls.current.append((what, value))
 
     @classmethod
+    def end_tape(cls, loss, begin):
+        cls.marks.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
+        cls.kept[f"tape{len(cls.marks)}.loss"] = np.array(loss.to_numpy()).reshape(-1)
+        if len(cls.marks) >= cls.tapes:
+            raise SystemExit(0)
+
+    @classmethod
     def end_frame(cls):
+        if cls.tapes:
+            return
         cls.marks.append((time.perf_counter(), time.process_time()))
         cls.frames += 1
         if cls.frames == 1 or cls.frames >= cls.limit:
@@ -85,7 +99,7 @@ class Surface:
         if not value:
             raise SystemExit(0)
 
-    def show(self, *_):
+    def show(self, *_, **__):
         self.frame += 1
         Log.end_frame()
 
@@ -136,8 +150,42 @@ for _key in KEYS:
     setattr(Surface, _key, _key.lower())
 
 
+def watch_tapes(module):
+    """Tapes that say when they end, and with which loss."""
+    real = module.ad.Tape
+
+    class Tape:
+        def __init__(self, *args, **options):
+            self.loss = options.get("loss", args[0] if args else None)
+            self.tape = real(*args, **options)
+
+        def __enter__(self):
+            self.begin = time.perf_counter(), time.process_time()
+            return self.tape.__enter__()
+
+        def __exit__(self, kind, *rest):
+            done = self.tape.__exit__(kind, *rest)
+            if kind is None:
+                Log.end_tape(self.loss, self.begin)
+            return done
+
+    module.ad.Tape = Tape
+
+
+def close_windows():
+    """OpenCV's windows and image files, where it is installed."""
+    try:
+        import cv2
+    except ImportError:
+        return
+    cv2.imshow = cv2.imwrite = lambda *_, **__: True
+    cv2.waitKey = lambda *_: -1
+
+
 def patch(module):
     """The module without windows, on the CPU, with one seed."""
+    close_windows()
+    watch_tapes(module)
     module.GUI = Surface
     windows = type("ui", (), {"Window": Surface, "Camera": Surface, "Scene": Surface, **{k: k for k in KEYS}})
     windows.make_camera = staticmethod(Surface)
@@ -182,9 +230,9 @@ def examples_package(program):
 def main(given):
     module = __import__(given.module)
     patch(module)
-    Log.limit = given.frames
+    Log.limit, Log.tapes = given.frames, given.tapes
     program = os.path.abspath(given.program)
-    sys.argv = [program]
+    sys.argv = [program, *given.words]
     sys.path[0] = os.path.dirname(program)
     np.random.seed(1)
     import random
@@ -206,7 +254,9 @@ def main(given):
     np.savez(given.out, **Log.kept)
     line["frames"] = Log.frames
     line["all_s"] = time.perf_counter() - begin
-    if len(Log.marks) > 2:
+    if Log.tapes and Log.marks:
+        line["frame_s"], line["frame_cpu_s"] = map(min, zip(*Log.marks))
+    elif len(Log.marks) > 2:
         line["frame_s"] = (Log.marks[-1][0] - Log.marks[1][0]) / (len(Log.marks) - 2)
         steps = [b[1] - a[1] for a, b in zip(Log.marks[1:], Log.marks[2:])]
         line["frame_cpu_s"] = min(steps)
@@ -218,5 +268,7 @@ if __name__ == "__main__":
     parser.add_argument("module", choices=["taichi", "quadrants"])
     parser.add_argument("program")
     parser.add_argument("out")
+    parser.add_argument("words", nargs="*")
     parser.add_argument("--frames", type=int, default=10)
+    parser.add_argument("--tapes", type=int, default=0)
     main(parser.parse_args())

@@ -1,6 +1,6 @@
 """Public example programs of Taichi and Quadrants on Ingot, next to the original.
 
-    examples.py FOLDER [PROGRAM...] [--reference P] [--python P] [--out FOLDER] [--frames N]
+    examples.py FOLDER [PROGRAM...] [--reference P] [--python P] [--out FOLDER] [--frames N | --tapes N]
     examples.py FOLDER --table [--markdown FILE]
 
 FOLDER holds the programs, as `python/taichi/examples` of Taichi's repository does; nothing of it
@@ -8,11 +8,14 @@ is part of this one. Each runs for N frames without a window (bench/_headless.py
 through `python -m ingot.compat --taichi` by P of --python, and by P of --reference, which has
 Taichi. The table says whether what is drawn is the same: the largest difference in the first and
 in the last frame, relative to the largest number, or the share of numbers that differ by more
-than a thousandth. Programs that draw random numbers differ there; then means are compared. Times of a frame are CPU time, the least of all but the first two.
+than a thousandth. Programs that draw random numbers differ there; then means are compared. Times of a frame are CPU time,
+the least of all but the first two. With --tapes the losses of the first N gradient descents are compared, and times are of
+a tape. PROGRAM:WORD:WORD gets words on its command line.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -24,22 +27,24 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def stem(folder, program):
-    return ".".join(program.relative_to(folder).with_suffix("").parts)
+    path, *words = program.split(":")
+    return " ".join([".".join(pathlib.Path(path).relative_to(folder).with_suffix("").parts), *words])
 
 
 def run(given, program, engine):
     """One program on one engine; a result that is there is kept."""
     name = stem(given.folder, program)
+    path, *words = program.split(":")
     out = given.out / f"{name}.{engine}"
     if out.with_name(out.name + ".json").exists() and not given.again:
         return
     compat = ["-m", "ingot.compat", f"--{given.module}"] if engine == "ingot" else []
     python = given.python if engine == "ingot" else given.reference
-    command = [python, *compat, str(HERE / "_headless.py"), given.module, str(program)]
-    command += [str(out) + ".npz", "--frames", str(given.frames)]
+    command = [python, *compat, str(HERE / "_headless.py"), given.module, path]
+    command += [str(out) + ".npz", *words, "--frames", str(given.frames), "--tapes", str(given.tapes)]
     line = {"program": name}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=given.timeout, cwd=program.parent)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=given.timeout, cwd=pathlib.Path(path).parent)
         texts = [t for t in done.stdout.splitlines() if t.startswith('{"program"')]
         if done.returncode or not texts:
             said = (done.stderr.strip() or f"status {done.returncode}").splitlines()
@@ -55,7 +60,7 @@ def run(given, program, engine):
 
 
 def uses_random(program):
-    text = program.read_text()
+    text = pathlib.Path(program.split(":")[0]).read_text()
     return any(word in text for word in ("random", "randn(", "time_ns("))
 
 
@@ -117,12 +122,13 @@ def row(given, program):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("programs", nargs="*", type=pathlib.Path)
+    parser.add_argument("programs", nargs="*")
     parser.add_argument("--module", choices=["taichi", "quadrants"], default="taichi")
     parser.add_argument("--reference")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/examples"))
     parser.add_argument("--frames", type=int, default=6)
+    parser.add_argument("--tapes", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--table", action="store_true")
@@ -130,7 +136,7 @@ def main():
     given = parser.parse_args()
     given.folder, given.out = given.folder.resolve(), given.out.resolve()
     given.out.mkdir(parents=True, exist_ok=True)
-    programs = [p.resolve() for p in given.programs] or sorted(given.folder.rglob("*.py"))
+    programs = [os.path.abspath(p) for p in given.programs] or sorted(map(str, given.folder.rglob("*.py")))
     if given.table:
         rows = [("program", "runs", "picture", "speed"), ("---",) * 4]
         rows += [r for r in (row(given, p) for p in programs) if r]
