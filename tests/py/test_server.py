@@ -128,7 +128,8 @@ def test_long_tasks_of_a_kernel_are_compiled_side_by_side(place):
     long, longest = (two_loops("y[i] = " + " + ".join(f"y[i + {k}] * y[i + {k + 1}]" for k in range(n))) for n in (45, 300))
     assert place.run(longest) == [0, 2, 0]  # its first task is under way when the second thread starts, however late
     assert place.run(two_loops("y[i] = y[i + 1]")) == SERVED
-    assert place.run(long, INGOT_SERVER="0") == OWN
+    # Without a server the second waits for the first, but not for long: on a busy machine it gets a process of its own.
+    assert place.run(long, INGOT_SERVER="0") in (OWN, [2, *OWN[1:]])
 
 
 @pytest.mark.parametrize("off", ["0", "off", "no sense"])
