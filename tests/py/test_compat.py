@@ -136,6 +136,37 @@ def test_colours_of_taichi(tmp_path):
     assert on_ingot("--taichi", path) == "0xff7f00 (1.0, 0.0) [16777215 16777215]\n"
 
 
+@pytest.mark.parametrize("name", ["quadrants", "taichi"])
+def test_classes_of_types(tmp_path, name):
+    """Programs count the numbers of a struct by the classes of its members' types."""
+    path = tmp_path / "prog.py"
+    path.write_text(textwrap.dedent(f"""
+        import {name} as ti
+        from {name}.lang.matrix import MatrixType, VectorType
+        from {name}.lang.struct import StructType
+
+        @ti.dataclass
+        class Body:
+            place: ti.types.vector(3, ti.f32)
+            turn: ti.types.matrix(2, 2, ti.f32)
+            mass: ti.f32
+
+        def size(kind):
+            if isinstance(kind, StructType):
+                return sum(map(size, kind.members.values()))
+            if isinstance(kind, VectorType):
+                return kind.n
+            return kind.n * kind.m if isinstance(kind, MatrixType) else 1
+
+        @ti.func
+        def f():
+            pass
+
+        print(size(Body), isinstance(f, ti.lang.kernel_impl.Func), ti.lang.util.in_python_scope())
+    """))
+    assert on_ingot(*(["--taichi"] if name == "taichi" else []), path) == "8 True True\n"
+
+
 # ---- the finder ----------------------------------------------------------------------------
 
 

@@ -1,9 +1,10 @@
 """Matrices and vectors."""
 
 import ingot as _ingot
+from ingot._matrix import MatrixType, VectorType  # noqa: F401
 from ingot.compat.missing import fill as _fill
 
-_NAMES = "Matrix MatrixField MatrixNdarray MatrixType Vector VectorNdarray VectorType"
+_NAMES = "Matrix MatrixField MatrixNdarray Vector VectorNdarray"
 globals().update({n: getattr(_ingot, n) for n in _NAMES.split() if hasattr(_ingot, n)})
 _fill(globals(), _NAMES)
 

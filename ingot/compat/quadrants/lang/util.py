@@ -44,6 +44,11 @@ def to_quadrants_type(dtype):
     raise TypeError(f"{dtype!r} has no counterpart among the dtypes")
 
 
+def in_python_scope():
+    """Whether Python runs the caller: always, kernels are never run by Python."""
+    return True
+
+
 def is_data_oriented(obj):
     """Whether the class of `obj` is marked by `qd.data_oriented`."""
     return getattr(type(obj), "_data_oriented", False)
