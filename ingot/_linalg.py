@@ -11,13 +11,17 @@ tiny matrices are raised by way of their bits, and what comes of them is lowered
 2. sym_eig is cyclic Jacobi: rotations from both sides until nothing stands off the diagonal.
 3. eig solves the quadratic without cancellation and takes each eigenvector from the longer row.
 4. solve is elimination on rows of equal size with the largest pivot of each column.
+5. Derivatives of 1 and 2 are not those of the rotations: where a matrix needs none, as the identity does, the
+   code that rotates does not run, and where two singular values are equal up to rounding it turns by any angle.
+   The decomposition of A, taken as constant, is turned by small rotations with the value zero that have the
+   derivative: U' = U (1 + P), V' = V (1 + Q), P and Q antisymmetric, and U^T dA V = P S + dS - S Q.
 """
 
 from ingot._annotations import template
 from ingot._core import f32, f64, i32, i64
 from ingot._decorators import func, real_func
 from ingot._matrix import Matrix, Vector
-from ingot._ops import abs, bit_cast, cast, floor, max, min, select, sqrt, static, static_assert
+from ingot._ops import _derives, abs, bit_cast, cast, floor, max, min, select, sqrt, static, static_assert
 
 _SWEEPS = 16  # convergence is quadratic: f64 needs 5 sweeps of 3x3, 8 of 6x6
 
@@ -173,6 +177,123 @@ def _across(u):
     return v / sqrt(v.dot(v))
 
 
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+@func
+def _detached(A):
+    """A without its derivative: bits have none."""
+    C = Matrix.zero(A.dtype, A.n, A.m)
+    for i in static(range(A.n)):
+        for j in static(range(A.m)):
+            if static(A.dtype == f64):
+                C[i, j] = bit_cast(bit_cast(A[i, j], i64), f64)
+            else:
+                C[i, j] = bit_cast(bit_cast(A[i, j], i32), f32)
+    return C
+
+
+@func
+def _over(x, y, least):
+    """x / y, or 0 where y is not told from 0."""
+    q = x
+    if abs(y) > least:
+        q = x / y
+    else:
+        q = 0.0 * x
+    return q
+
+
+@func
+def _svd_with_tangents(A, U, S, V):
+    """U, S, V, the svd of A, with the derivative that A gives them (5). Between singular values that are equal S has
+    the derivatives of its zeros instead of U and V, so that U @ S @ V.transpose() is right there, and V @ S @ V.transpose()."""
+    n = static(A.n)
+    E = U.transpose() @ A @ V
+    E = E - _detached(E)
+    P, Q, T = Matrix.zero(A.dtype, n, n), Matrix.zero(A.dtype, n, n), S
+    least = sqrt(_eps(A)) * S[0, 0]
+    for i in static(range(n)):
+        T[i, i] += E[i, i]
+        for j in static(range(i + 1, n)):
+            s, t = S[i, i], S[j, j]
+            even, odd = 0.5 * (E[i, j] + E[j, i]), 0.5 * (E[i, j] - E[j, i])
+            apart, both = _over(even, t - s, least), _over(odd, t + s, least)
+            if abs(t - s) <= least:
+                T[i, j] += even
+                T[j, i] += even
+            if abs(t + s) <= least:
+                T[i, j] += odd
+                T[j, i] -= odd
+            P[i, j], P[j, i] = apart + both, -apart - both
+            Q[i, j], Q[j, i] = apart - both, both - apart
+    return U + U @ P, T, V + V @ Q
+
+
+@func
+def _polar_with_tangents(A, R, S):
+    """R, S with A = R @ S, with their derivative: R' = R (1 + W), where S W + W S = R^T dA - dA^T R."""
+    n = static(A.n)
+    D = R.transpose() @ A
+    D = D - _detached(D)
+    K = D - D.transpose()
+    W = Matrix.zero(A.dtype, n, n)
+    trace = S.trace()
+    if static(n == 2):
+        W[0, 1] = _over(K[0, 1], trace, 0.0)
+        W[1, 0] = -W[0, 1]
+    else:  # of the vectors w and k of W and K: (trace - S) w = k
+        G = trace * Matrix.identity(A.dtype, n) - S
+        w = Vector.zero(A.dtype, n)
+        if abs(G.determinant()) > _eps(A) * abs(trace * trace * trace):
+            w = G.inverse() @ Vector([K[2, 1], K[0, 2], K[1, 0]])
+        W = Matrix([[0.0 * w[0], -w[2], w[1]], [w[2], 0.0 * w[0], -w[0]], [-w[1], w[0], 0.0 * w[0]]])
+    return R + R @ W, S + D - W @ S
+
+
+@func
+def _symmetric_tangents(A, V):
+    """The derivative of V^T A V with the value zero, for a symmetric A."""
+    E = V.transpose() @ A @ V
+    E = E - _detached(E)
+    return 0.5 * (E + E.transpose())
+
+
+@func
+def _gap(A, e):
+    """Eigenvalues that are nearer to each other than this are equal."""
+    return sqrt(_eps(A)) * max(abs(e[0]), abs(e[e.n - 1]))
+
+
+@func
+def _eig_with_tangents(A, e, V):
+    """Eigenvalues and eigenvectors of a symmetric A with their derivative: V' = V (1 + W)."""
+    n = static(A.n)
+    E = _symmetric_tangents(A, V)
+    W, values = Matrix.zero(A.dtype, n, n), e
+    for i in static(range(n)):
+        values[i] += E[i, i]
+        for j in static(range(i + 1, n)):
+            w = _over(E[i, j], e[j] - e[i], _gap(A, e))
+            W[i, j], W[j, i] = w, -w
+    return values, V + V @ W
+
+
+@func
+def _spd_with_tangents(A, M, e, V):
+    """M = V max(e, 0) V^T with its derivative: each part of that of V^T A V by how much max changes between its two
+    eigenvalues."""
+    n = static(A.n)
+    E = _symmetric_tangents(A, V)
+    for i in static(range(n)):
+        for j in static(range(n)):
+            least, f = _gap(A, e), select(e[i] > 0, 1.0, 0.0)
+            if abs(e[i] - e[j]) > least:
+                f = (max(e[i], 0.0) - max(e[j], 0.0)) / (e[i] - e[j])
+            E[i, j] *= f
+    return M + V @ E @ V.transpose()
+
+
 # ---- singular values ----------------------------------------------------------------------------
 
 
@@ -261,8 +382,22 @@ def svd(A, dt=None):
     are positive or zero.
     """
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "SVD only supports 2×2 and 3×3 matrices.")
-    U, S, V, tiny = _svd_raised(_typed(A, dt))
-    return U, _each(S, tiny, _lowered), V
+    B = _typed(A, dt)
+    if static(_derives()):
+        bits = static(i64 if B.dtype == f64 else i32)
+        C = Matrix([[bit_cast(bit_cast(B[i, j], bits), B.dtype) for j in static(range(B.n))] for i in static(range(B.n))])
+        U, S, V, tiny = _svd_raised(C)
+        return _svd_with_tangents(B, U, _each(S, tiny, _lowered), V)
+    else:
+        U, S, V, tiny = _svd_raised(B)
+        return U, _each(S, tiny, _lowered), V
+
+
+@func
+def _polar(A):
+    U, S, V, tiny = _svd_raised(A)
+    W = V.transpose()
+    return U @ W, _each(V @ S @ W, tiny, _lowered)
 
 
 @real_func
@@ -274,9 +409,14 @@ def polar_decompose(A, dt=None):
     """
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3),
                   "Polar decomposition only supports 2×2 and 3×3 matrices.")
-    U, S, V, tiny = _svd_raised(_typed(A, dt))
-    W = V.transpose()
-    return U @ W, _each(V @ S @ W, tiny, _lowered)
+    B = _typed(A, dt)
+    if static(_derives()):
+        bits = static(i64 if B.dtype == f64 else i32)
+        C = Matrix([[bit_cast(bit_cast(B[i, j], bits), B.dtype) for j in static(range(B.n))] for i in static(range(B.n))])
+        R, S = _polar(C)
+        return _polar_with_tangents(B, R, S)
+    else:
+        return _polar(B)
 
 
 # ---- eigenvalues --------------------------------------------------------------------------------
@@ -337,15 +477,41 @@ def _sym_eig(A):
     return e, V
 
 
+@func
+def _sym_eig_raised(A):
+    """Eigenvalues, raised if A is tiny, eigenvectors, and whether it is."""
+    tiny = _is_tiny(A)
+    e, V = _sym_eig(_each(A, tiny, _raised))
+    return e, V, tiny
+
+
+@func
+def _spd(e, V):
+    """V max(e, 0) V^T."""
+    M = Matrix.zero(e.dtype, V.n, V.n)
+    for i in range(V.n):
+        for j in range(V.n):
+            s = cast(0, e.dtype)
+            for k in static(range(V.n)):
+                s += V[i, k] * V[j, k] * max(e[k], 0.0)
+            M[i, j] = s
+    return M
+
+
 @real_func
 def sym_eig(A, dt=None):
     """The eigenvalues of a symmetric matrix, smallest first, and its eigenvectors as columns. Up to 6x6."""
     static_assert(A.n == A.m and A.n >= 2 and A.n <= 6,
                   "Symmetric eigen solver currently supports sizes up to 6×6.")
     B = _typed(A, dt)
-    tiny = _is_tiny(B)
-    e, V = _sym_eig(_each(B, tiny, _raised))
-    return _each(e, tiny, _lowered), V
+    if static(_derives()):
+        bits = static(i64 if B.dtype == f64 else i32)
+        C = Matrix([[bit_cast(bit_cast(B[i, j], bits), B.dtype) for j in static(range(B.n))] for i in static(range(B.n))])
+        e, V, tiny = _sym_eig_raised(C)
+        return _eig_with_tangents(B, _each(e, tiny, _lowered), V)
+    else:
+        e, V, tiny = _sym_eig_raised(B)
+        return _each(e, tiny, _lowered), V
 
 
 @real_func
@@ -354,16 +520,15 @@ def make_spd(A, dt=None):
     static_assert(A.n == A.m and A.n >= 2 and A.n <= 6,
                   "Symmetric eigen solver currently supports sizes up to 6×6.")
     B = _typed(A, dt)
-    tiny = _is_tiny(B)
-    e, V = _sym_eig(_each(B, tiny, _raised))
-    M = Matrix.zero(e.dtype, A.n, A.n)
-    for i in range(A.n):
-        for j in range(A.n):
-            s = cast(0, e.dtype)
-            for k in static(range(A.n)):
-                s += V[i, k] * V[j, k] * max(e[k], 0.0)
-            M[i, j] = s
-    return _each(M, tiny, _lowered)
+    if static(_derives()):
+        bits = static(i64 if B.dtype == f64 else i32)
+        C = Matrix([[bit_cast(bit_cast(B[i, j], bits), B.dtype) for j in static(range(B.n))] for i in static(range(B.n))])
+        e, V, tiny = _sym_eig_raised(C)
+        M = _each(_spd(e, V), tiny, _lowered)
+        return _spd_with_tangents(B, M, _each(e, tiny, _lowered), V)
+    else:
+        e, V, tiny = _sym_eig_raised(B)
+        return _each(_spd(e, V), tiny, _lowered)
 
 
 @func

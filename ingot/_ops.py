@@ -434,6 +434,12 @@ def stop_grad(x):
 
 
 @_intrinsic
+def _derives():
+    """Whether what is compiled is the derivative of a kernel: for functions that know theirs."""
+    return False
+
+
+@_intrinsic
 def bit_cast(x, dtype):
     """The bits of x as a value of another dtype of equal size."""
     import struct

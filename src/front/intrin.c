@@ -792,6 +792,14 @@ static ing_status in_stop_grad(frame *fr, ing_node n, const intrin *in,
     return fr->lo->gate->companion ? ing_front_stop_grad(fr, n, &v) : ING_OK;
 }
 
+/* Is this the lowering of a derivative? */
+static ing_status in_derives(frame *fr, ing_node n, const intrin *in,
+                             const call_args *a, value *out) {
+    (void)n, (void)in, (void)a;
+    *out = ing_front_bool(fr->lo->gate->companion != NULL);
+    return ING_OK;
+}
+
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
 #define MATH(op, f)  {in_math, 1, 1, ING_OP_##op, f, false}
@@ -881,6 +889,7 @@ static const intrin table[ING_IN_N] = {
     [ING_IN_CACHE_READ_ONLY] = {in_sync, 0, 255, 0, NULL, false},
     [ING_IN_ASSUME_IN_RANGE] = {in_assume, 4, 4, 0, NULL, false},
     [ING_IN_STOP_GRAD] = {in_stop_grad, 1, 1, 0, NULL, false},
+    [ING_IN_DERIVES] = {in_derives, 0, 0, 0, NULL, false},
     [ING_IN_VOLATILE_LOAD] = {in_volatile, 1, 1, ING_OP_LOAD, NULL, false},
     [ING_IN_BUFFER_VIEW] = {in_view, 0, 3, 0, NULL, true},
     [ING_IN_BIT_SHR] = {in_bit_shr, 2, 2, ING_OP_SHR, NULL, false},
