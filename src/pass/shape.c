@@ -15,10 +15,20 @@
  * constant bounds: a transpose of tiles of 16 x 16 took 43 us, 18 with them (2**16 f32), a stencil on
  * rows of 46 f32 takes 26 instead of 34. Nor are the two innermost ones, where that lets turn.c turn tiles.
  *
- * Numbers of places stay what they are for whoever uses them: a loop that draws random numbers
- * (their stream is made of it) or whose number is used, and loops inside of others, divide.
+ * A serial loop over all places of AXES becomes loops too, one for each axis, in the same order. If an
+ * axis inside of the outermost has no places, that runs over none: nobody counts to 10**9 for nothing.
+ * A loop that looks at 512 x 150 places and finds something in few of them took 2.2 ms, two fifths of it
+ * division; now 1.0.
+ *
+ * Numbers of places stay what they are for whoever uses them: a parallel loop that draws random numbers
+ * (their stream is made of it), one whose number is used, and a serial one that is left by `break`, divide.
  * After this pass there are no AXES. */
 #include "pass/pass_int.h"
+
+enum {              /* a value that ... */
+       COUNTED = 1, /* others than AXIS and loops that nest use */
+       DIVIDED = 2, /* AXES: its extents are asked for */
+};
 
 typedef struct level { /* a loop of the nest, from the inside out */
     uint32_t axis;
@@ -27,13 +37,21 @@ typedef struct level { /* a loop of the nest, from the inside out */
     uint32_t loop;
 } level;
 
+typedef struct serial {   /* a LOOP over AXES that is not the task's */
+    uint16_t asked, wide; /* axes, a bit each: asked for, and as an i64 */
+    bool nests;           /* it becomes a loop for each axis ... */
+    uint32_t indices;     /* ... whose indices stand there in `extents`, 0: one place */
+} serial;
+_Static_assert(ING_MAX_NDIM <= 16, "a bit for each axis");
+
 typedef struct shaper {
     ing_ir_mod *m;
     ing_ir_builder b;
     ing_ir_func old;
     ing_ir_copy copy;
     uint32_t *widths; /* per AXES: where in `extents` */
-    uint8_t *counted; /* per instruction: used by others than AXIS */
+    uint8_t *counted; /* per instruction: COUNTED, DIVIDED */
+    serial *serials;  /* per instruction */
     ing_vec(uint32_t) extents;
     uint32_t loop, axes; /* what becomes a nest; 0 = none does */
     bool inside;         /* we are in its body */
@@ -59,7 +77,7 @@ static uint32_t outermost_loop(const ing_ir_func *f, const uint8_t *counted) {
         uint32_t id = ing_ir_block_ids(f, f->body)[k];
         const ing_ir_inst *i = ing_ir_at(f, id);
         bool parallel = i->op == ING_OP_LOOP && (i->flags & ING_IR_PARALLEL);
-        if (parallel) return counted[id] ? 0 : id;
+        if (parallel) return counted[id] & COUNTED ? 0 : id;
     }
     return 0;
 }
@@ -197,10 +215,11 @@ static void put_axes(shaper *x, uint32_t id) {
     for (uint32_t k = 0; k < i->c / 2 && ing_ir_ok(x->m); k++) {
         uint32_t begin = begin_of(x, id, k);
         uint32_t end = x->copy.map[x->old.extra.at[i->b + 2 * k + 1]];
-        bool needed = k || x->counted[id]; /* nobody divides by the outermost */
+        /* nobody divides by the outermost */
+        bool needed = x->counted[id] & (k ? COUNTED | DIVIDED : COUNTED);
         uint32_t n = needed ? put_extent(x, begin, end) : 0;
         if (!ing_vec_push(&x->extents, n)) x->m->arena.failed = true;
-        if (x->counted[id])
+        if (x->counted[id] & COUNTED)
             count = count ? ing_ir_emit(&x->b, ING_OP_MUL, ING_I64, count, n, 0) : n;
     }
     x->copy.map[id] = count;
@@ -231,8 +250,20 @@ static void divide(shaper *x, uint32_t id) {
     x->copy.map[id] = cast(x, i->type, index_at(x, i->a, i->c, rest), ING_I64);
 }
 
+static void put_serial_axis(shaper *x, uint32_t id) {
+    const ing_ir_inst *i = at(x, id);
+    uint32_t index = x->extents.at[x->serials[i->b].indices + i->c];
+    if (!index) index = begin_of(x, i->a, i->c);
+    ing_type type = ing_ir_at(x->b.func, index)->type;
+    x->copy.map[id] = cast(x, i->type, index, type);
+}
+
 static void put_axis(shaper *x, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
+    if (x->serials[i->b].nests) {
+        put_serial_axis(x, id);
+        return;
+    }
     if (!x->inside || i->b != x->loop) {
         divide(x, id);
         return;
@@ -304,6 +335,116 @@ static void put_nest(shaper *x) {
     x->inside = false;
 }
 
+/* ---- serial loops --------------------------------------------------------------------------- */
+
+/* Does `break` leave the loop whose block this is? */
+static bool is_left(const ing_ir_func *f, uint32_t block) {
+    bool left = false;
+    for (uint32_t k = 0; k < ing_ir_block_len(f, block) && !left; k++) {
+        const ing_ir_inst *i = ing_ir_at(f, ing_ir_block_ids(f, block)[k]);
+        uint32_t blocks[2], n = ing_ir_inst_blocks(i, blocks);
+        left = i->op == ING_OP_BREAK;
+        if (i->op == ING_OP_LOOP || i->op == ING_OP_WHILE) n = 0;
+        for (uint32_t j = 0; j < n && !left; j++) left = is_left(f, blocks[j]);
+    }
+    return left;
+}
+
+static bool may_nest(const ing_ir_func *f, uint32_t id) {
+    const ing_ir_inst *i = ing_ir_at(f, id);
+    if (i->op != ING_OP_LOOP || i->flags & ING_IR_PARALLEL) return false;
+    const ing_ir_inst *begin = ing_ir_at(f, i->a), *axes = ing_ir_at(f, i->b);
+    if (axes->op != ING_OP_AXES || begin->op != ING_OP_CONST ||
+        ing_ir_const_bits(begin) != 0)
+        return false;
+    bool one = true;
+    for (uint32_t k = 0; k < axes->c / 2; k++) one &= ing_ir_axis_is_one(f, axes, k);
+    return !one && !is_left(f, i->c);
+}
+
+/* Which serial loops become nests: those whose number only AXIS of their own AXES asks for. */
+static void find_serials(const ing_ir_func *f, serial *all) {
+    for (uint32_t id = 1; id < f->insts.len; id++) all[id].nests = may_nest(f, id);
+    for (uint32_t id = 1; id < f->insts.len; id++) {
+        const ing_ir_inst *i = ing_ir_at(f, id);
+        ing_ir_uses u;
+        if (i->op == ING_OP_AXIS && ing_ir_at(f, i->b)->op == ING_OP_LOOP &&
+            ing_ir_at(f, i->b)->b == i->a) {
+            all[i->b].asked |= (uint16_t)(1u << i->c);
+            if (i->type != ING_I32) all[i->b].wide |= (uint16_t)(1u << i->c);
+            continue;
+        }
+        ing_ir_inst_uses(f, i, &u);
+        for (uint32_t k = 0; k < u.n_fixed; k++) all[u.fixed[k]].nests = false;
+        for (uint32_t k = 0; k < u.n_list; k++) all[u.list[k]].nests = false;
+    }
+}
+
+/* An index that is asked for as an i32 alone is one, and its bounds are i32 that were cast. */
+static ing_dtype serial_type(const shaper *x, uint32_t id, uint32_t axis) {
+    const serial *s = &x->serials[id];
+    int64_t begin, end;
+    bool narrow = (s->asked & ~s->wide) >> axis & 1;
+    if (ing_ir_axis_bounds(&x->old, at(x, at(x, id)->b), axis, &begin, &end))
+        narrow &= begin >= INT32_MIN && end <= INT32_MAX;
+    return narrow ? ING_I32 : ING_I64;
+}
+
+/* The end of the outermost loop: its beginning if an axis inside of it has no places. */
+static uint32_t end_of_all(shaper *x, uint32_t axes, uint32_t first) {
+    const ing_ir_inst *i = at(x, axes);
+    uint32_t end = x->copy.map[x->old.extra.at[i->b + 2 * first + 1]];
+    for (uint32_t k = first + 1; k < i->c / 2; k++) {
+        uint32_t from = begin_of(x, axes, k), n = 0;
+        uint32_t to = x->copy.map[x->old.extra.at[i->b + 2 * k + 1]];
+        uint64_t trips;
+        if (ing_ir_trips(x->b.func, from, to, &trips) && trips) continue;
+        n = ing_ir_emit(&x->b, ING_OP_LT, ING_U1, from, to, 0);
+        end = ing_ir_emit(&x->b, ING_OP_SELECT, ING_I64, n, end,
+                          begin_of(x, axes, first));
+    }
+    return end;
+}
+
+/* The outermost axis of more places than one: there is one. */
+static uint32_t first_axis(const shaper *x, uint32_t axes) {
+    uint32_t k = 0;
+    while (ing_ir_axis_is_one(&x->old, at(x, axes), k)) k++;
+    return k;
+}
+
+/* The loop over axis k, with those inside of it. */
+static void put_serial_level(shaper *x, uint32_t id, uint32_t k, uint32_t end) {
+    const ing_ir_inst *i = at(x, id);
+    uint32_t axes = i->b, n = at(x, axes)->c / 2;
+    while (k < n && ing_ir_axis_is_one(&x->old, at(x, axes), k)) k++;
+    if (k == n) {
+        ing_ir_copy_block(&x->copy, i->c);
+        return;
+    }
+    ing_dtype type = serial_type(x, id, k);
+    uint32_t low = cast(x, type, begin_of(x, axes, k), ING_I64);
+    if (!end) end = x->copy.map[x->old.extra.at[at(x, axes)->b + 2 * k + 1]];
+    uint32_t high = cast(x, type, end, ING_I64);
+    uint32_t loop = ing_ir_loop_reserve(&x->b, type);
+    x->extents.at[x->serials[id].indices + k] = loop;
+    ing_ir_block_begin(&x->b);
+    put_serial_level(x, id, k + 1, 0);
+    uint16_t flags = i->flags;
+    if (k != first_axis(x, axes)) flags &= (uint16_t)~ING_IR_SERIAL;
+    ing_ir_loop_finish(&x->b, loop, low, high, ing_ir_block_end(&x->b), flags);
+}
+
+static void put_serial(shaper *x, uint32_t id) {
+    uint32_t axes = at(x, id)->b, n = at(x, axes)->c / 2, first = first_axis(x, axes);
+    x->serials[id].indices = x->extents.len;
+    for (uint32_t k = 0; k < n; k++)
+        if (!ing_vec_push(&x->extents, 0)) x->m->arena.failed = true;
+    if (x->m->arena.failed) return;
+    x->b.loc = at(x, id)->loc;
+    put_serial_level(x, id, first, end_of_all(x, axes, first));
+}
+
 static bool hook(ing_ir_copy *c, uint32_t id) {
     shaper *x = c->self;
     switch (at(x, id)->op) {
@@ -311,24 +452,27 @@ static bool hook(ing_ir_copy *c, uint32_t id) {
     case ING_OP_AXIS: put_axis(x, id); return true;
     case ING_OP_LOOP:
         if (id == x->loop) put_nest(x);
-        return id == x->loop;
+        if (x->serials[id].nests) put_serial(x, id);
+        return id == x->loop || x->serials[id].nests;
     default: return false;
     }
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-/* Marks what others than AXIS use; tells whether there are AXES. */
-static bool count_uses(const ing_ir_func *f, uint8_t *counted) {
+/* Marks what others than AXIS and nests use, and AXES by which somebody divides; tells whether there
+ * are any. */
+static bool count_uses(const ing_ir_func *f, const serial *serials, uint8_t *counted) {
     bool any = false;
     for (uint32_t id = 1; id < f->insts.len; id++) {
         const ing_ir_inst *i = ing_ir_at(f, id);
         ing_ir_uses u;
         any |= i->op == ING_OP_AXES;
-        if (i->op == ING_OP_AXIS) continue;
+        if (i->op == ING_OP_AXIS && !serials[i->b].nests) counted[i->a] |= DIVIDED;
+        if (i->op == ING_OP_AXIS || serials[id].nests) continue;
         ing_ir_inst_uses(f, i, &u);
-        for (uint32_t k = 0; k < u.n_fixed; k++) counted[u.fixed[k]] = 1;
-        for (uint32_t k = 0; k < u.n_list; k++) counted[u.list[k]] = 1;
+        for (uint32_t k = 0; k < u.n_fixed; k++) counted[u.fixed[k]] |= COUNTED;
+        for (uint32_t k = 0; k < u.n_list; k++) counted[u.list[k]] |= COUNTED;
     }
     return any;
 }
@@ -347,8 +491,10 @@ static bool run_func(ing_ir_mod *m, uint32_t func, ing_ir_task *task) {
     uint32_t *map = ing_calloc(n, sizeof *map);
     x.widths = ing_calloc(n, sizeof *x.widths);
     x.counted = ing_calloc(n, 1);
-    bool ok = map && x.widths && x.counted;
-    if (ok && count_uses(f, x.counted)) {
+    x.serials = ing_calloc(n, sizeof *x.serials);
+    bool ok = map && x.widths && x.counted && x.serials;
+    if (ok) find_serials(f, x.serials);
+    if (ok && count_uses(f, x.serials, x.counted)) {
         if (task) find_nest(&x, f, task);
         ing_ir_rebuild_begin(&x.b, m, func, &x.old);
         x.copy = (ing_ir_copy){
@@ -361,6 +507,7 @@ static bool run_func(ing_ir_mod *m, uint32_t func, ing_ir_task *task) {
     ing_free(map);
     ing_free(x.widths);
     ing_free(x.counted);
+    ing_free(x.serials);
     return ok;
 }
 
