@@ -9,7 +9,7 @@
  * order of the source's strides, smallest innermost, and written in the order of C. So that
  * whole lines of the cache are used when they are read, a slab holds ING_FP_TURN_BYTES
  * of the axis whose stride is smallest, or as many as fit into SLAB_MAX; all of it where
- * it is short: what is read is then one stretch. */
+ * it is short and the last axis goes on where it ends: what is read is then one stretch. */
 #include "py/value/fingerprint_int.h"
 #include "py/value/fingerprint_turn.h"
 
@@ -17,10 +17,10 @@ enum {
     STRETCH = 16 << 20,  /* bytes between two looks at signals: 2 ms, 100 from a disk */
     GIL_BYTES = 1 << 20, /* 25 us and more: worth letting other threads run */
     SLAB = 128 << 10,    /* fits the second-level cache with what it is read from */
-    SLAB_GOOD = 1024 << 10, /* so do two lines of each row */
+    SLAB_GOOD = 512 << 10, /* so do half lines of each row */
     SLAB_MAX = 8 << 20, /* is kept: a new one costs 16 us of page faults for each MB */
     WHOLE_AXIS =
-        512,      /* bytes of an axis that is not cut: what is read is then all of it */
+        512, /* bytes of an axis that is not cut, where the last one goes on behind it */
     LINE = 64,    /* bytes of a line of the cache; items of as many rows */
     WHOLE = 16,   /* rows of the highest block that is turned */
     BLOCK = 1024, /* bytes that the hash takes at a time */
@@ -192,8 +192,10 @@ static void copy_slab(const shape *s, int k, size_t rows, size_t step, uint8_t *
  * cache, and several of them while the slab stays in its second level. */
 static size_t choose_run(const shape *s, const axis *fast) {
     size_t row = (size_t)fast->to, size = s->item.size;
-    if (fast->n <= WHOLE_AXIS / size && row <= SLAB_MAX / fast->n) return fast->n;
-    size_t line = size < LINE ? LINE / size : 1;
+    bool stretch = s->at[s->n - 1].from == (Py_ssize_t)(fast->n * size);
+    if (stretch && fast->n <= WHOLE_AXIS / size && row <= SLAB_MAX / fast->n)
+        return fast->n;
+    size_t line = size < LINE / 2 ? LINE / 2 / size : 1;
     size_t run = size < ING_FP_TURN_BYTES / LINE ? ING_FP_TURN_ITEMS(size) : LINE;
     while (run > line && row > SLAB_GOOD / run) run /= 2;
     while (run > 1 && row > SLAB_MAX / run) run /= 2;
