@@ -120,13 +120,18 @@ def _index(i):
     return Pieces("index", [i.name, freq, _pandas_values(i.array)])
 
 
+def _flags(obj):
+    """What set_flags() said, where it is not what every frame says."""
+    return [] if obj.flags.allows_duplicate_labels else ["no duplicate labels"]
+
+
 def _series(s):
-    return Pieces("series", [s.name, s.index, _pandas_values(s.array), s.attrs])
+    return Pieces("series", [s.name, s.index, _pandas_values(s.array), s.attrs, *_flags(s)])
 
 
 def _frame(f):
     columns = [_pandas_values(f.iloc[:, n].array) for n in range(f.shape[1])]
-    return Pieces("frame", [f.columns, f.index, columns, f.attrs])
+    return Pieces("frame", [f.columns, f.index, columns, f.attrs, *_flags(f)])
 
 
 def _extension_array(a):

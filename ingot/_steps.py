@@ -346,7 +346,9 @@ class CachedStep:
         from ingot import __version__
 
         own = ("salt", self.salt) if self.salt else ("version", __version__)
-        return own, os.environ.get("INGOT_CACHE_SALT") or None
+        salt = own, os.environ.get("INGOT_CACHE_SALT") or None
+        level = sys.flags.optimize  # -O runs other code of the same text
+        return (*salt, ("optimize", level)) if level else salt
 
     def _rules(self):
         """What decides which inputs are one: it is part of the key as text, whatever it is."""

@@ -47,6 +47,25 @@ def test_zips(tmp_path):
         assert run(tmp_path, CALL, tmp_path / "lib.zip") == f"{k * 10} {k * 10}"
 
 
+def test_asserts_left_out(tmp_path):
+    """-O runs other code of the same text: `assert` is gone and `__debug__` is False; -OO has no docstrings."""
+    text = """
+        import ingot
+        def held(x):
+            "doc"
+            assert x > 10
+        def step(x):
+            try:
+                held(x)
+            except AssertionError:
+                return __debug__, held.__doc__
+            return __debug__, held.__doc__, x
+        print(ingot.CachedStep(step).persistent("cache")(10) == step(10))
+    """
+    for command in ([], ["-O"], ["-OO"], []):
+        assert run(tmp_path, text, command=command) == "True", command
+
+
 def test_bytecode_alone(tmp_path):
     """There is no text: refused, and under the lenient rules by its code."""
     lenient = CALL.replace("CachedStep(step)", "CachedStep(step, fingerprinter='lenient')")

@@ -21,7 +21,10 @@ def test_frames():
     same(frame, asked, pieces, frame[["a", "b", "c"]], pd.concat([frame.iloc[:1], frame.iloc[1:]]))
     noted = frame.copy()
     noted.attrs["unit"] = "m"
-    distinct(frame, noted, frame.rename(columns={"a": "z"}), frame.astype({"a": "int32"}), frame.iloc[:2],
+    single = frame.set_flags(allows_duplicate_labels=False)
+    same(frame, frame.set_flags(allows_duplicate_labels=True))
+    distinct(frame["a"], single["a"].set_flags(allows_duplicate_labels=False))
+    distinct(frame, noted, single, frame.rename(columns={"a": "z"}), frame.astype({"a": "int32"}), frame.iloc[:2],
              frame.assign(a=[1, 2, 4]), frame.reset_index(drop=True), frame[["b", "a", "c"]], frame["a"],
              frame["a"].rename("q"), frame.index, frame.rename_axis("k"))
 
