@@ -204,6 +204,10 @@ MORE = {
     "typevar bound string": dict(
         top="import typing\nV# = typing.TypeVar('V#', bound='J#')\nclass J#:\n    def cost(self):\n"
         "        return «1»", param="j#: V#", arg="J#()", use="j#.cost()"),
+    "cast to a name in a string": dict(
+        top="import typing\nclass K#:\n    def g(self):\n        return «1»\n    def h(self):\n        return 1\n"
+        "def f#(x):\n    return typing.cast('K#', x).g() + len(memoryview(b'abcd').cast('B'))",
+        param="k#", arg="K#()", use="f#(k#)"),
     "annotated metadata object": dict(since=(3, 11),
         top="import typing\nclass Chk#:\n    def __init__(self, k):\n        self.k = k\n    def f(self):\n"
         "        return self.k + «1»\nCHK# = Chk#(«2»)\ndef h#(a: typing.Annotated[int, CHK#]):\n    return 1",

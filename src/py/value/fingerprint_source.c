@@ -120,6 +120,27 @@ static int collect_text(reader *r, PyObject *text) {
     return rc;
 }
 
+/* typing.cast("Name", x): the text is what an annotation would say. */
+static int look_cast(reader *r, PyObject *call) {
+    PyObject *func = PyObject_GetAttrString(call, "func");
+    PyObject *name = func ? dotted_name(func) : NULL;
+    bool cast = name && (PyUnicode_CompareWithASCIIString(name, "cast") == 0 ||
+                         ing_fp_ends(name, ".cast"));
+    PyObject *args = cast ? PyObject_GetAttrString(call, "args") : NULL;
+    PyObject *first = args && PyList_Check(args) && PyList_GET_SIZE(args)
+                          ? PyList_GET_ITEM(args, 0)
+                          : NULL;
+    PyObject *text = first && is_class(first, "Constant")
+                         ? PyObject_GetAttrString(first, "value")
+                         : NULL;
+    int rc = text && PyUnicode_Check(text) ? collect_text(r, text) : 0;
+    Py_XDECREF(text);
+    Py_XDECREF(args);
+    Py_XDECREF(name);
+    Py_XDECREF(func);
+    return PyErr_Occurred() ? -1 : rc;
+}
+
 /* ---- one node ----------------------------------------------------------------------------------- */
 
 static bool is_docstring(ing_py_fp *fp, PyObject *body) {
@@ -218,6 +239,7 @@ static int read_node(reader *r, const work *w) {
     bool name = is_class(node, "Name"), attr = is_class(node, "Attribute");
     if ((name || attr) && look_special(r, node, attr) < 0) return -1;
     if ((name || attr) && !w->inner && collect(r, w) < 0) return -1;
+    if (is_class(node, "Call") && look_cast(r, node) < 0) return -1;
     if (is_class(node, "Import") || is_class(node, "ImportFrom")) r->imports = true;
     PyObject *fields = PyObject_GetAttr(node, r->fields);
     if (!fields || !PyTuple_Check(fields)) {
