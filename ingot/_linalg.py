@@ -6,7 +6,7 @@ entries leave the range of the type, and ends after a bounded number of sweeps w
 entries are. With fast math the processor takes numbers below the smallest normal one for zero:
 tiny matrices are raised by way of their bits, and what comes of them is lowered that way.
 
-1. svd is one-sided Jacobi: columns of A are rotated in pairs until they are orthogonal; V is the
+1. svd is one-sided Jacobi, as is polar_decompose of 3x3: columns of A are rotated in pairs until they are orthogonal; V is the
    product of the rotations, the columns are U S. Small singular values keep their accuracy.
 2. sym_eig is cyclic Jacobi: rotations from both sides until nothing stands off the diagonal.
 3. eig solves the quadratic without cancellation and takes each eigenvector from the longer row.
@@ -394,10 +394,31 @@ def svd(A, dt=None):
 
 
 @func
+def _nearest_orthogonal(A):
+    """Of 2x2 the rotation, or of a negative determinant the reflection, that is nearest to A; of zero the identity."""
+    turn = select(A[0, 0] * A[1, 1] < A[0, 1] * A[1, 0], -1.0, 1.0)
+    x, y = A[0, 0] + turn * A[1, 1], A[1, 0] - turn * A[0, 1]
+    h = sqrt(x * x + y * y)
+    c, s = 1.0 + 0.0 * x, 0.0 * y
+    if h > 0:
+        c, s = x / h, y / h
+    return Matrix([[c, -turn * s], [s, turn * c]])
+
+
+@func
 def _polar(A):
-    U, S, V, tiny = _svd_raised(A)
-    W = V.transpose()
-    return U @ W, _each(V @ S @ W, tiny, _lowered)
+    if static(A.n == 2):
+        tiny = _is_tiny(A)
+        B = _each(A, tiny, _raised)
+        up, down = _power(B)
+        B = B * down
+        R = _nearest_orthogonal(B)
+        S = R.transpose() @ B
+        return R, _each(0.5 * up * (S + S.transpose()), tiny, _lowered)
+    else:
+        U, S, V, tiny = _svd_raised(A)
+        W = V.transpose()
+        return U @ W, _each(V @ S @ W, tiny, _lowered)
 
 
 @real_func
