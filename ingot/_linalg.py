@@ -59,13 +59,16 @@ def _floor(A):
 
 @func
 def _power(v):
-    """A power of two near the largest entry, and its inverse; 1 and 1 if all are zero."""
-    m = abs(v).max()
+    """A power of two near the largest entry, and its inverse; 1 and 1 if all are zero. Constants: bits that become
+    the same float again leave its derivative behind."""
+    largest = abs(v).max()
     if static(v.dtype == f64):
+        m = bit_cast(bit_cast(largest, i64), f64)
         e = select(m == 0, i64(1023), max(min(bit_cast(m, i64) >> 52, i64(2045)), i64(1)))
         return bit_cast(e << 52, f64), bit_cast((2046 - e) << 52, f64)
     else:
         static_assert(v.dtype == f32, "only f32 and f64 matrices are supported")
+        m = bit_cast(bit_cast(largest, i32), f32)
         e = select(m == 0, 127, max(min(bit_cast(m, i32) >> 23, 253), 1))
         return bit_cast(e << 23, f32), bit_cast((254 - e) << 23, f32)
 
@@ -181,16 +184,11 @@ def _across(u):
 
 
 @func
-def _detached(A):
-    """A without its derivative: bits have none."""
-    C = Matrix.zero(A.dtype, A.n, A.m)
-    for i in static(range(A.n)):
-        for j in static(range(A.m)):
-            if static(A.dtype == f64):
-                C[i, j] = bit_cast(bit_cast(A[i, j], i64), f64)
-            else:
-                C[i, j] = bit_cast(bit_cast(A[i, j], i32), f32)
-    return C
+def _tangent(E):
+    """Zero, with the derivative of E: bits have none."""
+    bits = static(i64 if E.dtype == f64 else i32)
+    C = Matrix([[bit_cast(bit_cast(E[i, j], bits), E.dtype) for j in static(range(E.n))] for i in static(range(E.n))])
+    return E - C
 
 
 @func
@@ -209,8 +207,7 @@ def _svd_with_tangents(A, U, S, V):
     """U, S, V, the svd of A, with the derivative that A gives them (5). Between singular values that are equal S has
     the derivatives of its zeros instead of U and V, so that U @ S @ V.transpose() is right there, and V @ S @ V.transpose()."""
     n = static(A.n)
-    E = U.transpose() @ A @ V
-    E = E - _detached(E)
+    E = _tangent(U.transpose() @ A @ V)
     P, Q, T = Matrix.zero(A.dtype, n, n), Matrix.zero(A.dtype, n, n), S
     least = sqrt(_eps(A)) * S[0, 0]
     for i in static(range(n)):
@@ -234,8 +231,7 @@ def _svd_with_tangents(A, U, S, V):
 def _polar_with_tangents(A, R, S):
     """R, S with A = R @ S, with their derivative: R' = R (1 + W), where S W + W S = R^T dA - dA^T R."""
     n = static(A.n)
-    D = R.transpose() @ A
-    D = D - _detached(D)
+    D = _tangent(R.transpose() @ A)
     K = D - D.transpose()
     W = Matrix.zero(A.dtype, n, n)
     trace = S.trace()
@@ -254,8 +250,7 @@ def _polar_with_tangents(A, R, S):
 @func
 def _symmetric_tangents(A, V):
     """The derivative of V^T A V with the value zero, for a symmetric A."""
-    E = V.transpose() @ A @ V
-    E = E - _detached(E)
+    E = _tangent(V.transpose() @ A @ V)
     return 0.5 * (E + E.transpose())
 
 
@@ -384,8 +379,7 @@ def svd(A, dt=None):
     static_assert(A.n == A.m and (A.n == 2 or A.n == 3), "SVD only supports 2×2 and 3×3 matrices.")
     B = _typed(A, dt)
     if static(_derives()):
-        bits = static(i64 if B.dtype == f64 else i32)
-        C = Matrix([[bit_cast(bit_cast(B[i, j], bits), B.dtype) for j in static(range(B.n))] for i in static(range(B.n))])
+        C = bit_cast(bit_cast(B, static(i64 if B.dtype == f64 else i32)), B.dtype)
         U, S, V, tiny = _svd_raised(C)
         return _svd_with_tangents(B, U, _each(S, tiny, _lowered), V)
     else:
@@ -432,8 +426,7 @@ def polar_decompose(A, dt=None):
                   "Polar decomposition only supports 2×2 and 3×3 matrices.")
     B = _typed(A, dt)
     if static(_derives()):
-        bits = static(i64 if B.dtype == f64 else i32)
-        C = Matrix([[bit_cast(bit_cast(B[i, j], bits), B.dtype) for j in static(range(B.n))] for i in static(range(B.n))])
+        C = bit_cast(bit_cast(B, static(i64 if B.dtype == f64 else i32)), B.dtype)
         R, S = _polar(C)
         return _polar_with_tangents(B, R, S)
     else:

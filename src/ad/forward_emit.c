@@ -358,21 +358,6 @@ static bool carry(emitter *w, uint32_t id) {
     }
 }
 
-/* Do these bits become a float again at once? So functions that know their derivative take a value as
- * constant (ingot/_linalg.py). */
-static bool only_returns(const emitter *w, uint32_t id) {
-    for (uint32_t k = 1; k < w->copy.from->insts.len; k++) {
-        const ing_ir_inst *i = at(w, k);
-        ing_ir_uses u;
-        ing_ir_inst_uses(w->copy.from, i, &u);
-        bool uses = false;
-        for (uint32_t j = 0; j < u.n_fixed; j++) uses |= u.fixed[j] == id;
-        for (uint32_t j = 0; j < u.n_list; j++) uses |= u.list[j] == id;
-        if (uses && i->op != ING_OP_BITCAST) return false;
-    }
-    return true;
-}
-
 static bool hook(ing_ir_copy *c, uint32_t id) {
     emitter *w = c->self;
     const ing_ir_inst *i = at(w, id);
@@ -392,7 +377,7 @@ static bool hook(ing_ir_copy *c, uint32_t id) {
         break;
     case ING_AD_CARRY: done = carry(w, id); break;
     case ING_AD_REFUSE:
-        if (w->dual[i->a] && !only_returns(w, id))
+        if (w->dual[i->a] && !ing_ad_only_returns(w->copy.from, id))
             refuse(w, i, "the bits of a float have no derivative");
         break;
     case ING_AD_LATE: refuse(w, i, "forward mode comes before the passes"); break;

@@ -415,3 +415,28 @@ ing_ad_factor ing_ad_partial(ing_ir_builder *b, uint32_t op, uint32_t operand,
     }
     return f;
 }
+
+/* ---- bits ----------------------------------------------------------------------------------------- */
+
+bool ing_ad_only_returns(const ing_ir_func *f, uint32_t id) {
+    for (uint32_t k = 1; k < f->insts.len; k++) {
+        const ing_ir_inst *i = ing_ir_at(f, k);
+        ing_ir_uses u;
+        bool uses = false;
+        ing_ir_inst_uses(f, i, &u);
+        for (uint32_t j = 0; j < u.n_fixed; j++) uses |= u.fixed[j] == id;
+        for (uint32_t j = 0; j < u.n_list; j++) uses |= u.list[j] == id;
+        if (uses && i->op != ING_OP_BITCAST) return false;
+    }
+    return true;
+}
+
+bool ing_ad_remakes_floats(const ing_ir_func *f) {
+    for (uint32_t k = 1; k < f->insts.len; k++) {
+        const ing_ir_inst *i = ing_ir_at(f, k);
+        if (i->op == ING_OP_BITCAST && ing_dtype_is_float((ing_dtype)i->type) &&
+            ing_ir_at(f, i->a)->op != ING_OP_BITCAST)
+            return true;
+    }
+    return false;
+}

@@ -1,5 +1,6 @@
 """Derivatives of svd, polar_decompose, sym_eig and make_spd, above all where a matrix needs no rotation or has
-singular values that are equal: the identity, diagonals, rotations. Right is what central differences say."""
+singular values that are equal: the identity, diagonals, rotations. Right is what central differences say. And what
+derivatives are of floats made of bits."""
 
 import numpy as np
 import pytest
@@ -217,3 +218,43 @@ def test_values_are_those_of_the_forward_launch():
     k.grad()
     assert np.isfinite(A.grad.to_numpy()).all() and np.isfinite(want).all()
     assert (out.to_numpy()[1] == want[1]).all()
+
+
+# ---- bits, by which those functions take a matrix as constant ----
+
+
+def numbers():
+    a = qd.field(qd.f64, 4, needs_grad=True)
+    a.from_numpy(np.random.default_rng(1).uniform(0.3, 1.5, 4))
+    return a
+
+
+def test_floats_made_of_bits_are_refused():
+    """The derivative of a float does not go through its bits: it was lost, and the gradient wrong."""
+    x, y = numbers(), numbers()
+
+    @qd.kernel
+    def root():
+        for i in range(4):
+            k = 0x5FE6EB50C7B537A9 - (qd.bit_cast(x[i], qd.i64) >> 1)
+            z = qd.bit_cast(k, qd.f64)
+            y[i] = z * (1.5 - 0.5 * x[i] * z * z)
+
+    with pytest.raises(qd.IngotCompilationError, match=r"made of the bits of one\n.*\n *\^"):
+        root.grad()
+
+
+def test_bits_that_count_or_return_are_constants():
+    """Those that no float is made of, and a float of its own bits, which is that number without a derivative."""
+    x, y, n = numbers(), numbers(), qd.field(qd.i64, 4)
+
+    @qd.kernel
+    def both():
+        for i in range(4):
+            n[i] = qd.bit_cast(x[i], qd.i64) >> 52
+            y[i] = x[i] * qd.bit_cast(qd.bit_cast(x[i], qd.i64), qd.f64)
+
+    both()
+    y.grad.fill(1.0)
+    both.grad()
+    assert (x.grad.to_numpy() == x.to_numpy()).all() and (n.to_numpy() >= 1020).all()
