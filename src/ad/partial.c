@@ -419,6 +419,7 @@ ing_ad_factor ing_ad_partial(ing_ir_builder *b, uint32_t op, uint32_t operand,
 /* ---- bits ----------------------------------------------------------------------------------------- */
 
 bool ing_ad_only_returns(const ing_ir_func *f, uint32_t id) {
+    bool returns = false;
     for (uint32_t k = 1; k < f->insts.len; k++) {
         const ing_ir_inst *i = ing_ir_at(f, k);
         ing_ir_uses u;
@@ -427,8 +428,9 @@ bool ing_ad_only_returns(const ing_ir_func *f, uint32_t id) {
         for (uint32_t j = 0; j < u.n_fixed; j++) uses |= u.fixed[j] == id;
         for (uint32_t j = 0; j < u.n_list; j++) uses |= u.list[j] == id;
         if (uses && i->op != ING_OP_BITCAST) return false;
+        returns |= uses;
     }
-    return true;
+    return returns;
 }
 
 bool ing_ad_remakes_floats(const ing_ir_func *f) {
