@@ -53,8 +53,6 @@ ing_ad_class ing_ad_class_of(uint32_t op);
 /* Do the bits that this BITCAST makes become a float again at once, and nothing else? So functions that know
  * their derivative take a value as constant (ingot/_linalg.py). */
 bool ing_ad_only_returns(const ing_ir_func *f, uint32_t id);
-/* Does f make floats of bits that it computed? What they have of a derivative is lost. */
-bool ing_ad_remakes_floats(const ing_ir_func *f);
 
 typedef enum ing_ad_factor_kind {
     ING_AD_ZERO,

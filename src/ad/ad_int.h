@@ -2,6 +2,7 @@
  *
  *   draws.c     random numbers are arithmetic on a counter
  *   exits.c     loops and funcs are left at their end only; updates of locals are spelled out
+ *   bits.c      floats that are made of the bits of others
  *   active.c    which values have derivatives, which the backward code must know
  *   wild.c      which values may be infinite or NaN
  *   size.c      the room of the stacks
@@ -36,7 +37,9 @@
 #include "ad/ad.h"
 #include "ir/access.h"
 
-ing_status ing_ad_refuse(ing_ir_mod *m, uint32_t loc, ing_err *e, const char *why);
+/* At an instruction's place in function `func` of the module. */
+ing_status ing_ad_refuse(ing_ir_mod *m, uint32_t func, uint32_t loc, ing_err *e,
+                         const char *why);
 ing_status ing_ad_no_memory(ing_err *e);
 
 /* draws.c: random numbers as arithmetic. */
@@ -266,6 +269,9 @@ uint32_t ing_ad_entry(ing_ad_code *c, const ing_ad_state *s, uint32_t base,
 uint32_t *ing_ad_snap_slot(ing_ad_code *c, uint32_t call, uint32_t param);
 /* Makes the versions of funcs without effects. */
 ing_status ing_ad_find_quiet(ing_ad *ad, ing_err *e);
+
+/* bits.c: refuses floats that are made of the bits of those with derivatives. */
+ing_status ing_ad_check_bits(const ing_ad *ad, ing_err *e);
 
 /* wild.c: marks values that may be infinite or NaN. */
 void ing_ad_find_wild(const ing_ad *ad, const ing_ad_fn *n, uint8_t *wild);

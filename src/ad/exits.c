@@ -289,9 +289,9 @@ static ing_status run_func(ing_ir_mod *m, uint32_t k, ing_err *e) {
     ing_free(x.leaves);
     ing_free(x.copy.map);
     if (x.bad)
-        return ing_ad_refuse(m, x.bad - 1, e,
+        return ing_ad_refuse(m, k, x.bad - 1, e,
                              "a kernel that may end before its last parallel loop");
-    if (x.deep) return ing_ad_refuse(m, 0, e, "a function with too many ways out");
+    if (x.deep) return ing_ad_refuse(m, k, 0, e, "a function with too many ways out");
     return ing_ir_ok(m) ? ING_OK : ing_ad_no_memory(e);
 }
 

@@ -19,7 +19,6 @@ typedef struct needs {
     uint32_t *first_write; /* per local: its entry in `writes`, plus 1; 0 = none */
     ing_vec(ing_ad_write) writes;
     bool changed, failed;
-    bool remakes; /* floats are made of bits */
 } needs;
 
 bool ing_ad_is_remade(const ing_ir_inst *i) {
@@ -390,9 +389,6 @@ static void begin(needs *x, uint32_t id) {
         mark(x, id, ING_AD_AGAIN);
     if (i->op == ING_OP_SET_RET && n->mark[i->b] & ING_AD_VARIED)
         refuse(x, id, "a returned value that depends on an array with a gradient");
-    if (i->op == ING_OP_BITCAST && n->mark[i->a] & ING_AD_VARIED && x->remakes &&
-        !ing_ad_only_returns(n->f, id))
-        refuse(x, id, "a float that is made of the bits of one");
     if (ing_op_class_of(i->op) == ING_OPC_REGION) refuse(x, id, "a graph kernel");
     if (i->op == ING_OP_ELEM && is_companion(x->ad, ing_ir_at(n->f, i->a)))
         refuse(x, id, "a gradient that the kernel itself reads or writes");
@@ -400,7 +396,7 @@ static void begin(needs *x, uint32_t id) {
 
 ing_status ing_ad_find_need(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
     uint32_t len = n->f->insts.len;
-    needs x = {.ad = ad, .n = n, .remakes = ing_ad_remakes_floats(n->f)};
+    needs x = {.ad = ad, .n = n};
     x.first_write = ing_calloc(len, sizeof *x.first_write);
     if (!x.first_write) return ing_ad_no_memory(e);
     find_writes(&x);
@@ -415,5 +411,5 @@ ing_status ing_ad_find_need(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
     ing_free(x.first_write);
     ing_vec_fini(&x.writes);
     if (x.failed) return ing_ad_no_memory(e);
-    return ad->bad ? ing_ad_refuse(ad->m, ad->bad_loc, e, ad->bad) : ING_OK;
+    return ad->bad ? ing_ad_refuse(ad->m, n->func, ad->bad_loc, e, ad->bad) : ING_OK;
 }

@@ -432,13 +432,3 @@ bool ing_ad_only_returns(const ing_ir_func *f, uint32_t id) {
     }
     return returns;
 }
-
-bool ing_ad_remakes_floats(const ing_ir_func *f) {
-    for (uint32_t k = 1; k < f->insts.len; k++) {
-        const ing_ir_inst *i = ing_ir_at(f, k);
-        if (i->op == ING_OP_BITCAST && ing_dtype_is_float((ing_dtype)i->type) &&
-            ing_ir_at(f, i->a)->op != ING_OP_BITCAST)
-            return true;
-    }
-    return false;
-}

@@ -8,8 +8,10 @@ ing_status ing_ad_no_memory(ing_err *e) {
     return ing_fail(e, ING_MEMORY, "no memory for a gradient");
 }
 
-ing_status ing_ad_refuse(ing_ir_mod *m, uint32_t loc, ing_err *e, const char *why) {
+ing_status ing_ad_refuse(ing_ir_mod *m, uint32_t func, uint32_t loc, ing_err *e,
+                         const char *why) {
     m->bad_loc = loc;
+    m->bad_tree = m->funcs.at[func]->tree;
     return ing_fail(e, ING_COMPILE, "cannot be differentiated: %s", why);
 }
 
@@ -127,7 +129,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
     ing_free(words);
     ing_free(bytes);
     ing_vec_fini(&c.snaps);
-    if (ad->bad) return ing_ad_refuse(ad->m, ad->bad_loc, e, ad->bad);
+    if (ad->bad) return ing_ad_refuse(ad->m, n->func, ad->bad_loc, e, ad->bad);
     ING_TRY(s);
     return ing_ir_ok(ad->m) ? ING_OK : ing_ad_no_memory(e);
 }
@@ -135,6 +137,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
 /* ---- all of it --------------------------------------------------------------------------------------- */
 
 static ing_status analyse(ing_ad *ad, ing_ad_mode mode, ing_err *e) {
+    ING_TRY(ing_ad_check_bits(ad, e));
     ING_TRY(ing_ad_find_active(ad, e));
     ING_TRY(ing_ad_find_writes(ad, e));
     for (uint32_t k = 0; k < ad->n_funcs; k++) /* callees first */

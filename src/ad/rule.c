@@ -719,7 +719,7 @@ static ing_status check_writes(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
             if (!clashes(ad, n, &n->writes.at[j], &n->writes.at[k])) continue;
             ad->m->remedy = "write in a loop of its own, or in order: `for _ in "
                             "range(1):` around it";
-            return ing_ad_refuse(ad->m, n->writes.at[k].loc, e,
+            return ing_ad_refuse(ad->m, n->func, n->writes.at[k].loc, e,
                                  "iterations of a parallel loop write here what others "
                                  "write, in an order that nobody knows");
         }
@@ -729,8 +729,8 @@ static ing_status check_writes(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
 /* ---- all pairs ---------------------------------------------------------------------------------- */
 
 /* Two arguments: a launch sees whether they are one array (RULE5). */
-static ing_status note_apart(ing_ad *ad, const ing_ad_touch *r, const ing_ad_touch *w,
-                             ing_err *e) {
+static ing_status note_apart(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
+                             const ing_ad_touch *w, ing_err *e) {
     ing_ir_mod *m = ad->m;
     const ing_type_info *x = ing_ir_type(m, m->args.at[r->of].type);
     const ing_type_info *y = ing_ir_type(m, m->args.at[w->of].type);
@@ -739,7 +739,7 @@ static ing_status note_apart(ing_ad *ad, const ing_ad_touch *r, const ing_ad_tou
         if (m->rule.at[k].read == r->of && m->rule.at[k].written == w->of)
             return ING_OK;
     bool ok = m->rule.len < ING_IR_MAX_APART &&
-              ing_vec_push(&m->rule, ((ing_ir_rule){r->of, w->of, w->loc}));
+              ing_vec_push(&m->rule, ((ing_ir_rule){r->of, w->of, n->func, w->loc}));
     return ok ? ING_OK : ing_ad_no_memory(e);
 }
 
@@ -753,13 +753,13 @@ static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch 
     bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
     if (reads && overwrites(n, r, w) >= enough &&
         (!like || (same && looked_between(n, r, w, enough)))) {
-        if (!same) return note_apart(ad, r, w, e);
+        if (!same) return note_apart(ad, n, r, w, e);
         ad->m->remedy =
             "write to another array or to the next step of this one, `x[t + 1, i] = "
             "f(x[t, i])`; or compute the change in one kernel, add it in another, and "
             "name the array for the tape: `qd.ad.Tape(loss, state=[x])`";
         return ing_ad_refuse(
-            ad->m, w->loc, e,
+            ad->m, n->func, w->loc, e,
             "an element that was read, and whose value the backward pass "
             "needs, is overwritten here");
     }
@@ -767,7 +767,7 @@ static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch 
         crosses(n, r, w)) {
         ad->m->remedy = "an inner loop runs in order: `for _ in range(1):` around it";
         return ing_ad_refuse(
-            ad->m, w->loc, e,
+            ad->m, n->func, w->loc, e,
             "Cross-iteration read-after-write: iterations of a parallel "
             "loop read what others store here");
     }
@@ -775,7 +775,7 @@ static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch 
     if (same && w->kind & ING_AD_UPDATES && r->kind & ING_AD_FOLLOWS &&
         races(n, r, w, result ? enough : YES)) {
         ad->m->remedy = "an inner loop runs in order: `for _ in range(1):` around it";
-        return ing_ad_refuse(ad->m, r->loc, e,
+        return ing_ad_refuse(ad->m, n->func, r->loc, e,
                              "iterations of a parallel loop read here what others "
                              "update, in an order that nobody knows");
     }
@@ -864,7 +864,8 @@ static ing_status check_pairs(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
             ING_TRY(check_pair(ad, n, &n->reads.at[k], &n->writes.at[j], e));
         }
     if (pairs <= MAX_PAIRS) return ING_OK;
-    return ing_ad_refuse(ad->m, 0, e, "a function with too many reads and writes");
+    return ing_ad_refuse(ad->m, n->func, 0, e,
+                         "a function with too many reads and writes");
 }
 
 ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
@@ -895,7 +896,7 @@ ing_status ing_ad_settle(ing_ir_mod *m, ing_err *e) {
                                 ing_ir_type(m, y->type)->place))
                 continue;
             return ing_ad_refuse(
-                m, r.loc, e,
+                m, r.func, r.loc, e,
                 "an element that was read, and whose value the backward pass "
                 "needs, is overwritten here: two names are of one array");
         }

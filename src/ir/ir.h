@@ -311,7 +311,7 @@ typedef struct ing_ir_apart { /* array arguments that share no memory, says the 
 
 typedef struct
     ing_ir_rule { /* of a gradient: arguments that must share no memory (src/ad/rule.c) */
-    uint32_t read, written, loc;
+    uint32_t read, written, func, loc;
 } ing_ir_rule;
 
 /* What a pass decided, for people (src/pass/remark.def); in no text and no digest. */
@@ -329,6 +329,7 @@ typedef struct ing_ir_mod {
     ing_map type_map;             /* structural digest -> id + 1 */
     bool bad_type;      /* what failed was a type that cannot exist, not memory */
     uint32_t bad_loc;   /* where a pass found what it refuses, 0 = unknown */
+    uint32_t bad_tree;  /* of the function that this is in */
     const char *remedy; /* what to do about it, NULL = nothing to say */
     /* Scratch is sized before a launch (ROOM with b = 0; src/ad/size.c): how many times what is
      * found that a slot needs; 0: it is not. */

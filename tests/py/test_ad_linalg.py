@@ -234,3 +234,71 @@ def test_bits_that_count_or_return_are_constants():
     y.grad.fill(1.0)
     both.grad()
     assert (x.grad.to_numpy() == x.to_numpy()).all() and (n.to_numpy() >= 1020).all()
+
+
+@qd.func
+def bits_of(v):
+    return qd.bit_cast(v, qd.i64)
+
+
+@qd.func
+def float_of(k):
+    return qd.bit_cast(k, qd.f64)
+
+
+@qd.func
+def halved(k: qd.template()):
+    k = k >> 1
+
+
+@pytest.mark.parametrize("way", ["func", "there", "back", "place", "array", "element"])
+def test_bits_are_followed_through_funcs_and_arrays(way):
+    """Taken in one func and made a float in another, its derivative was lost without a word."""
+    x, y, kept = numbers(), numbers(), qd.field(qd.i64, 4)
+
+    @qd.kernel
+    def root():
+        for i in range(4):
+            k = qd.i64(0)
+            if qd.static(way in ("func", "there")):
+                k = bits_of(x[i]) >> 1
+            elif qd.static(way == "place"):
+                k = bits_of(x[i])
+                halved(k)
+            elif qd.static(way == "array"):
+                kept[i] = qd.bit_cast(x[i], qd.i64) >> 1
+                k = kept[i]
+            elif qd.static(way == "element"):
+                v = qd.Vector([qd.i64(1), qd.bit_cast(x[i], qd.i64)])
+                v[i % 2] = v[1] >> 1
+                k = v[1]
+            else:
+                k = qd.bit_cast(x[i], qd.i64) >> 1
+            k = 0x5FE6EB50C7B537A9 - k
+            if qd.static(way == "there"):
+                y[i] = qd.bit_cast(k, qd.f64)
+            else:
+                y[i] = float_of(k)
+
+    place = r"y\[i\] = qd" if way == "there" else r"return qd.bit_cast\(k, qd.f64\)"
+    with pytest.raises(qd.IngotCompilationError, match=rf"made of the bits of one\n *{place}.*\n *\^"):
+        root.grad()
+
+
+def test_bits_that_only_steer_make_no_floats():
+    """Converted, compared and counted they are no bits any more; floats may be made of others."""
+    x, y = numbers(), numbers()
+
+    @qd.kernel
+    def steered():
+        for i in range(4):
+            k = bits_of(x[i])
+            e = qd.select(k > 0, 1023, 1022)
+            if k & 1 == 3:
+                e += 1
+            y[i] = float_of(qd.i64(e) << 52) * x[i] * x[i] + qd.cast(k >> 52, qd.f64)
+
+    steered()
+    y.grad.fill(1.0)
+    steered.grad()
+    assert (x.grad.to_numpy() == 2 * x.to_numpy()).all()

@@ -167,12 +167,13 @@ static ing_status ask_settings(ing_py_kernel *k, const ing_gate *face,
 }
 
 /* What a pass or a derivative refuses is told with its place. */
-static void place_error(const ing_front_result *r, uint32_t loc, const char *remedy,
-                        ing_err *e) {
-    uint32_t tree = loc >> ING_FRONT_TREE_SHIFT;
+static void place_error(const ing_front_result *r, uint32_t tree, uint32_t loc,
+                        const char *remedy, ing_err *e) {
+    uint32_t opened = loc >> ING_FRONT_TREE_SHIFT;
     ing_node node = loc & ((1u << ING_FRONT_TREE_SHIFT) - 1);
-    if (!loc || tree > r->trees.len || !e->text) return;
-    const ing_front_tree *t = r->trees.at[tree ? r->trees.len - tree : 0];
+    if (opened) tree = (uint32_t)r->trees.len - opened; /* one of an opened func */
+    if (!loc || tree >= r->trees.len || !e->text) return;
+    const ing_front_tree *t = r->trees.at[tree];
     ing_err old = *e;
     ing_err_init(e);
     ing_front_diag(t, node, old.status, remedy, e, "%s", old.text);
@@ -204,7 +205,8 @@ static ing_status derive(const ing_py_kernel *k, ing_front_result *r, ing_err *e
         : k->mode == ING_AD_TRACE  ? ing_ad_trace(r->mod, r->companions.at, e)
                                    : ing_ad_forward(r->mod, r->companions.at, e);
     if (s == ING_OK) s = ing_ir_verify(r->mod, e);
-    if (s != ING_OK) place_error(r, r->mod->bad_loc, r->mod->remedy, e);
+    if (s != ING_OK)
+        place_error(r, r->mod->bad_tree, r->mod->bad_loc, r->mod->remedy, e);
     return s;
 }
 
@@ -224,7 +226,8 @@ ing_status ing_py_lower(ing_py_kernel *k, PyObject *const *args, bool quiet,
     ING_TRY(derive(k, r, e));
     ING_TRY(ing_py_share_blocks(k, *gate, r, e));
     s = ing_ad_settle(r->mod, e);
-    if (s != ING_OK) place_error(r, r->mod->bad_loc, r->mod->remedy, e);
+    if (s != ING_OK)
+        place_error(r, r->mod->bad_tree, r->mod->bad_loc, r->mod->remedy, e);
     ING_TRY(s);
     ING_TRY(ing_py_ask_extents(*gate, r, e));
     return ask_settings(k, face, answered, e);
@@ -321,7 +324,7 @@ static ing_status build(compile *c, ing_err *e) {
     Py_BEGIN_ALLOW_THREADS s =
         ing_engine_build(k->host->engine, &job, &c->v->record, &c->v->code, e);
     Py_END_ALLOW_THREADS if (s != ING_OK)
-        place_error(&c->front, loc, "compute it where it is used", e);
+        place_error(&c->front, 0, loc, "compute it where it is used", e);
     if (s == ING_OK)
         ing_py_remarks(k, &c->front, &c->v->record, &remarks,
                        ing_py_story_code(c->story));
