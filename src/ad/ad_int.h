@@ -2,7 +2,7 @@
  *
  *   draws.c     random numbers are arithmetic on a counter
  *   exits.c     loops and funcs are left at their end only; updates of locals are spelled out
- *   bits.c      floats that are made of the bits of others
+ *   lost.c      where derivatives get lost
  *   active.c    which values have derivatives, which the backward code must know
  *   wild.c      which values may be infinite or NaN
  *   size.c      the room of the stacks
@@ -270,8 +270,8 @@ uint32_t *ing_ad_snap_slot(ing_ad_code *c, uint32_t call, uint32_t param);
 /* Makes the versions of funcs without effects. */
 ing_status ing_ad_find_quiet(ing_ad *ad, ing_err *e);
 
-/* bits.c: refuses floats that are made of the bits of those with derivatives. */
-ing_status ing_ad_check_bits(const ing_ad *ad, ing_err *e);
+/* lost.c: refuses floats that are made of the bits of those with derivatives, finds m->lost. */
+ing_status ing_ad_find_lost(const ing_ad *ad, ing_err *e);
 
 /* wild.c: marks values that may be infinite or NaN. */
 void ing_ad_find_wild(const ing_ad *ad, const ing_ad_fn *n, uint8_t *wild);

@@ -137,7 +137,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
 /* ---- all of it --------------------------------------------------------------------------------------- */
 
 static ing_status analyse(ing_ad *ad, ing_ad_mode mode, ing_err *e) {
-    ING_TRY(ing_ad_check_bits(ad, e));
+    ING_TRY(ing_ad_find_lost(ad, e));
     ING_TRY(ing_ad_find_active(ad, e));
     ING_TRY(ing_ad_find_writes(ad, e));
     for (uint32_t k = 0; k < ad->n_funcs; k++) /* callees first */
@@ -153,28 +153,7 @@ static ing_status analyse(ing_ad *ad, ing_ad_mode mode, ing_err *e) {
     return ING_OK;
 }
 
-/* Arrays without a companion that take values with a derivative. */
-static ing_status find_lost(ing_ad *ad, ing_err *e) {
-    ing_ir_mod *m = ad->m;
-    m->lost = ING_NEW_ARRAY(&m->arena, m->args.len + 1, uint8_t);
-    if (!m->lost) return ing_ad_no_memory(e);
-    memset(m->lost, 0, m->args.len + 1);
-    for (uint32_t k = 0; k < ad->fns.len; k++) {
-        const ing_ad_fn *n = ad->fns.at[k];
-        for (uint32_t id = 1; id < n->f->insts.len; id++) {
-            const ing_ir_inst *i = ing_ir_at(n->f, id);
-            bool writes = i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC;
-            if (!n->block[id] || !writes || !(n->mark[i->b] & ING_AD_VARIED)) continue;
-            const ing_ir_inst *root = ing_ir_at(n->f, ing_ad_root(n, i->a));
-            if (root->op == ING_OP_ARRAY && !ad->companion[root->a])
-                m->lost[root->a] = 1;
-        }
-    }
-    return ING_OK;
-}
-
 static ing_status write_all(ing_ad *ad, ing_err *e) {
-    ING_TRY(find_lost(ad, e));
     ING_TRY(ing_ad_find_quiet(ad, e));
     for (uint32_t j = 1; j < ad->fns.len; j++)
         if (!declare(ad, ad->fns.at[j])) return ing_ad_no_memory(e);

@@ -322,6 +322,55 @@ def test_refused():
         returns.grad(x)
 
 
+@qd.func
+def put(o, i, v):
+    o[i] = v
+
+
+@qd.func
+def put_place(o: qd.template(), v):
+    o = v
+
+
+@qd.func
+def put_square(o, x, i):
+    put(o, i, x[i] * x[i])
+
+
+@pytest.mark.parametrize("way", ["element", "place", "of its own"])
+def test_an_output_without_a_gradient_is_found_in_funcs(way):
+    """What went through a NumPy array that a func writes was lost without a word."""
+    qd.init(arch=qd.interp)
+    x, _, y = arrays(8)
+
+    @qd.kernel
+    def through(x: F1, y: F1, c: F1):
+        for i in x:
+            if qd.static(way == "element"):
+                put(c, i, x[i] * x[i])
+            elif qd.static(way == "place"):
+                put_place(c[i], x[i] * x[i])
+            else:
+                put_square(c, x, i)
+        for i in x:
+            y[i] = x[i] * c[i]
+
+    @qd.kernel
+    def constants(x: F1, y: F1, c: F1):
+        for i in x:
+            put(c, i, 2.0 * i)
+        for i in x:
+            put(y, i, x[i] * c[i])
+
+    with pytest.raises(Exception, match="values that have a derivative, and it has no gradient"):
+        through.grad(x, y, np.zeros(8, np.float32))
+    c = np.zeros(8, np.float32)
+    constants(x, y, c)
+    y.grad.fill(1.0)
+    constants.grad(x, y, c)
+    assert np.array_equal(x.grad.to_numpy(), c)
+
+
 def test_random_numbers_are_those_of_the_forward_launch(target):
     x, _, y = arrays(100)
     r = qd.ndarray(qd.f32, 100)

@@ -1,14 +1,16 @@
-/* Floats that are made of the bits of others have lost their derivative on the way: refused. Called by
- * reverse.c before anything else is found out. A value may be a number with a derivative and may hold
- * bits of one; both are followed through locals, integer arrays and funcs, for all calls of a func at
- * once. What is counted, compared or converted is no bits any more. */
+/* Where derivatives get lost. Floats that are made of the bits of others are refused here; arrays without
+ * a companion that take values with a derivative are left in m->lost, for launches. Called by reverse.c
+ * before anything else is found out. A value may be a number with a derivative and may hold bits of one;
+ * both are followed through locals, integer arrays and funcs, for all calls of a func at once. What is
+ * counted, compared or converted is no bits any more. */
 #include "ad/ad_int.h"
 
 #include <string.h>
 
 enum {
     VARIES = 1, /* a float that depends on an array with a companion */
-    BITS = 2    /* an integer made of the bits of one */
+    BITS = 2,   /* an integer made of the bits of one */
+    TAKEN = 4   /* of an array: VARIES is stored there */
 };
 
 typedef struct finder {
@@ -17,7 +19,7 @@ typedef struct finder {
     uint8_t **has;    /* per func and instruction; of an ALLOCA: what it holds */
     uint8_t **params; /* per func and parameter; of places: what they hold */
     uint8_t *rets;    /* per func */
-    uint8_t *args;    /* per argument: BITS are stored there */
+    uint8_t *args;    /* per argument: what is stored there */
     bool changed;
 } finder;
 
@@ -43,7 +45,7 @@ static bool holds_integers(const ing_ir_mod *m, ing_type t) {
 
 /* Those that a value of the type can be. */
 static uint8_t fits(const finder *x, ing_type t, uint8_t bits) {
-    if (!t || !ing_ad_is_real(x->m, t)) bits &= (uint8_t)~VARIES;
+    if (!t || !ing_ad_is_real(x->m, t)) bits &= (uint8_t)~(VARIES | TAKEN);
     if (!t || !holds_integers(x->m, t)) bits &= (uint8_t)~BITS;
     return bits;
 }
@@ -54,18 +56,18 @@ static uint8_t fits(const finder *x, ing_type t, uint8_t bits) {
 static uint8_t held(const finder *x, uint32_t func, uint32_t ref) {
     const ing_ir_func *f = x->m->funcs.at[func];
     const ing_ir_inst *root = ing_ir_root(f, ref, NULL);
-    if (root->op == ING_OP_PARAM) return x->params[func][root->a];
+    if (root->op == ING_OP_PARAM) return x->params[func][root->a] & (VARIES | BITS);
     if (root->op != ING_OP_ARRAY) return x->has[func][ing_ir_id_of(f, root)];
     uint32_t c = x->ad->companion[root->a];
-    return x->args[root->a] | (c && !(c & ING_AD_STOPPED) ? VARIES : 0);
+    return (x->args[root->a] & BITS) | (c && !(c & ING_AD_STOPPED) ? VARIES : 0);
 }
 
-/* Derivatives of what is stored in arrays depend on whether those have a companion, not on this. */
+/* Whether what is found in an array has a derivative depends on its companion alone. */
 static void put(finder *x, uint32_t func, uint32_t ref, uint8_t bits) {
     const ing_ir_func *f = x->m->funcs.at[func];
     const ing_ir_inst *root = ing_ir_root(f, ref, NULL);
-    bool array = ing_ad_is_array(x->m, root->type);
-    bits = fits(x, ing_ir_at(f, ref)->type, array ? bits & BITS : bits);
+    bits = fits(x, ing_ir_at(f, ref)->type, bits);
+    if (ing_ad_is_array(x->m, root->type) && bits & VARIES) bits ^= VARIES | TAKEN;
     if (root->op == ING_OP_PARAM)
         add(x, &x->params[func][root->a], bits);
     else if (root->op == ING_OP_ARRAY)
@@ -82,9 +84,10 @@ static void look_at_call(finder *x, uint32_t func, uint32_t id) {
     for (uint32_t k = 0; k < i->c; k++) {
         uint32_t arg = f->extra.at[i->b + k];
         ing_type t = ing_ir_at(f, arg)->type;
-        bool place = ing_ad_is_ref(x->m, t) || ing_ad_is_array(x->m, t);
-        add(x, &x->params[i->a][k], place ? held(x, func, arg) : x->has[func][arg]);
-        if (place) put(x, func, arg, x->params[i->a][k]);
+        bool array = ing_ad_is_array(x->m, t), place = array || ing_ad_is_ref(x->m, t);
+        uint8_t *param = &x->params[i->a][k];
+        add(x, param, place ? held(x, func, arg) : x->has[func][arg]);
+        if (place) put(x, func, arg, array ? *param & (BITS | TAKEN) : *param);
     }
     add(x, &x->has[func][id], fits(x, i->type, x->rets[i->a]));
 }
@@ -156,7 +159,8 @@ static bool make_room(finder *x) {
     x->params = ING_NEW_ARRAY(a, n, uint8_t *);
     x->rets = ING_NEW_ARRAY(a, n, uint8_t);
     x->args = ING_NEW_ARRAY(a, m->args.len + 1, uint8_t);
-    if (!x->has || !x->params || !x->rets || !x->args) return false;
+    m->lost = ING_NEW_ARRAY(a, m->args.len + 1, uint8_t);
+    if (!x->has || !x->params || !x->rets || !x->args || !m->lost) return false;
     memset(x->rets, 0, n);
     memset(x->args, 0, m->args.len + 1);
     for (uint32_t k = 0; k < n; k++) {
@@ -170,21 +174,21 @@ static bool make_room(finder *x) {
     return true;
 }
 
-static bool makes_floats(const ing_ir_inst *i) {
-    return i->op == ING_OP_BITCAST && ing_dtype_is_float((ing_dtype)i->type);
+static ing_status check_bits(const finder *x, ing_err *e) {
+    for (uint32_t k = 0; k < x->m->funcs.len; k++)
+        for (uint32_t id = 1; id < x->m->funcs.at[k]->insts.len; id++) {
+            const ing_ir_inst *i = ing_ir_at(x->m->funcs.at[k], id);
+            if (i->op == ING_OP_BITCAST && x->has[k][i->a] & BITS &&
+                ing_dtype_is_float((ing_dtype)i->type))
+                return ing_ad_refuse(x->ad->m, k, i->loc, e,
+                                     "a float that is made of the bits of one");
+        }
+    return ING_OK;
 }
 
-static bool any_makes_floats(const ing_ir_mod *m) {
-    for (uint32_t k = 0; k < m->funcs.len; k++)
-        for (uint32_t id = 1; id < m->funcs.at[k]->insts.len; id++)
-            if (makes_floats(ing_ir_at(m->funcs.at[k], id))) return true;
-    return false;
-}
-
-ing_status ing_ad_check_bits(const ing_ad *ad, ing_err *e) {
-    const ing_ir_mod *m = ad->m;
+ing_status ing_ad_find_lost(const ing_ad *ad, ing_err *e) {
+    ing_ir_mod *m = ad->m;
     finder x = {.ad = ad, .m = m};
-    if (!any_makes_floats(m)) return ING_OK;
     if (!make_room(&x)) return ing_ad_no_memory(e);
     do {
         x.changed = false;
@@ -192,12 +196,7 @@ ing_status ing_ad_check_bits(const ing_ad *ad, ing_err *e) {
             for (uint32_t id = 1; id < m->funcs.at[k]->insts.len; id++)
                 look_at(&x, k, id);
     } while (x.changed);
-    for (uint32_t k = 0; k < m->funcs.len; k++)
-        for (uint32_t id = 1; id < m->funcs.at[k]->insts.len; id++) {
-            const ing_ir_inst *i = ing_ir_at(m->funcs.at[k], id);
-            if (makes_floats(i) && x.has[k][i->a] & BITS)
-                return ing_ad_refuse(ad->m, k, i->loc, e,
-                                     "a float that is made of the bits of one");
-        }
-    return ING_OK;
+    for (uint32_t k = 0; k < m->args.len; k++)
+        m->lost[k] = x.args[k] & TAKEN && !ad->companion[k];
+    return check_bits(&x, e);
 }
