@@ -233,12 +233,12 @@ static bool useful_now(const ing_ad *ad, ing_ad_fn *n, uint32_t id) {
     case ING_OP_RETURN: return i->a && set(n, i->a, ING_AD_USEFUL);
     case ING_OP_ATOMIC:
     case ING_OP_STORE:
-        return root_has(ad, n, ing_ad_root(n, i->a), ING_AD_USEFUL) &&
-               set(n, i->b, ING_AD_USEFUL);
     case ING_OP_LOAD:
         root = ing_ad_root(n, i->a);
-        return useful && !ing_ad_is_array(ad->m, ing_ir_at(n->f, root)->type) &&
-               set(n, root, ING_AD_USEFUL);
+        bool found = useful && !ing_ad_is_array(ad->m, ing_ir_at(n->f, root)->type) &&
+                     set(n, root, ING_AD_USEFUL);
+        return found | (i->op != ING_OP_LOAD && root_has(ad, n, root, ING_AD_USEFUL) &&
+                        set(n, i->b, ING_AD_USEFUL));
     default: return useful && passes_on(i) && useful_operands(ad, n, i);
     }
 }

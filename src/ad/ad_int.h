@@ -2,6 +2,7 @@
  *
  *   draws.c     random numbers are arithmetic on a counter
  *   exits.c     loops and funcs are left at their end only; updates of locals are spelled out
+ *   shared.c    locals that iterations of a parallel loop share
  *   lost.c      where derivatives get lost
  *   active.c    which values have derivatives, which the backward code must know
  *   wild.c      which values may be infinite or NaN
@@ -60,6 +61,10 @@ ing_status ing_ad_order(ing_ir_mod *m, const uint32_t *companion, uint32_t n_arg
  *  EXITS3 ATOMIC of a local, other than one of the kernel in a parallel loop, is LOAD,
  *     arithmetic, STORE. */
 ing_status ing_ad_exits(ing_ir_mod *m, ing_err *e);
+
+/* shared.c: parallel loops that look for a least or greatest value do so in
+ * locals of their own (SHARED1), sums are updates (SHARED2). */
+ing_status ing_ad_own_locals(ing_ir_mod *m, ing_err *e);
 
 /* Does it hold floats? */
 bool ing_ad_is_real(const ing_ir_mod *m, ing_type t);
@@ -269,6 +274,9 @@ uint32_t ing_ad_entry(ing_ad_code *c, const ing_ad_state *s, uint32_t base,
 uint32_t *ing_ad_snap_slot(ing_ad_code *c, uint32_t call, uint32_t param);
 /* Makes the versions of funcs without effects. */
 ing_status ing_ad_find_quiet(ing_ad *ad, ing_err *e);
+
+/* shared.c: refuses locals of the kernel on whose iterations' order the result depends (SHARED3). */
+ing_status ing_ad_check_shared(ing_ad *ad, const ing_ad_fn *n, ing_err *e);
 
 /* lost.c: refuses floats that are made of the bits of those with derivatives, finds m->lost. */
 ing_status ing_ad_find_lost(const ing_ad *ad, ing_err *e);

@@ -344,6 +344,9 @@ static void keep_for(needs *x, uint32_t id) {
     case ING_OP_ATOMIC:
         keep_indices(x, i->a);
         if (i->c == ING_IR_ATOMIC_MIN || i->c == ING_IR_ATOMIC_MAX) {
+            uint32_t root = ing_ad_root(x->n, i->a); /* what the loop left (SHARED1) */
+            if (ing_ir_at(x->n->f, root)->op == ING_OP_ALLOCA)
+                content_again(x, root, x->n->region[root]);
             keep(x, i->a);
             keep(x, i->b);
         } else if (i->c != ING_IR_ATOMIC_ADD && i->c != ING_IR_ATOMIC_SUB)

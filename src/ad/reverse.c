@@ -139,6 +139,7 @@ static ing_status write_fn(ing_ad *ad, ing_ad_fn *n, bool size, ing_err *e) {
 static ing_status analyse(ing_ad *ad, ing_ad_mode mode, ing_err *e) {
     ING_TRY(ing_ad_find_lost(ad, e));
     ING_TRY(ing_ad_find_active(ad, e));
+    ING_TRY(ing_ad_check_shared(ad, ad->fns.at[0], e));
     ING_TRY(ing_ad_find_writes(ad, e));
     for (uint32_t k = 0; k < ad->n_funcs; k++) /* callees first */
         for (uint32_t j = 0; j < ad->fns.len; j++) {
@@ -206,6 +207,7 @@ static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode
                       ing_err *e) {
     ING_TRY(ing_ad_draws(m, e));
     ING_TRY(ing_ad_exits(m, e));
+    ING_TRY(ing_ad_own_locals(m, e));
     ing_ad ad = {.m = m, .companion = companion, .n_funcs = m->funcs.len};
     ad.all_bounds = mode == ING_AD_BOUNDS;
     ING_TRY(ing_ir_call_order(m, &ad.order, e));
