@@ -59,7 +59,8 @@ ing_status ing_ad_order(ing_ir_mod *m, const uint32_t *companion, uint32_t n_arg
  *     such WHILEs.
  *  EXITS2 a RETURN only as the last instruction of a func; none in the kernel.
  *  EXITS3 ATOMIC of a local, other than one of the kernel in a parallel loop, is LOAD,
- *     arithmetic, STORE. */
+ *     arithmetic, STORE.
+ *  EXITS4 no parallel loop with one iteration: it runs in order. */
 ing_status ing_ad_exits(ing_ir_mod *m, ing_err *e);
 
 /* shared.c: parallel loops that look for a least or greatest value do so in
@@ -161,8 +162,9 @@ typedef struct ing_ad {
     uint8_t *acts;    /* per func: it writes arrays or prints */
     uint32_t
         *quiet; /* per func: the version without effects; UINT32_MAX: there is none */
-    ing_ad_touches *writes;   /* per func, as callers see them */
-    uint64_t *span;           /* per func: its instructions, with those of callees */
+    ing_ad_touches *writes; /* per func, as callers see them */
+    ing_ad_touches *loads;  /* per func: what it reads where it is run again forwards */
+    uint64_t *span;         /* per func: its instructions, with those of callees */
     ing_vec(ing_ad_fn *) fns; /* [0] is the kernel */
     bool all_bounds;          /* SIZE3 */
     bool sized; /* the room of the stacks is known before the launch (SIZE1) */
@@ -197,6 +199,14 @@ ing_status ing_ad_find_active(ing_ad *ad, ing_err *e);
 ing_status ing_ad_find_need(ing_ad *ad, ing_ad_fn *n, ing_err *e);
 /* A minimum or maximum whose backward code looks whose value is there (adjoint.c). */
 bool ing_ad_is_winner(const ing_ad_fn *n, uint32_t id);
+/* again.c: what a func does where it is run again forwards, for what it gives. */
+enum { ING_AD_RUN = 1, ING_AD_ASKED = 2 /* somebody uses the value */ };
+/* Per instruction, all 0 before; false: no memory. */
+bool ing_ad_find_rerun(const ing_ad *ad, const ing_ir_func *f, uint8_t *marks);
+/* Does a func store to all of what a parameter points to before it looks there? */
+bool ing_ad_stored_first(const ing_ir_func *f, uint32_t param);
+/* Refuses calls that give one local twice, of which backward code would keep two. */
+ing_status ing_ad_check_refs(const ing_ad *ad, const ing_ad_fn *n, ing_err *e);
 /* rule.c: refuses what may break AD3. */
 ing_status ing_ad_find_writes(ing_ad *ad, ing_err *e);
 ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e);

@@ -1,4 +1,4 @@
-/* Structured exits (EXITS1 to EXITS3 in ad_int.h): what follows a statement that may leave the
+/* Structured exits (EXITS1 to EXITS4 in ad_int.h): what follows a statement that may leave the
  * loop or func stands in a branch of its own, and leaving is setting a flag. Called first by
  * reverse mode, for which each block then either runs whole or not at all. */
 #include "ad/ad_int.h"
@@ -137,10 +137,18 @@ static void put_counted(exits *x, uint32_t id) {
     ing_ir_emit(b, ING_OP_WHILE, 0, ing_ir_block_end(b), 0, 0);
 }
 
+/* With one iteration there is an order (EXITS4). */
+static bool is_parallel(const exits *x, const ing_ir_inst *loop) {
+    uint64_t n;
+    return loop->flags & ING_IR_PARALLEL &&
+           !(ing_ir_trips(x->f, loop->a, loop->b, &n) && n <= 1);
+}
+
 static void put_loop(exits *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     uint8_t leaves = x->leaves[id];
-    bool parallel = i->flags & ING_IR_PARALLEL;
+    bool parallel = is_parallel(x, i);
+    uint16_t flags = parallel ? i->flags : i->flags & (uint16_t)~ING_IR_PARALLEL;
     if (leaves & (BREAKS | RETURNS) && parallel) x->bad = i->loc + 1;
     if (leaves & (BREAKS | RETURNS) && !parallel) {
         put_counted(x, id);
@@ -157,7 +165,7 @@ static void put_loop(exits *x, uint32_t id) {
     x->in_parallel &= !parallel;
     x->loop = loop.outer;
     uint32_t body = ing_ir_block_end(&x->b);
-    ing_ir_loop_finish(&x->b, at, x->copy.map[i->a], x->copy.map[i->b], body, i->flags);
+    ing_ir_loop_finish(&x->b, at, x->copy.map[i->a], x->copy.map[i->b], body, flags);
 }
 
 /* Leaves the func, and with it every loop around. */

@@ -146,6 +146,7 @@ static ing_status analyse(ing_ad *ad, ing_ad_mode mode, ing_err *e) {
             ing_ad_fn *n = ad->fns.at[j];
             if (n->func != ad->order[k]) continue;
             ING_TRY(ing_ad_find_need(ad, n, e));
+            ING_TRY(ing_ad_check_refs(ad, n, e));
             if (mode != ING_AD_TRACE) ING_TRY(ing_ad_check_rule(ad, n, e));
             n->stacks = ing_ad_has_stacks(ad, n);
         }
@@ -193,7 +194,7 @@ static void free_all(ing_ad *ad) {
         ing_vec_fini(&ad->fns.at[k]->reads);
         ing_vec_fini(&ad->fns.at[k]->writes);
     }
-    for (uint32_t k = 0; ad->writes && k < ad->n_funcs; k++)
+    for (uint32_t k = 0; ad->writes && k < 2 * ad->n_funcs; k++)
         ing_vec_fini(&ad->writes[k]);
     ing_vec_fini(&ad->fns);
     ing_free(ad->writes);
@@ -214,7 +215,8 @@ static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode
     ad.touches = ing_calloc(ad.n_funcs, 2);
     ad.quiet = ing_calloc(ad.n_funcs, sizeof *ad.quiet);
     ad.acts = ad.touches ? ad.touches + ad.n_funcs : NULL;
-    ad.writes = ing_calloc(ad.n_funcs, sizeof *ad.writes);
+    ad.writes = ing_calloc((size_t)2 * ad.n_funcs, sizeof *ad.writes);
+    ad.loads = ad.writes ? ad.writes + ad.n_funcs : NULL;
     ad.span = ing_calloc(ad.n_funcs, sizeof *ad.span);
     bool ok = ad.touches && ad.quiet && ad.writes && ad.span;
     ing_status s = ok ? analyse(&ad, mode, e) : ing_ad_no_memory(e);

@@ -23,7 +23,10 @@
  *     subscripts that are signed (R22), and bounds whose range is known, or which are a signed sum of
  *     indices and one number, i + 1 or n - i.
  *  RULE10 what a loop reads of one element gathers its adjoint in a local until the loop ends, if the loop
- *     writes that element nowhere: backward code of a write looks at the adjoint, or clears it. */
+ *     writes that element nowhere: backward code of a write looks at the adjoint, or clears it.
+ *  RULE11 a func that is run again begins with what the places that it is given hold: what it reads there
+ *     counts as read before it does anything, unless it stores there first. One whose result is needed
+ *     is run again forwards, which reads all that the result is made of. */
 #include "ad/ad_int.h"
 
 #include "gate/place.h"
@@ -135,7 +138,9 @@ static bool take_inst(ing_ad *ad, ing_ad_fn *n, uint32_t id, uint64_t rank) {
     const ing_ir_inst *i = ing_ir_at(n->f, id);
     if (i->op == ING_OP_CALL) {
         const ing_ad_fn *to = n->callee[id] ? ad->fns.at[n->callee[id] - 1] : NULL;
+        bool run = n->mark[id] & (ING_AD_AGAIN | ING_AD_FIRST);
         return (!to || take_call(n, id, rank, &to->reads, &n->reads)) &&
+               (!run || take_call(n, id, rank, &ad->loads[i->a], &n->reads)) &&
                take_call(n, id, rank, &ad->writes[i->a], &n->writes);
     }
     ing_ad_touch t = {.id = id, .rank = rank, .loc = i->loc, .kind = kind_of(n, id)};
@@ -149,6 +154,13 @@ static bool take_inst(ing_ad *ad, ing_ad_fn *n, uint32_t id, uint64_t rank) {
         ing_ad_touch look = t;
         look.kind = ING_AD_FOLLOWS | ING_AD_UPDATES;
         if (!push(&n->reads, &look)) return false;
+    }
+    if (i->op == ING_OP_ATOMIC && t.ref &&
+        n->mark[id] &
+            (ING_AD_AGAIN | ING_AD_FIRST)) { /* what it finds there (RULE11) */
+        ing_ad_touch before = t;
+        before.kind = ING_AD_READS;
+        if (!push(&n->reads, &before)) return false;
     }
     if (ing_ad_is_winner(n, id)) {
         ing_ad_touch after = t;
@@ -164,6 +176,9 @@ static bool give(const ing_ad_fn *n, const ing_ad_touches *from, ing_ad_touches 
         ing_ad_touch t = from->at[k];
         bool any = t.n != ANY && t.n > 0;
         t.id = 0;
+        if (t.param && t.ref && t.kind & ING_AD_READS &&
+            !ing_ad_stored_first(n->f, t.of))
+            t.rank = 0; /* RULE11 */
         for (uint32_t j = 0; t.n != ANY && j < t.n; j++) {
             ing_ir_form *form = &t.at[j];
             for (uint32_t x = 0; x < form->n; x++) {
@@ -838,19 +853,38 @@ static bool take_write(ing_ad *ad, ing_ad_fn *n, uint32_t id, uint64_t rank) {
     return push(&n->writes, &t);
 }
 
+/* Of a func that is run again forwards. */
+static bool take_load(ing_ad *ad, ing_ad_fn *n, uint32_t id, uint64_t rank) {
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    if (!(n->mark[id] & ING_AD_RUN)) return true;
+    if (i->op == ING_OP_CALL)
+        return take_call(n, id, rank, &ad->loads[i->a], &n->reads);
+    bool asked = i->op == ING_OP_ATOMIC && n->mark[id] & ING_AD_ASKED;
+    if (i->op != ING_OP_LOAD && !asked) return true;
+    ing_ad_touch t = {.id = id, .rank = rank, .loc = i->loc, .kind = ING_AD_READS};
+    uint32_t elem;
+    if (!take_root(n, i->a, &t, &elem) || (!elem && !t.param)) return true;
+    take_place(n, i->a, elem, &t);
+    return push(&n->reads, &t);
+}
+
 ing_status ing_ad_find_writes(ing_ad *ad, ing_err *e) {
     for (uint32_t k = 0; k < ad->n_funcs; k++) {
         uint32_t func = ad->order[k];
         ing_ad_fn n = {.func = func, .f = ad->m->funcs.at[func]};
         uint64_t rank = 0;
-        bool ok = true;
+        n.mark = ing_calloc(n.f->insts.len, 1);
+        bool ok = n.mark && ing_ad_find_rerun(ad, n.f, n.mark);
         for (uint32_t id = 1; ok && func && id < n.f->insts.len; id++) {
-            ok = take_write(ad, &n, id, rank);
+            ok = take_write(ad, &n, id, rank) && take_load(ad, &n, id, rank);
             rank = next_rank(ad, ing_ir_at(n.f, id), rank);
         }
-        ok = ok && give(&n, &n.writes, &ad->writes[func]);
+        ok = ok && give(&n, &n.writes, &ad->writes[func]) &&
+             give(&n, &n.reads, &ad->loads[func]);
         ad->span[func] = rank;
+        ing_free(n.mark);
         ing_vec_fini(&n.writes);
+        ing_vec_fini(&n.reads);
         if (!ok) return ing_ad_no_memory(e);
     }
     return ING_OK;

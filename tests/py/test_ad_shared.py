@@ -29,6 +29,9 @@ RIGHT = {
     "spelled out": "m = 0.0\nfor i in x: m = m + x[i] * x[i]\nfor i in x: m = x[i] + m\nfor i in x: m = m - 3 * x[i] * m0\n"
                    "loss[None] = m * m",
     "one iteration's": "m = 0.0\nfor i in x:\n    if i == 3: m = x[i] * i\nloss[None] = m",
+    "one iteration": "m = 0.0\nfor _ in range(1):\n    for i in range(6): m = m * 0.5 + x[i] * x[i]\nloss[None] = m * m",
+    "one iteration that is left": "m = 0.0\nfor _ in range(1):\n    for i in range(6):\n        if m > 0.5: break\n"
+                                  "        m += x[i] ** 2\nloss[None] = m * m",
     "in order": "m = 0.0\nqd.loop_config(serialize=True)\nfor i in x:\n    m += x[i] ** 2\n    y[i] = m\n"
                 "for i in x: loss[None] += y[i] * i",
 }
