@@ -5,7 +5,8 @@
  *     back after it: nobody changes that one later.
  *  SHARED2 `m = m + v` is an update like `m += v`, as for the reductions of src/pass.
  *  SHARED3 all iterations of a loop read it, add to it, look for its least or for its greatest value, or one
- *     iteration, in a branch, stores to it. Anything else depends on the order of iterations. */
+ *     iteration, in a branch, stores to it. Anything else depends on the order of iterations.
+ *  SHARED4 so does an element to which each iteration stores a number of its own. */
 #include "ad/ad_int.h"
 
 #include <string.h>
@@ -231,6 +232,7 @@ typedef struct seer {
     const ing_ad_fn *n;
     uint8_t **does; /* per func and parameter */
     uint8_t *used;
+    uint8_t *varies; /* the value may be another one in each iteration */
     ing_vec(share) shares;
     uint32_t bad; /* the instruction that is refused, 0 = none */
 } seer;
@@ -296,9 +298,35 @@ static bool see(seer *x, uint32_t loop, uint32_t id, uint32_t ref, uint8_t does)
     return true;
 }
 
+/* Made of the index, of locals of the iteration, or of what those lead to? */
+static void find_varies(seer *x, uint32_t loop, uint32_t id) {
+    const ing_ir_func *f = x->n->f;
+    const ing_ir_inst *i = ing_ir_at(f, id);
+    ing_ir_uses u;
+    ing_ir_inst_uses(f, i, &u);
+    bool any = i->op == ING_OP_LOOP || i->op == ING_OP_ALLOCA || i->op == ING_OP_RANDOM;
+    for (uint32_t k = 0; k < u.n_fixed; k++)
+        any |= u.fixed[k] == loop || x->varies[u.fixed[k]];
+    for (uint32_t k = 0; k < u.n_list; k++)
+        any |= u.list[k] == loop || x->varies[u.list[k]];
+    x->varies[id] = any;
+}
+
+/* SHARED4 */
+static bool is_last(const seer *x, uint32_t loop, uint32_t id) {
+    const ing_ad_fn *n = x->n;
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    return i->op == ING_OP_STORE && n->parent[id] == loop &&
+           n->mark[id] & ING_AD_LIVE &&
+           ing_ad_is_array(x->ad->m, ing_ir_at(n->f, ing_ad_root(n, i->a))->type) &&
+           x->varies[i->b] && !x->varies[i->a];
+}
+
 static bool see_inst(seer *x, uint32_t loop, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->n->f, id);
     bool ok = true;
+    find_varies(x, loop, id);
+    if (!x->bad && is_last(x, loop, id)) x->bad = id;
     if (i->op == ING_OP_LOAD) ok = see(x, loop, id, i->a, LOADED);
     if (i->op == ING_OP_STORE) ok = see(x, loop, id, i->a, STORED);
     if (i->op == ING_OP_ATOMIC) ok = see(x, loop, id, i->a, update_of(i, x->used[id]));
@@ -328,7 +356,8 @@ ing_status ing_ad_check_shared(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
     ing_ir_mod *m = ad->m;
     seer x = {.ad = ad, .n = n};
     x.does = ING_NEW_ARRAY(&m->arena, ad->n_funcs, uint8_t *);
-    x.used = ing_calloc(n->f->insts.len, 1);
+    x.used = ing_calloc(n->f->insts.len, 2);
+    x.varies = x.used ? x.used + n->f->insts.len : NULL;
     bool ok = x.does && x.used && see_all(&x);
     ing_free(x.used);
     ing_vec_fini(&x.shares);
@@ -337,5 +366,5 @@ ing_status ing_ad_check_shared(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
     m->remedy = "an inner loop runs in order: `for _ in range(1):` around it";
     return ing_ad_refuse(m, 0, ing_ir_at(n->f, x.bad)->loc, e,
                          "a local that iterations of a parallel loop change and read, "
-                         "or store to in an order that nobody knows");
+                         "or what they store to in an order that nobody knows");
 }

@@ -32,6 +32,8 @@ RIGHT = {
     "one iteration": "m = 0.0\nfor _ in range(1):\n    for i in range(6): m = m * 0.5 + x[i] * x[i]\nloss[None] = m * m",
     "one iteration that is left": "m = 0.0\nfor _ in range(1):\n    for i in range(6):\n        if m > 0.5: break\n"
                                   "        m += x[i] ** 2\nloss[None] = m * m",
+    "one element": "s = x[0] * x[1]\nfor i in x: y[0] = s * s\nfor i in x:\n    if i == 2: y[1] = x[i] * s\n"
+                   "for i in x:\n    for j in range(3): y[3] += x[i] * j\nloss[None] = y[0] * y[1] + y[3]",
     "in order": "m = 0.0\nqd.loop_config(serialize=True)\nfor i in x:\n    m += x[i] ** 2\n    y[i] = m\n"
                 "for i in x: loss[None] += y[i] * i",
 }
@@ -40,6 +42,8 @@ REFUSED = {
     "found by a maximum": "m = -1e9\nfor i in x: y[i] = qd.atomic_max(m, x[i])\nloss[None] = m * m + y[0]",
     "read": "m = 0.0\nfor i in x:\n    m += x[i]\n    y[i] = m\nfor i in x: loss[None] += y[i] * i",
     "last": "m = 0.0\nfor i in x:\n    m = x[i] * i\nloss[None] = m",
+    "last of an element": "for i in x: y[0] = x[i] * i\nloss[None] = y[0]",
+    "last of a member": "for i in x:\n    v = x[i] * x[i]\n    y[2] = v\nloss[None] = y[2]",
     "either of two": "m = 0.0\nfor i in x:\n    if i == 3: m = x[i]\n    if i == 4: m = x[i]\nloss[None] = m",
     "sum and maximum": "m = 0.0\nfor i in x:\n    m += x[i]\n    qd.atomic_max(m, x[i])\nloss[None] = m",
     "least and greatest": "m = 0.0\nfor i in x:\n    qd.atomic_min(m, x[i])\n    qd.atomic_max(m, x[i] * 2)\nloss[None] = m",
@@ -76,5 +80,5 @@ def test_shared_locals(name, target):
 def test_what_depends_on_the_order_is_refused(name):
     qd.init(arch=qd.interp, default_fp=qd.f64)
     k, x = kernel(name, REFUSED[name])
-    with pytest.raises(qd.IngotCompilationError, match="a local that iterations of a parallel loop change and read"):
+    with pytest.raises(qd.IngotCompilationError, match="a local that iterations of a parallel loop change and read, or what they store to"):
         k.grad()
