@@ -7,6 +7,7 @@
  *   active.c    which values have derivatives, which the backward code must know
  *   wild.c      which values may be infinite or NaN
  *   size.c      the room of the stacks
+ *   segment.c   long loops on short stacks
  *   trace.c     the kernel itself, telling what it reads and writes
  *   reverse.c   the conductor; sweep.c the forward code, adjoint.c the backward code of values,
  *               backward.c of loops, branches and calls
@@ -18,7 +19,8 @@
  *  AD2 a loop is run twice: first from begin to end, keeping on a stack what each iteration
  *     found in the locals that it reads and the loop writes; then from the last iteration to
  *     the first, each made again from what was kept, forwards, then backwards. So a stack has
- *     one entry for each iteration of one loop, and loops inside of it use the room above.
+ *     one entry for each iteration of one loop (long ones: SEGMENT1), and loops inside of it use the
+ *     room above.
  *  AD3 arrays are read again, never kept: what a launch reads it must not overwrite later.
  *  AD4 a func has a backward version for each set of parameters with derivatives; it runs the
  *     func again by itself. Forward code calls it without its effects.
@@ -290,6 +292,27 @@ ing_status ing_ad_check_shared(ing_ad *ad, const ing_ad_fn *n, ing_err *e);
 
 /* lost.c: refuses floats that are made of the bits of those with derivatives, finds m->lost. */
 ing_status ing_ad_find_lost(const ing_ad *ad, ing_err *e);
+
+/* segment.c: loops whose stack has entries for a part of their iterations. */
+bool ing_ad_is_cut(const ing_ad_code *c, uint32_t loop);
+/* Entries of a loop's stack for that many iterations (i64). */
+uint32_t ing_ad_entries(ing_ad_code *c, uint32_t loop, uint32_t trips);
+uint32_t ing_ad_segments(ing_ad_code *c, uint32_t trips);
+typedef struct ing_ad_segment { /* i64 each */
+    uint32_t first, trips;      /* its iterations */
+    uint32_t entry;             /* what it found */
+} ing_ad_segment;
+ing_ad_segment ing_ad_segment_at(ing_ad_code *c, uint32_t loop, uint32_t trips,
+                                 uint32_t segment);
+typedef struct ing_ad_place { /* of an iteration of a WHILE; i64 each */
+    uint32_t entry, segment;
+} ing_ad_place;
+ing_ad_place ing_ad_place_of(ing_ad_code *c, uint32_t iteration);
+/* Runs iterations of one forwards, `trips` (i64) of them, and keeps what each found; `flags` of that loop. */
+void ing_ad_put_segment(ing_ad_code *c, uint32_t loop, uint32_t base,
+                        const ing_ad_segment *s, uint32_t trips, uint16_t flags);
+/* The index of iteration number `at` (i64) of a LOOP. */
+uint32_t ing_ad_index(ing_ad_code *c, const ing_ir_inst *loop, uint32_t at);
 
 /* wild.c: marks values that may be infinite or NaN. */
 void ing_ad_find_wild(const ing_ad *ad, const ing_ad_fn *n, uint8_t *wild);

@@ -96,31 +96,53 @@ static void close_held(ing_ad_code *c, uint32_t loop, uint32_t n) {
     ing_ir_emit(&c->b, ING_OP_IF, 0, some, then, 0);
 }
 
-/* The iterations of a loop from the last to the first; `n` of them. */
-static void put_iterations(ing_ad_code *c, uint32_t id, uint32_t n) {
+/* Iterations of a loop from the last to the first: `n` of them, the first being number `from` (0: none were before). */
+static void put_backwards(ing_ad_code *c, uint32_t id, uint32_t from, uint32_t n,
+                          uint32_t base) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
     bool counted = i->op == ING_OP_LOOP;
     ing_ir_builder *b = &c->b;
-    bool stack = ing_ad_stride(c, id) != 0;
-    uint32_t base = stack ? c->base[id] : 0;
-    if (stack && ing_ad_in_branch(c->n, id)) base = ing_ad_load(c, base);
-    if (counted) open_held(c, id);
     uint32_t zero = number(c, 0);
-    uint32_t begin = counted ? c->copy.map[i->a] : 0;
     uint32_t loop = ing_ir_loop_reserve(b, ING_I64);
     ing_ir_block_begin(b);
     uint32_t last = emit(c, ING_OP_SUB, ING_I64, n, number(c, 1));
     uint32_t entry = emit(c, ING_OP_SUB, ING_I64, last, loop);
-    if (counted) {
-        uint32_t at =
-            i->type == ING_I64 ? entry : emit(c, ING_OP_CAST, i->type, entry, 0);
-        c->copy.map[id] = emit(c, ING_OP_ADD, i->type, begin, at);
-    }
+    uint32_t at = from ? emit(c, ING_OP_ADD, ING_I64, from, entry) : entry;
+    if (counted) c->copy.map[id] = ing_ad_index(c, i, at);
     if (base) restore_entry(c, id, base, entry);
     put_region(c, id, counted ? i->c : i->a);
     bool outermost = c->n->func == 0 && c->n->region[id] == 0 && c->n->parent[id] == 0;
     ing_ir_loop_finish(b, loop, zero, n, ing_ir_block_end(b),
                        outermost ? ING_IR_SERIAL : 0);
+}
+
+/* The last segment finds its entries on the stack (SEGMENT1). */
+static void put_segments(ing_ad_code *c, uint32_t id, uint32_t n, uint32_t base) {
+    uint32_t all = ing_ad_segments(c, n), zero = number(c, 0);
+    uint32_t loop = ing_ir_loop_reserve(&c->b, ING_I64);
+    ing_ir_block_begin(&c->b);
+    uint32_t last = emit(c, ING_OP_SUB, ING_I64, all, number(c, 1));
+    ing_ad_segment s =
+        ing_ad_segment_at(c, id, n, emit(c, ING_OP_SUB, ING_I64, last, loop));
+    uint32_t is_last = emit(c, ING_OP_EQ, ING_U1, loop, zero);
+    uint32_t again = ing_ir_emit(&c->b, ING_OP_SELECT, ING_I64, is_last, zero, s.trips);
+    restore_entry(c, id, base, s.entry);
+    ing_ad_put_segment(c, id, base, &s, again, ING_IR_FEW);
+    put_backwards(c, id, s.first, s.trips, base);
+    ing_ir_loop_finish(&c->b, loop, zero, all, ing_ir_block_end(&c->b), ING_IR_FEW);
+}
+
+/* All iterations of a loop; `n` of them. */
+static void put_iterations(ing_ad_code *c, uint32_t id, uint32_t n) {
+    bool counted = ing_ir_at(c->f, id)->op == ING_OP_LOOP;
+    bool stack = ing_ad_stride(c, id) != 0;
+    uint32_t base = stack ? c->base[id] : 0;
+    if (stack && ing_ad_in_branch(c->n, id)) base = ing_ad_load(c, base);
+    if (counted) open_held(c, id);
+    if (base && ing_ad_is_cut(c, id))
+        put_segments(c, id, n, base);
+    else
+        put_backwards(c, id, 0, n, base);
     if (base) ing_ad_set_top(c, base);
     if (counted) close_held(c, id, n);
 }

@@ -185,7 +185,9 @@ static void put_loop(sizes *x, uint32_t id) {
     bool parallel = i->flags & ING_IR_PARALLEL;
     uint32_t stride = ing_ad_stride(c, id) + x->all;
     if (stride) {
-        uint32_t own = ing_ad_stack_bytes(c, ing_ad_trips(c, i), stride);
+        uint32_t entries = ing_ad_trips(c, i);
+        if (!x->all) entries = ing_ad_entries(c, id, entries);
+        uint32_t own = ing_ad_stack_bytes(c, entries, stride);
         ing_ad_store(c, x->acc, emit(x, ING_OP_ADD, ing_ad_load(c, x->acc), own));
     }
     if (!holds_more(x, id)) {

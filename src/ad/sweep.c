@@ -78,6 +78,7 @@ uint32_t ing_ad_entry(ing_ad_code *c, const ing_ad_state *s, uint32_t base,
                        0);
 }
 
+/* What the locals hold goes into that entry of the loop's stack. */
 static void push_all(ing_ad_code *c, uint32_t loop, uint32_t base, uint32_t entry) {
     for (uint32_t k = 0; k < c->n->states.len; k++) {
         const ing_ad_state *s = &c->n->states.at[k];
@@ -191,6 +192,8 @@ void ing_ad_open_region(ing_ad_code *c, uint32_t block) {
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
+static void put_block(ing_ad_code *c, uint32_t block, bool record, bool counted);
+
 static void keep_state(ing_ad_code *c, uint32_t loop) {
     for (uint32_t k = 0; k < c->n->states.len; k++) {
         const ing_ad_state *s = &c->n->states.at[k];
@@ -222,6 +225,39 @@ static uint32_t open_stack(ing_ad_code *c, uint32_t id, uint32_t entries) {
     return base;
 }
 
+uint32_t ing_ad_index(ing_ad_code *c, const ing_ir_inst *loop, uint32_t at) {
+    if (loop->type != ING_I64)
+        at = ing_ir_emit(&c->b, ING_OP_CAST, loop->type, at, 0, 0);
+    return ing_ir_emit(&c->b, ING_OP_ADD, loop->type, c->copy.map[loop->a], at, 0);
+}
+
+void ing_ad_put_segment(ing_ad_code *c, uint32_t id, uint32_t base,
+                        const ing_ad_segment *s, uint32_t trips, uint16_t flags) {
+    const ing_ir_inst *i = ing_ir_at(c->f, id);
+    uint32_t zero = number(c, 0);
+    uint32_t loop = ing_ir_loop_reserve(&c->b, ING_I64);
+    ing_ir_block_begin(&c->b);
+    bool counted = i->op == ING_OP_LOOP;
+    if (counted)
+        c->copy.map[id] = ing_ad_index(c, i, arith(c, ING_OP_ADD, s->first, loop));
+    push_all(c, id, base, loop);
+    put_block(c, counted ? i->c : i->a, false, !counted);
+    ing_ir_loop_finish(&c->b, loop, zero, trips, ing_ir_block_end(&c->b), flags);
+}
+
+/* A loop in segments (SEGMENT1). */
+static void put_segments(ing_ad_code *c, uint32_t id) {
+    uint32_t trips = ing_ad_trips(c, ing_ir_at(c->f, id));
+    uint32_t base = open_stack(c, id, ing_ad_entries(c, id, trips));
+    uint32_t all = ing_ad_segments(c, trips), zero = number(c, 0);
+    uint32_t loop = ing_ir_loop_reserve(&c->b, ING_I64);
+    ing_ir_block_begin(&c->b);
+    ing_ad_segment s = ing_ad_segment_at(c, id, trips, loop);
+    push_all(c, id, base, s.entry);
+    ing_ad_put_segment(c, id, base, &s, s.trips, 0);
+    ing_ir_loop_finish(&c->b, loop, zero, all, ing_ir_block_end(&c->b), ING_IR_FEW);
+}
+
 static void put_loop(ing_ad_code *c, uint32_t id, bool record) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
     ing_ir_builder *b = &c->b;
@@ -230,6 +266,10 @@ static void put_loop(ing_ad_code *c, uint32_t id, bool record) {
     uint32_t stride = record ? ing_ad_stride(c, id) : 0, base = 0;
     if (record) keep_state(c, id);
     if (!run) return;
+    if (stride && ing_ad_is_cut(c, id)) {
+        put_segments(c, id);
+        return;
+    }
     if (stride) base = open_stack(c, id, ing_ad_trips(c, i));
     uint32_t loop = ing_ir_loop_reserve(b, i->type);
     c->copy.map[id] = loop;
@@ -243,6 +283,29 @@ static void put_loop(ing_ad_code *c, uint32_t id, bool record) {
                        ing_ir_block_end(b), i->flags);
 }
 
+/* Iteration `n` of a WHILE keeps what it found; `base`: where the stack begins. */
+static void keep_iteration(ing_ad_code *c, uint32_t id, uint32_t base, uint32_t n) {
+    uint32_t stride = ing_ad_stride(c, id);
+    bool cut = ing_ad_is_cut(c, id);
+    ing_ad_place p = cut ? ing_ad_place_of(c, n) : (ing_ad_place){.entry = n};
+    uint32_t on_top = n, zero = cut ? number(c, 0) : 0;
+    uint32_t first = cut ? ing_ir_emit(&c->b, ING_OP_EQ, ING_U1, p.entry, zero, 0) : 0;
+    if (cut) {
+        ing_ir_block_begin(&c->b);
+        on_top = ing_ad_segment_at(c, id, n, p.segment).entry;
+    }
+    uint32_t entries = arith(c, ING_OP_ADD, on_top, number(c, 1));
+    limit_entries(c, entries);
+    uint32_t bytes = arith(c, ING_OP_MUL, entries, number(c, stride));
+    uint32_t end = arith(c, ING_OP_ADD, base, bytes);
+    ing_ir_emit(&c->b, ING_OP_ROOM, 0, end, 1, 0);
+    push_all(c, id, base, on_top);
+    if (!cut) return;
+    uint32_t then = ing_ir_block_end(&c->b);
+    ing_ir_emit(&c->b, ING_OP_IF, 0, first, then, 0);
+    push_all(c, id, base, p.entry);
+}
+
 static void put_while(ing_ad_code *c, uint32_t id, bool record) {
     const ing_ir_inst *i = ing_ir_at(c->f, id);
     ing_ir_builder *b = &c->b;
@@ -252,25 +315,20 @@ static void put_while(ing_ad_code *c, uint32_t id, bool record) {
         keep_state(c, id);
         ing_ad_store(c, c->count[id], number(c, 0));
     }
-    if (stride) base = open_stack(c, id, number(c, 0));
+    if (stride) base = open_stack(c, id, ing_ad_entries(c, id, number(c, 0)));
     ing_ir_block_begin(b);
     if (record) {
         uint32_t n = ing_ad_load(c, c->count[id]);
         uint32_t next = arith(c, ING_OP_ADD, n, number(c, 1));
         ing_ad_store(c, c->count[id], next);
-        if (stride) {
-            uint32_t bytes = arith(c, ING_OP_MUL, next, number(c, stride));
-            uint32_t end = arith(c, ING_OP_ADD, base, bytes);
-            c->b.loc = i->loc;
-            limit_entries(c, next);
-            ing_ir_emit(b, ING_OP_ROOM, 0, end, 1, 0);
-            push_all(c, id, base, n);
-        }
+        c->b.loc = i->loc;
+        if (stride) keep_iteration(c, id, base, n);
     }
     ing_ad_put_forward(c, i->a, false);
     ing_ir_emit(b, ING_OP_WHILE, 0, ing_ir_block_end(b), 0, 0);
     if (!stride) return;
-    uint32_t all = ing_ad_stack_bytes(c, ing_ad_load(c, c->count[id]), stride);
+    uint32_t entries = ing_ad_entries(c, id, ing_ad_load(c, c->count[id]));
+    uint32_t all = ing_ad_stack_bytes(c, entries, stride);
     ing_ad_set_top(c, arith(c, ING_OP_ADD, base, all));
 }
 
@@ -350,18 +408,23 @@ static void put_inst(ing_ad_code *c, uint32_t id, bool record) {
     }
 }
 
-void ing_ad_put_forward(ing_ad_code *c, uint32_t block, bool record) {
-    uint32_t n = ing_ir_block_len(c->f, block);
+/* `counted`: the body of a WHILE, without its exit. */
+static void put_block(ing_ad_code *c, uint32_t block, bool record, bool counted) {
+    uint32_t n = ing_ir_block_len(c->f, block) - (counted ? 2 : 0);
     const uint32_t *ids = ing_ir_block_ids(c->f, block);
-    uint32_t loop = n ? c->n->parent[ids[0]] : 0;
-    bool exit = loop && ing_ir_at(c->f, loop)->op == ING_OP_WHILE;
-    if (record && exit) n -= 2;
     for (uint32_t k = 0; k < n && ing_ir_ok(c->m); k++) {
         uint32_t id = ids[k];
         put_inst(c, id, record);
         if (record && c->slot[id] && c->n->mark[id] & ING_AD_KEPT)
             ing_ad_store(c, c->slot[id], c->copy.map[id]);
     }
+}
+
+void ing_ad_put_forward(ing_ad_code *c, uint32_t block, bool record) {
+    uint32_t n = ing_ir_block_len(c->f, block);
+    uint32_t loop = n ? c->n->parent[ing_ir_block_ids(c->f, block)[0]] : 0;
+    bool exit = loop && ing_ir_at(c->f, loop)->op == ING_OP_WHILE;
+    put_block(c, block, record, record && exit);
 }
 
 /* ---- funcs without effects ------------------------------------------------------------------------------------ */

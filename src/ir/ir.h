@@ -171,6 +171,8 @@ enum {
     ING_IR_RARE = 8192, /* LOOP over what is left of others: not worth much code */
     ING_IR_WIDE = 16384, /* LOOP over lanes that is written as vectors
                              (src/gen/llvm_wide.c says of which form it is) */
+    ING_IR_FEW = 32768,  /* LOOP that most often runs once or not at all: so estimates
+                             have it */
 };
 
 typedef struct ing_ir_inst {
@@ -253,6 +255,8 @@ typedef struct ing_ir_tally {
 /* may_run_long: WHILEs or trip counts that nobody knows: release the GIL.
  * chunk_shift: of a task with partial results: iterations per chunk, as a shift; row: of other range
  * tasks: iterations of a row, 0: any. A task is called for whole chunks or rows.
+ * block: iterations that go side by side, all at once (src/pass/lanes.h), 0: any. A task is called for whole
+ * blocks where there are enough for the threads.
  * place: its number among the tasks that draw random numbers; in no text and no digest: the
  * conductor counts them. */
 #define ING_IR_TASK_MEMBERS(ONE, FIXED, UP_TO, LIST)                                  \
@@ -260,6 +264,7 @@ typedef struct ing_ir_tally {
     ONE(uint8_t, may_run_long)                                                        \
     ONE(uint8_t, chunk_shift)                                                         \
     ONE(uint32_t, row)                                                                \
+    ONE(uint32_t, block)                                                              \
     ONE(uint32_t, partials) /* words that each chunk leaves; 0 = none */              \
     ONE(uint32_t, cost)     /* rough instructions per iteration (range) or in all */  \
     ONE(ing_ir_bound, begin)                                                          \

@@ -18,7 +18,7 @@ typedef struct ing_ir_flag_name {
     uint16_t flag;
     const char *text;
 } ing_ir_flag_name;
-enum { ING_IR_N_FLAGS = 14 };
+enum { ING_IR_N_FLAGS = 15 };
 extern const ing_ir_flag_name ing_ir_flag_names[ING_IR_N_FLAGS];
 
 extern const char *const ing_ir_func_kind_names[3];

@@ -541,6 +541,11 @@ static ing_status parse_run(parser *p) {
         ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a count", &t.row));
         if (t.row > ING_IR_MAX_ROW)
             return ing_ir_lex_fail(&p->x, "a row is not that long");
+    } else if (ing_ir_tok_is(&p->x.tok, "block")) {
+        LEX(p);
+        ING_TRY(parse_u32(p, ING_TOK_NUMBER, "a count", &t.block));
+        if (t.block > ING_IR_MAX_ROW)
+            return ing_ir_lex_fail(&p->x, "a block is not that large");
     }
     while (ing_ir_tok_is(&p->x.tok, "tally")) ING_TRY(parse_tally(p, &t));
     if (ing_ir_tok_is(&p->x.tok, "cost")) {

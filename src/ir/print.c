@@ -315,6 +315,7 @@ static void put_task_line(ing_bytes *out, const ing_ir_task *t) {
     if (t->partials)
         ing_bytes_printf(out, " partials %u %u", t->partials, t->chunk_shift);
     if (t->row) ing_bytes_printf(out, " row %u", t->row);
+    if (t->block) ing_bytes_printf(out, " block %u", t->block);
     for (uint32_t k = 0; k < t->n_tallies; k++) put_tally(out, &t->tallies[k]);
     ing_bytes_printf(out, " cost %u%s\n", t->cost, t->may_run_long ? " long" : "");
 }

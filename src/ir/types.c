@@ -37,6 +37,7 @@ const ing_ir_flag_name ing_ir_flag_names[ING_IR_N_FLAGS] = {
     {ING_IR_WOVEN, "woven"},       {ING_IR_STRIDED, "strided"},
     {ING_IR_TURNED, "turned"},     {ING_IR_NUMBERS, "numbers"},
     {ING_IR_RARE, "rare"},         {ING_IR_WIDE, "wide"},
+    {ING_IR_FEW, "few"},
 };
 
 const char *const ing_ir_func_kind_names[3] = {"kernel", "func", "task"};

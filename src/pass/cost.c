@@ -79,8 +79,9 @@ static weight inst_weight(const ing_ir_func *f, uint32_t id, const weight *funcs
     uint64_t trips = 1;
     if (i->op == ING_OP_LOOP && !ing_ir_trips(f, i->a, i->b, &trips))
         trips = UINT64_MAX;
+    bool few = i->op == ING_OP_LOOP && i->flags & ING_IR_FEW;
     if (trips > SMALL_TRIPS) w.long_ = true;
-    if (trips == UINT64_MAX || i->op == ING_OP_WHILE) trips = UNKNOWN_TRIPS;
+    if (trips == UINT64_MAX || i->op == ING_OP_WHILE) trips = few ? 1 : UNKNOWN_TRIPS;
     if (trips > UINT32_MAX) trips = UINT32_MAX;
     w.cost = saturate(w.cost + trips * ((uint64_t)inner.cost + (n && trips > 1)));
     return w;

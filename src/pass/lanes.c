@@ -247,6 +247,57 @@ static bool inner_suits(finder *x, const ing_ir_inst *k) {
     return true;
 }
 
+/* ---- LANES10 -------------------------------------------------------------------------------- */
+
+/* Does it use what the outer loop makes anew for each column before loop `last`? */
+static bool reaches_back(const finder *x, uint32_t id, uint32_t outer, uint32_t last) {
+    ing_ir_uses u;
+    ing_ir_inst_uses(x->l.f, at(x, id), &u);
+    for (uint32_t k = 0; k < u.n_fixed + u.n_list; k++) {
+        uint32_t of = k < u.n_fixed ? u.fixed[k] : u.list[k - u.n_fixed];
+        if (x->l.scan.home[of] == outer && of < last &&
+            at(x, of)->op != ING_OP_ALLOCA && ing_lanes_varies(&x->l, of))
+            return true;
+    }
+    return false;
+}
+
+static bool block_reaches_back(const finder *x, uint32_t loop, uint32_t outer) {
+    uint32_t block = at(x, loop)->c;
+    for (uint32_t k = 0; k < ing_ir_block_len(x->l.f, block); k++)
+        if (reaches_back(x, ing_ir_block_ids(x->l.f, block)[k], outer, loop))
+            return true;
+    return false;
+}
+
+/* Beside the loops of a serial loop: what is the same for all columns is made once, so it may not be read
+ * from memory. */
+static bool beside_suits(finder *x, uint32_t id, uint32_t outer, uint32_t last) {
+    bool gain = false;
+    x->l.inner = outer;
+    if (!inner_inst_suits(x, id, false, &gain) || x->l.role[id] & ING_LANES_SUM)
+        return false;
+    bool even = at(x, id)->op == ING_OP_LOAD && !ing_lanes_varies(&x->l, id);
+    return !even && !reaches_back(x, id, outer, last);
+}
+
+static bool nest_suits(finder *x, uint32_t outer) {
+    uint32_t block = at(x, outer)->c, last = 0;
+    bool ok =
+        ing_lanes_level_loop(&x->l, outer) && !(x->l.role[outer] & ING_LANES_RAGGED);
+    for (uint32_t k = 0; ok && k < ing_ir_block_len(x->l.f, block); k++) {
+        uint32_t id = ing_ir_block_ids(x->l.f, block)[k];
+        if (at(x, id)->op != ING_OP_LOOP) {
+            ok = beside_suits(x, id, outer, last);
+            continue;
+        }
+        x->l.inner = last = id;
+        ok = !(x->l.scan.has[id] & ING_IR_HAS_LOOP) && inner_suits(x, at(x, id)) &&
+             !(x->l.role[id] & ING_LANES_RAGGED) && !block_reaches_back(x, id, outer);
+    }
+    return ok && x->scratch;
+}
+
 /* ---- stretches ------------------------------------------------------------------------------ */
 
 /* What instruction i, of that stretch, uses of others; all it uses, if it is made again. */
@@ -259,9 +310,13 @@ static void need_uses(finder *x, const ing_ir_inst *i, uint32_t stretch, bool al
     }
 }
 
+/* Blocks in blocks are two deep at most (LANES10). */
 static void need_block(finder *x, uint32_t block, uint32_t stretch) {
-    for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, block); j++)
-        need_uses(x, at(x, ing_ir_block_ids(x->l.f, block)[j]), stretch, false);
+    for (uint32_t j = 0; j < ing_ir_block_len(x->l.f, block); j++) {
+        const ing_ir_inst *i = at(x, ing_ir_block_ids(x->l.f, block)[j]);
+        need_uses(x, i, stretch, false);
+        if (i->op == ING_OP_LOOP) need_block(x, i->c, stretch);
+    }
 }
 
 /* What each stretch uses of others; false when that cannot be kept in lanes. Backwards, so that
@@ -290,8 +345,9 @@ static bool loop_suits(finder *x) {
         const ing_ir_inst *i = at(x, id);
         bool ok;
         if (i->op == ING_OP_LOOP) {
+            bool nest = x->l.scan.has[id] & ING_IR_HAS_LOOP;
             x->l.inner = id;
-            ok = inner_suits(x, i);
+            ok = nest ? nest_suits(x, id) : inner_suits(x, i);
         } else {
             ok = i->op == ING_OP_IF ? branch_suits(x, i) : is_plain(x, id);
         }
@@ -436,11 +492,17 @@ static bool find_loop(finder *x, const ing_pass_options *o, bool *serial) {
     return false;
 }
 
+/* The task's own loop goes in blocks. */
+static void set_block(const finder *x, ing_ir_task *t) {
+    bool own = at(x, at(x, x->l.loop)->a)->op == ING_OP_TASK_BEGIN;
+    if (own && !x->l.rows && !t->row && !t->chunk_shift) t->block = x->l.lanes;
+}
+
 /* One loop of the task becomes lanes; false: there is none, or no memory. */
-static bool run_once(ing_ir_mod *m, uint32_t func, const ing_pass_options *o,
+static bool run_once(ing_ir_mod *m, ing_ir_task *task, const ing_pass_options *o,
                      bool *serial, bool *ok) {
-    const ing_ir_func *f = m->funcs.at[func];
-    finder x = {.l = {.m = m, .func = func, .f = f}};
+    const ing_ir_func *f = m->funcs.at[task->func];
+    finder x = {.l = {.m = m, .func = task->func, .f = f}};
     bool suits = false;
     *ok = ing_ir_scan_init(&x.l.scan, f);
     x.l.needed = ing_calloc(f->insts.len, 3);
@@ -451,6 +513,7 @@ static bool run_once(ing_ir_mod *m, uint32_t func, const ing_pass_options *o,
     if (*ok) ing_lanes_find_stacks(&x.l);
     if (*ok) suits = find_loop(&x, o, serial);
     if (suits && !*serial) find_rows(&x);
+    if (suits && !*serial) set_block(&x, task);
     if (suits && x.scratch && m->sized && m->sized < x.l.lanes) m->sized = x.l.lanes;
     if (suits) ing_pass_remark(m, f, at(&x, x.l.loop)->loc, ING_REMARK_LANES, 0);
     if (suits) *ok = ing_lanes_emit(&x.l);
@@ -460,16 +523,17 @@ static bool run_once(ing_ir_mod *m, uint32_t func, const ing_pass_options *o,
     return suits && *ok;
 }
 
-static bool run_task(ing_ir_mod *m, uint32_t func, const ing_pass_options *o) {
-    bool serial = false, ok = true, again = ing_ir_has_serial_loops(m->funcs.at[func]);
+static bool run_task(ing_ir_mod *m, ing_ir_task *t, const ing_pass_options *o) {
+    bool serial = false, ok = true,
+         again = ing_ir_has_serial_loops(m->funcs.at[t->func]);
     for (uint32_t k = 0; again && k < MAX_SERIAL; k++)
-        again = run_once(m, func, o, &serial, &ok) && serial;
+        again = run_once(m, t, o, &serial, &ok) && serial;
     return ok;
 }
 
 ing_status ing_pass_lanes(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
     for (uint32_t k = 0; k < m->tasks.len && ing_ir_ok(m); k++)
-        if (!run_task(m, m->tasks.at[k].func, o))
+        if (!run_task(m, &m->tasks.at[k], o))
             return ing_fail(e, ING_MEMORY, "no memory for a pass");
     return ing_pass_done(m, e);
 }

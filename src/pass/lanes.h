@@ -50,7 +50,10 @@
  *     of stacks, which are the only use of it.
  *  LANES9 a loop over rows around the columns goes inside of the one over blocks where a serial loop reads, of
  *     some array, the same for each row: that much of it stays in the cache while all rows pass.
- *     Nothing else stands in the loop over rows; a row may have more columns than others. */
+ *     Nothing else stands in the loop over rows; a row may have more columns than others.
+ *  LANES10 a serial loop of columns with stacks may hold serial loops, as those do that go through long ones in
+ *     segments: none in these in turn, all as long in each column. What is the same for all columns is made
+ *     once; everything else that one stretch hands to another is in locals. */
 #ifndef ING_PASS_LANES_H
 #define ING_PASS_LANES_H
 

@@ -137,6 +137,7 @@ typedef struct part { /* instructions [first, end) of a block, for all lanes */
     uint32_t ragged; /* the serial loop, if it is one ... */
     uint32_t most;   /* ... and how far it goes; */
     uint32_t mirror; /* n - 1 - k, if columns end together */
+    bool beside;     /* it stands beside serial loops in one (LANES10) */
 } part;
 
 static bool raw_varies(const emitter *x, uint32_t id) {
@@ -164,6 +165,7 @@ static bool is_own(const emitter *x, const part *p) {
 /* What is before the loops, and locals whose lanes are zero there. */
 static bool is_before(const emitter *x, const part *p, uint32_t id) {
     const ing_ir_inst *i = at(x, id);
+    if (p->beside) return ing_lanes_pure(i) && !ing_lanes_varies(x->l, id);
     bool first =
         i->op == ING_OP_ALLOCA || (i->op != ING_OP_IF && !ing_lanes_varies(x->l, id));
     return i->op == ING_OP_ROOM || (is_own(x, p) && first);
@@ -237,18 +239,18 @@ static void close_lanes(emitter *x, uint32_t zero, uint32_t lanes, uint16_t flag
     x->lane = 0;
 }
 
-/* Stands in the loop over columns, and is made of ends of stacks (LANES8). */
+/* Stands in the loop over columns, and is made of ends of stacks (LANES8), or beside serial loops. */
 static void put_even(emitter *x, const part *p) {
     for (uint32_t k = p->first; k < p->end; k++) {
         uint32_t id = ing_ir_block_ids(&x->old, p->block)[k];
-        bool even = ing_lanes_pure(at(x, id)) && raw_varies(x, id) &&
+        bool even = ing_lanes_pure(at(x, id)) && (p->beside || raw_varies(x, id)) &&
                     !ing_lanes_varies(x->l, id);
         if (even && !(x->l->role[id] & ING_LANES_LEVEL)) ing_ir_copy_inst(&x->copy, id);
     }
 }
 
 static void put_part(emitter *x, const part *p, uint32_t base, uint32_t lanes) {
-    if (is_own(x, p)) put_even(x, p);
+    if (is_own(x, p) || p->beside) put_even(x, p);
     if (!has_effects(x, p)) return;
     uint32_t zero = number(x, at(x, x->l->loop)->type, 0);
     open_lanes(x, p->before, base);
@@ -373,6 +375,27 @@ static void put_around(emitter *x, uint32_t id, const part *body, uint32_t base,
         ing_ir_emit(&x->b, ING_OP_IF, 0, a, block, 0);
 }
 
+/* A serial loop with serial loops in it (LANES10). */
+static void put_nest(emitter *x, uint32_t id, const part *body, uint32_t base,
+                     uint32_t lanes) {
+    const ing_ir_inst *i = at(x, id);
+    part p = {.block = i->c, .before = body->end, .beside = true};
+    uint32_t n = ing_ir_block_len(&x->old, p.block);
+    uint32_t loop = ing_ir_loop_reserve(&x->b, i->type);
+    x->copy.map[id] = loop;
+    ing_ir_block_begin(&x->b);
+    for (uint32_t k = 0; k <= n; k++) {
+        uint32_t inner = k < n ? ing_ir_block_ids(&x->old, p.block)[k] : 0;
+        if (inner && at(x, inner)->op != ING_OP_LOOP) continue;
+        p.end = k;
+        put_part(x, &p, base, lanes);
+        if (inner) put_around(x, inner, body, base, lanes);
+        p.first = k + 1;
+    }
+    ing_ir_loop_finish(&x->b, loop, x->copy.map[i->a], x->copy.map[i->b],
+                       ing_ir_block_end(&x->b), 0);
+}
+
 static bool cuts(const emitter *x, uint32_t id) {
     ing_lanes old = *x->l;
     old.f = &x->old;
@@ -391,6 +414,8 @@ static void put_columns(emitter *x, uint32_t base, uint32_t lanes, uint16_t flag
         put_part(x, &p, base, lanes);
         if (id && at(x, id)->op == ING_OP_ROOM)
             put_room(x, id, &(part){.before = k}, base, lanes);
+        else if (id && x->l->scan.has[id] & ING_IR_HAS_LOOP)
+            put_nest(x, id, &p, base, lanes);
         else if (id)
             put_around(x, id, &p, base, lanes);
         p.first = p.before = k + 1;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VERSION = 19, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 20, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 ing_text ing_text_copy(const char *s) {
     size_t n = s ? strlen(s) + 1 : 0;
@@ -252,7 +252,8 @@ static bool task_ok(const ing_record *r, const ing_record_task *t) {
     bool ok = bound_ok(r, &t->info.begin) && bound_ok(r, &t->info.end) &&
               t->info.kind <= ING_IR_TASK_RANGE &&
               t->info.chunk_shift <= ING_IR_MAX_CHUNK_SHIFT &&
-              t->info.partials <= ING_IR_MAX_PARTIALS && t->info.row <= ING_IR_MAX_ROW;
+              t->info.partials <= ING_IR_MAX_PARTIALS &&
+              t->info.row <= ING_IR_MAX_ROW && t->info.block <= ING_IR_MAX_ROW;
     for (uint32_t i = 0; i < t->trees.len; i++) ok &= t->trees.at[i] < r->trees.len;
     for (uint32_t i = 0; i < t->info.n_tallies; i++)
         ok &= tally_ok(r, &t->info.tallies[i]);
