@@ -472,7 +472,7 @@ static ing_status aug_target(frame *fr, ing_node target, value *out) {
     const value *old = ing_front_scope_find(fr, slot - 1);
     if (!old) {
         value outside;
-        ING_TRY(ing_front_name_read(fr, target, slot - 1, &outside));
+        ING_TRY(ing_front_name_outside(fr, target, slot - 1, &outside));
         ING_TRY(ing_front_force(fr, target, &outside));
         return ing_front_fail_at(
             fr, target, ING_SYNTAX,

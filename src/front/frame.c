@@ -527,6 +527,17 @@ static ing_status fail_name(frame *fr, ing_node at, uint32_t atom) {
                              name);
 }
 
+static ing_hash128 outside_key(const frame *fr, uint32_t atom) {
+    return (ing_hash128){fr->id, (uint64_t)1 << 62 | atom};
+}
+
+/* A name that the function assigns somewhere is its own everywhere, as in Python; the reference
+ * takes that of the module where its own is out of scope. */
+static bool is_own_name(frame *fr, uint32_t atom) {
+    bool assigned = fr->uses[atom] & (NAME_ONCE | NAME_MANY) || is_loop_name(fr, atom);
+    return assigned && !speaks_reference(fr);
+}
+
 ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out) {
     uint32_t slot = fr->slot_of[atom];
     if (slot) {
@@ -544,7 +555,13 @@ ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out
             out->shared = true;
         return ING_OK;
     }
-    ing_hash128 key = {fr->id, (uint64_t)1 << 62 | atom};
+    if (!ing_map_get(&fr->lo->steps, outside_key(fr, atom)) && is_own_name(fr, atom))
+        return fail_name(fr, at, atom);
+    return ing_front_name_outside(fr, at, atom, out);
+}
+
+ing_status ing_front_name_outside(frame *fr, ing_node at, uint32_t atom, value *out) {
+    ing_hash128 key = outside_key(fr, atom);
     uint32_t known = ing_map_get(&fr->lo->steps, key);
     ing_gref ref = known ? known - 1 : 0;
     if (!known) {

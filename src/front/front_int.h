@@ -327,6 +327,8 @@ value *ing_front_scope_find(frame *fr, uint32_t atom);
 binding *ing_front_binding(frame *fr, uint32_t atom); /* NULL: it has none */
 ing_status ing_front_scope_add(frame *fr, uint32_t atom, const value *v);
 ing_status ing_front_name_read(frame *fr, ing_node at, uint32_t atom, value *out);
+/* What the name means outside of the function. */
+ing_status ing_front_name_outside(frame *fr, ing_node at, uint32_t atom, value *out);
 /* "did you mean ...?", from the names in scope or the attributes of a thing; or what is known of
  * the name; or NULL. */
 const char *ing_front_suggest(frame *fr, ing_gref of, const char *name);

@@ -357,6 +357,26 @@ def test_what_the_reference_refuses():
     assert qd.ndarray(qd.f32, ()).shape == () and qd.ndarray(dtype=int, shape=2).shape == (2,)
 
 
+step = 3
+
+
+def test_a_name_of_the_module_that_a_kernel_assigns():
+    """Where its own is out of scope, the reference reads the module's; Ingot's own names refuse."""
+    @qd.kernel
+    def own_for_a_while() -> qd.i32:
+        for i in range(1):
+            step = 5  # noqa: F841
+        return step
+
+    @qd.kernel
+    def own_from_outside() -> qd.i32:
+        step = step * 2  # noqa: F823
+        return step
+
+    qd.init()
+    assert own_for_a_while() == 3 and own_from_outside() == 6
+
+
 def test_a_missing_name_fails_where_it_is_used():
     thing = Missing("thing")
     assert repr(thing) == "<thing: not provided by Ingot>"

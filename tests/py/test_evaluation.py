@@ -22,6 +22,7 @@ class Other(enum.Flag):
 
 
 Pair = qd.types.struct(x=qd.i32, y=qd.i32)
+A = qd.types.ndarray()
 
 
 @pytest.fixture(params=["interp", "cpu"])
@@ -434,3 +435,94 @@ def test_comprehensions_have_names_of_their_own(arch):
         return i, l[2]
 
     assert k(9) == (9, 4)
+
+
+# ---- names that the function assigns are its own ------------------------------------------------
+
+step = 3
+
+
+@qd.func
+def own_or_outer(c):
+    if c:
+        step = 7
+    return step
+
+
+def test_names_that_are_assigned_are_never_those_of_the_module(arch):
+    """In Python `step` is the function's own wherever it stands; here a block that assigns it
+    first has it alone. The module's would be a wrong number."""
+    @qd.kernel
+    def in_a_branch(o: A):
+        if o[0] > 0:
+            step = 5
+        o[1] = step
+
+    @qd.kernel
+    def in_a_static_branch(o: A):
+        if qd.static(True):
+            step = 5
+        o[1] = step
+
+    @qd.kernel
+    def in_a_loop(o: A):
+        for i in range(2):
+            step = i
+        o[1] = step
+
+    @qd.kernel
+    def in_an_unrolled_loop(o: A):
+        for i in qd.static(range(2)):
+            step = i
+        o[1] = step
+
+    @qd.kernel
+    def in_a_while(o: A):
+        while o[0] > 0:
+            step = 9
+            o[0] -= 1
+        o[1] = step
+
+    @qd.kernel
+    def of_a_loop(o: A):
+        for step in range(3):
+            o[0] += step
+        o[1] = step
+
+    @qd.kernel
+    def before(o: A):
+        o[1] = step
+        step = 4  # noqa: F841
+
+    @qd.kernel
+    def of_itself(o: A):
+        step = step * 2  # noqa: F823
+        o[1] = step
+
+    @qd.kernel
+    def by_an_annotation(o: A):
+        if o[0] > 0:
+            step: qd.i32 = 5
+        o[1] = step
+
+    @qd.kernel
+    def by_a_walrus(o: A):
+        if o[0] > 0:
+            o[0] = (step := 5)
+        o[1] = step
+
+    @qd.kernel
+    def in_a_func(o: A):
+        o[1] = own_or_outer(o[0] > 0)
+
+    @qd.kernel
+    def comprehended(o: A):
+        b = [step * 2 for step in range(3)]
+        o[1] = step + b[1]
+
+    for k in (in_a_branch, in_a_static_branch, in_a_loop, in_an_unrolled_loop, in_a_while, of_a_loop,
+              before, of_itself, by_an_annotation, by_a_walrus, in_a_func):
+        refused('"step" is not defined', lambda k=k: k(np.ones(2)))
+    o = np.ones(2)
+    comprehended(o)
+    assert o[1] == 5
