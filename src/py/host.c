@@ -181,6 +181,7 @@ void ing_py_host_fini(ing_py_state *st) {
     ing_remote_free(h->remote);
     ing_events_free(h->events);
     ing_py_profile_free(h->profile);
+    ing_map_fini(&h->class_verdicts);
     ing_free(h);
     st->host = NULL;
 }

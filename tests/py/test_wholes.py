@@ -9,6 +9,7 @@ import functools
 import math
 import operator
 import sys
+import types
 import typing
 
 import numpy as np
@@ -160,6 +161,130 @@ def test_more_than_the_fields(monkeypatch):
 
     one = Counted(2)
     check([one, lambda: forced(one, "extra", 4), lambda: forced(one, "extra", 5)], extra, monkeypatch)
+
+
+class Table:
+    rows = [5]
+
+
+class Meta(type):
+    rate = 2
+
+
+class Fixed:
+    """A descriptor with a number of its own."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __get__(self, obj, cls):
+        return self.n
+
+
+HELD = {
+    "a list of a base": (lambda cls: cls.rows[0], lambda c: c.rows.insert(0, 7), lambda c: c.rows.insert(0, 8)),
+    "a dict": (lambda cls: cls.named["n"], lambda c: c.named.update(n=7), lambda c: c.named.update(n=8)),
+    "a class": (lambda cls: cls.Inner.n, lambda c: setattr(c.Inner, "n", 7), lambda c: setattr(c.Inner, "n", 8)),
+    "an object": (lambda cls: cls.made.n, lambda c: setattr(c.made, "n", 7), lambda c: setattr(c.made, "n", 8)),
+    "a tuple with a list": (lambda cls: cls.pair[1][0], lambda c: c.pair[1].insert(0, 7),
+                            lambda c: c.pair[1].insert(0, 8)),
+    "a metaclass": (lambda cls: type(cls).rate, lambda c: setattr(Meta, "rate", 7),
+                    lambda c: setattr(Meta, "rate", 8)),
+    "a descriptor": (lambda cls: cls.fixed, lambda c: setattr(vars(c)["fixed"], "n", 7),
+                     lambda c: setattr(vars(c)["fixed"], "n", 8)),
+    "one of its own": (lambda cls: cls.ZERO.items[0], lambda c: c.ZERO.items.insert(0, 7),
+                       lambda c: c.ZERO.items.insert(0, 8)),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_a_frozen_class_holds(name, monkeypatch):
+    """A frozen dataclass is compared by its members, and what its class holds by the class's version: what
+    changes in place beside these has no part in either."""
+    monkeypatch.setattr(Table, "rows", [5])
+    monkeypatch.setattr(Meta, "rate", 2)
+
+    @dataclasses.dataclass(frozen=True)
+    class Held(Table, metaclass=Meta):
+        x: int
+        items: object = ()
+
+        class Inner:
+            n = 1
+
+    Held.named, Held.made, Held.pair = {"n": 1}, types.SimpleNamespace(n=1), (1, [2])
+    Held.fixed, Held.ZERO = Fixed(3), Held(0, [4])
+    keep = {"a list of a base": (), "a metaclass": (), "a class": ("Inner",), "a dict": ("named",),
+            "an object": ("made",), "a tuple with a list": ("pair",), "a descriptor": ("fixed",),
+            "one of its own": ("ZERO",)}[name]
+    for other in {"Inner", "named", "made", "pair", "fixed", "ZERO"} - set(keep):
+        delattr(Held, other)  # each alone must do
+    if name != "a list of a base":
+        monkeypatch.setattr(Table, "rows", (5,))
+    read, first, second = HELD[name]
+    one = Held(1)
+    check([one, lambda: (first(Held), one)[1], lambda: (second(Held), one)[1]],
+          lambda h: h.x * 100 + read(type(h)), monkeypatch)
+
+
+def test_what_an_enum_holds(monkeypatch):
+    class Scheme(enum.Enum):
+        EULER = (1, 2)
+        HEUN = [3]
+
+        def order(self):
+            return self.weights[0] * 100 + self.value[0] + len(type(self).HEUN.value)
+
+    Scheme.weights = [4]
+    check([Scheme.EULER, lambda: Scheme.weights.insert(0, 7) or Scheme.EULER,
+           lambda: Scheme.HEUN.value.append(8) or Scheme.EULER,
+           lambda: setattr(Scheme, "weights", (9,)) or Scheme.EULER,
+           lambda: Scheme.HEUN.value.append(8) or Scheme.EULER], lambda s: s.order(), monkeypatch)
+
+
+class Kind(enum.Enum):
+    A = 1
+
+
+@pytest.mark.counts("calls")
+def test_classes_of_constants_are_not_called_again(monkeypatch):
+    """Functions, properties, tuples, objects of its own: nothing that changes in place."""
+    @dataclasses.dataclass(frozen=True)
+    class Vec:
+        x: int
+        UNIT: typing.ClassVar[int] = 3
+        axes = ("x", "y")
+
+        @property
+        def double(self):
+            return self.x * 2
+
+        @functools.cached_property
+        def slow(self):
+            return self.x
+
+        @classmethod
+        def make(cls):
+            return cls(0)
+
+    @dataclasses.dataclass(frozen=True)
+    class Body:
+        x: int
+        kind: Kind = Kind.A
+        at: Vec = Vec(2)
+
+    Vec.ZERO = Vec.make()
+    called = []
+
+    def size(v):
+        called.append(v)
+        return v.x
+
+    for make in lambda: Vec(1), lambda: Body(1):
+        check([make()], size, monkeypatch)
+        made = len(called)
+        check([make()], size, monkeypatch)
+        assert len(called) == made + 1  # by Python itself, which it is compared with
 
 
 @pytest.mark.parametrize("frozen", [False, True])

@@ -29,6 +29,7 @@ typedef struct whole {
     ing_py_state *st;
     ing_py_whole_kind kind; /* the loosest of its parts */
     uint32_t items;
+    bool plain;       /* nothing of the user's classes: these count as changing */
     uint64_t classes; /* by address and version, which are never those of two */
 } whole;
 
@@ -119,14 +120,146 @@ static bool add_attrs(whole *w, PyObject *obj, const char *const *names, uint32_
     return true;
 }
 
+/* ---- what classes hold ---------------------------------------------------------------------- */
+
+enum { MAX_CLASSES = 1024 }; /* whose verdicts are kept */
+
+static bool is_stdlib(PyTypeObject *type) {
+    static const char *const homes[] = {"enum", "functools", "types"};
+    PyObject *home, *key = PyUnicode_InternFromString("__module__");
+    int rc = key ? PyDict_GetItemRef(type->tp_dict, key, &home) : -1;
+    bool found = false;
+    for (size_t i = 0; rc == 1 && i < sizeof homes / sizeof *homes; i++)
+        found |= PyUnicode_Check(home) &&
+                 PyUnicode_CompareWithASCIIString(home, homes[i]) == 0;
+    if (rc == 1) Py_DECREF(home);
+    Py_XDECREF(key);
+    return found; /* the caller sees what was raised */
+}
+
+static bool is_underscore(PyObject *name, Py_ssize_t at) {
+    Py_ssize_t n = PyUnicode_GET_LENGTH(name);
+    return PyUnicode_READ_CHAR(name, at < 0 ? n + at : at) == '_';
+}
+
+/* What Python and its enum, abc and dataclasses keep in a class. */
+static bool is_pythons_name(PyObject *name, bool of_enum) {
+    if (!PyUnicode_Check(name) || PyUnicode_GET_LENGTH(name) < 3) return false;
+    if (!is_underscore(name, 0)) return false;
+    if (PyUnicode_CompareWithASCIIString(name, "_abc_impl") == 0) return true;
+    return is_underscore(name, -1) &&
+           (of_enum || (is_underscore(name, 1) && is_underscore(name, -2)));
+}
+
+/* Is it immutable, and no member of the user's classes, which can be changed by force? 1, 0 or -1 =
+ * raised. */
+static int is_plain_value(const whole *w, PyObject *value) {
+    whole inner = {.st = w->st, .kind = ING_WHOLE_PLAIN, .plain = true};
+    ing_hasher ignored;
+    ing_hasher_init(&ignored);
+    if (add(&inner, value, 1, &ignored)) return 1;
+    return inner.kind == ING_WHOLE_CHANGES ? 0 : -1;
+}
+
+/* An object of the class that the class itself has: `Vec.ZERO`, members of enums. */
+static int is_plain_object(const whole *w, PyObject *obj, PyObject *fields) {
+    int member = ing_py_is_enum_member(w->st, obj), plain = member < 0 ? -1 : 1;
+    PyObject *names = member > 0 ? Py_BuildValue("(s)", "_value_")
+                      : fields   ? PySequence_Tuple(fields)
+                                 : PyTuple_New(0);
+    if (!names) return -1;
+    for (Py_ssize_t i = 0; plain == 1 && i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *v;
+        if (PyObject_GetOptionalAttr(obj, PyTuple_GET_ITEM(names, i), &v) < 0)
+            plain = -1;
+        else if (v)
+            plain = is_plain_value(w, v);
+        Py_XDECREF(v);
+    }
+    Py_DECREF(names);
+    return plain;
+}
+
+/* Is it code, which may read anything and is not looked into, or a value that stays as it is? 1, 0
+ * or -1 = raised. */
+static int is_constant(const whole *w, PyTypeObject *cls, PyObject *fields,
+                       PyObject *value) {
+    PyTypeObject *type = Py_TYPE(value);
+    if (type->tp_descr_get)
+        return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_stdlib(type);
+    if (PyType_Check(value))
+        return !(((PyTypeObject *)value)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+    return type == cls ? is_plain_object(w, value, fields) : is_plain_value(w, value);
+}
+
+/* The same of all that the class and its bases hold, but for the fields of a dataclass: each
+ * object has its own. */
+static int holds_constants(const whole *w, PyTypeObject *cls, PyTypeObject *of,
+                           PyObject *fields) {
+    int constant = 1;
+    PyObject *enum_class = w->st->host->enum_class;
+    bool enums = enum_class && PyType_IsSubtype(of, (PyTypeObject *)enum_class);
+    for (Py_ssize_t i = 0; constant == 1 && i < PyTuple_GET_SIZE(cls->tp_mro); i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(cls->tp_mro, i);
+        PyObject *dict, *name, *value;
+        Py_ssize_t at = 0;
+        if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;
+        if (!(dict = PyDict_Copy(base->tp_dict))) return -1;
+        while (constant == 1 && PyDict_Next(dict, &at, &name, &value)) {
+            int field = fields ? PyDict_Contains(fields, name) : 0;
+            if (field || is_pythons_name(name, enums)) {
+                constant = field < 0 ? -1 : 1;
+                continue;
+            }
+            constant = is_constant(w, of, fields, value);
+            if (PyErr_Occurred()) constant = -1;
+        }
+        Py_DECREF(dict);
+    }
+    return constant;
+}
+
+/* Is nothing that can be changed in place reached by way of the class: no list, no other class?
+ * Changes of what it holds take its version away, so the verdict is that of its version. */
+static int is_constant_class(const whole *w, PyTypeObject *cls, PyObject *fields,
+                             ing_hash128 key) {
+    ing_py_host *h = w->st->host;
+    PyTypeObject *meta = Py_TYPE(cls);
+    uint32_t known = ing_map_get(&h->class_verdicts, key);
+    if (known) return known == 2;
+    int constant = holds_constants(w, cls, cls, fields);
+    if (constant == 1 && meta != &PyType_Type)
+        constant = holds_constants(w, meta, cls, NULL);
+    if (constant < 0) return -1;
+    if (h->n_class_verdicts++ == MAX_CLASSES) {
+        ing_map_fini(&h->class_verdicts);
+        ing_map_init(&h->class_verdicts);
+        h->n_class_verdicts = 1;
+    }
+    if (!ing_map_put(&h->class_verdicts, key, constant ? 2 : 1)) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return constant;
+}
+
 /* By name: that it is this very class is for the guard to see. Its version, which any change
  * of it or its bases takes away, is given out when something is looked up in it. */
-static bool add_class(whole *w, PyTypeObject *cls, uint32_t depth, ing_hasher *h) {
+static bool add_class(whole *w, PyTypeObject *cls, PyObject *fields, uint32_t depth,
+                      ing_hasher *h) {
     static const char *const names[] = {"__module__", "__qualname__", NULL};
+    PyTypeObject *meta = Py_TYPE(cls);
     (void)ing_py_class_has(w->st, cls, ING_PY_NAME___name__);
-    if (!cls->tp_version_tag) return loosen(w, ING_WHOLE_CHANGES);
-    uint64_t now[3] = {w->classes, (uint64_t)(uintptr_t)cls, cls->tp_version_tag};
-    w->classes = ing_hash(now, sizeof now).lo;
+    (void)ing_py_class_has(w->st, meta, ING_PY_NAME___name__);
+    if (!cls->tp_version_tag || !meta->tp_version_tag)
+        return loosen(w, ING_WHOLE_CHANGES);
+    uint64_t now[4] = {(uint64_t)(uintptr_t)cls, cls->tp_version_tag,
+                       (uint64_t)(uintptr_t)meta, meta->tp_version_tag};
+    ing_hash128 version = ing_hash(now, sizeof now);
+    uint64_t all[2] = {w->classes, version.lo};
+    w->classes = ing_hash(all, sizeof all).lo;
+    int constant = is_constant_class(w, cls, fields, version);
+    if (constant != 1) return constant == 0 && loosen(w, ING_WHOLE_CHANGES);
     return add_attrs(w, (PyObject *)cls, names, depth, h);
 }
 
@@ -192,7 +325,8 @@ static int has_own_only(PyObject *obj, PyObject *fields) {
 /* The class, and whether that and the fields are all that there is. */
 static bool add_owner(whole *w, PyObject *obj, PyObject *fields, uint32_t depth,
                       ing_hasher *h) {
-    if (!loosen(w, ING_WHOLE_CLASSED) || !add_class(w, Py_TYPE(obj), depth, h))
+    if (w->plain) return loosen(w, ING_WHOLE_CHANGES);
+    if (!loosen(w, ING_WHOLE_CLASSED) || !add_class(w, Py_TYPE(obj), fields, depth, h))
         return false;
     int own = has_own_only(obj, fields);
     return own == 1 || (own == 0 && loosen(w, ING_WHOLE_CHANGES));
