@@ -144,12 +144,22 @@ def test_memory_is_interrupted():
     interrupted([bytearray(200 << 20), Last()])
 
 
-def test_cycles_are_interrupted():
+def ring_of(n):
     ring = top = []
-    for _ in range(200_000):
+    for _ in range(n - 1):
         ring.append([])
         ring = ring[0]
     ring.append(top)
+    return top
+
+
+def test_rings_unfold_alike():
+    """However many lists there are; none costs time with the square of their number."""
+    same(ring_of(1), ring_of(2), ring_of(200_000))
+
+
+def test_cycles_are_interrupted():
+    top = ring_of(200_000)
     old = signal.signal(signal.SIGALRM, lambda *_: 1 / 0)
     signal.setitimer(signal.ITIMER_REAL, 0.3)
     try:

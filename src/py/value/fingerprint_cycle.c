@@ -93,6 +93,11 @@ static bool next_child(const graph *g, visit *v, uint32_t *out) {
     return false;
 }
 
+/* Lets signal handlers run; true when one raised, or something failed before. */
+static bool stopped(graph *g) {
+    return g->failed || (g->failed = ing_fp_tick(g->w) < 0);
+}
+
 /* ---- one node, given what its children are ------------------------------------------------- */
 
 typedef struct resolver {
@@ -127,7 +132,7 @@ static ing_hash128 encode(graph *g, uint32_t node, const resolver *r) {
     size_t at = 0, left = 0, items = 0, group = 0;
     uint32_t groups = 0;
     ing_bytes_clear(&g->scratch);
-    if (g->failed || (g->failed = ing_fp_tick(g->w) < 0)) return (ing_hash128){0, 0};
+    if (stopped(g)) return (ing_hash128){0, 0};
     while (at < n->size) {
         bool head = at >= n->ordered && left == 0 && at;
         size_t size = item_size(n, text, at, &left);
@@ -162,39 +167,42 @@ static int by_digest(const void *a, const void *b) {
     return memcmp(a, b, sizeof(ing_hash128));
 }
 
+/* Leaves the colours that there are in `sorted`, each once, and returns how many. */
 static uint32_t distinct(const uint32_t *nodes, uint32_t n, const ing_hash128 *colour,
                          ing_hash128 *sorted) {
     for (uint32_t i = 0; i < n; i++) sorted[i] = colour[nodes[i]];
     qsort(sorted, n, sizeof *sorted, by_digest);
     uint32_t count = n ? 1 : 0;
-    for (uint32_t i = 1; i < n; i++) count += !ing_hash_eq(sorted[i], sorted[i - 1]);
+    for (uint32_t i = 1; i < n; i++)
+        if (!ing_hash_eq(sorted[i], sorted[count - 1])) sorted[count++] = sorted[i];
     return count;
 }
 
 /* Refines the colours of `nodes` until the partition is final: g->colour holds the last
- * round that found new classes, g->next the one after it. */
-static void refine(graph *g, const uint32_t *nodes, uint32_t n, uint32_t from,
-                   uint32_t to, ing_hash128 *sorted) {
+ * round that found new classes, g->next the one after it, and `sorted` its classes, so many
+ * as it returns. */
+static uint32_t refine(graph *g, const uint32_t *nodes, uint32_t n, uint32_t from,
+                       uint32_t to, ing_hash128 *sorted) {
     for (uint32_t i = 0; i < n; i++) g->colour[nodes[i]] = blank;
     uint32_t classes = 0;
     for (uint32_t round = 0; round <= n && !g->failed; round++) {
         resolver r = {g->colour, from, to};
         for (uint32_t i = 0; i < n; i++) g->next[nodes[i]] = encode(g, nodes[i], &r);
         uint32_t now = distinct(nodes, n, g->next, sorted);
-        if (now == classes) return;
+        if (now == classes) break;
         classes = now;
         for (uint32_t i = 0; i < n; i++) g->colour[nodes[i]] = g->next[nodes[i]];
     }
+    return classes;
 }
 
 static ing_hash128 component_digest(graph *g, uint32_t node, const ing_hash128 *sorted,
-                                    uint32_t n) {
+                                    uint32_t classes) {
     ing_hasher h;
     ing_hasher_init(&h);
     ing_hasher_digest(&h, FP_CHILD, g->next[node]);
-    for (uint32_t i = 0; i < n; i++)
-        if (!i || !ing_hash_eq(sorted[i], sorted[i - 1]))
-            ing_hasher_digest(&h, FP_REF, sorted[i]);
+    for (uint32_t i = 0; i < classes && !stopped(g); i++)
+        ing_hasher_digest(&h, FP_REF, sorted[i]);
     return ing_hasher_done(&h);
 }
 
@@ -224,7 +232,7 @@ static int add_reachable(graph *g, node_list *all, uint32_t here) {
 
 /* Takes the digest of a node below that has the same final colour. */
 static bool adopt(graph *g, uint32_t node, const node_list *all, uint32_t from) {
-    for (uint32_t i = from; i < all->len; i++) {
+    for (uint32_t i = from; i < all->len && !stopped(g); i++) {
         if (!ing_hash_eq(g->next[all->at[i]], g->next[node])) continue;
         g->w->nodes.at[node].digest = g->w->nodes.at[all->at[i]].digest;
         return true;
@@ -292,9 +300,9 @@ static int cyclic_component(graph *g, const uint32_t *nodes, uint32_t n) {
     if (alike) return 0;
     ing_hash128 *sorted = ing_calloc(n, sizeof *sorted);
     if (!sorted) return ing_fp_no_memory();
-    refine(g, nodes, n, here, here, sorted);
-    for (uint32_t i = 0; i < n; i++)
-        g->w->nodes.at[nodes[i]].digest = component_digest(g, nodes[i], sorted, n);
+    uint32_t classes = refine(g, nodes, n, here, here, sorted);
+    for (uint32_t i = 0; i < n && !g->failed; i++)
+        g->w->nodes.at[nodes[i]].digest = component_digest(g, nodes[i], sorted, classes);
     ing_free(sorted);
     for (uint32_t i = 0; i < n; i++)
         if (leave_signature(g, nodes[i]) < 0 || pairs_of(g, nodes[i], 0, NULL) < 0)
