@@ -499,18 +499,18 @@ def changes(program, kind):
 
 @contextlib.contextmanager
 def at_most(seconds):
-    """TimeoutError in what takes longer: a loop that lost what ends it."""
+    """TimeoutError in what takes this process longer: a loop that lost what ends it."""
 
     def late(*_):
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def shrink(program, fails, tries=1500):
@@ -526,7 +526,7 @@ def shrink(program, fails, tries=1500):
                 tries -= 1
                 try:
                     options[at](new)
-                    with at_most(20):
+                    with at_most(1):
                         smaller = len(new.text()) < len(best.text()) and fails(new)
                 except Exception:
                     pass
