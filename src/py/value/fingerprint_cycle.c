@@ -302,7 +302,8 @@ static int cyclic_component(graph *g, const uint32_t *nodes, uint32_t n) {
     if (!sorted) return ing_fp_no_memory();
     uint32_t classes = refine(g, nodes, n, here, here, sorted);
     for (uint32_t i = 0; i < n && !g->failed; i++)
-        g->w->nodes.at[nodes[i]].digest = component_digest(g, nodes[i], sorted, classes);
+        g->w->nodes.at[nodes[i]].digest =
+            component_digest(g, nodes[i], sorted, classes);
     ing_free(sorted);
     for (uint32_t i = 0; i < n; i++)
         if (leave_signature(g, nodes[i]) < 0 || pairs_of(g, nodes[i], 0, NULL) < 0)
