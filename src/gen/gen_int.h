@@ -34,6 +34,7 @@ enum {
     ING_GEN_MD_SCRATCH, /* tag of accesses to a slot's scratch */
     ING_GEN_MD_ROLLED,
     ING_GEN_MD_RARE_LOOP, /* of a loop that is to stay as it is */
+    ING_GEN_MD_ARGS_ALIGN, /* of ing_ctx.args */
 };
 
 /* Attribute groups, likewise. */

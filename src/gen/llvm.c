@@ -192,9 +192,9 @@ const char *ing_gen_args(ing_gen *g) {
         ing_bytes_printf(&g->entry,
                          "  %%args.p = getelementptr inbounds i8, ptr %%ctx, i64 %zu\n"
                          "  %%args = load ptr, ptr %%args.p, !invariant.load !%d, "
-                         "!dereferenceable !%d\n",
+                         "!dereferenceable !%d, !align !%d\n",
                          offsetof(ing_ctx, args), ING_GEN_MD_EMPTY,
-                         ING_GEN_MD_ARGS_SIZE);
+                         ING_GEN_MD_ARGS_SIZE, ING_GEN_MD_ARGS_ALIGN);
     }
     return "%args";
 }
@@ -418,6 +418,7 @@ static void put_tail(ing_gen *g) {
         "!%d = !{!\"branch_weights\", i32 4000, i32 1}\n!%d = !{i64 %llu}\n",
         ING_GEN_MD_UNLIKELY, ING_GEN_MD_LIKELY, ING_GEN_MD_ARGS_SIZE,
         8ull * (g->m->n_words ? g->m->n_words : 1));
+    ing_bytes_printf(g->out, "!%d = !{i64 8}\n", ING_GEN_MD_ARGS_ALIGN);
     ing_bytes_printf(g->out,
                      "!%d = !{!\"llvm.loop.vectorize.enable\", i1 false}\n"
                      "!%d = distinct !{!%d, !%d}\n",

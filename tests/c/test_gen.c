@@ -677,7 +677,8 @@ static void test_polls(void) {
     expect(LOOPS("10", "1024"), true, "\npoll", 0, NULL);
     expect(LOOPS("10", "1025"), true, "\npoll", 1, "stop:", 1,
            "call i32 @ing_poll(ptr %ctx)", 1, "\ndefine internal i32 @ing_poll(", 1,
-           NULL);
+           "%fn(ptr %ctx) nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)",
+           1, NULL);
     expect("task @0 {\n  while {\n    break\n  }\n}\nrun @0 serial cost 1\n", true,
            "\npoll", 1, NULL);
     expect("func @0 (i32) i32 {\n  %x = param i32 0\n  return %x\n}\n"
