@@ -138,6 +138,71 @@ def test_special_values():
         np.testing.assert_allclose(y, want, rtol=1e-6)
 
 
+def ends(name, dtype):
+    """Arguments where powers begin to be denormal, zero and infinite, with neighbours, and far beyond."""
+    least, most = np.finfo(dtype).minexp, np.finfo(dtype).maxexp
+    scale = np.log(2.0) if name == "exp" else 1.0
+    near = np.array([least - np.finfo(dtype).nmant - 1, least - 9, least - 1, least, least + 1, most - 2, most - 1, most])
+    near = np.concatenate([near * scale + d for d in np.linspace(-3, 3, 401)])
+    limits = [-746, -745.2, -707, 708, 709.7, 1024, -104, -87, 88, 88.7, 128, -1076, -1021, 1022, 1400, -151, -125, 126, 160]
+    edges = [f(np.array(limits, dtype), np.array(to, dtype)) for f in (np.nextafter,) for to in (-9e9, 9e9)] + [limits]
+    x = np.concatenate([near, *edges, [3e4, -3e4, np.inf, -np.inf, np.nan, 0.0, -0.0]]).astype(dtype)
+    return np.random.default_rng(3).permutation(x)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("name", ["exp", "exp2"])
+def test_powers_at_their_ends(name, dtype):
+    x = ends(name, dtype)
+    _, y = run(unary, qd.f32 if dtype == "f4" else qd.f64, x, np.zeros_like(x), extra=(UNARY.index(name),))
+    with np.errstate(all="ignore"):
+        want = exact(name, x).astype(dtype)
+    normal = np.abs(want) >= np.finfo(dtype).tiny  # others may be zero with fast math
+    unit = np.finfo(dtype).eps
+    np.testing.assert_allclose(y[normal | np.isnan(want)], want[normal | np.isnan(want)], rtol=4 * unit)
+    np.testing.assert_allclose(y[~normal], want[~normal], rtol=0, atol=float(np.finfo(dtype).tiny) * (1 + unit))
+
+
+@qd.func
+def pull(p, i):
+    r2 = (p - qd.Vector([0.3 * i, 0.1])).norm_sqr() + 0.01
+    return qd.Vector([p.y, -p.x]) / r2 * (1.0 - qd.exp(-r2 * (i + 1)))
+
+
+@qd.func
+def pulled(p):
+    u = qd.Vector([0.0, 0.0])
+    for i in range(4):
+        u += pull(p, i)
+    return u
+
+
+@qd.kernel
+def move(x: qd.types.ndarray(qd.math.vec2, 1)):
+    for i in x:
+        p = x[i]
+        p += 0.1 * pulled(p)
+        x[i] += 0.1 * pulled(p)
+
+
+def test_short_loops_of_powers():
+    """Loops that are unrolled so that points become vectors."""
+    x = np.random.default_rng(8).random((1003, 2)).astype("f4")
+    held = qd.ndarray(qd.math.vec2, 1003)
+    held.from_numpy(x)
+    move(held)
+
+    def u(p):
+        out = np.zeros_like(p)
+        for i in range(4):
+            r2 = (((p - [0.3 * i, 0.1]) ** 2).sum(axis=1) + 0.01)[:, None]
+            out += np.stack([p[:, 1], -p[:, 0]], axis=1) / r2 * (1.0 - np.exp(-r2 * (i + 1)))
+        return out
+
+    w = x.astype("f8")
+    np.testing.assert_allclose(held.to_numpy(), w + 0.1 * u(w + 0.1 * u(w)), rtol=2e-5, atol=2e-6)
+
+
 def test_mixed_widths():
     x = np.random.default_rng(5).random(3001).astype("f4")
     a, b = qd.ndarray(qd.f32, x.shape), qd.ndarray(qd.f64, x.shape)
