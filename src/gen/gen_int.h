@@ -33,8 +33,10 @@ enum {
     ING_GEN_MD_T_SCRATCH,
     ING_GEN_MD_SCRATCH, /* tag of accesses to a slot's scratch */
     ING_GEN_MD_ROLLED,
-    ING_GEN_MD_RARE_LOOP, /* of a loop that is to stay as it is */
+    ING_GEN_MD_RARE_LOOP,  /* of a loop that is to stay as it is */
     ING_GEN_MD_ARGS_ALIGN, /* of ing_ctx.args */
+    ING_GEN_MD_UNROLL,
+    ING_GEN_MD_FULL_LOOP, /* of a loop that is to be unrolled */
 };
 
 /* Attribute groups, likewise. */
@@ -64,6 +66,7 @@ enum { /* of a loop */
            8, /* parallel, with no loops in it that stay: vectors are likely */
        ING_GEN_SPREAD = 16, /* vectors whose elements are stored one by one */
        ING_GEN_RARE = 32,   /* neither vectorised nor unrolled */
+       ING_GEN_FULL = 64,   /* unrolled (PLAN10) */
 };
 
 typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
@@ -74,13 +77,17 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool stops;     /* can end the task: returns a status beside its value */
     bool groupable; /* its accesses may join the caller's access group */
     bool random, draws; /* has a RANDOM; has one or calls something that does */
-    bool heavy;   /* PLAN9: has divisions, roots or reads of places that are computed */
-    bool inlined; /* called where calls are inlined: so are those in it */
-    bool copied;  /* defined in each part that calls it (llvm_parts.c) */
-    bool shared;  /* called from a part that does not define it */
-    bool counted; /* its locals are: another part has a copy */
-    uint32_t part; /* that defines it, unless it is copied */
-    uint64_t size; /* instructions, those of its callees at each call included */
+    bool heavy; /* PLAN9: has divisions, roots or reads of places that are computed */
+    bool math;  /* PLAN10: calls the vector library, itself or by callees */
+    bool
+        knotty; /* PLAN10: has what keeps a loop around it from being vectorised; likewise */
+    bool inlined;   /* called where calls are inlined: so are those in it */
+    bool copied;    /* defined in each part that calls it (llvm_parts.c) */
+    bool shared;    /* called from a part that does not define it */
+    bool counted;   /* its locals are: another part has a copy */
+    uint32_t part;  /* that defines it, unless it is copied */
+    uint64_t size;  /* instructions, those of its callees at each call included */
+    uint64_t grown; /* those, when loops of constant length are written out */
     uint8_t
         *loops; /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR, ING_GEN_INLINE */
 } ing_gen_fplan;

@@ -377,6 +377,35 @@ static void put_declarations(ing_gen *g) {
         ing_bytes_printf(g->out, "declare %s\n", ing_atoms_text(&g->decls, i));
 }
 
+/* What branches, loops and pointers are marked with. */
+static void put_hints(ing_gen *g) {
+    ing_bytes_printf(
+        g->out,
+        "!%d = !{!\"branch_weights\", i32 1, i32 4000}\n"
+        "!%d = !{!\"branch_weights\", i32 4000, i32 1}\n!%d = !{i64 %llu}\n",
+        ING_GEN_MD_UNLIKELY, ING_GEN_MD_LIKELY, ING_GEN_MD_ARGS_SIZE,
+        8ull * (g->m->n_words ? g->m->n_words : 1));
+    ing_bytes_printf(g->out,
+                     "!%d = !{i64 8}\n!%d = !{!\"llvm.loop.unroll.full\"}\n"
+                     "!%d = distinct !{!%d, !%d}\n",
+                     ING_GEN_MD_ARGS_ALIGN, ING_GEN_MD_UNROLL, ING_GEN_MD_FULL_LOOP,
+                     ING_GEN_MD_FULL_LOOP, ING_GEN_MD_UNROLL);
+    ing_bytes_printf(g->out,
+                     "!%d = !{!\"llvm.loop.vectorize.enable\", i1 false}\n"
+                     "!%d = distinct !{!%d, !%d}\n",
+                     ING_GEN_MD_SCALAR, ING_GEN_MD_SCALAR_LOOP, ING_GEN_MD_SCALAR_LOOP,
+                     ING_GEN_MD_SCALAR);
+    ing_bytes_printf(g->out,
+                     "!%d = !{!\"llvm.loop.unroll.disable\"}\n"
+                     "!%d = distinct !{!%d, !%d, !%d}\n",
+                     ING_GEN_MD_ROLLED, ING_GEN_MD_RARE_LOOP, ING_GEN_MD_RARE_LOOP,
+                     ING_GEN_MD_SCALAR, ING_GEN_MD_ROLLED);
+    ing_bytes_printf(g->out,
+                     "!%d = !{!\"scratch\", !%d, i64 0}\n!%d = !{!%d, !%d, i64 0}\n",
+                     ING_GEN_MD_T_SCRATCH, ING_GEN_MD_ROOT, ING_GEN_MD_SCRATCH,
+                     ING_GEN_MD_T_SCRATCH, ING_GEN_MD_T_SCRATCH);
+}
+
 static void put_tail(ing_gen *g) {
     uint32_t called = ing_gen_vector_width(g);
     uint32_t width = g->wide || called > 256 ? 512 : 256;
@@ -412,27 +441,7 @@ static void put_tail(ing_gen *g) {
                      ING_GEN_MD_EMPTY, ING_GEN_MD_GROUP, ING_GEN_MD_PARALLEL,
                      ING_GEN_MD_GROUP, ING_GEN_MD_LOOP, ING_GEN_MD_LOOP,
                      ING_GEN_MD_PARALLEL);
-    ing_bytes_printf(
-        g->out,
-        "!%d = !{!\"branch_weights\", i32 1, i32 4000}\n"
-        "!%d = !{!\"branch_weights\", i32 4000, i32 1}\n!%d = !{i64 %llu}\n",
-        ING_GEN_MD_UNLIKELY, ING_GEN_MD_LIKELY, ING_GEN_MD_ARGS_SIZE,
-        8ull * (g->m->n_words ? g->m->n_words : 1));
-    ing_bytes_printf(g->out, "!%d = !{i64 8}\n", ING_GEN_MD_ARGS_ALIGN);
-    ing_bytes_printf(g->out,
-                     "!%d = !{!\"llvm.loop.vectorize.enable\", i1 false}\n"
-                     "!%d = distinct !{!%d, !%d}\n",
-                     ING_GEN_MD_SCALAR, ING_GEN_MD_SCALAR_LOOP, ING_GEN_MD_SCALAR_LOOP,
-                     ING_GEN_MD_SCALAR);
-    ing_bytes_printf(g->out,
-                     "!%d = !{!\"llvm.loop.unroll.disable\"}\n"
-                     "!%d = distinct !{!%d, !%d, !%d}\n",
-                     ING_GEN_MD_ROLLED, ING_GEN_MD_RARE_LOOP, ING_GEN_MD_RARE_LOOP,
-                     ING_GEN_MD_SCALAR, ING_GEN_MD_ROLLED);
-    ing_bytes_printf(g->out,
-                     "!%d = !{!\"scratch\", !%d, i64 0}\n!%d = !{!%d, !%d, i64 0}\n",
-                     ING_GEN_MD_T_SCRATCH, ING_GEN_MD_ROOT, ING_GEN_MD_SCRATCH,
-                     ING_GEN_MD_T_SCRATCH, ING_GEN_MD_T_SCRATCH);
+    put_hints(g);
     ing_gen_scopes(g);
 }
 

@@ -301,9 +301,11 @@ static void close_loop(ing_gen *g, const ing_gen_frame *f, const ing_ir_inst *i)
         ing_gen_def(g, "icmp %s %s %%n%u, %s", s ? "slt" : "ult", ty.s, id, f->end.s);
     ing_gen_put(g, "  br i1 %s, label %%loop%u, label %%end%u", more.s, id, id);
     uint8_t plan = g->plan->loops[id];
-    if (plan & (ING_GEN_SCALAR | ING_GEN_RARE) || (g->parallel == id && !g->woven))
+    if (plan & (ING_GEN_SCALAR | ING_GEN_RARE | ING_GEN_FULL) ||
+        (g->parallel == id && !g->woven))
         ing_gen_put(g, ", !llvm.loop !%d",
-                    plan & ING_GEN_RARE     ? ING_GEN_MD_RARE_LOOP
+                    plan & ING_GEN_FULL     ? ING_GEN_MD_FULL_LOOP
+                    : plan & ING_GEN_RARE   ? ING_GEN_MD_RARE_LOOP
                     : plan & ING_GEN_SCALAR ? ING_GEN_MD_SCALAR_LOOP
                                             : ING_GEN_MD_LOOP);
     if (g->parallel == id) g->parallel = 0;

@@ -232,6 +232,60 @@ static void test_vector_math(void) {
     level = "x86-64-v3";
 }
 
+/* PLAN10: `loops` loops of `trips` iterations around `body` in a parallel or serial one are to be unrolled. */
+static void expect_full(bool parallel, const char *trips, const char *body, int loops) {
+    char ir[1024];
+    snprintf(ir, sizeof ir,
+             "arg 0 array<f32, 1>\narg 1 i32\narg 2 array<i32, 1>\n"
+             "task @0 {\n  %%b = %s\n  %%e = %s\n"
+             "  %%a = array array<f32, 1> 0\n  %%g = arg i32 1\n"
+             "  %%c = array array<i32, 1> 2\n  %%z = const i32 0\n"
+             "  %%one = const i32 1\n  %%is = const u1 1\n"
+             "  %%i = loop %s %%b, %%e {\n    %%p = elem ref<f32> %%a, [%%i]\n"
+             "    %%q = elem ref<i32> %%c, [%%z]\n    %%x = load f32 %%p\n"
+             "    %%n = %s\n    %%j = loop i32 %%z, %%n {\n"
+             "      store %%p, %%x\n      %s\n    }\n  }\n"
+             "}\nrun @0 %s cost 6\n",
+             parallel ? "task.begin i32" : "const i32 0",
+             parallel ? "task.end i32" : "const i32 99",
+             parallel ? "parallel i32" : "i32", trips, body,
+             parallel ? "range begin 0 end 8" : "serial");
+    expect(ir, true, ", !llvm.loop !20", loops, NULL);
+}
+
+static void test_full(void) {
+    const char *power = "%y = exp %x";
+    expect_full(true, "const i32 4", power, 1);
+    expect_full(true, "const i32 3", power, 1);
+    expect_full(true, "const i32 8", power, 1);
+    expect_full(true, "const i32 9", power, 0);
+    expect_full(true, "add %g, %one", power, 0);
+    expect_full(false, "const i32 4", power, 0);
+    expect_full(true, "const i32 4", "%y = sqrt %x", 0);
+    expect_full(true, "const i32 4", "%y = exp %x\n      break", 0);
+    expect_full(true, "const i32 4", "%y = exp %x\n      %t = atomic i32 %q, %one, add",
+                0);
+    expect_full(true, "const i32 4", "%y = exp %x\n      check %is, 1 !3", 0);
+    expect_full(true, "const i32 4",
+                "%y = exp %x\n      %k = loop i32 %z, %g {\n      }", 0);
+    expect_full(true, "const i32 4",
+                "%y = exp %x\n      while {\n        break\n      }", 0);
+    expect_full(
+        "parallel i32", "const i32 4",
+        "%y = exp %x\n      %k = loop i32 %z, %n {\n        %w = exp %y\n      }", 2);
+}
+
+/* Powers that are no normal numbers (VEC6). */
+static void test_ends(void) {
+    static const char ir[] =
+        "arg 0 array<f32, 1>\ntask @0 {\n  %a = array array<f32, 1> 0\n"
+        "  %z = const i32 0\n  %p = elem ref<f32> %a, [%z]\n  %x = load f32 %p\n"
+        "  %y = exp %x\n  %s = sin %y\n  store %p, %s\n}\nrun @0 serial cost 1\n";
+    expect(ir, true, "fcmp", 4, "fadd float", 1, "fmul float", 1, "@ing.expf(float", 2,
+           NULL);
+    expect(ir, false, "fcmp", 0, NULL);
+}
+
 /* Constant exponents and bases. */
 static void test_powers(void) {
     static const struct {
@@ -675,10 +729,11 @@ static void test_polls(void) {
     expect(saxpy, true, "poll", 0, "%fuel", 0, "stop:", 0, NULL);
     expect(LOOPS("1000000", "8"), true, "\npoll", 0, NULL);
     expect(LOOPS("10", "1024"), true, "\npoll", 0, NULL);
-    expect(LOOPS("10", "1025"), true, "\npoll", 1, "stop:", 1,
-           "call i32 @ing_poll(ptr %ctx)", 1, "\ndefine internal i32 @ing_poll(", 1,
-           "%fn(ptr %ctx) nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)",
-           1, NULL);
+    expect(
+        LOOPS("10", "1025"), true, "\npoll", 1, "stop:", 1,
+        "call i32 @ing_poll(ptr %ctx)", 1, "\ndefine internal i32 @ing_poll(", 1,
+        "%fn(ptr %ctx) nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)",
+        1, NULL);
     expect("task @0 {\n  while {\n    break\n  }\n}\nrun @0 serial cost 1\n", true,
            "\npoll", 1, NULL);
     expect("func @0 (i32) i32 {\n  %x = param i32 0\n  return %x\n}\n"
@@ -882,6 +937,8 @@ int main(void) {
     test_paired();
     test_unpaired();
     test_vector_math();
+    test_full();
+    test_ends();
     test_powers();
     test_metadata();
     test_tallies();
