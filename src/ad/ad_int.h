@@ -294,7 +294,7 @@ ing_status ing_ad_check_shared(ing_ad *ad, const ing_ad_fn *n, ing_err *e);
 ing_status ing_ad_find_lost(const ing_ad *ad, ing_err *e);
 
 /* segment.c: loops whose stack has entries for a part of their iterations. */
-bool ing_ad_is_cut(const ing_ad_code *c, uint32_t loop);
+bool ing_ad_is_cut(const ing_ad *ad, const ing_ad_fn *n, uint32_t loop);
 /* Entries of a loop's stack for that many iterations (i64). */
 uint32_t ing_ad_entries(ing_ad_code *c, uint32_t loop, uint32_t trips);
 uint32_t ing_ad_segments(ing_ad_code *c, uint32_t trips);

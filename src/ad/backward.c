@@ -139,7 +139,7 @@ static void put_iterations(ing_ad_code *c, uint32_t id, uint32_t n) {
     uint32_t base = stack ? c->base[id] : 0;
     if (stack && ing_ad_in_branch(c->n, id)) base = ing_ad_load(c, base);
     if (counted) open_held(c, id);
-    if (base && ing_ad_is_cut(c, id))
+    if (base && ing_ad_is_cut(c->ad, c->n, id))
         put_segments(c, id, n, base);
     else
         put_backwards(c, id, 0, n, base);

@@ -6,6 +6,8 @@
  *     earlier iterations is needed there.
  *  NEED2 first, from a region around it, for what it leaves in locals that are read later or
  *     kept for the iterations: FIRST.
+ *  NEED3 a loop that is cut (SEGMENT1) is run forwards from the middle, too, between backward code: what that
+ *     reads of outside is kept, and what it reads of locals that the loop changes is in its entries.
  * Both grow until no rule adds anything. */
 #include "ad/ad_int.h"
 
@@ -258,6 +260,49 @@ static void contents(needs *x, uint32_t id, bool again) {
     }
 }
 
+/* NEED3, of a local that an instruction of the cut loop reads. */
+static void content_of_segments(needs *x, uint32_t local, uint32_t loop) {
+    const ing_ad_fn *n = x->n;
+    bool carried = false, later = false;
+    EACH_WRITE(x, local, w) {
+        bool in = inside(n, w, loop);
+        carried |= in;
+        later |= !in && w > loop;
+    }
+    bool anew = n->parent[local] != n->region[local];
+    if (carried || later || anew) add_state(x, loop, local, carried);
+    content_again(x, local, n->region[loop]);
+}
+
+static bool has_stack(const ing_ad_fn *n, uint32_t loop) {
+    for (uint32_t k = 0; k < n->states.len; k++)
+        if (n->states.at[k].loop == loop && n->states.at[k].carried) return true;
+    return false;
+}
+
+/* NEED3, of an instruction that is run first. Segments end where they are told to, not by the exit. */
+static void segments(needs *x, uint32_t id) {
+    const ing_ad_fn *n = x->n;
+    const ing_ir_inst *i = ing_ir_at(n->f, id);
+    bool reads = i->op == ING_OP_CALL || i->op == ING_OP_LOAD || i->op == ING_OP_ATOMIC;
+    ing_ir_uses u;
+    ing_ir_inst_uses(n->f, i, &u);
+    for (uint32_t r = n->region[id]; r; r = n->region[r]) {
+        if (!ing_ad_is_cut(x->ad, n, r) || !has_stack(n, r) ||
+            id == ing_ad_exit(n->f, ing_ir_at(n->f, r)))
+            continue;
+        for (uint32_t k = 0; k < u.n_fixed + u.n_list; k++) {
+            uint32_t of = k < u.n_fixed ? u.fixed[k] : u.list[k - u.n_fixed];
+            uint32_t root = ing_ad_is_ref(x->ad->m, ing_ir_at(n->f, of)->type)
+                                ? ing_ad_root(n, of)
+                                : 0;
+            if (!inside(n, of, r)) keep(x, of);
+            if (reads && root && is_local(x, root) && !inside(n, root, r))
+                content_of_segments(x, root, r);
+        }
+    }
+}
+
 /* The exit of a WHILE is looked at where it is only run forwards. */
 static void exit_of(needs *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->n->f, id);
@@ -277,6 +322,7 @@ static void apply(needs *x, uint32_t id) {
         branches(x, id, bit);
         contents(x, id, k == 0);
         exit_of(x, id);
+        if (bit == ING_AD_FIRST) segments(x, id);
     }
     if (x->n->mark[id] & ING_AD_KEPT && ing_ad_is_remade(i)) {
         ing_ir_uses u;

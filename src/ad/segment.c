@@ -68,10 +68,9 @@ static bool is_short(const ing_ad_fn *n, const ing_ir_inst *loop) {
     return end <= begin || (uint64_t)end - (uint64_t)begin <= SEGMENT;
 }
 
-bool ing_ad_is_cut(const ing_ad_code *c, uint32_t id) {
-    const ing_ad_fn *n = c->n;
+bool ing_ad_is_cut(const ing_ad *ad, const ing_ad_fn *n, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(n->f, id);
-    if (c->m->stack_entries > 0) return false;
+    if (ad->m->stack_entries > 0) return false;
     if (i->op == ING_OP_WHILE) return true;
     if (i->flags & ING_IR_PARALLEL || is_short(n, i)) return false;
     if (n->func == 0 && n->region[id] == 0) return false; /* a task of its own */
@@ -93,7 +92,7 @@ uint32_t ing_ad_segments(ing_ad_code *c, uint32_t trips) {
 }
 
 uint32_t ing_ad_entries(ing_ad_code *c, uint32_t loop, uint32_t trips) {
-    if (!ing_ad_is_cut(c, loop)) return trips;
+    if (!ing_ad_is_cut(c->ad, c->n, loop)) return trips;
     uint32_t all = ing_ad_segments(c, trips);
     return emit(c, ING_OP_ADD, longest(c, loop, trips), all);
 }

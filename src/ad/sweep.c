@@ -266,7 +266,7 @@ static void put_loop(ing_ad_code *c, uint32_t id, bool record) {
     uint32_t stride = record ? ing_ad_stride(c, id) : 0, base = 0;
     if (record) keep_state(c, id);
     if (!run) return;
-    if (stride && ing_ad_is_cut(c, id)) {
+    if (stride && ing_ad_is_cut(c->ad, c->n, id)) {
         put_segments(c, id);
         return;
     }
@@ -286,7 +286,7 @@ static void put_loop(ing_ad_code *c, uint32_t id, bool record) {
 /* Iteration `n` of a WHILE keeps what it found; `base`: where the stack begins. */
 static void keep_iteration(ing_ad_code *c, uint32_t id, uint32_t base, uint32_t n) {
     uint32_t stride = ing_ad_stride(c, id);
-    bool cut = ing_ad_is_cut(c, id);
+    bool cut = ing_ad_is_cut(c->ad, c->n, id);
     ing_ad_place p = cut ? ing_ad_place_of(c, n) : (ing_ad_place){.entry = n};
     uint32_t on_top = n, zero = cut ? number(c, 0) : 0;
     uint32_t first = cut ? ing_ir_emit(&c->b, ING_OP_EQ, ING_U1, p.entry, zero, 0) : 0;

@@ -191,6 +191,105 @@ def test_whiles(n):
     check(whiles, whiles_model, [0.06, 0.7, 0.9], n)
 
 
+@qd.kernel
+def overwritten_after(x: A1, n: qd.i32, y: A1):
+    """What only forward code reads: a local that is another one after the loop, one that the loop carries."""
+    for i in x:
+        a, c, b = x[i], x[i] * 0.01, qd.cast(0.25, qd.f64)
+        for t in range(n):
+            b = b * 0.99 + c
+            a = a * a * 0.5 + b * 0.1 + c
+        c = 7.0
+        b = a + c
+        y[i] = b * a
+
+
+def overwritten_after_model(a, n):
+    c, b = a * 0.01, Dual(0.25)
+    for _ in range(n):
+        b = b * 0.99 + c
+        a = a * a * 0.5 + b * 0.1 + c
+    return (a + 7.0) * a
+
+
+@pytest.mark.parametrize("n", [0, 3, 256, 700])
+def test_what_only_forward_code_reads(n):
+    check(overwritten_after, overwritten_after_model, [0.2, 0.8], n)
+
+
+@qd.kernel
+def values_of_a_branch(x: A1, n: qd.i32, y: A1):
+    for i in x:
+        a = x[i]
+        if a > 0.5:
+            f, m = a * 0.01, qd.Matrix([[a, 0.5], [0.25, 0.125]], dt=qd.f64)
+            t = 0
+            while t < n:
+                k = m * 0.5
+                a = a * a * 0.5 + f + k[t % 2, 0] * 0.1
+                t += 1
+            for u in range(n):
+                a = a * a * 0.5 + f + m[u % 2, 1] * 0.1
+            f = 3.0
+            a = a * f
+        y[i] = a
+
+
+def values_of_a_branch_model(a, n):
+    if a.v <= 0.5:
+        return a
+    f, m = a * 0.01, [[a, Dual(0.5)], [Dual(0.25), Dual(0.125)]]
+    for t in range(n):
+        a = a * a * 0.5 + f + m[t % 2][0] * 0.05
+    for u in range(n):
+        a = a * a * 0.5 + f + m[u % 2][1] * 0.1
+    return a * 3.0
+
+
+@pytest.mark.parametrize("n", [1, 300])
+def test_values_of_a_branch(n):
+    check(values_of_a_branch, values_of_a_branch_model, [0.2, 0.8], n)
+
+
+@qd.func
+def unless(a: qd.f64, n: qd.i32, gone: qd.i32) -> qd.f64:
+    """Forward code alone copies the matrix, which stands in the branch that an early return leaves."""
+    if gone >= 1:
+        return a
+    m, t, b, c = qd.Matrix([[a, 0.5], [0.25, 0.125]], dt=qd.f64), 0, a, a
+    while t < n:
+        k = m
+        b = b + c * 0.01 if k[0, 0] <= 0.5 else a * -1.5
+        c = c * c * 0.5 + 0.25
+        t += 1
+    m *= 100.0
+    return b * m[0, 1] * a
+
+
+@qd.kernel
+def early_return(x: A1, n: qd.i32, y: A1):
+    for i in x:
+        y[i] = unless(x[i], n, i % 3)
+
+
+@pytest.mark.parametrize("n", [2, 700])
+def test_early_return(n):
+    xs = [0.25, 0.3, 0.35, 0.75, 0.8]
+    x, y = array(xs), array([0.0] * len(xs))
+    early_return(x, n, y)
+    y.grad.fill(1.0)
+    early_return.grad(x, n, y)
+    want = []
+    for i, v in enumerate(xs):
+        a = b = c = Dual(v, 1.0)
+        for _ in range(0 if i % 3 else n):
+            b = b + c * 0.01 if v <= 0.5 else a * -1.5
+            c = c * c * 0.5 + 0.25
+        want.append(a if i % 3 else b * 50.0 * a)
+    assert y.to_numpy() == pytest.approx([w.v for w in want], rel=1e-9)
+    assert x.grad.to_numpy() == pytest.approx([w.d for w in want], rel=1e-9)
+
+
 @qd.func
 def settle(a: qd.f64, n: qd.i32) -> qd.f64:
     b, t = a, 0
