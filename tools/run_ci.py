@@ -39,11 +39,15 @@ EXTRAS = {
     "pyarrow": ["-c", "import pyarrow"],
     "joblib": ["-c", "import joblib"],
     "cloudpickle": ["-c", "import cloudpickle"],
+    "nbclient": ["-c", "import nbclient, nbformat"],
+    "ipykernel": ["-c", "import ipykernel"],
+    "distributed": ["-c", "import distributed"],
+    "mpi4py": ["-c", "from mpi4py import MPI"],
     "mypy": ["-m", "mypy", "--version"],
     "pyright": ["-m", "pyright", "--version"],
 }
 # Debian packages, and the program of each.
-PROGRAMS = {"redis-server": "redis-server"}
+PROGRAMS = {"redis-server": "redis-server", "openmpi-bin": "mpirun", "graphviz": "dot"}
 
 PROBE = """
 import importlib.util, json, os, sys, sysconfig
@@ -109,10 +113,11 @@ def install_programs(not_run):
 
 def install_extras(not_run):
     python = VENV / "bin" / "python"
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    say(f"pip: {', '.join(EXTRAS)}")
+    together = quietly([*pip, *EXTRAS], 1800)[0] == 0
     for package, use in EXTRAS.items():
-        say(f"pip: {package}")
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        status, why = quietly([*pip, package], 900)
+        status, why = (0, "") if together else quietly([*pip, package], 900)
         if status:
             not_run.append(f"{package} (pip: {why})")
             continue
