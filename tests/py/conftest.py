@@ -203,9 +203,10 @@ def pytest_configure(config):
     hypothesis.settings.load_profile("ingot")
 
 
-def pytest_collection_finish():
-    """What all tests share is alive until the end: collections of garbage, of which many
-    tests make many, need not look at it again."""
+@pytest.fixture(autouse=True, scope="module")
+def old_objects_are_left_alone():
+    """What was there before a file of tests is alive until the end: collections of garbage, of which
+    many tests make many, need not look at it again. PyTorch alone has 200,000 objects."""
     gc.collect()
     gc.freeze()
 
