@@ -475,7 +475,14 @@ def test_counts_and_notes_are_added_up(tmp_path):
 def test_files_that_may_depend_on_the_version():
     every, some = run_tests.test_files(False), run_tests.test_files(True)
     assert set(some) < set(every) and len(every) - len(some) == len(run_tests.ENGINE)
-    assert {f"test_{name}" for name in run_tests.MEMORY} <= {path.stem for path in every}
+    assert {f"test_{name}" for name in run_tests.MEMORY + run_tests.LONG} <= {path.stem for path in every}
+
+
+def test_long_files_go_first():
+    files = sorted(run_tests.test_files(False), key=run_tests.turn)
+    names = [path.stem.removeprefix("test_") for path in files]
+    assert names[: len(run_tests.LONG)] == run_tests.LONG
+    assert names[len(run_tests.LONG) :] == sorted(set(names) - set(run_tests.LONG))
 
 
 # ---- continuous integration -----------------------------------------------------------------
@@ -513,6 +520,23 @@ def test_other_interpreters_are_found(tmp_path, monkeypatch):
     found = run_ci.interpreters(not_run)
     assert found == {"3.90": newer, "3.91": built, "3.91t": free}
     assert not_run == ["Python 3.93 (no venv module with pip)", "Python 3.94 (not released yet)"]
+
+
+@pytest.mark.parametrize("broken", [None, "redis"])
+def test_packages_are_installed_together_or_one_by_one(monkeypatch, broken):
+    calls, not_run = [], []
+
+    def quietly(command, seconds=600):
+        if "install" not in command:
+            return 0, ""
+        calls.append([word for word in map(str, command) if word in run_ci.EXTRAS])
+        return (1, "no such thing") if broken in calls[-1] else (0, "")
+
+    monkeypatch.setattr(run_ci, "quietly", quietly)
+    run_ci.install_extras(not_run)
+    assert calls[0] == list(run_ci.EXTRAS)
+    assert calls[1:] == [[package] for package in run_ci.EXTRAS if broken]
+    assert not_run == (["redis (pip: no such thing)"] if broken else [])
 
 
 def test_closing_lines():
