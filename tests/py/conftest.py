@@ -206,7 +206,7 @@ def pytest_configure(config):
 @pytest.fixture(autouse=True, scope="module")
 def old_objects_are_left_alone():
     """What was there before a file of tests is alive until the end: collections of garbage, of which
-    many tests make many, need not look at it again. PyTorch alone has 200,000 objects."""
+    many tests make many, need not look at it again. PyTorch alone has 160,000 objects."""
     gc.collect()
     gc.freeze()
 
