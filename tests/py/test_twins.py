@@ -335,3 +335,34 @@ def test_the_function_gets_other_code(twins):
     source.state.__code__ = compile("def state():\n    return other\n", "x", "exec").co_consts[0]
     assert both(1) == 707
     assert both(1) == 707
+
+
+class Thing:
+    def __init__(self, n):
+        self.n = n
+
+
+left = right = None
+
+
+@qd.kernel
+def of_two() -> qd.i32:
+    return left.n * 10 + right.n
+
+
+def test_one_object_under_two_names(monkeypatch):
+    """Its member is read once for both; when one name gets an equal object, once for each."""
+    one, other = Thing(1), Thing(1)
+    monkeypatch.setitem(globals(), "left", one)
+    monkeypatch.setitem(globals(), "right", one)
+    assert of_two() == of_two() == of_two() == 11
+    monkeypatch.setitem(globals(), "right", other)
+    assert of_two() == of_two() == 11
+    other.n = 2
+    assert of_two() == 12
+    one.n = 3
+    assert of_two() == 32
+    monkeypatch.setitem(globals(), "left", other)
+    assert of_two() == of_two() == 22
+    other.n = 4
+    assert of_two() == 44

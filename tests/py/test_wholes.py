@@ -103,6 +103,32 @@ def test_closures_as_arguments(monkeypatch):
     check([make(1), make(2), make(1), make(5)], call, monkeypatch)
 
 
+def test_functions_of_equal_text_and_defaults(monkeypatch):
+    """Another closure of the same text: its defaults are equal, what it reads is not."""
+    def make(n):
+        def add(x, *, y=1):
+            return x.n + n + y
+
+        def plus(x, y=1):
+            return x.n + n + y
+
+        return add, plus
+
+    class Odd(enum.Enum):
+        A = 1
+        n = property(lambda self: 5)
+
+    for which in 0, 1:
+        for n in 2, 3, 3, 2, 7:
+            function = make(n)[which]
+            monkeypatch.setitem(globals(), "measure", function)
+            monkeypatch.setitem(globals(), "X", Odd.A)
+            for _ in range(2):
+                a = qd.ndarray(qd.f64, 1)
+                uses(a)
+                assert a[0] == function(Odd.A)
+
+
 # ---- members of enums ------------------------------------------------------------------------------
 
 
