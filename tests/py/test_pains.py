@@ -395,12 +395,15 @@ def test_many_variants_cost_no_more_files(tmp_path, cache_dir):
         assert len(names) % 3 == 0 and {len(name) for name in names[2::3]} == {32}
         return "".join(names[::3])
 
+    def entries():
+        return len(list((cache_dir / "v").rglob("*/*")))
+
     assert run(path, "0", "1").split() == ["1", "1", "0"]
-    assert opened(0) == "ai"
+    assert (opened(0), entries()) == ("ai", 1)
     assert run(path, "1", "2").split() == ["1", "0", "0"]
     assert (opened(0), opened(1)) == ("ai", "axvi")
     assert run(path, "2", "60").split() == ["58", "0", "0"]
-    assert (opened(0), opened(1)) == ("ai", "axvi")
+    assert (opened(0), opened(1), entries()) == ("ai", "axvi", 60)
     assert run(path, "0", "60").split() == ["0", "0", "60"]
 
 
