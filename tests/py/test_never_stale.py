@@ -911,13 +911,15 @@ def test_items_that_nobody_read(monkeypatch):
     assert launch(reads_items) == 111
     with compiles(0):
         TABLE["unrelated"] = 3
-        ITEMS.append(4)
-        ITEMS[1] = 9
+        ITEMS[1:] = [9, 4]
         assert launch(reads_items) == 111
     ITEMS.insert(0, 5)
     assert launch(reads_items) == 115
     TABLE["a"] = 2
     assert launch(reads_items) == 225
+    globals().update(TABLE={"a": 2, "b": 3, "c": 4}, ITEMS=[5])
+    with compiles(0):  # nor how many there are
+        assert launch(reads_items) == 225
 
 
 PLAIN = 3
