@@ -71,3 +71,34 @@ def test_across_processes(file, tmp_path, cache_dir):
         want = play(tmp_path / f"python{which}", "python", file, which, *names)
         got = play(tmp_path / "ingot", "ingot", file, which, *names, INGOT_ARCH="cpu")
         compare(want, got)
+
+
+INIT = """
+import threading
+import ingot as qd
+from ingot import _core
+
+@qd.kernel
+def k(a: qd.types.ndarray(), n: qd.template()):
+    for i in range(a.shape[0]):
+        a[i] = qd.sin(a[i]) + n
+
+for n in range(8):
+    qd.init(arch=qd.cpu)
+    a, before = qd.ndarray(qd.f64, 8), _core.counters()["lowerings"]
+    thread = threading.Thread(target=k, args=(a, n))
+    thread.start()
+    while thread.is_alive() and _core.counters()["lowerings"] == before:
+        pass
+    qd.init(arch=qd.interp)
+    thread.join()
+    print(a[0])
+"""
+
+
+def test_another_target_while_a_kernel_is_compiled(tmp_path, cache_dir):
+    """What is noted of a compile is of its own target: the interpreter has no instruction set."""
+    (tmp_path / "program.py").write_text(INIT)
+    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == [f"{n}.0" for n in range(8)]

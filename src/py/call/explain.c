@@ -176,7 +176,7 @@ static ing_notes_compile compile_of(const ing_py_kernel *k, const ing_py_gate *g
         .paths = &k->paths,
         .answers = ing_py_gate_answers(g),
         .revision = ING_FRONT_REVISION,
-        .machine = ing_engine_isa_level(k->host->engine, k->host->target),
+        .machine = ing_engine_isa_level(k->host->engine, v->target),
         .code = story->code.failed ? NULL : (const char *)story->code.at,
         .when = ing_py_wall_ns(),
         .since = k->cache.looked,
@@ -196,7 +196,7 @@ static ing_status refuse(const ing_py_story *story, ing_err *e) {
 ing_status ing_py_story_begin(ing_py_kernel *k, const ing_py_gate *g,
                               const ing_py_variant *v, ing_py_story **out, ing_err *e) {
     *out = NULL;
-    if (!k->host->target->gen) return ING_OK;
+    if (!v->target->gen) return ING_OK;
     ing_py_story *story = ing_calloc(1, sizeof *story);
     if (!story) return ING_OK;
     ing_bytes_init(&story->label);
