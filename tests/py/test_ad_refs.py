@@ -82,3 +82,53 @@ def test_two_places_that_are_one(name):
     k = kernel(name, *ONE[name])
     with pytest.raises(qd.IngotCompilationError, match="two parameters of a func that are one variable"):
         k.grad()
+
+
+@pytest.mark.parametrize("way", ["result", "integer", "place", "found"])
+def test_validation_knows_what_funcs_read(way):
+    """A launch that overwrites what a func of an earlier one read, and what its gradient reads again."""
+    qd.init(arch=qd.interp, default_fp=qd.f64)
+    x, y = (qd.field(qd.f64, 4, needs_grad=True) for _ in range(2))
+    loss = qd.field(qd.f64, (), needs_grad=True)
+    x.fill(0.5)
+
+    @qd.func
+    def doubled(i):
+        return y[i] * 2.0
+
+    @qd.func
+    def sign(i):
+        return 1 if y[i] > 0.0 else -1
+
+    @qd.func
+    def square(s: qd.template()):
+        return s * s
+
+    @qd.func
+    def given(s: qd.template()):
+        return s + 1.0
+
+    @qd.kernel
+    def first():
+        for i in x:
+            if qd.static(way == "result"):
+                loss[None] += doubled(i) * x[i]
+            elif qd.static(way == "integer"):
+                loss[None] += sign(i) * x[i]
+            elif qd.static(way == "place"):
+                loss[None] += square(y[i])
+            else:
+                loss[None] += given(y[i]) * x[i]
+
+    @qd.kernel
+    def second():
+        for i in x:
+            y[i] = x[i] * x[i] + 1.0
+
+    with qd.ad.Tape(loss=loss, validation=True):
+        second()
+        first()
+    y.fill(3.0)
+    with pytest.raises(qd.IngotAssertionError, match="was read"), qd.ad.Tape(loss=loss, validation=True):
+        first()
+        second()
