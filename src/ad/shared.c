@@ -57,6 +57,7 @@ typedef struct sharer {
     ing_ir_builder b;
     ing_ir_copy copy;
     uint8_t *inside; /* per instruction: it stands in the loop that is looked at */
+    uint32_t *block; /* per instruction there: that it stands in */
     uint8_t *used;
     uint8_t *does; /* per ALLOCA: what that loop does to it */
     uint8_t *
@@ -70,6 +71,7 @@ static void enter(sharer *x, uint32_t block) {
         uint32_t id = ing_ir_block_ids(x->f, block)[k], blocks[2];
         uint32_t n = ing_ir_inst_blocks(ing_ir_at(x->f, id), blocks);
         x->inside[id] = 1;
+        x->block[id] = block;
         for (uint32_t j = 0; j < n; j++) enter(x, blocks[j]);
     }
 }
@@ -83,13 +85,26 @@ static void note(sharer *x, uint32_t ref, uint8_t does) {
         x->does[ing_ir_id_of(x->f, i)] |= does;
 }
 
-/* Is operand `k` of a sum the old value of a local from outside of the loop? */
-static bool is_old(const sharer *x, uint32_t local, const ing_ir_inst *sum,
-                   uint32_t k) {
-    uint32_t of = k ? sum->b : sum->a;
-    const ing_ir_inst *old = ing_ir_at(x->f, of);
-    return old->op == ING_OP_LOAD && old->a == local && x->inside[of] &&
-           x->used[of] == 1;
+static bool goes_to(const sharer *x, const ing_ir_inst *i, uint32_t local) {
+    bool one = i->op == ING_OP_LOAD || i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC;
+    uint32_t n = i->op == ING_OP_CALL ? i->c : one;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t ref = one ? i->a : x->f->extra.at[i->b + k];
+        if (ing_ir_id_of(x->f, ing_ir_root(x->f, ref, NULL)) == local) return true;
+    }
+    return false;
+}
+
+/* Is value `old` what the local held before the STORE, and is nothing done to it in between? */
+static bool is_old(const sharer *x, uint32_t old, uint32_t store) {
+    const ing_ir_inst *i = ing_ir_at(x->f, old);
+    uint32_t local = ing_ir_at(x->f, store)->a;
+    if (i->op != ING_OP_LOAD || i->a != local || x->used[old] != 1 || !x->inside[old] ||
+        x->block[old] != x->block[store])
+        return false;
+    for (uint32_t id = old + 1; id < store; id++)
+        if (goes_to(x, ing_ir_at(x->f, id), local)) return false;
+    return true;
 }
 
 static void find_sum(sharer *x, uint32_t id) {
@@ -100,9 +115,10 @@ static void find_sum(sharer *x, uint32_t id) {
     const ing_ir_inst *sum = ing_ir_at(x->f, i->b);
     for (uint32_t k = 0; k < 2; k++) {
         bool fits = sum->op == ING_OP_ADD || (sum->op == ING_OP_SUB && k == 0);
-        if (!fits || !is_old(x, i->a, sum, k)) continue;
+        uint32_t old = k ? sum->b : sum->a;
+        if (!fits || !is_old(x, old, id)) continue;
         x->sums[id] = (uint8_t)(k + 1);
-        x->sums[i->b] = x->sums[k ? sum->b : sum->a] = GONE;
+        x->sums[i->b] = x->sums[old] = GONE;
         return;
     }
 }
@@ -197,9 +213,10 @@ ing_status ing_ad_own_locals(ing_ir_mod *m, ing_err *e) {
     uint32_t len = m->funcs.at[0]->insts.len;
     sharer x = {.m = m};
     uint8_t *bytes = ing_calloc(len, 4);
-    uint32_t *map = ing_calloc(len, sizeof *map);
+    uint32_t *map = ing_calloc((size_t)2 * len, sizeof *map);
     if (bytes && map) {
         ing_ir_func old;
+        x.block = map + len;
         x.inside = bytes;
         x.used = bytes + len;
         x.does = bytes + 2 * (size_t)len;

@@ -47,6 +47,8 @@ REFUSED = {
     "either of two": "m = 0.0\nfor i in x:\n    if i == 3: m = x[i]\n    if i == 4: m = x[i]\nloss[None] = m",
     "sum and maximum": "m = 0.0\nfor i in x:\n    m += x[i]\n    qd.atomic_max(m, x[i])\nloss[None] = m",
     "least and greatest": "m = 0.0\nfor i in x:\n    qd.atomic_min(m, x[i])\n    qd.atomic_max(m, x[i] * 2)\nloss[None] = m",
+    "an older value": "m = 0.0\nfor i in x:\n    t = m\n    m += 1.0\n    m = t + x[i]\nloss[None] = m",
+    "a value from outside of a loop": "m = 0.0\nfor i in x:\n    t = m\n    for j in range(3): m = t + x[i] * j\nloss[None] = m",
     "product": "m = 1.0\nfor i in x: m *= x[i]\nloss[None] = m",
     "by a func": "m = 0.0\nfor i in x: put(m, x[i])\nloss[None] = m",
 }
