@@ -64,6 +64,7 @@ ing_status ing_ad_order(ing_ir_mod *m, const uint32_t *companion, uint32_t n_arg
  *     arithmetic, STORE.
  *  EXITS4 no parallel loop with one iteration: it runs in order. */
 ing_status ing_ad_exits(ing_ir_mod *m, ing_err *e);
+bool ing_ad_runs_once(const ing_ir_func *f, const ing_ir_inst *loop);
 
 /* shared.c: parallel loops that look for a least or greatest value do so in
  * locals of their own (SHARED1), sums are updates (SHARED2). */

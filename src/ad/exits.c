@@ -137,17 +137,15 @@ static void put_counted(exits *x, uint32_t id) {
     ing_ir_emit(b, ING_OP_WHILE, 0, ing_ir_block_end(b), 0, 0);
 }
 
-/* With one iteration there is an order (EXITS4). */
-static bool is_parallel(const exits *x, const ing_ir_inst *loop) {
+bool ing_ad_runs_once(const ing_ir_func *f, const ing_ir_inst *loop) {
     uint64_t n;
-    return loop->flags & ING_IR_PARALLEL &&
-           !(ing_ir_trips(x->f, loop->a, loop->b, &n) && n <= 1);
+    return loop->op == ING_OP_LOOP && ing_ir_trips(f, loop->a, loop->b, &n) && n <= 1;
 }
 
 static void put_loop(exits *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->f, id);
     uint8_t leaves = x->leaves[id];
-    bool parallel = is_parallel(x, i);
+    bool parallel = i->flags & ING_IR_PARALLEL && !ing_ad_runs_once(x->f, i);
     uint16_t flags = parallel ? i->flags : i->flags & (uint16_t)~ING_IR_PARALLEL;
     if (leaves & (BREAKS | RETURNS) && parallel) x->bad = i->loc + 1;
     if (leaves & (BREAKS | RETURNS) && !parallel) {

@@ -560,7 +560,9 @@ static verdict overwrites(const ing_ad_fn *n, const ing_ad_touch *r,
     if (ranges_apart(n, r, w)) return NO;
     if (w->rank > r->rank && !is_judged(r, w)) found = meet(n, r, w, 0);
     for (uint32_t l = n->region[r->id]; l && found != YES; l = n->region[l]) {
-        if (!inside(n, w->id, l) || ing_ir_at(n->f, l)->flags & ING_IR_PARALLEL)
+        const ing_ir_inst *loop = ing_ir_at(n->f, l);
+        if (!inside(n, w->id, l) || loop->flags & ING_IR_PARALLEL ||
+            ing_ad_runs_once(n->f, loop))
             continue;
         verdict one = meet(n, r, w, l);
         if (one > found) found = one;
