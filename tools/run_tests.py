@@ -68,7 +68,7 @@ ENGINE = """
     extreme faults field_layouts field_turn four_ways fused graph_model hold hold_beside hostile_entries
     image_tools inner_lanes kills lanes linalg lowered math overlap pairs parts private ragged_lanes random
     random_kernels random_nests random_vectors reduce remote remote_mutants repack rows same_result seal
-    serial_axes simulations sparse stampede stride swap tally unroll vector_math weave
+    serial_axes short_loops simulations sparse stampede stride swap tally unroll vector_math weave
 """.split()
 
 # What takes 10 to 40 s each goes first, the longest before others: all cores are busy until the end.
