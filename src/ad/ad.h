@@ -65,9 +65,8 @@ typedef enum ing_ad_factor_kind {
 
 typedef struct ing_ad_factor {
     ing_ad_factor_kind kind;
-    uint32_t
-        value; /* of ING_AD_VALUE: an instruction, of the operation's float type; of
-                       ING_AD_IF and ING_AD_UNLESS: a u1 */
+    /* of ING_AD_VALUE: an instruction, of the operation's float type; of ING_AD_IF and ING_AD_UNLESS: a u1 */
+    uint32_t value;
 } ing_ad_factor;
 
 /* The derivative of the arithmetic operation `op` (ing_op_is_arith) by operand 0 or 1, at

@@ -152,8 +152,8 @@ typedef struct ing_ad_fn { /* one function in one context */
     ing_vec(ing_ad_state) states;
     ing_ad_touches reads, writes; /* rule.c; reads of a func: as callers see them */
     uint32_t made;                /* number of the backward func */
-    bool
-        stacks; /* its backward code, or that of a callee, keeps something on a stack */
+    /* its backward code, or that of a callee, keeps something on a stack */
+    bool stacks;
 } ing_ad_fn;
 
 typedef struct ing_ad {
@@ -163,8 +163,8 @@ typedef struct ing_ad {
     uint32_t *order;  /* callees before callers */
     uint8_t *touches; /* per func: it reaches arrays with companions by itself */
     uint8_t *acts;    /* per func: it writes arrays or prints */
-    uint32_t
-        *quiet; /* per func: the version without effects; UINT32_MAX: there is none */
+    /* per func: the version without effects; UINT32_MAX: there is none */
+    uint32_t *quiet;
     ing_ad_touches *writes; /* per func, as callers see them */
     ing_ad_touches *loads;  /* per func: what it reads where it is run again forwards */
     uint64_t *span;         /* per func: its instructions, with those of callees */
@@ -228,29 +228,28 @@ typedef struct ing_ad_code {
     ing_ir_builder b;
     ing_ir_copy copy; /* its map: the value of each instruction, as made last */
     /* Per instruction of f: */
-    uint32_t
-        *adj; /* adjoint: a value, or a local if ing_ad_has_slot; 0 = zero so far */
-    uint32_t *
-        counts; /* of an adjoint that is a value: the u1 of AD7, 0 = always; of one in a
-                         local: the local with that u1, 0 = if it is not 0 */
+    /* adjoint: a value, or a local if ing_ad_has_slot; 0 = zero so far */
+    uint32_t *adj;
+    /* of an adjoint that is a value: the u1 of AD7, 0 = always; of one in a local: the local with that u1, 0
+     * = if it is not 0 */
+    uint32_t *counts;
     uint8_t *picked; /* of those: it depends on what an operation took */
     uint8_t *wild;   /* its value may be infinite or NaN */
     bool any_wild;
-    uint32_t
-        *shadow;    /* ALLOCA and PARAM: the local that is its adjoint; array PARAM: its
-                         companion */
+    /* ALLOCA and PARAM: the local that is its adjoint; array PARAM: its companion */
+    uint32_t *shadow;
     uint32_t *slot; /* the local that keeps it for backward code (AD1) */
-    uint32_t
-        *base; /* LOOP, WHILE: the place of its stack, an i64; a local if in a branch */
+    /* LOOP, WHILE: the place of its stack, an i64; a local if in a branch */
+    uint32_t *base;
     uint32_t *count; /* WHILE: the i64 local with its iterations */
-    uint32_t *
-        held; /* LOAD: the local that gathers what a loop adds to one element; 0 = none */
+    /* LOAD: the local that gathers what a loop adds to one element; 0 = none */
+    uint32_t *held;
     uint32_t *fresh;  /* ALLOCA: its adjoint is 0, in the stretch with this number */
     uint32_t stretch; /* number of what is written, without blocks in it */
     ing_vec(ing_ad_snap) snaps;
     uint32_t top; /* the end of all stacks, an i64; a local with it if in_local */
-    bool
-        in_local; /* branches of the region have stacks, so that no value is the end of all */
+    /* branches of the region have stacks, so that no value is the end of all */
+    bool in_local;
     uint32_t result; /* of a func: the local with the adjoint of its result, 0 = none */
     uint32_t parallel; /* the parallel loop whose backward code is written, 0 = none */
     uint32_t lost;     /* where slots go when memory ran out */

@@ -10,8 +10,8 @@ typedef struct emitter {
     const ing_fwd_version *v;
     ing_ir_builder b;
     ing_ir_copy copy;
-    uint32_t
-        *dual; /* of each instruction of the original: in the new function, 0 = none */
+    /* of each instruction of the original: in the new function, 0 = none */
+    uint32_t *dual;
     uint32_t as_is; /* copied without asking the hook */
 } emitter;
 

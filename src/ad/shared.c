@@ -60,9 +60,9 @@ typedef struct sharer {
     uint32_t *block; /* per instruction there: that it stands in */
     uint8_t *used;
     uint8_t *does; /* per ALLOCA: what that loop does to it */
-    uint8_t *
-        sums; /* of a STORE: which operand of the sum is the old value, plus 1; of the sum
-                      and what loads that value: GONE */
+    /* of a STORE: which operand of the sum is the old value, plus 1; of the sum and what loads that value:
+     * GONE */
+    uint8_t *sums;
     ing_vec(own) own;
 } sharer;
 

@@ -8,8 +8,8 @@
 
 typedef struct tracer {
     ing_ir_mod *m;
-    const uint32_t
-        *code; /* per instruction: what is told of its element, 0 = nothing */
+    /* per instruction: what is told of its element, 0 = nothing */
+    const uint32_t *code;
     const uint8_t *found; /* per instruction: an ATOMIC whose result has an adjoint */
     const uint8_t *given; /* per argument of a CALL, by its place in the list */
 } tracer;

@@ -118,9 +118,9 @@ typedef struct ing_front_tree {
     ing_node root; /* a FUNCTION node */
     char *name;    /* label: qualified name */
     char *file;    /* label */
-    uint32_t
-        first_line; /* 1-based line of the def's first line (decorators included) */
-    char *text;     /* the raw lines, for carets */
+    /* 1-based line of the def's first line (decorators included) */
+    uint32_t first_line;
+    char *text; /* the raw lines, for carets */
     size_t text_len;
     ing_hash128 digest; /* of the tree without positions, docstring, decorators (R9) */
 } ing_front_tree;

@@ -131,18 +131,18 @@ typedef struct value {
                        formatted text: as it is shown, not as Python has it */
     bool shared; /* V_REF: other threads may update it: array elements, and locals from
                        outside of the parallel loop */
-    bool
-        fixed; /* V_RT, V_REF: may not be assigned (loop variables, kernel arguments) */
-    bool arg;  /* a kernel argument, for messages */
+    /* V_RT, V_REF: may not be assigned (loop variables, kernel arguments) */
+    bool fixed;
+    bool arg;    /* a kernel argument, for messages */
     bool tensor; /* V_TUPLE: a vector of these values, or a matrix of such rows */
     bool temp;   /* V_REF: a temporary that nobody else knows */
     bool clamp;  /* V_ARRAY, V_REF to its elements: indices beyond it mean its border */
-    bool
-        from_static; /* written as qd.static(...): binds and iterates while compiling */
+    /* written as qd.static(...): binds and iterates while compiling */
+    bool from_static;
     ing_type type;
     uint32_t inst;
-    uint32_t
-        alt; /* V_RT, V_REF: the same number as an f64, while it has no type (meet.c) */
+    /* V_RT, V_REF: the same number as an f64, while it has no type (meet.c) */
+    uint32_t alt;
     uint32_t n;
     ing_gref gref;
     ing_gref origin; /* static scalars: what they were read from, for messages */
@@ -198,8 +198,8 @@ typedef struct func_info func_info;
  * same array and has no companion. */
 typedef struct stopped {
     uint32_t arg, instead;
-    uint32_t
-        control; /* until the block so deep ends; what qd.static picks is no block */
+    /* until the block so deep ends; what qd.static picks is no block */
+    uint32_t control;
 } stopped;
 
 typedef struct

@@ -22,8 +22,8 @@ struct spec {
     value ret; /* its shape: V_RT leaves give the types, V_REF ones are large tensors */
     bool closed;     /* a real func of annotated parameters: so is what it returns */
     uint32_t n_args; /* IR parameters of the arguments; those of large results follow */
-    bool
-        captures; /* binds arrays or numbers that it found through its function's scopes */
+    /* binds arrays or numbers that it found through its function's scopes */
+    bool captures;
 };
 
 /* ---- leaves: between values and IR parameters or results -------------------------------- */

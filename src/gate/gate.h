@@ -90,14 +90,13 @@ typedef struct ing_gate_fact {
     ing_gate_kind kind;
     ing_dtype dtype;
     bool wide;
-    bool
-        bound; /* FUNC: a bound method; parameter 0 is attr "__self__". ENUM: an IntEnum
-                   whose `.value` is i, as it is unless the class made it otherwise.
-                   OBJECT: it says by itself what is in it, also in reverse.
-                   TUPLE, LIST: its class has a `+` or `*` of its own */
+    /* FUNC: a bound method; parameter 0 is attr "__self__". ENUM: an IntEnum whose `.value` is i, as it is
+     * unless the class made it otherwise. OBJECT: it says by itself what is in it, also in reverse. TUPLE,
+     * LIST: its class has a `+` or `*` of its own */
+    bool bound;
     bool flag; /* ENUM: of a Flag, which has a `~` of its own */
-    bool
-        requires_top_level; /* FUNC: only calls at the top level of a kernel are allowed */
+    /* FUNC: only calls at the top level of a kernel are allowed */
+    bool requires_top_level;
     bool is_real_function; /* FUNC: always called, its loops are never the kernel's */
     int64_t i;
     double f;
@@ -287,9 +286,9 @@ typedef struct ing_gate {
     const ing_gate_ops *ops;
     void *self;
     bool graph, checkpoints; /* options of the kernel: part of its address, not asked */
-    const char
-        *companion; /* likewise: the attribute under which arrays have the arrays of
-                                their derivatives ("grad", "dual"); NULL: of no interest */
+    /* likewise: the attribute under which arrays have the arrays of their derivatives ("grad", "dual");
+     * NULL: of no interest */
+    const char *companion;
 } ing_gate;
 
 /* ---- intrinsics: callables that the language itself knows --------------------------------- */

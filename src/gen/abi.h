@@ -28,9 +28,8 @@ typedef struct ing_error_slot {
     uint32_t func; /* function ordinal within the task */
     uint32_t node; /* node ordinal in that function's tree */
     uint32_t task; /* filled in by the runtime */
-    uint64_t
-        detail[ING_ABI_MAX_DETAIL]; /* words as in CONST: axis, index, extent; what a
-                                            message shows. Undefined beyond what was set */
+    /* words as in CONST: axis, index, extent; what a message shows. Undefined beyond what was set */
+    uint64_t detail[ING_ABI_MAX_DETAIL];
 } ing_error_slot;
 
 typedef enum ing_abi_error {

@@ -79,8 +79,8 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool random, draws; /* has a RANDOM; has one or calls something that does */
     bool heavy; /* PLAN9: has divisions, roots or reads of places that are computed */
     bool math;  /* PLAN10: calls the vector library, itself or by callees */
-    bool
-        knotty; /* PLAN10: has what keeps a loop around it from being vectorised; likewise */
+    /* PLAN10: has what keeps a loop around it from being vectorised; likewise */
+    bool knotty;
     bool inlined;   /* called where calls are inlined: so are those in it */
     bool copied;    /* defined in each part that calls it (llvm_parts.c) */
     bool shared;    /* called from a part that does not define it */
@@ -88,8 +88,8 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     uint32_t part;  /* that defines it, unless it is copied */
     uint64_t size;  /* instructions, those of its callees at each call included */
     uint64_t grown; /* those, when loops of constant length are written out */
-    uint8_t
-        *loops; /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR, ING_GEN_INLINE */
+    /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR, ING_GEN_INLINE */
+    uint8_t *loops;
 } ing_gen_fplan;
 
 typedef struct ing_gen_edge { /* a call */

@@ -85,8 +85,8 @@ typedef struct level { /* an open block of the walk */
     uint32_t loop;            /* the innermost one that is open, itself included */
     uint32_t touched;         /* accesses before it */
     bool in_else;
-    bool
-        packed; /* it stores to vectors that lie in an array, of up to MOST_PACKED members */
+    /* it stores to vectors that lie in an array, of up to MOST_PACKED members */
+    bool packed;
     bool heavy; /* what PLAN9 looks for stands in it, in branches too */
 } level;
 

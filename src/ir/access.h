@@ -38,8 +38,8 @@ typedef struct ing_ir_form { /* constant + the sum of times * of (ACCESS3) */
 } ing_ir_form;
 
 typedef struct ing_ir_access { /* of one instruction to one place */
-    uint32_t
-        id; /* LOAD, STORE, ATOMIC, CAS or ADDRESS; a CALL that is given the address */
+    /* LOAD, STORE, ATOMIC, CAS or ADDRESS; a CALL that is given the address */
+    uint32_t id;
     uint32_t ref;  /* the address; of a CALL also an array */
     uint32_t elem; /* the ELEM that it goes through, 0 = none */
     uint16_t root; /* op at its root (ACCESS1): ARRAY, ALLOCA, BUFFER, PARTIAL, PARAM */
@@ -61,9 +61,8 @@ typedef struct ing_ir_scan {
     uint32_t parallel;       /* the parallel loop of a task; 0 = none */
     ing_vec(uint32_t) loops; /* LOOPs, a loop after those inside of it */
     /* Per instruction: */
-    uint64_t *
-        varies; /* a bit for each loop around it (ing_ir_loop_bit), with which its value
-                         varies (ACCESS2) */
+    /* a bit for each loop around it (ing_ir_loop_bit), with which its value varies (ACCESS2) */
+    uint64_t *varies;
     uint32_t *home;        /* innermost LOOP or WHILE around it, 0 = none */
     uint32_t *first, *end; /* of a LOOP: what of `accesses` stands in it */
     uint8_t *has;          /* of a LOOP or WHILE: ING_IR_HAS_; at 0, of the function */

@@ -208,9 +208,9 @@ typedef struct ing_ir_func {
 typedef struct ing_ir_arg {
     ing_type type; /* scalar or array */
     uint32_t word; /* first word */
-    uint8_t
-        last; /* array that is no field: extent of the axis that is innermost in memory, up
-                      to ING_IR_MAX_LAST, if code may rely on it; 0: known at run time alone */
+    /* array that is no field: extent of the axis that is innermost in memory, up to ING_IR_MAX_LAST, if code
+     * may rely on it; 0: known at run time alone */
+    uint8_t last;
 } ing_ir_arg;
 
 enum { ING_IR_MAX_LAST = 16 };
@@ -273,8 +273,8 @@ typedef struct ing_ir_tally {
     ONE(uint32_t, place)                                                              \
     UP_TO(ing_ir_tally, tallies, ING_IR_MAX_TALLIES)
 typedef struct ing_ir_task {
-    uint32_t
-        func; /* index in funcs, kind ING_IR_TASK: of the module, not of the record */
+    /* index in funcs, kind ING_IR_TASK: of the module, not of the record */
+    uint32_t func;
     ING_MEMBERS(ING_IR_TASK_MEMBERS)
 } ing_ir_task;
 
@@ -351,10 +351,10 @@ typedef struct ing_ir_mod {
     uint32_t n_stages;            /* CHECKPOINTs */
     ing_vec(ing_ir_apart) apart;  /* what passes assumed; a launch must compare (R22) */
     ing_vec(ing_ir_rule) rule;
-    bool
-        promised; /* the program sees to it that subscripts made of data do not meet (AD3) */
-    uint32_t
-        n_rule; /* of `apart`, at its start: a launch where they share memory is refused */
+    /* the program sees to it that subscripts made of data do not meet (AD3) */
+    bool promised;
+    /* of `apart`, at its start: a launch where they share memory is refused */
+    uint32_t n_rule;
     uint32_t buffer_bytes; /* launch buffer, after the split */
     ing_ir_remarks remarks;
 } ing_ir_mod;

@@ -36,10 +36,10 @@ typedef struct finder {
     ing_ir_scan scan;
     uint32_t loop;
     uint32_t *uses; /* per instruction: how often it is an operand */
-    uint32_t
-        *within; /* per instruction of the loop: the innermost IF around it, 0 = none */
-    uint32_t *
-        stored; /* per local of the loop: what is stored there by the only STORE to it, else 0 */
+    /* per instruction of the loop: the innermost IF around it, 0 = none */
+    uint32_t *within;
+    /* per local of the loop: what is stored there by the only STORE to it, else 0 */
+    uint32_t *stored;
     uint32_t *touched; /* per local: accesses in the loop */
     extreme at[MOST];
     uint32_t n;

@@ -64,8 +64,8 @@ typedef struct holder {
     uint32_t stamp, loop;     /* at which we are */
     uint32_t next;            /* emission: number of the next one in `held` */
     ing_vec(place) own;       /* of the iterations of the parallel loop (HOLD6) */
-    uint32_t
-        *owner;  /* per instruction of that loop: the one of its body that it is in */
+    /* per instruction of that loop: the one of its body that it is in */
+    uint32_t *owner;
     bool inside; /* emission: we are in it */
     bool failed;
 } holder;

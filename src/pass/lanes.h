@@ -74,8 +74,8 @@ typedef struct ing_lanes {
     uint8_t *role;   /* per instruction: ING_LANES_ */
     uint8_t *other;  /* per instruction: has uses other than places of stacks */
     uint32_t lanes;  /* ING_LANES, a half or a quarter of them */
-    uint32_t
-        rows; /* LANES9: the loop over rows; 0: it stays outside, or there is none */
+    /* LANES9: the loop over rows; 0: it stays outside, or there is none */
+    uint32_t rows;
 } ing_lanes;
 
 enum {                        /* roles */

@@ -11,8 +11,8 @@ enum { MIN_DIVISIONS = 3 }; /* as gcc; two by one value are often indices of a g
 
 typedef struct divider {
     ing_ir_mod *m;
-    uint32_t
-        *block; /* per DIV: the block it stands in, if it is one of several; else 0 */
+    /* per DIV: the block it stands in, if it is one of several; else 0 */
+    uint32_t *block;
     uint32_t *made;  /* per divisor: its reciprocal, of the new function ... */
     uint32_t *where; /* ... in this block */
     uint32_t *count;

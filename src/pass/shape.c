@@ -58,8 +58,8 @@ typedef struct shaper {
     uint32_t outer;      /* index of its outermost loop */
     uint32_t n;
     level at[ING_MAX_NDIM];
-    uint32_t
-        whole; /* pieces consist of whole innermost rows of so many places; 0: of any */
+    /* pieces consist of whole innermost rows of so many places; 0: of any */
+    uint32_t whole;
     bool tiles; /* and those of whole tiles: the two innermost levels */
     /* The last quotient, where it stands in the open block: the number of `number` over the axes
      * from `axis` on. */

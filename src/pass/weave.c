@@ -26,8 +26,8 @@ typedef struct touch {
     const ing_ir_access *a;
     bool reads, writes, in_row;
     bool dynamic; /* a member that is chosen at run time */
-    uint64_t
-        member; /* a key of the members that it goes through; 0: the whole element */
+    /* a key of the members that it goes through; 0: the whole element */
+    uint64_t member;
 } touch;
 
 typedef struct weaver {

@@ -45,8 +45,8 @@ typedef struct ing_py_host {
     PyTypeObject *func_type;
     PyObject *enum_class; /* enum.Enum once enum is imported */
     PyObject *odd_texts;  /* dict: str with lone surrogates -> its bytes (see.c) */
-    ing_map
-        class_verdicts; /* version of a class -> 1 it holds what can change, 2 not (whole.c) */
+    /* version of a class -> 1 it holds what can change, 2 not (whole.c) */
+    ing_map class_verdicts;
     uint32_t n_class_verdicts;
     int watcher; /* of dictionaries: its id + 1; 0: none yet, -1: none was free */
     PyObject *told_types;         /* set: names that [UNKNOWN_TYPE] was given for */

@@ -164,9 +164,9 @@ typedef struct ing_py_state {
     PyObject
         *on_fields; /* to be called before fields that were made are used, or NULL */
     bool fresh;     /* there are such fields, and it was not called since */
-    uint64_t
-        lazy[2]; /* the last generation when qd.root.lazy_grad, lazy_dual were called:
-                         * fields that are older have gradients, duals */
+    /* the last generation when qd.root.lazy_grad, lazy_dual were called: fields that are older have
+     * gradients, duals */
+    uint64_t lazy[2];
 
     /* foreign.c: what is known of the types of other libraries */
     struct ing_py_foreign_state *foreign;

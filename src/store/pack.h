@@ -45,8 +45,8 @@ enum {
 typedef struct ing_pack_head {
     uint32_t n, n_fans;
     uint64_t code, code_size, index, size;
-    uint64_t
-        seen; /* entries that the directory had, for who makes the next (repack.c) */
+    /* entries that the directory had, for who makes the next (repack.c) */
+    uint64_t seen;
     ing_hash128 index_sum, whole_sum;
 } ing_pack_head;
 

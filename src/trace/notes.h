@@ -82,8 +82,8 @@ typedef struct ing_notes_compile { /* what is to be noted, or to be explained */
     uint64_t when, since; /* now; when the cache was looked at */
     uint32_t pid;
     ing_hash128 address;
-    const char
-        *missing; /* why equal answers were not enough; NULL: the entry is lost */
+    /* why equal answers were not enough; NULL: the entry is lost */
+    const char *missing;
 } ing_notes_compile;
 
 /* The nearest compile before, and the first question that was answered otherwise. */

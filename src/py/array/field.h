@@ -57,8 +57,8 @@ typedef struct ing_py_field {
     PyObject *grad, *dual; /* fields, or NULL */
     PyObject *name;        /* str, or NULL: it has none */
     PyObject *dict, *weakrefs;
-    uint64_t
-        generation;   /* of what `whole` is, if there is one; ing_py_field_generation */
+    /* of what `whole` is, if there is one; ing_py_field_generation */
+    uint64_t generation;
     uint64_t born;    /* the last generation when it was made; see st->lazy */
     uint32_t exports; /* the same; live buffers and DLPack tensors (R25) */
     uint32_t elem_shape[2];

@@ -148,8 +148,8 @@ typedef struct ing_py_guard {
     PyTypeObject *number; /* a number read at launch: its type, one of Python's own */
     bool is_object;       /* the answer: an object that counts by what is read of it */
     bool is_member;       /* of an enum: `expect` as long as its class is as it was */
-    uint32_t
-        version; /* of these: of the class of which the last one was; 0: none yet */
+    /* of these: of the class of which the last one was; 0: none yet */
+    uint32_t version;
     PyTypeObject *type; /* that class; compared, never used */
     PyObject *code, *defaults,
         *kwdefaults; /* owned: of a Python function that was called; else NULL */

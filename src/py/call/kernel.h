@@ -72,9 +72,9 @@ typedef struct ing_py_kernel {
         *keys; /* of random numbers: of the last launch, and where the next one is */
     ing_py_size sizes[ING_PY_SIZES]; /* of mode ING_AD_SIZE, the last one first */
     uint64_t size;                   /* of its last launch */
-    uint64_t
-        forward_key; /* of a gradient: that of the launch that it is the reverse of */
-    bool failed;     /* a gradient whose launch ended with an error (partial.c) */
+    /* of a gradient: that of the launch that it is the reverse of */
+    uint64_t forward_key;
+    bool failed; /* a gradient whose launch ended with an error (partial.c) */
     struct ing_py_reads *reads; /* of mode ING_AD_TRACE, while it runs: reads.c */
     PyObject *dict, *weakrefs;
     uint64_t epoch;

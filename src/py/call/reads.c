@@ -17,8 +17,8 @@ typedef struct place { /* as an ing_error_slot has it */
 typedef struct cell {
     uint64_t address;
     uint8_t mask; /* bytes that were read */
-    uint8_t
-        left; /* bytes that a minimum or maximum left: others of its kind may follow */
+    /* bytes that a minimum or maximum left: others of its kind may follow */
+    uint8_t left;
     uint32_t by; /* which of the two, as codes are */
     uint8_t value[CELL];
     place read;
