@@ -47,8 +47,12 @@ ing_status ing_front_declare(frame *fr, ing_node at, uint32_t atom,
 static ing_status warn_precision(frame *fr, ing_node at, const char *what, ing_dtype to,
                                  ing_dtype from) {
     if (ing_front_promote(to, from) == to) return ING_OK;
-    return ing_front_warn_at(fr, at, "UserWarning", "%s may lose precision: %s <- %s",
-                             what, ing_dtype_name(to), ing_dtype_name(from));
+    bool whole = ing_dtype_is_float(from) && !ing_dtype_is_float(to);
+    return ing_front_warn_at(fr, at, "UserWarning", "%s may lose precision: %s <- %s%s",
+                             what, ing_dtype_name(to), ing_dtype_name(from),
+                             whole ? " (fractions are dropped: a variable that begins "
+                                     "as 0.0 keeps them, int(x) says that they may go)"
+                                   : "");
 }
 
 ing_status ing_front_store(frame *fr, ing_node at, ing_node from, const value *ref,
@@ -90,7 +94,10 @@ static ing_status fail_fixed(frame *fr, ing_node at, const char *name, const val
                                  "copy it into a new variable first",
                                  "the loop variable '%s' cannot be assigned", name);
     return ing_front_fail_at(
-        fr, at, ING_SYNTAX, "use another name for the new value",
+        fr, at, ING_SYNTAX,
+        v->kind == V_NONE ? "begin with a number, such as 0 or 0.0; whether it was set "
+                            "can be kept in another variable"
+                          : "use another name for the new value",
         "Variable '%s' cannot be assigned here: it is %s, which is known when the "
         "kernel is compiled",
         name, ing_front_describe(fr, v));
@@ -174,7 +181,8 @@ static ing_status check_place(frame *fr, ing_node target, const value *out) {
         (out->kind == V_TUPLE && out->tensor))
         return ING_OK;
     return ing_front_fail_at(fr, target, ING_SYNTAX,
-                             "build a new tuple, or use an array",
+                             out->gref ? "keep what kernels change in an array"
+                                       : "build a new tuple, or use an array",
                              "items of compile-time values cannot be assigned");
 }
 
@@ -207,8 +215,8 @@ static ing_status target_ref(frame *fr, ing_node target, value *out) {
     if (array && has_slice(fr, f->slice))
         return ing_front_fail_at(
             fr, target, ING_SYNTAX,
-            "loop over the elements, `for i in a: a[i] = x`; outside of kernels, "
-            "a.fill(x)",
+            "loop over the elements, `for i in a: a[i] = x`, of a part `for i in "
+            "range(start, stop)`; outside of kernels, a.fill(x)",
             "slices of arrays cannot be assigned in kernels");
     ING_TRY(ing_front_subscript_value(fr, target, &base, f->slice, out));
     ING_TRY(ing_front_force(fr, target, out));

@@ -171,7 +171,9 @@ static ing_status make_box(frame *fr, ing_node at, const value *v, ing_gref *out
         bool enumerated = item.kind == V_SEEN && item.seen == ING_GATE_ENUM;
         if (item.kind > V_DICT && !enumerated)
             return ing_front_fail_at(
-                fr, at, ING_COMPILE, "pass it as an argument of its own",
+                fr, at, ING_COMPILE,
+                "call it outside of the kernel and pass the result; an array of the "
+                "module can be an argument of its own",
                 "%s inside %s cannot be passed to a Python function",
                 ing_front_describe(fr, &item), ing_front_describe(fr, v));
         ING_TRY(ing_front_as_thing(fr, at, &item, &items[i]));
@@ -358,7 +360,7 @@ static ing_status outside_arg(frame *fr, ing_node n, const value *fn, ing_node a
         (v->kind != V_ARRAY && !ing_front_is_static(v)))
         return ing_front_fail_at(
             fr, at, ING_COMPILE, outside_remedy(fr, n, fn, v),
-            "%s is a Python function and runs while compiling; it cannot take %s",
+            "%s is plain Python and runs while compiling; it cannot take %s",
             ing_front_describe(fr, fn), ing_front_describe(fr, v));
     return ing_front_as_thing(fr, at, v, out);
 }

@@ -431,7 +431,8 @@ static ing_status is_of_class(frame *fr, ing_node at, const value *v,
     if (*out) return ING_OK;
     if (!known)
         return ing_front_fail_at(fr, at, ING_COMPILE,
-                                 "ask about compile-time values only",
+                                 "a number has the type of its annotation or of its "
+                                 "first value; a qd.template() argument can be asked",
                                  "isinstance needs a compile-time value; this is %s",
                                  ing_front_describe(fr, v));
     *out = builtin && (same_text(&cls->name, known) ||

@@ -353,6 +353,13 @@ static uint32_t clamped(frame *fr, uint32_t array, uint32_t axis, uint32_t index
     return ing_ir_emit(b, ING_OP_MAX, t, low, zero, 0);
 }
 
+/* Is there a None among the indices? */
+static bool adds_axis(const value *index, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (index[i].kind == V_NONE) return true;
+    return false;
+}
+
 ing_status ing_front_array_element(frame *fr, ing_node at, const value *array,
                                    const value *index, uint32_t n, ing_node slice,
                                    value *out) {
@@ -362,7 +369,10 @@ ing_status ing_front_array_element(frame *fr, ing_node at, const value *array,
     const ing_place *field = info->place;
     if (n != rank)
         return ing_front_fail_at(fr, at, ING_INDEX,
-                                 rank ? "give one index per axis"
+                                 rank ? adds_axis(index, n)
+                                            ? "leave out None (np.newaxis): one index "
+                                              "per axis"
+                                            : "give one index per axis"
                                       : "read a single value with a[()]",
                                  "%s with dim %u accessed with indices of dim %u",
                                  field ? "Field" : "Array", rank, n);
@@ -640,7 +650,11 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
     ING_TRY(range_item(fr, at, base, &index, out, &done));
     if (done) return ING_OK;
     return ing_front_fail_at(fr, at, ING_TYPE,
-                             "arrays, vectors, tuples, lists and dicts can be indexed",
+                             base->kind == V_TYPE
+                                 ? "call the type to make one: v = vec3(0.0); or write "
+                                   "v = qd.Vector([0.0, 0.0, 0.0])"
+                                 : "arrays, vectors, tuples, lists and dicts can be "
+                                   "indexed",
                              "%s cannot be indexed", ing_front_describe(fr, base));
 }
 

@@ -102,8 +102,10 @@ static ing_status check_spec(frame *fr, ing_node at, const char *how, ing_dtype 
     if (p.conversion && !conversion_fits(p.conversion, t))
         return ing_front_fail_at(
             fr, at, ING_TYPE,
-            "d and i are for signed integers, u x X o for unsigned ones, f e g a for "
-            "floats",
+            ing_dtype_is_float(t)
+                ? "floats take f e g a: {x:.3f}; or convert it, int(x)"
+                : "integers take d, unsigned ones u x X o: {n:5d}; or convert it, "
+                  "float(n)",
             "'%s' doesn't match '%s'.", how, ing_dtype_name(t));
     return ING_OK;
 }

@@ -347,7 +347,9 @@ static ing_status kernel_return(frame *fr, ing_node n, const value *v) {
     if (!ok) items = &one, count = 1;
     if (count != r->n)
         return ing_front_fail_at(
-            fr, n, ING_TYPE, "return as many values as the annotation names",
+            fr, n, ING_TYPE,
+            "return as many values as the annotation names, or annotate each: "
+            "-> (qd.i32, qd.f32)",
             "the kernel is annotated to return %u value%s, this returns %u", r->n,
             r->n == 1 ? "" : "s", count);
     for (uint32_t i = 0, slot = 0; i < count; i++) {

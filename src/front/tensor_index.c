@@ -178,7 +178,11 @@ ing_status ing_front_tensor_subscript(frame *fr, ing_node at, const value *base,
                                  "a vector or matrix cannot be indexed with %s",
                                  ing_front_describe(fr, index));
     if (n != s.rank)
-        return ing_front_fail_at(fr, at, ING_TYPE, "give one index per axis",
+        return ing_front_fail_at(fr, at, ING_TYPE,
+                                 s.rank == 2
+                                     ? "give one index per axis: m[i, j]; a row "
+                                       "is m[i, :]"
+                                     : "give one index per axis",
                                  "Expected %u indices, got %u", s.rank, n);
     axis a[2] = {{0}, {0}};
     for (uint32_t i = 0; i < n; i++) {
@@ -232,9 +236,11 @@ bool ing_front_is_tensor_attr(const char *name) {
 static ing_status fail_attr(frame *fr, ing_node at, const value *v, const char *name) {
     const char *instead = ing_front_vector_remedy(name);
     const char *remedy =
-        instead ? ing_arena_printf(&fr->lo->arena, "use %s", instead)
-                : "vectors have x, y, z, w; all have n, m, shape and methods such as "
-                  "norm() and sum()";
+        ing_front_is_tensor_method(name)
+            ? ing_arena_printf(&fr->lo->arena, "call it: v.%s(...)", name)
+        : instead ? ing_arena_printf(&fr->lo->arena, "use %s", instead)
+                  : "vectors have x, y, z, w; all have n, m, shape and methods such as "
+                    "norm() and sum()";
     return ing_front_fail_at(fr, at, ING_ATTRIBUTE, remedy, "%s has no attribute '%s'",
                              ing_front_describe(fr, v), name);
 }

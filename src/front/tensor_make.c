@@ -64,6 +64,12 @@ static ing_status from_list(frame *fr, ing_node n, const call_args *a, value *ou
         return ing_front_fail_at(fr, n, ING_TYPE, "pass a list of numbers",
                                  "a vector or matrix needs its elements");
     ING_TRY(ing_front_force(fr, at, &v));
+    if (a->n > 1 && ing_front_is_scalar(&v))
+        return ing_front_fail_at(fr, n, ING_TYPE,
+                                 "put the elements in brackets: qd.Vector([x, y, z])",
+                                 "a vector or matrix is made of one list, found %u "
+                                 "numbers",
+                                 a->n);
     ING_TRY(dtype_argument(fr, a, 1, &t));
     if (t)
         ING_TRY(ing_front_tensor_from(fr, at, &v, t, out, &ok));
@@ -72,8 +78,8 @@ static ing_status from_list(frame *fr, ing_node n, const call_args *a, value *ou
     if (ok && !ing_front_is_runtime(out)) return ING_OK;
     if (ok) return ing_front_tensor_load(fr, at, out, out);
     return ing_front_fail_at(fr, at, ING_TYPE, "pass a list of numbers",
-                             "An Matrix/Vector can only be initialized with an "
-                             "array-like object; this is %s",
+                             "a vector or matrix is made of a list of its elements; "
+                             "this is %s",
                              ing_front_describe(fr, &v));
 }
 

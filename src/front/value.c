@@ -63,17 +63,23 @@ bool ing_front_is_static(const value *v) {
 
 static const char *describe_seen(frame *fr, const value *v) {
     char buf[120];
+    const char *kind = "an object";
     const ing_gate *g = fr->lo->gate;
     g->ops->describe(g->self, v->gref, buf, sizeof buf);
-    static const char *const kinds[] = {
-        [ING_GATE_ENUM] = "enum member", [ING_GATE_TUPLE] = "tuple",
-        [ING_GATE_LIST] = "list",        [ING_GATE_DICT] = "dict",
-        [ING_GATE_KERNEL] = "kernel",    [ING_GATE_MODULE] = "module",
-        [ING_GATE_CLASS] = "class",      [ING_GATE_OBJECT] = "Python object",
-        [ING_GATE_STRUCT] = "struct",
-    };
-    const char *kind = v->seen < sizeof kinds / sizeof *kinds ? kinds[v->seen] : NULL;
-    return ing_arena_printf(&fr->lo->arena, "a %s (%s)", kind ? kind : "thing", buf);
+    const char *name = strchr(buf, ' '); /* what has one: modules and what is called */
+    switch (v->seen) {
+    case ING_GATE_MODULE: kind = "the module"; break;
+    case ING_GATE_KERNEL: kind = "the kernel"; break;
+    case ING_GATE_CLASS: kind = "the class"; break;
+    case ING_GATE_OBJECT: kind = name ? "the function" : "an object"; break;
+    case ING_GATE_ENUM: kind = "a member of an enum"; break;
+    case ING_GATE_TUPLE: return "a tuple from outside of the kernel";
+    case ING_GATE_LIST: return "a list from outside of the kernel";
+    case ING_GATE_DICT: return "a dict from outside of the kernel";
+    default: break;
+    }
+    if (name) return ing_arena_printf(&fr->lo->arena, "%s %s", kind, name + 1);
+    return ing_arena_printf(&fr->lo->arena, "%s of type %s", kind, buf);
 }
 
 static const char *describe_iterator(const value *v) {
@@ -505,8 +511,8 @@ const char *ing_front_number_remedy(const value *v) {
     case V_FORMAT: return "formatted text can only be printed";
     case V_FUNC:
     case V_INTRINSIC: return "call it";
-    case V_DTYPE:
-    case V_TYPE: return "call it to convert a number: qd.f32(x)";
+    case V_DTYPE: return "call it to convert a number: qd.f32(x)";
+    case V_TYPE: return "call it to make one: qd.types.vector(3, qd.f32)(0.0)";
     case V_NONE: return "give it a number; qd.static(x is None) asks before";
     case V_VOID: return "let the func return a value";
     case V_ITER: return "loop over it";

@@ -157,7 +157,7 @@ whole("a result without an annotation", "@qd.kernel\ndef k(n: qd.i32):\n    «re
       "@qd.kernel\ndef k(n: qd.i32) -> qd.f32:\n    return n + 1\n\ndef run():\n    return k(3)\n", 4)
 whole("a result of a branch", "@qd.kernel\ndef k(n: qd.i32) -> qd.i32:\n    if n > 1:\n        «return 1»\n\ndef run():\n    return k(3)\n", "return it at the end",
       "@qd.kernel\ndef k(n: qd.i32) -> qd.i32:\n    r = 0\n    if n > 1:\n        r = 1\n    return r\n\ndef run():\n    return k(3)\n", 1)
-whole("a result that is an array", "@qd.kernel\ndef k(a: qd.types.ndarray()) -> «qd.types.ndarray()»:\n    return a\n\ndef run():\n    return k(np.ones(2))\n", "a dtype",
+whole("a result that is an array", "@qd.kernel\ndef k(a: qd.types.ndarray()) -> «qd.types.ndarray()»:\n    return a\n\ndef run():\n    return k(np.ones(2))\n", "the dtype",
       "@qd.kernel\ndef k(a: qd.types.ndarray()) -> qd.f64:\n    return a[0]\n\ndef run():\n    return k(np.ones(2))\n", 1)
 whole("a missing argument", "@qd.kernel\n«def k(a: qd.i32, b: qd.i32) -> qd.i32:»\n    return a + b\n\ndef run():\n    return k(1)\n", "it takes (a, b)",
       "@qd.kernel\ndef k(a: qd.i32, b: qd.i32) -> qd.i32:\n    return a + b\n\ndef run():\n    return k(1, 2)\n", 3)

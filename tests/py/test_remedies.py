@@ -2,10 +2,11 @@
 the remedy runs. Bodies are those of a kernel k(a, n), where a is an f32 array of eight ones and n an
 i32; whole programs define `run`."""
 
+import functools
 import re
 import textwrap
 
-import mistakes_peers as mistakes  # those of mistakes.py and its own
+import mistakes_more as mistakes  # those of mistakes.py, mistakes_peers.py and its own
 import numpy as np
 import pytest
 from test_messages import check_place
@@ -358,3 +359,25 @@ def run():
     assert all(("Quadrants" in one) is {reference} for one in said), said
     qd.init()
 """, f"<words: {reference}>")
+
+
+def test_fractions_that_are_dropped_are_told_with_what_keeps_them():
+    @qd.kernel
+    def total(n: qd.i32) -> qd.f32:
+        s = 0
+        for _ in range(n):
+            s += 1.5
+        return s
+
+    with pytest.warns(qd.IngotWarning, match=r"i32 <- f32 \(fractions are dropped: a variable that begins as 0.0 keeps them"):
+        assert total(3) == 3
+
+
+@pytest.mark.parametrize("wrap", [property, functools.lru_cache, functools.partial, staticmethod])
+def test_decorators_below_ours_are_told_where_to_go(wrap):
+    def number(n: qd.i32) -> qd.i32:
+        return n
+
+    with pytest.raises(TypeError, match="put its decorator above @qd.kernel|written as a `def`") as caught:
+        qd.kernel(wrap(number))
+    assert ("above" in str(caught.value)) == (wrap is not functools.partial)

@@ -169,6 +169,24 @@ static const char *param_name(const ing_py_kernel *k, uint32_t i) {
 
 /* ---- scalars ------------------------------------------------------------------------------ */
 
+/* What to do about an object that is given for a number. */
+static const char *scalar_remedy(ing_py_state *st, PyObject *obj, bool real) {
+    if (obj == Py_None)
+        return "pass a number; a value that may be None takes a qd.template() "
+               "parameter";
+    if (PyComplex_Check(obj)) return "pass a number: x.real, x.imag or abs(x)";
+    if (PyUnicode_Check(obj) || PyBytes_Check(obj))
+        return real ? "pass a number, float(x); text that is compiled in takes a "
+                      "qd.template() parameter"
+                    : "pass a number, int(x); text that is compiled in takes a "
+                      "qd.template() parameter";
+    bool number = ing_py_foreign_kind_of(st, obj) == ING_FOREIGN_NUMBER;
+    if (!number && (PySequence_Check(obj) || PyObject_CheckBuffer(obj)))
+        return "pass a number, such as x[0], or annotate the parameter as what it is: "
+               "qd.types.ndarray(), qd.types.vector(3, qd.f32) or qd.template()";
+    return real ? "pass a number" : "pass an int, or convert with int(...)";
+}
+
 static ing_status bad_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *obj,
                              ing_err *e) {
     bool real = ing_dtype_is_float((ing_dtype)b->dtype);
@@ -179,12 +197,10 @@ static ing_status bad_scalar(ing_py_kernel *k, const ing_py_bind *b, PyObject *o
                      "it must be %s (%s), it is %.100s", must, want,
                      Py_TYPE(obj)->tp_name);
     if (!k->st->settings.at[ING_SET_reference])
-        return unfit(k, b, ING_ARGUMENT,
-                     real ? "pass a number" : "pass an int, or convert with int(...)",
-                     e, "argument '%s' must be %s (%s), it is of type %.100s",
+        return unfit(k, b, ING_ARGUMENT, scalar_remedy(k->st, obj, real), e,
+                     "argument '%s' must be %s (%s), it is of type %.100s",
                      param_name(k, b->arg), must, want, Py_TYPE(obj)->tp_name);
-    return unfit(k, b, ING_ARGUMENT,
-                 real ? "pass a number" : "pass an int, or convert with int(...)", e,
+    return unfit(k, b, ING_ARGUMENT, scalar_remedy(k->st, obj, real), e,
                  "Argument (%u,) (type=<class '%.100s'>) cannot be converted into "
                  "required type %s: it must be %s",
                  b->arg, Py_TYPE(obj)->tp_name, want, must);
@@ -200,8 +216,9 @@ static ing_status out_of_range(ing_py_kernel *k, const ing_py_bind *b, bool nega
                      "the value does not fit in %s", want);
     return unfit(
         k, b, ING_ARGUMENT,
-        no_sign ? "annotate the parameter with a type that has negative numbers: "
-                  "qd.i32"
+        b->dtype == ING_U1 ? "pass True or False: bool(x)"
+        : no_sign ? "annotate the parameter with a type that has negative numbers: "
+                    "qd.i32"
         : ing_dtype_bytes((ing_dtype)b->dtype) < 8
             ? "annotate the parameter with a wider type"
             : "no type is wider: pass a number within its bounds",
@@ -253,6 +270,11 @@ static ing_status bind_float(ing_py_kernel *k, const ing_py_bind *b, PyObject *o
     bool exact = PyFloat_CheckExact(obj);
     if (!exact && ing_py_is_masked(k->st, obj)) return bad_scalar(k, b, obj, e);
     double d = exact ? PyFloat_AS_DOUBLE(obj) : PyFloat_AsDouble(obj);
+    if (d == -1.0 && PyErr_Occurred() && PyLong_Check(obj) &&
+        ing_py_took(PyExc_OverflowError))
+        return unfit(k, b, ING_ARGUMENT, "pass a number within the bounds of floats", e,
+                     "argument '%s': the value does not fit in %s",
+                     param_name(k, b->arg), ing_dtype_name((ing_dtype)b->dtype));
     if (d == -1.0 && PyErr_Occurred())
         return ing_py_took_any() ? bad_scalar(k, b, obj, e) : ING_PYTHON;
     if (b->dtype == ING_F64) {

@@ -147,8 +147,10 @@ static int has_default(const ing_py_def *d, uint32_t i, ing_gate_param *p) {
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source) {
     memset(d, 0, sizeof *d);
     if (!PyFunction_Check(fn)) {
-        bool wrapped =
-            Py_IS_TYPE(fn, &PyStaticMethod_Type) || Py_IS_TYPE(fn, &PyClassMethod_Type);
+        bool wrapped = Py_IS_TYPE(fn, &PyStaticMethod_Type) ||
+                       Py_IS_TYPE(fn, &PyClassMethod_Type) ||
+                       Py_IS_TYPE(fn, &PyProperty_Type) ||
+                       PyObject_HasAttrString(fn, "__wrapped__");
         PyErr_Format(PyExc_TypeError, "expected a Python function, got %.100s%s",
                      Py_TYPE(fn)->tp_name,
                      wrapped ? ": put its decorator above @qd.kernel or @qd.func"
@@ -624,27 +626,47 @@ static bool is_method(const ing_py_def *d) {
     return dot > text && dot[-1] != '>'; /* f.<locals>.g is no method of f */
 }
 
+/* Of list[int], NDArray[...] and their like the class before the brackets, else `a` itself.
+ * New reference; NULL: raised. */
+static PyObject *without_brackets(PyObject *a) {
+    PyObject *origin = NULL;
+    int rc = PyType_Check(a) ? 0 : ing_py_attr_maybe(a, "__origin__", &origin);
+    if (rc < 0) return NULL;
+    if (rc == 1 && PyType_Check(origin)) return origin;
+    Py_XDECREF(origin);
+    return Py_NewRef(a);
+}
+
+static const char *type_remedy(PyObject *a) {
+    const char *what = PyType_Check(a) ? ((PyTypeObject *)a)->tp_name : "";
+    const char *name =
+        PyFunction_Check(a) ? ing_py_utf8(((PyFunctionObject *)a)->func_name) : "";
+    if (a == (PyObject *)&PyUnicode_Type)
+        return "strings are compile-time values: annotate it with qd.template()";
+    if (a == (PyObject *)&PyList_Type || a == (PyObject *)&PyTuple_Type ||
+        a == (PyObject *)&PyDict_Type)
+        return "annotate it with qd.template(), which makes it a compile-time value, "
+               "or pass an array: qd.types.ndarray()";
+    if (strcmp(what, "numpy.ndarray") == 0 || strcmp(what, "Tensor") == 0)
+        return "annotate arrays with qd.types.ndarray()";
+    if (strcmp(what, "Vector") == 0 || strcmp(name, "vector") == 0)
+        return "say its size and dtype: qd.types.vector(3, qd.f32)";
+    if (strcmp(what, "Matrix") == 0 || strcmp(name, "matrix") == 0)
+        return "say its size and dtype: qd.types.matrix(3, 3, qd.f32)";
+    if (PyFunction_Check(a) || PyCFunction_Check(a))
+        return "that is a function: annotate arrays with qd.types.ndarray(), fields "
+               "with qd.template()";
+    return "use a dtype such as qd.f32, qd.types.ndarray() or qd.template()";
+}
+
 /* An annotation that says nothing to kernels. */
 static ing_status no_parameter_type(ing_py_state *st, ing_py_def *d, uint32_t i,
                                     PyObject *a, ing_err *e) {
     const char *what = PyType_Check(a) ? ((PyTypeObject *)a)->tp_name : "";
-    const char *remedy =
-        "use a dtype such as qd.f32, qd.types.ndarray() or qd.template()";
-    if (a == (PyObject *)&PyUnicode_Type)
-        remedy = "strings are compile-time values: annotate it with qd.template()";
-    else if (a == (PyObject *)&PyList_Type || a == (PyObject *)&PyTuple_Type ||
-             a == (PyObject *)&PyDict_Type)
-        remedy = "annotate it with qd.template(), which makes it a compile-time value, "
-                 "or pass an array: qd.types.ndarray()";
-    else if (strcmp(what, "numpy.ndarray") == 0 || strcmp(what, "Tensor") == 0)
-        remedy = "annotate arrays with qd.types.ndarray()";
-    else if (strcmp(what, "Vector") == 0)
-        remedy = "say its size and dtype: qd.types.vector(3, qd.f32)";
-    else if (strcmp(what, "Matrix") == 0)
-        remedy = "say its size and dtype: qd.types.matrix(3, 3, qd.f32)";
-    else if (PyFunction_Check(a) || PyCFunction_Check(a))
-        remedy = "that is a function: annotate arrays with qd.types.ndarray(), fields "
-                 "with qd.template()";
+    PyObject *cls = without_brackets(a);
+    if (!cls) return ING_PYTHON;
+    const char *remedy = type_remedy(cls);
+    Py_DECREF(cls);
     return ing_py_def_fail(
         st, d, i, ING_SYNTAX, remedy, e,
         "the annotation of parameter '%s' (%s%.80s) is no parameter type",
@@ -717,7 +739,9 @@ static ing_status bad_annotation(ing_py_state *st, ing_py_def *d, uint32_t i,
     if (ing_py_show_exception(buf, sizeof buf) < 0)
         s = ING_PYTHON;
     else
-        s = ing_py_def_fail(st, d, i, s, "define what it names before the first call",
+        s = ing_py_def_fail(st, d, i, s,
+                            "define what it names before the first call; dtypes are "
+                            "written qd.f32, also in quotes",
                             e, "the annotation cannot be evaluated: %.80s: %s",
                             ((PyTypeObject *)cls)->tp_name, buf);
     Py_DECREF(cls);
@@ -729,10 +753,16 @@ static ing_status bad_return(ing_py_state *st, ing_py_def *d, PyObject *a, ing_e
         return ing_py_def_fail(st, d, ING_PY_AT_RETURNS, ING_SYNTAX,
                                "say both: qd.types.vector(3, qd.f32)", e,
                                "the result of a kernel needs a size and a dtype");
-    return ing_py_def_fail(st, d, ING_PY_AT_RETURNS, ING_SYNTAX,
-                           "annotate with a dtype, a tuple of dtypes, or None", e,
-                           "the return annotation (%.80s) is no return type",
-                           Py_TYPE(a)->tp_name);
+    ing_gate_param p = {0};
+    ing_status array = ing_py_passing_of(st, a, &p);
+    if (array == ING_PYTHON) return ING_PYTHON;
+    return ing_py_def_fail(
+        st, d, ING_PY_AT_RETURNS, ING_SYNTAX,
+        array == ING_OK && p.passing == ING_PASS_ARRAY
+            ? "annotate with the dtype of a number, or pass the array "
+              "that the results go into as an argument"
+            : "annotate with a dtype, a tuple of dtypes, or None",
+        e, "the return annotation (%.80s) is no return type", Py_TYPE(a)->tp_name);
 }
 
 /* Is it tuple[...] or typing.Tuple[...]? *out: new reference to what stands in the brackets,

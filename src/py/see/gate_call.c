@@ -66,8 +66,8 @@ static ing_status refuse_call(ing_py_gate *g, ing_gref fn, ing_err *e) {
     ing_front_outside f = {
         .name = name ? name + 1 : what, .what = what, .library = library == 1};
     ing_front_function_remedy(&f, remedy, sizeof remedy);
-    return ing_fail(e, ING_TYPE, "%s cannot be called in kernels\nhelp: %s", what,
-                    remedy);
+    return ing_fail(e, ING_TYPE, "%s%s cannot be called in kernels\nhelp: %s",
+                    name ? "" : "an object of type ", f.name, remedy);
 }
 
 /* Of Python's own classes: repr runs nobody's code. Long ones are not told. */
