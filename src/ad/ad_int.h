@@ -168,6 +168,7 @@ typedef struct ing_ad {
     ing_ad_touches *writes; /* per func, as callers see them */
     ing_ad_touches *loads;  /* per func: what it reads where it is run again forwards */
     uint64_t *span;         /* per func: its instructions, with those of callees */
+    uint8_t *noted;         /* per two arguments: they are in m->rule (RULE5) */
     ing_vec(ing_ad_fn *) fns; /* [0] is the kernel */
     bool all_bounds;          /* SIZE3 */
     bool sized; /* the room of the stacks is known before the launch (SIZE1) */

@@ -202,6 +202,7 @@ static void free_all(ing_ad *ad) {
     ing_free(ad->order);
     ing_free(ad->touches);
     ing_free(ad->quiet);
+    ing_free(ad->noted);
 }
 
 static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode,
@@ -218,7 +219,8 @@ static ing_status run(ing_ir_mod *m, const uint32_t *companion, ing_ad_mode mode
     ad.writes = ing_calloc((size_t)2 * ad.n_funcs, sizeof *ad.writes);
     ad.loads = ad.writes ? ad.writes + ad.n_funcs : NULL;
     ad.span = ing_calloc(ad.n_funcs, sizeof *ad.span);
-    bool ok = ad.touches && ad.quiet && ad.writes && ad.span;
+    ad.noted = ing_calloc((size_t)m->args.len + 1, m->args.len + 1);
+    bool ok = ad.touches && ad.quiet && ad.writes && ad.span && ad.noted;
     ing_status s = ok ? analyse(&ad, mode, e) : ing_ad_no_memory(e);
     if (s == ING_OK)
         s = mode == ING_AD_SIZE || ad.all_bounds ? write_size(&ad, e)

@@ -11,7 +11,8 @@
  *     Where the program promises it (m->promised), so are all that may differ.
  *  RULE4 a local that a loop only counts up, or only down, is told from iteration to iteration like
  *     an index: what is read at t and written at t + 1 stays.
- *  RULE5 arrays that are two arguments are apart, which a launch compares (m->rule).
+ *  RULE5 arrays that are two arguments are apart, which a launch compares (m->rule), where one array for both
+ *     would be refused. Where the program promises (RULE3), only where needed elements would be overwritten.
  *  RULE6 whose value an atomic minimum or maximum left is told by what is there in the end: between two
  *     of them nobody may look, who would have the value of another.
  *  RULE7 iterations of a parallel loop may not look at what others update, nor at what an update found,
@@ -633,14 +634,18 @@ static bool races(const ing_ad_fn *n, const ing_ad_touch *look, const ing_ad_tou
     return meet(n, look, w, loop) >= enough;
 }
 
-/* RULE6: does somebody look between two updates of one kind? */
+/* RULE6: does it look between two updates of one kind? */
+static bool is_between(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touch *l,
+                       const ing_ad_touch *w, verdict enough) {
+    return l->kind & ING_AD_FOLLOWS && !other_member(l, r) &&
+           overwrites(n, r, l) >= enough && overwrites(n, l, w) >= enough;
+}
+
 static bool looked_between(const ing_ad_fn *n, const ing_ad_touch *r,
                            const ing_ad_touch *w, verdict enough) {
     for (uint32_t k = 0; k < n->reads.len; k++) {
         const ing_ad_touch *l = &n->reads.at[k];
-        if (l->kind & ING_AD_FOLLOWS && same_array(l, r) && !other_member(l, r) &&
-            overwrites(n, r, l) >= enough && overwrites(n, l, w) >= enough)
-            return true;
+        if (same_array(l, r) && is_between(n, r, l, w, enough)) return true;
     }
     return false;
 }
@@ -718,7 +723,7 @@ static bool is_sure(const ing_ad_fn *n, const ing_ad_touch *t, uint32_t loop) {
 
 static bool clashes(const ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *a,
                     const ing_ad_touch *b) {
-    if (!same_array(a, b) || other_member(a, b) || like_updates(a, b) ||
+    if (other_member(a, b) || like_updates(a, b) ||
         !(n->mark[a->id] & n->mark[b->id] & ING_AD_LIVE))
         return false;
     verdict enough = MAYBE;
@@ -730,83 +735,108 @@ static bool clashes(const ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *a,
     return races(n, a, b, enough) || races(n, b, a, enough);
 }
 
+/* ---- all pairs ---------------------------------------------------------------------------------- */
+
+/* Is the pair among m->rule? Of two arguments, before the kernel of derivatives has more. */
+static uint8_t *noted(const ing_ad *ad, const ing_ad_touch *a, const ing_ad_touch *b) {
+    return &ad->noted[(size_t)a->of * ad->m->args.len + b->of];
+}
+
+/* Two arguments: a launch sees whether they are one array (RULE5). */
+static ing_status note_apart(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
+                             const ing_ad_touch *w, ing_err *e) {
+    if (*noted(ad, r, w)) return ING_OK;
+    *noted(ad, r, w) = *noted(ad, w, r) = 1;
+    bool ok =
+        ing_vec_push(&ad->m->rule, ((ing_ir_rule){r->of, w->of, n->func, w->loc}));
+    return ok ? ING_OK : ing_ad_no_memory(e);
+}
+
+/* Are two arguments of one array's type? */
+static bool may_be_one(const ing_ad *ad, const ing_ad_touch *a, const ing_ad_touch *b) {
+    if (a->param || b->param) return false;
+    const ing_type_info *x = ing_ir_type(ad->m, ad->m->args.at[a->of].type);
+    const ing_type_info *y = ing_ir_type(ad->m, ad->m->args.at[b->of].type);
+    return x->elem == y->elem && x->rank == y->rank;
+}
+
+/* What is wrong with the pair, if the arrays are one: NULL = nothing. `at` is the place, `remedy` what to do. */
+static const char *wrong_with(const ing_ad *ad, const ing_ad_fn *n,
+                              const ing_ad_touch *r, const ing_ad_touch *w,
+                              uint32_t *at, const char **remedy) {
+    verdict enough = ad->m->promised ? YES : MAYBE;
+    bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
+    bool result = r->kind & ING_AD_UPDATES; /* of an update */
+    *at = w->loc;
+    *remedy =
+        "write to another array or to the next step of this one, `x[t + 1, i] = "
+        "f(x[t, i])`; or compute the change in one kernel, add it in another, and "
+        "name the array for the tape: `qd.ad.Tape(loss, state=[x])`";
+    if (r->kind & ING_AD_READS && overwrites(n, r, w) >= enough &&
+        (!like || looked_between(n, r, w, enough)))
+        return "an element that was read, and whose value the backward pass "
+               "needs, is overwritten here";
+    if (!same_array(r, w) && ad->m->promised) return NULL;
+    *remedy = "an inner loop runs in order: `for _ in range(1):` around it";
+    if (w->kind & ING_AD_STORES && r->kind & ING_AD_FOLLOWS && crosses(n, r, w))
+        return "Cross-iteration read-after-write: iterations of a parallel loop read "
+               "what others store here";
+    *at = r->loc;
+    if (w->kind & ING_AD_UPDATES && r->kind & ING_AD_FOLLOWS &&
+        races(n, r, w, result ? enough : YES))
+        return "iterations of a parallel loop read here what others update, in an "
+               "order that nobody knows";
+    return NULL;
+}
+
+/* Looks between two updates of one kind by way of another argument (RULE6). */
+static ing_status note_looks(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
+                             const ing_ad_touch *w, ing_err *e) {
+    bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
+    if (!like || !(r->kind & ING_AD_READS)) return ING_OK;
+    for (uint32_t k = 0; k < n->reads.len; k++) {
+        const ing_ad_touch *l = &n->reads.at[k];
+        if (!same_array(l, r) && may_be_one(ad, l, r) && is_between(n, r, l, w, MAYBE))
+            ING_TRY(note_apart(ad, n, l, w, e));
+    }
+    return ING_OK;
+}
+
+static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
+                             const ing_ad_touch *w, ing_err *e) {
+    const char *remedy, *why;
+    uint32_t at;
+    bool same = same_array(r, w);
+    if (r->ref && w->ref) return ING_OK; /* a local for the func; its callers look */
+    if (other_member(r, w) || (!same && !may_be_one(ad, r, w))) return ING_OK;
+    why = wrong_with(ad, n, r, w, &at, &remedy);
+    if (!why) return same && !ad->m->promised ? note_looks(ad, n, r, w, e) : ING_OK;
+    if (!same) return note_apart(ad, n, r, w, e);
+    ad->m->remedy = remedy;
+    return ing_ad_refuse(ad->m, n->func, at, e, why);
+}
+
 static ing_status check_writes(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
     for (uint32_t k = 0; k < n->writes.len; k++)
         for (uint32_t j = 0; j < k; j++) {
-            if (!clashes(ad, n, &n->writes.at[j], &n->writes.at[k])) continue;
+            const ing_ad_touch *a = &n->writes.at[j], *b = &n->writes.at[k];
+            bool same = same_array(a, b);
+            if (!same && (ad->m->promised || !may_be_one(ad, a, b))) continue;
+            if (!clashes(ad, n, a, b)) continue;
+            if (!same) {
+                ING_TRY(note_apart(ad, n, a, b, e));
+                continue;
+            }
             ad->m->remedy = "write in a loop of its own, or in order: `for _ in "
                             "range(1):` around it";
-            return ing_ad_refuse(ad->m, n->func, n->writes.at[k].loc, e,
+            return ing_ad_refuse(ad->m, n->func, b->loc, e,
                                  "iterations of a parallel loop write here what others "
                                  "write, in an order that nobody knows");
         }
     return ING_OK;
 }
 
-/* ---- all pairs ---------------------------------------------------------------------------------- */
-
-/* Two arguments: a launch sees whether they are one array (RULE5). */
-static ing_status note_apart(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
-                             const ing_ad_touch *w, ing_err *e) {
-    ing_ir_mod *m = ad->m;
-    const ing_type_info *x = ing_ir_type(m, m->args.at[r->of].type);
-    const ing_type_info *y = ing_ir_type(m, m->args.at[w->of].type);
-    if (x->elem != y->elem || x->rank != y->rank) return ING_OK;
-    for (uint32_t k = 0; k < m->rule.len; k++)
-        if (m->rule.at[k].read == r->of && m->rule.at[k].written == w->of)
-            return ING_OK;
-    bool ok = m->rule.len < ING_IR_MAX_APART &&
-              ing_vec_push(&m->rule, ((ing_ir_rule){r->of, w->of, n->func, w->loc}));
-    return ok ? ING_OK : ing_ad_no_memory(e);
-}
-
-static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
-                             const ing_ad_touch *w, ing_err *e) {
-    bool same = same_array(r, w), reads = r->kind & ING_AD_READS;
-    if (r->ref && w->ref) return ING_OK; /* a local for the func; its callers look */
-    if (other_member(r, w) || (!same && (r->param || w->param || !reads)))
-        return ING_OK;
-    verdict enough = ad->m->promised ? YES : MAYBE;
-    bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
-    if (reads && overwrites(n, r, w) >= enough &&
-        (!like || (same && looked_between(n, r, w, enough)))) {
-        if (!same) return note_apart(ad, n, r, w, e);
-        ad->m->remedy =
-            "write to another array or to the next step of this one, `x[t + 1, i] = "
-            "f(x[t, i])`; or compute the change in one kernel, add it in another, and "
-            "name the array for the tape: `qd.ad.Tape(loss, state=[x])`";
-        return ing_ad_refuse(
-            ad->m, n->func, w->loc, e,
-            "an element that was read, and whose value the backward pass "
-            "needs, is overwritten here");
-    }
-    if (same && w->kind & ING_AD_STORES && r->kind & ING_AD_FOLLOWS &&
-        crosses(n, r, w)) {
-        ad->m->remedy = "an inner loop runs in order: `for _ in range(1):` around it";
-        return ing_ad_refuse(
-            ad->m, n->func, w->loc, e,
-            "Cross-iteration read-after-write: iterations of a parallel "
-            "loop read what others store here");
-    }
-    bool result = r->kind & ING_AD_UPDATES; /* of an update */
-    if (same && w->kind & ING_AD_UPDATES && r->kind & ING_AD_FOLLOWS &&
-        races(n, r, w, result ? enough : YES)) {
-        ad->m->remedy = "an inner loop runs in order: `for _ in range(1):` around it";
-        return ing_ad_refuse(ad->m, n->func, r->loc, e,
-                             "iterations of a parallel loop read here what others "
-                             "update, in an order that nobody knows");
-    }
-    return ING_OK;
-}
-
 /* ---- adjoints that wait for the end of a loop (RULE10) -------------------------------------------- */
-
-static bool is_noted(const ing_ad *ad, const ing_ad_touch *r, const ing_ad_touch *w) {
-    bool noted = false;
-    for (uint32_t k = 0; k < ad->m->rule.len; k++)
-        noted |= ad->m->rule.at[k].read == r->of && ad->m->rule.at[k].written == w->of;
-    return noted;
-}
 
 /* May one iteration of the loop read what the same one or another writes? */
 static bool stirs(const ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
@@ -817,9 +847,7 @@ static bool stirs(const ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
         meet(n, w, r, loop) == NO)
         return false;
     if (same_array(r, w) || r->param || w->param) return true;
-    const ing_type_info *x = ing_ir_type(ad->m, ad->m->args.at[r->of].type);
-    const ing_type_info *y = ing_ir_type(ad->m, ad->m->args.at[w->of].type);
-    return x->elem == y->elem && x->rank == y->rank && !is_noted(ad, r, w);
+    return may_be_one(ad, r, w) && !*noted(ad, r, w);
 }
 
 static void find_still(const ing_ad *ad, ing_ad_fn *n) {
@@ -927,20 +955,22 @@ ing_status ing_ad_settle(ing_ir_mod *m, ing_err *e) {
     for (uint32_t k = 0; k < m->rule.len; k++) {
         ing_ir_rule r = m->rule.at[k];
         const ing_ir_arg *x = &m->args.at[r.read], *y = &m->args.at[r.written];
-        if (x->word == y->word) {
-            if (ing_place_apart(ing_ir_type(m, x->type)->place,
-                                ing_ir_type(m, y->type)->place))
-                continue;
+        const ing_place *at = ing_ir_type(m, x->type)->place,
+                        *to = ing_ir_type(m, y->type)->place;
+        bool one = x->word == y->word; /* block; others are apart */
+        if (at && to && (!one || ing_place_apart(at, to))) continue;
+        if (one)
             return ing_ad_refuse(
                 m, r.func, r.loc, e,
                 "an element that was read, and whose value the backward pass "
                 "needs, is overwritten here: two names are of one array");
-        }
-        bool first = r.read < r.written, known = false;
+        bool first = r.read < r.written;
         ing_ir_apart pair = {first ? r.read : r.written, first ? r.written : r.read};
-        for (uint32_t j = 0; j < m->apart.len; j++)
-            known |= m->apart.at[j].a == pair.a && m->apart.at[j].b == pair.b;
-        if (!known && !ing_vec_push(&m->apart, pair)) return ing_ad_no_memory(e);
+        if (m->apart.len == ING_IR_MAX_RULE)
+            return ing_ad_refuse(m, r.func, r.loc, e,
+                                 "more arrays that must be different ones than a "
+                                 "launch compares");
+        if (!ing_vec_push(&m->apart, pair)) return ing_ad_no_memory(e);
     }
     m->n_rule = m->apart.len;
     return ING_OK;

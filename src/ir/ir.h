@@ -37,8 +37,11 @@ enum { ING_IR_MAX_TYPE_SIZE = 1 << 26, ING_IR_MAX_BUFFER = 1 << 30 };
 
 enum { ING_IR_MAX_CHUNK_SHIFT = 12, ING_IR_MAX_PARTIALS = 16 }; /* R23 */
 enum { ING_IR_MAX_ROW = 1 << ING_IR_MAX_CHUNK_SHIFT };
-enum { ING_IR_MAX_APART = 4096 }; /* pairs that a launch may have to compare: some us */
-enum { ING_IR_MAX_TALLIES = 4 };  /* arrays of one task, src/pass/tally.c */
+enum {                            /* pairs that a launch may have to compare */
+       ING_IR_MAX_APART = 4096,   /* of the passes: some us */
+       ING_IR_MAX_RULE = 1 << 16, /* of a gradient, where arrays have moved */
+};
+enum { ING_IR_MAX_TALLIES = 4 }; /* arrays of one task, src/pass/tally.c */
 
 typedef enum ing_op {
     ING_OP_NONE,

@@ -592,7 +592,7 @@ static ing_status check_args(const ing_ir_mod *m, ing_err *e) {
 }
 
 static ing_status check_apart(const ing_ir_mod *m, ing_err *e) {
-    bool ok = m->apart.len <= ING_IR_MAX_APART;
+    bool ok = m->apart.len <= ING_IR_MAX_APART + ING_IR_MAX_RULE;
     for (uint32_t k = 0; ok && k < m->apart.len; k++) {
         const ing_ir_apart *p = &m->apart.at[k];
         ok = p->a < p->b && p->b < m->args.len;

@@ -4,7 +4,8 @@
 #include "pass/pass_int.h"
 
 bool ing_pass_may_assume(const ing_ir_mod *m, const ing_pass_options *o, uint32_t n) {
-    return n == 0 || (!o->overlap && n <= ING_IR_MAX_APART - m->apart.len);
+    uint32_t own = m->apart.len - m->n_rule;
+    return n == 0 || (!o->overlap && n <= ING_IR_MAX_APART - own);
 }
 
 void ing_pass_assume_apart(ing_ir_mod *m, uint32_t a, uint32_t b) {

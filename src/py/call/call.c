@@ -596,7 +596,8 @@ static __attribute__((noinline)) ing_status note_overlap(const ing_py_kernel *k,
     return ing_fail(e, ING_COMPILE,
                     "%s cannot be differentiated: an element that was read, and whose "
                     "value the backward pass needs, is overwritten by way of another "
-                    "argument that is the same array\nhelp: pass two arrays",
+                    "argument that is the same array, or iterations of a parallel loop "
+                    "meet there\nhelp: pass two arrays",
                     ing_py_def_name(&k->def));
 }
 

@@ -342,11 +342,12 @@ static ing_status build(compile *c, ing_err *e) {
 }
 
 /* Whether arrays share memory is the last question: the passes tell of which arrays, those
- * that assume nothing do not. */
+ * that assume nothing do not. The pairs of a gradient's rule (n_rule) come first in both. */
 static ing_status ask_overlap(compile *c, ing_err *e) {
     ing_record *r = &c->v->record;
     const ing_record *of = c->apart ? &c->apart->record : NULL;
     bool ok = true;
+    if (of) r->arrays.len = r->apart.len = 0;
     for (uint32_t i = 0; ok && of && i < of->arrays.len; i++)
         ok = ing_vec_push(&r->arrays, of->arrays.at[i]);
     for (uint32_t i = 0; ok && of && i < of->apart.len; i++)
