@@ -388,6 +388,12 @@ class StructField(Field):
     def __iter__(self):
         return iter(self._members[0])
 
+    def __len__(self):
+        return len(self._members[0])
+
+    def __bool__(self):
+        return True
+
     def __str__(self):
         return str(self.to_numpy())
 
@@ -613,6 +619,26 @@ def copy_from(field, other):
 
 def _text(field):
     return str(to_numpy(field)) if _is_placed(field) else "<Field: Definition of this field is incomplete>"
+
+
+def _shown(field):
+    """What `repr` says: type, shape, and the values as NumPy writes them."""
+    if not field._exists:
+        return f"<qd.field {field.element_type} destroyed>"
+    if not _is_placed(field):
+        return f"<qd.field {field.element_type} not placed>"
+    import numpy as np
+
+    from ingot._interop import SHOWN
+
+    head = f"qd.field {field.element_type} {field.shape!r}"
+    text = np.array2string(to_numpy(field), threshold=SHOWN, separator=", ")
+    return f"<{head}\n{text}>" if "\n" in text else f"<{head} {text}>"
+
+
+def tolist(field):
+    """The elements as numbers of Python, in lists per axis; of a field without axes the number."""
+    return to_numpy(field).tolist()
 
 
 def parent(field, n=1):

@@ -60,7 +60,8 @@ def from_numpy(array, source):
     import numpy as np
 
     if not isinstance(source, np.ndarray):
-        raise TypeError(f"from_numpy: expected a numpy.ndarray, got '{type(source).__name__}'")
+        raise TypeError(f"from_numpy: expected a numpy.ndarray, got '{type(source).__name__}'; "
+                        "make one of it: numpy.array(x)")
     if isinstance(source, np.ma.MaskedArray):
         raise TypeError(f"from_numpy: {MASKED}")
     source = np.asarray(source)

@@ -83,9 +83,10 @@ class Matrix(TensorValue):
 
     __array_priority__ = 1000
 
-    def __new__(cls, arr, dt=None):
-        if not _is_sequence(arr):
-            raise IngotTypeError("An Matrix/Vector can only be initialized with an array-like object")
+    def __new__(cls, arr, dt=None, *more):
+        if more or not _is_sequence(arr):
+            raise IngotTypeError("a vector or matrix is made of one list of its elements: "
+                                 "qd.Vector([x, y, z]), qd.Matrix([[a, b], [c, d]])")
         rows = _plain(arr)
         dt = _dtype(dt)
         if rows and isinstance(rows[0], list):
@@ -96,7 +97,7 @@ class Matrix(TensorValue):
         kind = cls if issubclass(cls, Vector) else Vector
         return _tensor_value(kind, 1, len(rows), 1, dt, [_convert(x, dt) for x in rows])
 
-    def __init__(self, arr, dt=None):
+    def __init__(self, arr, dt=None, *more):
         pass
 
     # ---- shape and elements ----
@@ -190,7 +191,10 @@ class Matrix(TensorValue):
         if name == "tolist":  # NumPy's name for it
             return self.to_list
         if found is None:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            from ingot._core import _vector_remedy
+
+            instead = None if name.startswith("_") else _vector_remedy(name)
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'" + (f": use {instead}" if instead else ""))
         _check_swizzle(self, found[1], name)
         parts = [self[i] for i in found[0]]
         return parts[0] if len(parts) == 1 else Vector(parts, self._dtype)

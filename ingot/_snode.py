@@ -52,7 +52,7 @@ def _extents(count, sizes):
             raise TypeError(f"extents of a dense node are integers, got {n!r}")
     sizes = tuple(n.__index__() for n in sizes)
     if any(n <= 0 for n in sizes):
-        raise IngotRuntimeError(f"Every dimension of a field should be positive, got {sizes}")
+        raise IngotRuntimeError(f"Every dimension of a field should be positive, got {sizes}: axes come first, dense(qd.ij, (4, 8))")
     return sizes
 
 

@@ -14,6 +14,8 @@ def vector(n=None, dtype=None, unpacked=False):
 
 def matrix(n=None, m=None, dtype=None):
     """The type of matrices with n rows and m columns."""
+    if m is not None and not hasattr(m, "__index__"):
+        raise TypeError(f"qd.types.matrix takes rows, columns and dtype: qd.types.matrix(3, 3, qd.f32); {m!r} is no number of columns")
     return MatrixType(n, m, dtype)
 
 

@@ -183,6 +183,8 @@ typedef struct ing_front_outside {
 
 /* What to do instead of calling it. */
 void ing_front_function_remedy(const ing_front_outside *f, char *buf, size_t size);
+/* What vectors have for a method that others call so, or NULL. */
+const char *ing_front_vector_remedy(const char *name);
 
 /* Lowers the kernel whose frame 0 the gate has open. */
 ing_status ing_front_lower(const ing_front_tree *tree, const ing_gate *gate,

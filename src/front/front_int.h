@@ -332,8 +332,6 @@ ing_status ing_front_name_outside(frame *fr, ing_node at, uint32_t atom, value *
 /* "did you mean ...?", from the names in scope or the attributes of a thing; or what is known of
  * the name; or NULL. */
 const char *ing_front_suggest(frame *fr, ing_gref of, const char *name);
-/* What vectors have for a method that others call so, or NULL (remedy.c). */
-const char *ing_front_vector_remedy(const char *name);
 /* One cached step from a thing; *out is V_THING, or V_VOID when there is no such thing. */
 ing_status ing_front_thing_attr(frame *fr, ing_node at, ing_gref of, const char *name,
                                 value *out);

@@ -166,7 +166,10 @@ static int dtype_setting(ing_py_state *st, ing_setting k, PyObject *value,
     bool real = k == ING_SET_default_fp;
     if (real ? t != ING_F16 && t != ING_F32 && t != ING_F64
              : t != ING_I32 && t != ING_I64)
-        return bad_setting(k, real ? "f16, f32 or f64" : "i32 or i64", value);
+        return bad_setting(k,
+                           real ? "the dtype qd.f16, qd.f32 or qd.f64"
+                                : "the dtype qd.i32 or qd.i64",
+                           value);
     *out = t;
     return 0;
 }

@@ -339,7 +339,7 @@ def test_numpy_and_dlpack():
         x.copy_from(np.zeros(3))
     with pytest.raises(ValueError):
         x.copy_from(qd.field(qd.f32, shape=4))
-    assert str(y) == "[-1 -1 -1]" and repr(y) == "<qd.field>"
+    assert str(y) == "[-1 -1 -1]" and repr(y) == "<qd.field i8 (3,) [-1, -1, -1]>"
 
 
 @needs("torch")

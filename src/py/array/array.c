@@ -2,6 +2,7 @@
  * Arrays are made in array_new.c. The type cannot be subclassed, so that `type is` decides
  * in the launch and the state is found without a search. */
 #include "py/array/array.h"
+#include "py/array/refuse.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -109,7 +110,8 @@ static PyObject *array_getattr(PyObject *self, PyObject *name) {
     bool n = PyUnicode_CompareWithASCIIString(name, "n") == 0;
     bool size = PyUnicode_CompareWithASCIIString(name, "size") == 0;
     bool m = PyUnicode_CompareWithASCIIString(name, "m") == 0;
-    if (!size && (s->elem_rank == 0 || (!n && !m))) return NULL;
+    if (!size && (s->elem_rank == 0 || (!n && !m)))
+        return ing_py_array_no_attribute(self, name);
     if (!ing_py_took(PyExc_AttributeError)) return NULL;
     if (size) return get_size(as_array(self));
     return PyLong_FromUnsignedLong(n                   ? s->elem_shape[0]
@@ -280,6 +282,7 @@ static const PyType_Slot array_slots[] = {
     {Py_tp_getset, (void *)array_getset},
     {Py_tp_members, (void *)array_members},
     {Py_nb_bool, array_bool},
+    ING_PY_ARRAY_REFUSED,
     {Py_mp_length, ing_py_array_len},
     {Py_mp_subscript, ing_py_array_get},
     {Py_mp_ass_subscript, ing_py_array_set},

@@ -20,6 +20,14 @@ PyObject *ing_py_array_fill(PyObject *self, PyObject *value) {
         if (r) ing_py_array_touch(st, a);
         return r;
     }
+    if (PySequence_Check(value) && PySequence_Size(value) >= 0) {
+        ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
+                    "fill takes one number, got '%.100s': many are loaded by "
+                    "from_numpy(x)",
+                    Py_TYPE(value)->tp_name);
+        return NULL;
+    }
+    if (PyErr_Occurred() && !ing_py_took_any()) return NULL;
     if (ing_py_scalar_store(st, t, &item, value, "fill") < 0) return NULL;
     ing_status s;
     if (a->nbytes < ING_PY_BIG) {

@@ -12,7 +12,9 @@ static bool fail_index(ing_py_state *st, PyObject *item) {
                     "view");
     else
         ing_py_fail(st, ING_PY_EXC_RUNTIME_TYPE,
-                    "indices of an ndarray are integers, got '%.100s'", name);
+                    "indices of an ndarray are integers, got '%.100s': NumPy takes "
+                    "others, np.asarray(a)[...]",
+                    name);
     return false;
 }
 
@@ -55,7 +57,8 @@ static bool locate(ing_py_state *st, const ing_py_array *a, PyObject *const *ite
     ing_py_array_dims(a, &d);
     if (n != d.n && n != a->spec->ndim) {
         ing_py_fail(st, ING_PY_EXC_INDEX,
-                    "%dd ndarray indexed with %zdd indices: one per axis",
+                    "%dd ndarray indexed with %zdd indices: one per axis; "
+                    "np.asarray(a) can be read by rows",
                     a->spec->ndim, n);
         return false;
     }

@@ -334,13 +334,27 @@ static PyObject *refuse_keywords(PyObject *kwargs) {
     return NULL;
 }
 
+/* qd.ndarray([1, 2]): what is given for the type tells what was meant. */
+static PyObject *refuse_count(PyObject *args) {
+    if (PyTuple_GET_SIZE(args) != 1 || !ing_py_took(PyExc_TypeError)) return NULL;
+    PyObject *only = PyTuple_GET_ITEM(args, 0);
+    bool values = PySequence_Check(only) && !PyType_Check(only);
+    PyErr_SetString(PyExc_TypeError,
+                    values
+                        ? "qd.ndarray takes dtype and shape; an array with these "
+                          "values is qd.from_numpy(np.array(x))"
+                        : "qd.ndarray takes dtype and shape: qd.ndarray(qd.f32, 10), "
+                          "qd.ndarray(qd.f32, (3, 4))");
+    return NULL;
+}
+
 PyObject *ing_py_ndarray(PyObject *module, PyObject *args, PyObject *kwargs) {
     static const char *const names[] = {"dtype", "shape", "needs_grad", "layout", NULL};
     PyObject *dtype, *shape, *layout = Py_None;
     int needs_grad = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|pO:ndarray", (char **)names,
                                      &dtype, &shape, &needs_grad, &layout))
-        return kwargs ? refuse_keywords(kwargs) : NULL;
+        return kwargs ? refuse_keywords(kwargs) : refuse_count(args);
     return make_from(ing_py_state_in(module), dtype, shape, layout, needs_grad);
 }
 

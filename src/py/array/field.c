@@ -2,6 +2,7 @@
  * Fields are made in field_new.c. Field is the base, without instances of its own; ScalarField
  * and MatrixField (vectors too) cannot be subclassed, so that `type is` decides in the launch. */
 #include "py/array/field.h"
+#include "py/array/refuse.h"
 #include "py/array/tensor.h"
 
 #include <stddef.h>
@@ -389,13 +390,26 @@ static int set_parts(PyObject *self, PyObject *value, void *closure) {
     return 0;
 }
 
+/* Its type, shape and values; under `reference` as there. */
+static PyObject *field_shown(PyObject *self) {
+    PyObject *function = ing_py_import("ingot._fields", "_shown");
+    PyObject *text = function ? PyObject_CallOneArg(function, self) : NULL;
+    Py_XDECREF(function);
+    return text;
+}
+
+static bool as_reference(PyObject *self) {
+    return ing_py_state_of(self)->settings.at[ING_SET_reference] != 0;
+}
+
 static PyObject *scalar_repr(PyObject *self) {
-    (void)self;
+    if (!as_reference(self)) return field_shown(self);
     return PyUnicode_FromString("<qd.field>");
 }
 
 static PyObject *matrix_repr(PyObject *self) {
     const ing_py_field *f = as_field(self);
+    if (!as_reference(self)) return field_shown(self);
     return PyUnicode_FromFormat("<%ux%u qd.Matrix.field>", f->elem_shape[0],
                                 f->elem_rank == 2 ? f->elem_shape[1] : 1);
 }
@@ -406,6 +420,33 @@ static PyObject *field_str(PyObject *self) {
         function ? PyObject_CallFunctionObjArgs(function, self, NULL) : NULL;
     Py_XDECREF(function);
     return text;
+}
+
+static PyObject *get_shape(PyObject *self, void *unused);
+
+static PyObject *field_getattr(PyObject *self, PyObject *name) {
+    PyObject *v = PyObject_GenericGetAttr(self, name);
+    if (v) return v;
+    if (PyUnicode_CompareWithASCIIString(name, "size") != 0 ||
+        !ing_py_took(PyExc_AttributeError))
+        return ing_py_array_no_attribute(self, name);
+    PyObject *shape = get_shape(self, NULL); /* as of ndarrays, no descriptor */
+    size_t n = 1;
+    for (Py_ssize_t k = 0; shape && k < PyTuple_GET_SIZE(shape); k++)
+        n *= PyLong_AsSize_t(PyTuple_GET_ITEM(shape, k));
+    Py_XDECREF(shape);
+    return shape ? PyLong_FromSize_t(n) : NULL;
+}
+
+static Py_ssize_t field_len(PyObject *self) {
+    PyObject *shape = get_shape(self, NULL);
+    Py_ssize_t n = -1;
+    if (shape && PyTuple_Check(shape) && PyTuple_GET_SIZE(shape) > 0)
+        n = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, 0));
+    else if (shape)
+        PyErr_SetString(PyExc_TypeError, "len() of a field without axes");
+    Py_XDECREF(shape);
+    return n;
 }
 
 /* As in the reference, where `if self.x:` asks whether there is one. */
@@ -440,6 +481,7 @@ IN_PYTHON(dlpack)
 IN_PYTHON(dlpack_device)
 IN_PYTHON(copy_from)
 IN_PYTHON(parent)
+IN_PYTHON(tolist)
 IN_PYTHON(reduce)
 IN_PYTHON(get_scalar_field)
 IN_PYTHON(as_array_for_numpy)
@@ -469,6 +511,8 @@ static const PyMethodDef dense_methods[] = {
      "memory."},
     {"copy_from", FUNCTION(copy_from), KEYWORDS,
      "copy_from($self, other)\n--\n\nCopies all elements of a field of equal shape."},
+    {"tolist", FUNCTION(tolist), KEYWORDS,
+     "tolist($self)\n--\n\nThe elements as numbers of Python, in lists per axis."},
     {"parent", FUNCTION(parent), KEYWORDS,
      "parent($self, n=1)\n--\n\nThe node of the tree n levels above the field."},
     {"has_grad", has_grad, METH_NOARGS,
@@ -548,6 +592,9 @@ static const PyType_Slot dense_slots[] = {
     {Py_tp_getset, (void *)dense_getset},
     {Py_tp_members, (void *)field_members},
     {Py_nb_bool, field_bool},
+    ING_PY_ARRAY_REFUSED,
+    {Py_tp_getattro, field_getattr},
+    {Py_mp_length, field_len},
     {Py_mp_subscript, ing_py_field_item},
     {Py_mp_ass_subscript, ing_py_field_assign},
     {Py_bf_getbuffer, ing_py_field_getbuffer},

@@ -3,6 +3,7 @@
  * binding read without running Python; arithmetic is in ingot/_matrix.py. Must never call
  * back into the subclasses. */
 #include "py/array/tensor.h"
+#include "front/front.h"
 #include "py/array/foreign.h"
 
 #include <stddef.h>
@@ -368,7 +369,17 @@ ing_status ing_py_tensor_flatten(ing_py_state *st, PyObject *obj,
 
 /* ---- in the module ------------------------------------------------------------------------------ */
 
+static PyObject *vector_remedy(PyObject *module, PyObject *name) {
+    (void)module;
+    const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    const char *remedy = text ? ing_front_vector_remedy(text) : NULL;
+    if (PyErr_Occurred()) return NULL;
+    return remedy ? PyUnicode_FromString(remedy) : Py_NewRef(Py_None);
+}
+
 static const PyMethodDef functions[] = {
+    {"_vector_remedy", vector_remedy, METH_O,
+     "What a method of vectors is called that has this name elsewhere, or None."},
     {"_tensor_type", make_type, METH_VARARGS, NULL},
     {"_tensor_value", make_value, METH_VARARGS, NULL},
     {"_follow_defaults", follow_defaults, METH_O, NULL},

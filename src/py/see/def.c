@@ -147,10 +147,13 @@ static int has_default(const ing_py_def *d, uint32_t i, ing_gate_param *p) {
 int ing_py_def_init(ing_py_state *st, ing_py_def *d, PyObject *fn, PyObject *source) {
     memset(d, 0, sizeof *d);
     if (!PyFunction_Check(fn)) {
-        bool wrapped = Py_IS_TYPE(fn, &PyStaticMethod_Type) ||
-                       Py_IS_TYPE(fn, &PyClassMethod_Type) ||
-                       Py_IS_TYPE(fn, &PyProperty_Type) ||
-                       PyObject_HasAttrString(fn, "__wrapped__");
+        PyObject *below = NULL;
+        int wrapped = Py_IS_TYPE(fn, &PyStaticMethod_Type) ||
+                      Py_IS_TYPE(fn, &PyClassMethod_Type) ||
+                      Py_IS_TYPE(fn, &PyProperty_Type);
+        if (!wrapped) wrapped = ing_py_attr_maybe(fn, "__wrapped__", &below);
+        Py_XDECREF(below);
+        if (wrapped < 0) return -1;
         PyErr_Format(PyExc_TypeError, "expected a Python function, got %.100s%s",
                      Py_TYPE(fn)->tp_name,
                      wrapped ? ": put its decorator above @qd.kernel or @qd.func"
