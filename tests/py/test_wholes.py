@@ -948,3 +948,47 @@ def test_lengths_that_change(monkeypatch):
         launch(unpacks_items)
     ITEMS.clear()
     assert (launch(counts_items), launch(adds_items)) == (0, 0)
+
+
+def test_metadata_of_fields(monkeypatch):
+    """The metadata of a field are a dict of the user's, which changes in place."""
+    units = {"unit": 3}
+
+    @dataclasses.dataclass(frozen=True)
+    class Length:
+        x: int = dataclasses.field(default=1, metadata=units)
+
+    one = Length(5)
+    check([one, lambda: units.update(unit=40) or one, lambda: Length(6)],
+          lambda h: dataclasses.fields(h)[0].metadata["unit"] + h.x, monkeypatch)
+
+
+LENGTH = np.float64(1.5)
+PAIR = (LENGTH, 2)
+
+
+@qd.kernel
+def shows(a: A):
+    n = qd.static(len(repr(LENGTH)))
+    a[0] = n
+    m = qd.static(len(str(PAIR)))
+    a[1] = m
+    o = qd.static(len(repr((1.5, "a", None))))
+    a[2] = o
+
+
+def test_text_follows_the_print_options():
+    """What repr makes of a number of NumPy; of Python's own there is one text, which is compiled in."""
+    def want():
+        return [len(repr(LENGTH)), len(str(PAIR)), len(repr((1.5, "a", None)))]
+
+    a = qd.ndarray(qd.i32, 3)
+    shows(a)
+    assert a.to_numpy().tolist() == want()
+    before = want()
+    with np.printoptions(legacy="1.13"):
+        shows(a)
+        assert a.to_numpy().tolist() == want()
+        assert want() != before or np.lib.NumpyVersion(np.__version__) < "2.0.0"
+    shows(a)
+    assert a.to_numpy().tolist() == want()

@@ -200,6 +200,25 @@ static ing_status take_named(ing_py_gate *g, const ing_gate_call *c,
     return record_whole(g, &made, &all, e);
 }
 
+/* Python's own values, whose text is always the same. */
+static bool has_fixed_text(PyObject *o, uint32_t depth) {
+    bool fixed = o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) ||
+                 PyFloat_CheckExact(o) || PyComplex_CheckExact(o) ||
+                 PyUnicode_CheckExact(o) || PyBytes_CheckExact(o);
+    if (fixed || depth == ING_PATH_MAX_NESTING || !PyTuple_CheckExact(o)) return fixed;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++)
+        if (!has_fixed_text(PyTuple_GET_ITEM(o, i), depth + 1)) return false;
+    return true;
+}
+
+/* Does this call make such a text? A second argument of `format` may ask for the locale's. */
+static bool makes_fixed_text(ing_py_gate *g, PyObject *fn, const ing_gate_call *c) {
+    bool is_method = PyCFunction_Check(fn) && PyCFunction_GET_SELF(fn) &&
+                     PyUnicode_Check(PyCFunction_GET_SELF(fn));
+    PyObject *arg = c->n == 1 ? ing_py_thing(g, c->args[0])->obj : NULL;
+    return !is_method && arg && has_fixed_text(arg, 0);
+}
+
 /* Calls while compiling (R2). What goes into a call is recorded as a whole: where all of it
  * is immutable, equal answers mean an equal result, else guards make the call again. The
  * plain result of a listed function of plain values follows from these; any other result is
@@ -216,6 +235,9 @@ ing_status ing_py_gate_call(void *self, const ing_gate_call *c, ing_gref *out,
                     ? 0
                     : ing_py_callable_digest(g->kernel->st, t.obj, &digest);
     if (known != 1) return known < 0 ? ING_PYTHON : refuse_call(g, c->fn, e);
+    if (kind == ING_PY_CALL_LIVE && ing_py_makes_text(t.obj) &&
+        makes_fixed_text(g, t.obj, c))
+        kind = ING_PY_CALL_PURE;
     if (kind != ING_PY_CALL_RECORDED) ING_TRY(check_reads(c, e));
     ING_TRY(ing_py_gate_record_source(g, &t, digest, e));
     ing_py_whole_kind all = ING_WHOLE_PLAIN;

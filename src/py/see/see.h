@@ -92,6 +92,7 @@ bool ing_py_is_for_host(
 bool ing_py_in_names(const char *name,
                      const char *const *list); /* which ends with NULL */
 bool ing_py_is_live_builtin(PyObject *fn);     /* isinstance and its kin */
+bool ing_py_makes_text(PyObject *fn);          /* repr and its kin */
 int ing_py_is_live_callable(PyObject *fn);     /* livecall.c: 1, 0 or -1 = raised */
 bool ing_py_is_ndarray(PyObject *obj);
 /* What the result of a listed method follows from besides its arguments; NULL: no such. */

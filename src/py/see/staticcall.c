@@ -44,6 +44,20 @@ static bool pure_c_function(PyObject *fn) {
            (strcmp(module, "builtins") != 0 || ing_py_in_names(name, pure_builtins));
 }
 
+/* What makes text: that of NumPy's numbers follows its print options, that of format "n" the locale,
+ * that of the user's objects what their class does. */
+bool ing_py_makes_text(PyObject *fn) {
+    static const char *const builtins[] = {"repr", "ascii", "format", NULL};
+    static const char *const methods[] = {"format", "format_map", NULL};
+    if (fn == (PyObject *)&PyUnicode_Type) return true;
+    if (!PyCFunction_CheckExact(fn)) return false;
+    const char *name = ((PyCFunctionObject *)fn)->m_ml->ml_name;
+    PyObject *self = PyCFunction_GET_SELF(fn);
+    if (self && PyUnicode_CheckExact(self)) return ing_py_in_names(name, methods);
+    const char *module = c_module(fn);
+    return module && strcmp(module, "builtins") == 0 && ing_py_in_names(name, builtins);
+}
+
 bool ing_py_is_live_builtin(PyObject *fn) {
     if (fn == (PyObject *)&PyType_Type) return true;
     if (!PyCFunction_CheckExact(fn)) return false;
@@ -131,7 +145,7 @@ bool ing_py_is_for_host(PyObject *fn) {
 
 ing_py_callable ing_py_callable_kind(PyObject *fn) {
     if (!PyCallable_Check(fn)) return ING_PY_CALL_NEVER;
-    if (ing_py_is_live_builtin(fn)) return ING_PY_CALL_LIVE;
+    if (ing_py_is_live_builtin(fn) || ing_py_makes_text(fn)) return ING_PY_CALL_LIVE;
     if (PyCFunction_CheckExact(fn) && pure_method(fn)) return ING_PY_CALL_PURE;
     if (PyCFunction_CheckExact(fn) && pure_c_function(fn)) return ING_PY_CALL_PURE;
     if (numpy_scalar_type(fn) || pure_type(fn)) return ING_PY_CALL_PURE;

@@ -219,6 +219,19 @@ static int holds_constants(const whole *w, PyTypeObject *cls, PyTypeObject *of,
     return constant;
 }
 
+/* Has a field of the dataclass metadata? Those are the user's dict, which can change in place. */
+static int has_metadata(PyObject *fields) {
+    PyObject *all = PyDict_Values(fields), *metadata;
+    Py_ssize_t n = 0;
+    for (Py_ssize_t i = 0; all && n == 0 && i < PyList_GET_SIZE(all); i++) {
+        int rc = ing_py_attr_maybe(PyList_GET_ITEM(all, i), "metadata", &metadata);
+        n = rc < 1 ? rc : PyObject_Size(metadata);
+        if (rc == 1) Py_DECREF(metadata);
+    }
+    Py_XDECREF(all);
+    return !all || n < 0 ? -1 : n > 0;
+}
+
 /* Is nothing that can be changed in place reached by way of the class: no list, no other class?
  * Changes of what it holds take its version away, so the verdict is that of its version. */
 static int is_constant_class(const whole *w, PyTypeObject *cls, PyObject *fields,
@@ -228,6 +241,10 @@ static int is_constant_class(const whole *w, PyTypeObject *cls, PyObject *fields
     uint32_t known = ing_map_get(&h->class_verdicts, key);
     if (known) return known == 2;
     int constant = holds_constants(w, cls, cls, fields);
+    if (constant == 1 && fields) {
+        int metadata = has_metadata(fields);
+        constant = metadata < 0 ? -1 : !metadata;
+    }
     if (constant == 1 && meta != &PyType_Type)
         constant = holds_constants(w, meta, cls, NULL);
     if (constant < 0) return -1;
@@ -531,7 +548,7 @@ ing_status ing_py_whole_of(ing_py_state *st, PyObject *obj, ing_py_whole *out) {
     if (!obj)
         w.kind = ING_WHOLE_CHANGES;
     else if (kind == ING_PY_CALL_PURE || kind == ING_PY_CALL_RECORDED ||
-             ing_py_is_live_builtin(obj))
+             ing_py_is_live_builtin(obj) || ing_py_makes_text(obj))
         ok = add_callable(&w, obj, &h);
     else
         ok = add(&w, obj, 0, &h);
