@@ -6,6 +6,7 @@
  *   lost.c      where derivatives get lost
  *   active.c    which values have derivatives, which the backward code must know
  *   wild.c      which values may be infinite or NaN
+ *   rule.c      what is overwritten and needed; meet.c, told.c whether places are one
  *   size.c      the room of the stacks
  *   segment.c   long loops on short stacks
  *   trace.c     the kernel itself, telling what it reads and writes
@@ -139,6 +140,22 @@ typedef struct ing_ad_touches {
     uint32_t len, cap;
 } ing_ad_touches;
 
+/* One axis on which it depends on the launch that a read and a write after it are apart. */
+typedef struct ing_ad_told {
+    ing_ir_form by; /* written - read, of numbers that the launch is given */
+    uint32_t
+        loop;     /* the write comes in a later iteration of this one; 0: in the same */
+    int64_t step; /* by which the subscript grows from iteration to iteration */
+    int32_t local; /* 1, -1: it grows or shrinks by who knows what; 0: it does not */
+    bool strict;   /* or stays */
+} ing_ad_told;
+
+typedef struct
+    ing_ad_pair { /* a read and a write after it, apart by any of these axes */
+    uint32_t first, n;
+    uint32_t read, write, loc; /* loc: of the write */
+} ing_ad_pair;
+
 typedef struct ing_ad_fn { /* one function in one context */
     uint32_t func;         /* its number; 0 is the kernel */
     const ing_ir_func *f;
@@ -169,6 +186,8 @@ typedef struct ing_ad {
     ing_ad_touches *loads;  /* per func: what it reads where it is run again forwards */
     uint64_t *span;         /* per func: its instructions, with those of callees */
     uint8_t *noted;         /* per two arguments: they are in m->rule (RULE5) */
+    ing_vec(ing_ad_pair) told; /* compared by the launch (RULE3) */
+    ing_vec(ing_ad_told) axes;
     ing_vec(ing_ad_fn *) fns; /* [0] is the kernel */
     bool all_bounds;          /* SIZE3 */
     bool sized; /* the room of the stacks is known before the launch (SIZE1) */
@@ -327,6 +346,9 @@ void ing_ad_add_leaves(ing_ad_code *c, uint32_t to, uint32_t from, bool shared);
 uint32_t ing_ad_shadow(ing_ad_code *c, uint32_t ref);
 bool ing_ad_is_shared(const ing_ad_code *c, uint32_t id);
 void ing_ad_put_adjoint(ing_ad_code *c, uint32_t id);
+
+/* told.c: what the launch compares before it does anything (RULE3). */
+void ing_ad_put_told(ing_ad_code *c);
 
 /* size.c: how much room the stacks need. */
 bool ing_ad_has_stacks(const ing_ad *ad, const ing_ad_fn *n);

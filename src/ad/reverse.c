@@ -82,6 +82,7 @@ static ing_status write_body(ing_ad_code *c, bool size, ing_err *e) {
         open_func(c);
     else
         c->top = ing_ir_const_int(&c->b, ING_I64, 0);
+    if (!c->n->func) ing_ad_put_told(c);
     ing_ad_open_top(c, 0);
     ing_ad_open_region(c, c->f->body);
     ing_ad_put_forward(c, c->f->body, true);
@@ -197,6 +198,8 @@ static void free_all(ing_ad *ad) {
     for (uint32_t k = 0; ad->writes && k < 2 * ad->n_funcs; k++)
         ing_vec_fini(&ad->writes[k]);
     ing_vec_fini(&ad->fns);
+    ing_vec_fini(&ad->told);
+    ing_vec_fini(&ad->axes);
     ing_free(ad->writes);
     ing_free(ad->span);
     ing_free(ad->order);

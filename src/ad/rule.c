@@ -6,9 +6,9 @@
  *  RULE2 a write comes later than a read if it does so in the text, in the order of tasks, or in a
  *     later iteration of a loop around both that is run in order. Iterations of a parallel loop
  *     have no order: there only the text counts.
- *  RULE3 subscripts that differ in numbers that the launch was given are taken to differ: it is
- *     the caller who says so. Tape(validation=True) looks.
- *     Where the program promises it (m->promised), so are all that may differ.
+ *  RULE3 subscripts that differ in numbers that the launch was given differ: the backward kernel compares those
+ *     numbers before it does anything (told.c), and stops.
+ *     Where the program promises it (m->promised), all that may differ are taken to differ.
  *  RULE4 a local that a loop only counts up, or only down, is told from iteration to iteration like
  *     an index: what is read at t and written at t + 1 stays.
  *  RULE5 arrays that are two arguments are apart, which a launch compares (m->rule), where one array for both
@@ -28,17 +28,11 @@
  *  RULE11 a func that is run again begins with what the places that it is given hold: what it reads there
  *     counts as read before it does anything, unless it stores there first. One whose result is needed
  *     is run again forwards, which reads all that the result is made of. */
-#include "ad/ad_int.h"
+#include "ad/meet.h"
 
 #include "gate/place.h"
 
-enum {
-    MAX_PAIRS = 1 << 24, /* of one function: more are refused */
-    MAX_DEPTH = 8,       /* of what is made of numbers of the launch */
-    ANY = ING_MAX_NDIM + 1
-};
-
-typedef enum verdict { NO, SAID, MAYBE, YES } verdict; /* SAID: no, by RULE3 */
+enum { MAX_PAIRS = 1 << 24 /* of one function: more are refused */ };
 
 /* ---- what a function touches ---------------------------------------------------------------- */
 
@@ -55,7 +49,7 @@ static void take_place(const ing_ad_fn *n, uint32_t ref, uint32_t elem,
                        ing_ad_touch *t) {
     const ing_ir_inst *at = ing_ir_at(n->f, ref), *e = ing_ir_at(n->f, elem);
     t->member = at->op == ING_OP_MEMBER ? at->b + 1 : 0;
-    t->n = elem ? e->c : ANY;
+    t->n = elem ? e->c : ING_AD_ANY;
     t->ref = !elem;
     for (uint32_t k = 0; elem && k < e->c; k++)
         ing_ir_form_of(n->f, n->f->extra.at[e->b + k], &t->at[k]);
@@ -65,7 +59,7 @@ static bool push(ing_ad_touches *list, const ing_ad_touch *t) {
     for (uint32_t k = 0; t->id == 0 && k < list->len; k++) {
         const ing_ad_touch *o = &list->at[k]; /* of a func: each array and kind once */
         if (o->of == t->of && o->param == t->param && o->kind == t->kind &&
-            t->n == ANY && o->n == ANY)
+            t->n == ING_AD_ANY && o->n == ING_AD_ANY)
             return true;
     }
     return ing_vec_push(list, *t);
@@ -73,7 +67,7 @@ static bool push(ing_ad_touches *list, const ing_ad_touch *t) {
 
 /* Places of the func in values of the caller (RULE1). */
 static void translate(const ing_ad_fn *n, const ing_ir_inst *call, ing_ad_touch *t) {
-    for (uint32_t k = 0; t->n != ANY && k < t->n; k++) {
+    for (uint32_t k = 0; t->n != ING_AD_ANY && k < t->n; k++) {
         ing_ir_form from = t->at[k], *to = &t->at[k];
         *to = (ing_ir_form){
             .constant = from.constant, .bits = from.bits, .known = from.known};
@@ -175,12 +169,12 @@ static bool take_inst(ing_ad *ad, ing_ad_fn *n, uint32_t id, uint64_t rank) {
 static bool give(const ing_ad_fn *n, const ing_ad_touches *from, ing_ad_touches *to) {
     for (uint32_t k = 0; k < from->len; k++) {
         ing_ad_touch t = from->at[k];
-        bool any = t.n != ANY && t.n > 0;
+        bool any = t.n != ING_AD_ANY && t.n > 0;
         t.id = 0;
         if (t.param && t.ref && t.kind & ING_AD_READS &&
             !ing_ad_stored_first(n->f, t.of))
             t.rank = 0; /* RULE11 */
-        for (uint32_t j = 0; t.n != ANY && j < t.n; j++) {
+        for (uint32_t j = 0; t.n != ING_AD_ANY && j < t.n; j++) {
             ing_ir_form *form = &t.at[j];
             for (uint32_t x = 0; x < form->n; x++) {
                 const ing_ir_inst *i = ing_ir_at(n->f, form->of[x]);
@@ -191,393 +185,10 @@ static bool give(const ing_ad_fn *n, const ing_ad_touches *from, ing_ad_touches 
             }
             any = any && !form->known;
         }
-        if (any) t.n = ANY;
+        if (any) t.n = ING_AD_ANY;
         if (!push(to, &t)) return false;
     }
     return true;
-}
-
-/* ---- do they meet? ---------------------------------------------------------------------------- */
-
-/* Is it made of numbers that the launch was given, or the func? */
-static bool is_given(const ing_ad_fn *n, uint32_t id, uint32_t left) {
-    const ing_ir_inst *i = ing_ir_at(n->f, id);
-    switch (i->op) {
-    case ING_OP_CONST:
-    case ING_OP_ARG:
-    case ING_OP_DIM:
-    case ING_OP_PARAM: return true;
-    case ING_OP_CAST: return left && is_given(n, i->a, left - 1);
-    default:
-        return left && ing_op_is_arith(i->op) && is_given(n, i->a, left - 1) &&
-               (!i->b || is_given(n, i->b, left - 1));
-    }
-}
-
-static bool inside(const ing_ad_fn *n, uint32_t id, uint32_t loop) {
-    uint32_t r = id == loop ? loop : n->region[id];
-    while (r && r != loop) r = n->region[r];
-    return r == loop;
-}
-
-/* May the value change from one iteration of the loop to the next? */
-static bool varies(const ing_ad_fn *n, uint32_t id, uint32_t loop, uint32_t left) {
-    const ing_ir_inst *i = ing_ir_at(n->f, id);
-    if (id == loop) return true;
-    if (!inside(n, id, loop)) return false;
-    switch (i->op) {
-    case ING_OP_CONST:
-    case ING_OP_ARG:
-    case ING_OP_DIM:
-    case ING_OP_PARAM: return false;
-    case ING_OP_CAST: return !left || varies(n, i->a, loop, left - 1);
-    default:
-        return !left || !ing_op_is_arith(i->op) || varies(n, i->a, loop, left - 1) ||
-               (i->b && varies(n, i->b, loop, left - 1));
-    }
-}
-
-/* ---- locals that count (RULE4) ------------------------------------------------------------------ */
-
-/* The local that a value is loaded from; 0 = none. */
-static uint32_t local_of(const ing_ad_fn *n, uint32_t id) {
-    const ing_ir_inst *i = ing_ir_at(n->f, id);
-    bool load = i->op == ING_OP_LOAD && ing_ir_at(n->f, i->a)->op == ING_OP_ALLOCA;
-    return load ? i->a : 0;
-}
-
-static bool writes_local(const ing_ad_fn *n, uint32_t id, uint32_t local) {
-    const ing_ir_inst *i = ing_ir_at(n->f, id);
-    if (!n->block[id]) return false;
-    if (i->op == ING_OP_STORE || i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS)
-        return ing_ad_root(n, i->a) == local;
-    for (uint32_t k = 0; i->op == ING_OP_CALL && k < i->c; k++)
-        if (ing_ad_root(n, n->f->extra.at[i->b + k]) == local) return true;
-    return false;
-}
-
-/* Two loads of a local in one iteration of all loops around them, with no write between. */
-static bool same_load(const ing_ad_fn *n, uint32_t a, uint32_t b) {
-    uint32_t local = local_of(n, a);
-    if (!local || local != local_of(n, b) || n->region[a] != n->region[b]) return false;
-    for (uint32_t id = a < b ? a : b; id < (a < b ? b : a); id++)
-        if (writes_local(n, id, local)) return false;
-    return true;
-}
-
-/* The same number, in one iteration of all loops around both. */
-static bool same_value(const ing_ad_fn *n, uint32_t a, uint32_t b, uint32_t left) {
-    const ing_ir_inst *x = ing_ir_at(n->f, a), *y = ing_ir_at(n->f, b);
-    if (a == b || same_load(n, a, b)) return true;
-    if (x->op != y->op || x->type != y->type || !left) return false;
-    switch (x->op) {
-    case ING_OP_CONST:
-    case ING_OP_ARG:
-    case ING_OP_PARAM: return x->a == y->a && x->b == y->b;
-    case ING_OP_DIM: return x->b == y->b && same_value(n, x->a, y->a, left - 1);
-    case ING_OP_ARRAY: return x->a == y->a;
-    case ING_OP_CAST: return same_value(n, x->a, y->a, left - 1);
-    default:
-        return ing_op_is_arith(x->op) && same_value(n, x->a, y->a, left - 1) &&
-               (!x->b || same_value(n, x->b, y->b, left - 1));
-    }
-}
-
-/* What one write adds to the local: a number, or 0. */
-static int64_t step_of(const ing_ad_fn *n, uint32_t id, uint32_t local) {
-    const ing_ir_inst *i = ing_ir_at(n->f, id);
-    ing_ir_form form;
-    if (i->op != ING_OP_STORE || i->a != local) return 0;
-    ing_ir_form_of(n->f, i->b, &form);
-    bool adds = form.known && form.n == 1 && form.times[0] == 1 &&
-                local_of(n, form.of[0]) == local && form.bits >= 32;
-    return adds ? (int64_t)(form.constant << (64 - form.bits)) >> (64 - form.bits) : 0;
-}
-
-/* From an iteration that runs `id` to a later one the local grows (1), shrinks (-1), stays or grows (2),
- * stays or shrinks (-2); 0: nobody knows. */
-static int32_t counts(const ing_ad_fn *n, uint32_t local, uint32_t loop, uint32_t id) {
-    int32_t sign = 0;
-    bool sure = false;
-    for (uint32_t w = 1; w < n->f->insts.len; w++) {
-        if (!writes_local(n, w, local) || !inside(n, w, loop)) continue;
-        int64_t step = step_of(n, w, local);
-        int32_t now = step > 0 ? 1 : -1;
-        if (step == 0 || (sign && sign != now)) return 0;
-        sign = now;
-        /* a block that runs does so whole (EXITS1) */
-        uint32_t at = id;
-        while (at && n->block[at] != n->block[w]) at = n->parent[at];
-        sure |= at != 0 && n->region[w] == loop;
-    }
-    return sure ? sign : 2 * sign;
-}
-
-/* Takes out terms that are one number and come to nothing. */
-static void cancel(const ing_ad_fn *n, ing_ir_form *d) {
-    for (uint32_t k = 0; d->known && k < d->n; k++)
-        for (uint32_t j = k + 1; j < d->n; j++) {
-            if (d->times[k] != 0 - d->times[j] ||
-                !same_value(n, d->of[k], d->of[j], MAX_DEPTH))
-                continue;
-            ing_ir_form both = {.bits = 64, .known = true, .n = 2};
-            both.of[0] = d->of[k];
-            both.of[1] = d->of[j];
-            both.times[0] = d->times[k];
-            both.times[1] = d->times[j];
-            ing_ir_form_add(d, &both, (uint64_t)-1);
-            k = UINT32_MAX; /* from the start: terms have moved */
-            break;
-        }
-}
-
-/* y - x, of forms that are known. */
-static bool difference(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form *y,
-                       ing_ir_form *d) {
-    if (!x->known || !y->known) return false;
-    *d = *y;
-    ing_ir_form_add(d, x, (uint64_t)-1);
-    cancel(n, d);
-    return d->known;
-}
-
-static bool all_given(const ing_ad_fn *n, const ing_ir_form *d) {
-    for (uint32_t k = 0; k < d->n; k++)
-        if (!is_given(n, d->of[k], MAX_DEPTH)) return false;
-    return true;
-}
-
-/* ---- indices and their bounds (RULE9) ------------------------------------------------------------- */
-
-/* The bound of a loop, if nothing in it wraps: known by ranges, or a signed sum of indices and of one
- * number at most. */
-static bool bound_of(const ing_ad_fn *n, uint32_t id, ing_ir_form *bound) {
-    ing_ir_form_of(n->f, id, bound);
-    int64_t by = (int64_t)(bound->constant << (64 - bound->bits)) >> (64 - bound->bits);
-    uint32_t numbers = 0;
-    bool sum = !bound->wraps && bound->bits >= 32 && by > -(1 << 28) && by < 1 << 28;
-    for (uint32_t k = 0; k < bound->n; k++) {
-        numbers += ing_ir_at(n->f, bound->of[k])->op != ING_OP_LOOP;
-        sum = sum && (bound->times[k] == 1 || bound->times[k] == UINT64_MAX);
-    }
-    return bound->known && (bound->exact || (sum && numbers <= 1));
-}
-
-/* Puts the least (or, for sign -1, the largest) value of a loop's index into sign * d, for term k. */
-static bool put_bound(const ing_ad_fn *n, ing_ir_form *d, uint32_t k, int64_t sign) {
-    const ing_ir_inst *loop = ing_ir_at(n->f, d->of[k]);
-    ing_ir_form index = {.bits = 64, .known = true, .n = 1}, bound;
-    if (loop->op != ING_OP_LOOP) return false;
-    bool low = ((int64_t)d->times[k] > 0) == (sign > 0);
-    uint64_t times = d->times[k];
-    index.of[0] = d->of[k];
-    index.times[0] = 1;
-    if (d->wraps || !bound_of(n, low ? loop->a : loop->b, &bound)) return false;
-    if (!low) bound.constant--;
-    ing_ir_form_add(d, &index, 0 - times);
-    ing_ir_form_add(d, &bound, times);
-    cancel(n, d);
-    return d->known;
-}
-
-/* Is sign * d above 0, whatever the indices of loops are? */
-static bool is_above(const ing_ad_fn *n, const ing_ir_form *d, int64_t sign,
-                     uint32_t left) {
-    if (!d->known || d->bits < 32) return false;
-    int64_t by = (int64_t)(d->constant << (64 - d->bits)) >> (64 - d->bits);
-    if (!d->n) return sign * by > 0;
-    for (uint32_t k = 0; left && k < d->n; k++) {
-        ing_ir_form next = *d;
-        if (put_bound(n, &next, k, sign) && is_above(n, &next, sign, left - 1))
-            return true;
-    }
-    return false;
-}
-
-/* The form at its bound over all that differs between iterations of the loop, but for its own index. */
-static bool settle(const ing_ad_fn *n, ing_ir_form *form, uint32_t loop, bool whole,
-                   int64_t sign) {
-    for (uint32_t k = 0, steps = 0; k < form->n && steps < ING_IR_MAX_TERMS; k++) {
-        bool own = form->of[k] == loop;
-        if (own ? !whole : !varies(n, form->of[k], loop, MAX_DEPTH)) continue;
-        if (!put_bound(n, form, k, sign)) return false;
-        k = UINT32_MAX; /* from the start: terms have moved */
-        steps++;
-    }
-    for (uint32_t k = 0; k < form->n; k++)
-        if (form->of[k] == loop ? whole : varies(n, form->of[k], loop, MAX_DEPTH))
-            return false;
-    return form->known;
-}
-
-static uint64_t times_of(const ing_ir_form *form, uint32_t id) {
-    for (uint32_t k = 0; k < form->n; k++)
-        if (form->of[k] == id) return form->times[k];
-    return 0;
-}
-
-/* Is what later iterations of the loop write always above (sign 1) or below what this one reads? */
-static bool stays_above(const ing_ad_fn *n, const ing_ir_form *read,
-                        const ing_ir_form *write, uint32_t loop, int64_t sign) {
-    ing_ir_form r = *read, w = *write, d;
-    if (!settle(n, &r, loop, false, -sign) || !settle(n, &w, loop, false, sign))
-        return false;
-    int64_t times = (int64_t)times_of(&r, loop);
-    if (times_of(&w, loop) != (uint64_t)times || times * sign < 0) {
-        times = 0;
-        if (!settle(n, &r, loop, true, -sign) || !settle(n, &w, loop, true, sign))
-            return false;
-    }
-    if (!difference(n, &r, &w, &d)) return false;
-    d.constant += (uint64_t)times; /* one iteration later at least */
-    return is_above(n, &d, sign, 3);
-}
-
-static bool stays_apart(const ing_ad_fn *n, const ing_ir_form *read,
-                        const ing_ir_form *write, uint32_t loop) {
-    if (!read->known || !write->known || ing_ir_at(n->f, loop)->op != ING_OP_LOOP)
-        return false;
-    return stays_above(n, read, write, loop, 1) ||
-           stays_above(n, read, write, loop, -1);
-}
-
-/* ---- axis by axis ------------------------------------------------------------------------------------ */
-
-/* One and the same iteration of all loops around both. */
-static verdict axis_now(const ing_ad_fn *n, const ing_ir_form *read,
-                        const ing_ir_form *write) {
-    ing_ir_form d;
-    if (!difference(n, read, write, &d)) return MAYBE;
-    if (d.n) {
-        bool apart = is_above(n, &d, 1, 3) || is_above(n, &d, -1, 3);
-        return apart ? NO : all_given(n, &d) ? SAID : MAYBE;
-    }
-    return d.constant << (64 - d.bits) ? NO : YES;
-}
-
-/* Where the only thing that varies counts in one way: by = written - read. */
-static verdict counted(int32_t way, int64_t times, int64_t by) {
-    bool up = (way > 0) == (times > 0);
-    if (way == 0) return MAYBE;
-    if (by == 0) return way == 1 || way == -1 ? NO : MAYBE;
-    return up == (by > 0) ? NO : MAYBE;
-}
-
-/* The write in a later iteration of `loop` than the read, which instruction `id` makes. */
-static verdict axis_later(const ing_ad_fn *n, const ing_ir_form *read,
-                          const ing_ir_form *write, uint32_t loop, uint32_t id) {
-    ing_ir_form d;
-    if (!difference(n, read, write, &d)) return MAYBE;
-    int64_t step = 0, times = 0;
-    uint32_t local = 0;
-    for (uint32_t k = 0; k < read->n; k++) {
-        if (read->of[k] == loop) {
-            step = (int64_t)read->times[k];
-        } else if (varies(n, read->of[k], loop, MAX_DEPTH)) {
-            if (local || !local_of(n, read->of[k])) return MAYBE;
-            local = local_of(n, read->of[k]);
-            times = (int64_t)read->times[k];
-        }
-    }
-    if (d.n) {
-        for (uint32_t k = 0; k < d.n; k++)
-            if (varies(n, d.of[k], loop, MAX_DEPTH)) return MAYBE;
-        return all_given(n, &d) ? SAID : MAYBE;
-    }
-    int64_t by = (int64_t)(d.constant << (64 - d.bits)) >> (64 - d.bits);
-    if (d.wraps && step != 0 && step != 1) return MAYBE;
-    if (local) return step ? MAYBE : counted(counts(n, local, loop, id), times, by);
-    if (step == 0) return by ? NO : YES;
-    /* iterations from the read to the write: -by / step */
-    return by % step == 0 && -(by / step) > 0 ? YES : NO;
-}
-
-/* Are the subscripts all axes of the places that the loop goes through? Then no two of its iterations
- * have the same. */
-static bool tells_places(const ing_ad_fn *n, const ing_ad_touch *r,
-                         const ing_ad_touch *w, uint32_t loop) {
-    uint64_t told = 0;
-    uint32_t axes = 0;
-    for (uint32_t k = 0; k < r->n; k++) {
-        const ing_ir_form *form = &r->at[k];
-        if (!form->known || form->n != 1 || form->times[0] != 1) continue;
-        const ing_ir_inst *i = ing_ir_at(n->f, form->of[0]);
-        bool place = i->op == ING_OP_AXIS &&
-                     (i->b == loop || same_value(n, i->b, loop, MAX_DEPTH));
-        ing_ir_form d;
-        if (!place || !difference(n, form, &w->at[k], &d) || d.n || d.constant)
-            continue;
-        axes = i->a;
-        told |= (uint64_t)1 << i->c;
-    }
-    uint32_t count = axes ? ing_ir_at(n->f, axes)->c / 2 : 64;
-    return count < 64 && told == ((uint64_t)1 << count) - 1;
-}
-
-static verdict meet(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touch *w,
-                    uint32_t loop) {
-    verdict all = YES;
-    bool said = false;
-    if (r->n == ANY || w->n == ANY || r->n != w->n) return MAYBE;
-    if (loop && tells_places(n, r, w, loop)) return NO;
-    for (uint32_t k = 0; k < r->n; k++) {
-        verdict one = loop ? axis_later(n, &r->at[k], &w->at[k], loop, r->id)
-                           : axis_now(n, &r->at[k], &w->at[k]);
-        bool maybe = loop && one == MAYBE;
-        if (one == NO || (maybe && stays_apart(n, &r->at[k], &w->at[k], loop)))
-            return NO;
-        if (one == MAYBE) all = MAYBE;
-        said |= one == SAID;
-    }
-    return said ? SAID : all;
-}
-
-/* Places that lie in ranges which are known not to meet; of loops of several tasks. */
-static bool ranges_apart(const ing_ad_fn *n, const ing_ad_touch *r,
-                         const ing_ad_touch *w) {
-    for (uint32_t k = 0; r->n != ANY && r->n == w->n && k < r->n; k++) {
-        int64_t a, b, c, d;
-        if (ing_ir_form_range(n->f, &r->at[k], &a, &b) &&
-            ing_ir_form_range(n->f, &w->at[k], &c, &d) && (b < c || d < a))
-            return true;
-    }
-    return false;
-}
-
-/* In one call of a func, which has judged it already, as far as it could (RULE3). */
-static bool is_judged(const ing_ad_touch *r, const ing_ad_touch *w) {
-    if (r->id != w->id || r->inner != w->inner || r->inner_param != w->inner_param)
-        return false;
-    if (r->n == ANY || w->n == ANY || r->n != w->n) return true;
-    for (uint32_t k = 0; k < r->n; k++)
-        if (!r->at[k].known || !w->at[k].known) return true;
-    return false;
-}
-
-/* Is the write after the read, somewhere (RULE2)? */
-static verdict overwrites(const ing_ad_fn *n, const ing_ad_touch *r,
-                          const ing_ad_touch *w) {
-    verdict found = NO;
-    if (ranges_apart(n, r, w)) return NO;
-    if (w->rank > r->rank && !is_judged(r, w)) found = meet(n, r, w, 0);
-    for (uint32_t l = n->region[r->id]; l && found != YES; l = n->region[l]) {
-        const ing_ir_inst *loop = ing_ir_at(n->f, l);
-        if (!inside(n, w->id, l) || loop->flags & ING_IR_PARALLEL ||
-            ing_ad_runs_once(n->f, loop))
-            continue;
-        verdict one = meet(n, r, w, l);
-        if (one > found) found = one;
-    }
-    return found;
-}
-
-static bool same_array(const ing_ad_touch *a, const ing_ad_touch *b) {
-    return a->of == b->of && a->param == b->param;
-}
-
-/* Members that both name, and that differ, are different places. */
-static bool other_member(const ing_ad_touch *a, const ing_ad_touch *b) {
-    return a->member && b->member && a->member != b->member;
 }
 
 /* ---- iterations that wait for each other ------------------------------------------------------ */
@@ -592,7 +203,7 @@ static uint32_t parallel_around(const ing_ad_fn *n, uint32_t id) {
 static bool shifted(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form *y,
                     bool *apart) {
     ing_ir_form d;
-    if (!difference(n, x, y, &d) || d.n) return false;
+    if (!ing_ad_difference(n, x, y, &d) || d.n) return false;
     int64_t by = (int64_t)(d.constant << (64 - d.bits)) >> (64 - d.bits);
     if (by == 0) return true;
     *apart = true;
@@ -600,7 +211,7 @@ static bool shifted(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form 
     for (uint32_t k = 0; k < x->n; k++) {
         const ing_ir_inst *i = ing_ir_at(n->f, x->of[k]);
         if ((i->op == ING_OP_LOOP && !(i->flags & ING_IR_PARALLEL)) ||
-            local_of(n, x->of[k]))
+            ing_ad_local_of(n, x->of[k]))
             return false; /* in order */
         bool index = i->op == ING_OP_LOOP || i->op == ING_OP_AXIS;
         meets |= index && by % (int64_t)x->times[k] == 0;
@@ -612,8 +223,8 @@ static bool shifted(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form 
  * iteration to iteration in one order, and there is none. */
 static bool crosses(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touch *w) {
     uint32_t loop = parallel_around(n, r->id);
-    if (!loop || loop != parallel_around(n, w->id) || r->n == ANY || r->n != w->n ||
-        ranges_apart(n, r, w))
+    if (!loop || loop != parallel_around(n, w->id) || r->n == ING_AD_ANY ||
+        r->n != w->n || ing_ad_ranges_apart(n, r, w))
         return false;
     bool apart = false, meets = true;
     for (uint32_t k = 0; meets && k < r->n; k++)
@@ -623,29 +234,29 @@ static bool crosses(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touc
 
 /* RULE7: `w` is what the look itself updates, or another update of the array. */
 static bool races(const ing_ad_fn *n, const ing_ad_touch *look, const ing_ad_touch *w,
-                  verdict enough) {
+                  ing_ad_verdict enough) {
     uint32_t loop = parallel_around(n, look->id);
-    if (!loop || loop != parallel_around(n, w->id) || ranges_apart(n, look, w))
+    if (!loop || loop != parallel_around(n, w->id) || ing_ad_ranges_apart(n, look, w))
         return false;
     ing_ir_form index;
     int64_t first, last;
     ing_ir_form_of(n->f, loop, &index);
     if (ing_ir_form_range(n->f, &index, &first, &last) && first == last) return false;
-    return meet(n, look, w, loop) >= enough;
+    return ing_ad_meet(n, look, w, loop) >= enough;
 }
 
 /* RULE6: does it look between two updates of one kind? */
 static bool is_between(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touch *l,
-                       const ing_ad_touch *w, verdict enough) {
-    return l->kind & ING_AD_FOLLOWS && !other_member(l, r) &&
-           overwrites(n, r, l) >= enough && overwrites(n, l, w) >= enough;
+                       const ing_ad_touch *w, ing_ad_verdict enough) {
+    return l->kind & ING_AD_FOLLOWS && !ing_ad_other_member(l, r) &&
+           ing_ad_overwrites(n, r, l) >= enough && ing_ad_overwrites(n, l, w) >= enough;
 }
 
 static bool looked_between(const ing_ad_fn *n, const ing_ad_touch *r,
-                           const ing_ad_touch *w, verdict enough) {
+                           const ing_ad_touch *w, ing_ad_verdict enough) {
     for (uint32_t k = 0; k < n->reads.len; k++) {
         const ing_ad_touch *l = &n->reads.at[k];
-        if (same_array(l, r) && is_between(n, r, l, w, enough)) return true;
+        if (ing_ad_same_array(l, r) && is_between(n, r, l, w, enough)) return true;
     }
     return false;
 }
@@ -674,7 +285,7 @@ static bool is_data(const ing_ad_fn *n, uint32_t id, uint32_t left) {
 /* The same number in one iteration; what is loaded from one element counts as such. */
 static bool same_number(const ing_ad_fn *n, uint32_t a, uint32_t b, uint32_t left) {
     const ing_ir_inst *x = ing_ir_at(n->f, a), *y = ing_ir_at(n->f, b);
-    if (same_value(n, a, b, MAX_DEPTH)) return true;
+    if (ing_ad_same_value(n, a, b, ING_AD_DEPTH)) return true;
     if (x->op != y->op || x->type != y->type || !left) return false;
     if (x->op == ING_OP_LOAD) {
         uint32_t at, other;
@@ -695,8 +306,8 @@ static bool same_number(const ing_ad_fn *n, uint32_t a, uint32_t b, uint32_t lef
 static bool same_form(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form *y) {
     bool same = x->known && y->known && x->n == y->n && x->constant == y->constant;
     for (uint32_t k = 0; same && k < x->n; k++)
-        same =
-            x->times[k] == y->times[k] && same_number(n, x->of[k], y->of[k], MAX_DEPTH);
+        same = x->times[k] == y->times[k] &&
+               same_number(n, x->of[k], y->of[k], ING_AD_DEPTH);
     return same;
 }
 
@@ -704,11 +315,11 @@ static bool same_form(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_for
 static bool differs_by_data(const ing_ad_fn *n, const ing_ad_touch *a,
                             const ing_ad_touch *b) {
     bool found = false;
-    for (uint32_t k = 0; a->n != ANY && a->n == b->n && k < a->n; k++) {
+    for (uint32_t k = 0; a->n != ING_AD_ANY && a->n == b->n && k < a->n; k++) {
         const ing_ir_form *x = &a->at[k], *y = &b->at[k];
         if (same_form(n, x, y)) continue;
-        for (uint32_t j = 0; j < x->n; j++) found |= is_data(n, x->of[j], MAX_DEPTH);
-        for (uint32_t j = 0; j < y->n; j++) found |= is_data(n, y->of[j], MAX_DEPTH);
+        for (uint32_t j = 0; j < x->n; j++) found |= is_data(n, x->of[j], ING_AD_DEPTH);
+        for (uint32_t j = 0; j < y->n; j++) found |= is_data(n, y->of[j], ING_AD_DEPTH);
     }
     return found;
 }
@@ -716,21 +327,21 @@ static bool differs_by_data(const ing_ad_fn *n, const ing_ad_touch *a,
 /* Does every iteration of the loop do it, at a place that goes with its index? */
 static bool is_sure(const ing_ad_fn *n, const ing_ad_touch *t, uint32_t loop) {
     bool goes = false;
-    for (uint32_t k = 0; t->n != ANY && k < t->n; k++)
-        goes |= times_of(&t->at[k], loop) != 0;
+    for (uint32_t k = 0; t->n != ING_AD_ANY && k < t->n; k++)
+        goes |= ing_ad_times_of(&t->at[k], loop) != 0;
     return goes && n->parent[t->id] == loop;
 }
 
 static bool clashes(const ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *a,
                     const ing_ad_touch *b) {
-    if (other_member(a, b) || like_updates(a, b) ||
+    if (ing_ad_other_member(a, b) || like_updates(a, b) ||
         !(n->mark[a->id] & n->mark[b->id] & ING_AD_LIVE))
         return false;
-    verdict enough = MAYBE;
+    ing_ad_verdict enough = ING_AD_MAYBE;
     if (ad->m->promised || !differs_by_data(n, a, b)) {
         uint32_t loop = parallel_around(n, a->id);
         if (!is_sure(n, a, loop) || !is_sure(n, b, loop)) return false;
-        enough = YES;
+        enough = ING_AD_YES;
     }
     return races(n, a, b, enough) || races(n, b, a, enough);
 }
@@ -760,11 +371,19 @@ static bool may_be_one(const ing_ad *ad, const ing_ad_touch *a, const ing_ad_tou
     return x->elem == y->elem && x->rank == y->rank;
 }
 
+static const char OVERWRITTEN[] =
+    "an element that was read, and whose value the backward pass needs, is overwritten "
+    "here";
+static const char OVERWRITTEN_HELP[] =
+    "write to another array or to the next step of this one, `x[t + 1, i] = "
+    "f(x[t, i])`; or compute the change in one kernel, add it in another, and name the "
+    "array for the tape: `qd.ad.Tape(loss, state=[x])`";
+
 /* What is wrong with the pair, if the arrays are one: NULL = nothing. `at` is the place, `remedy` what to do. */
 static const char *wrong_with(const ing_ad *ad, const ing_ad_fn *n,
                               const ing_ad_touch *r, const ing_ad_touch *w,
                               uint32_t *at, const char **remedy) {
-    verdict enough = ad->m->promised ? YES : MAYBE;
+    ing_ad_verdict enough = ad->m->promised ? ING_AD_YES : ING_AD_MAYBE;
     bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
     bool result = r->kind & ING_AD_UPDATES; /* of an update */
     *at = w->loc;
@@ -772,18 +391,17 @@ static const char *wrong_with(const ing_ad *ad, const ing_ad_fn *n,
         "write to another array or to the next step of this one, `x[t + 1, i] = "
         "f(x[t, i])`; or compute the change in one kernel, add it in another, and "
         "name the array for the tape: `qd.ad.Tape(loss, state=[x])`";
-    if (r->kind & ING_AD_READS && overwrites(n, r, w) >= enough &&
+    if (r->kind & ING_AD_READS && ing_ad_overwrites(n, r, w) >= enough &&
         (!like || looked_between(n, r, w, enough)))
-        return "an element that was read, and whose value the backward pass "
-               "needs, is overwritten here";
-    if (!same_array(r, w) && ad->m->promised) return NULL;
+        return OVERWRITTEN;
+    if (!ing_ad_same_array(r, w) && ad->m->promised) return NULL;
     *remedy = "an inner loop runs in order: `for _ in range(1):` around it";
     if (w->kind & ING_AD_STORES && r->kind & ING_AD_FOLLOWS && crosses(n, r, w))
         return "Cross-iteration read-after-write: iterations of a parallel loop read "
                "what others store here";
     *at = r->loc;
     if (w->kind & ING_AD_UPDATES && r->kind & ING_AD_FOLLOWS &&
-        races(n, r, w, result ? enough : YES))
+        races(n, r, w, result ? enough : ING_AD_YES))
         return "iterations of a parallel loop read here what others update, in an "
                "order that nobody knows";
     return NULL;
@@ -792,25 +410,38 @@ static const char *wrong_with(const ing_ad *ad, const ing_ad_fn *n,
 /* Looks between two updates of one kind by way of another argument (RULE6). */
 static ing_status note_looks(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
                              const ing_ad_touch *w, ing_err *e) {
-    bool like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
-    if (!like || !(r->kind & ING_AD_READS)) return ING_OK;
     for (uint32_t k = 0; k < n->reads.len; k++) {
         const ing_ad_touch *l = &n->reads.at[k];
-        if (!same_array(l, r) && may_be_one(ad, l, r) && is_between(n, r, l, w, MAYBE))
+        if (!ing_ad_same_array(l, r) && may_be_one(ad, l, r) &&
+            is_between(n, r, l, w, ING_AD_MAYBE))
             ING_TRY(note_apart(ad, n, l, w, e));
     }
     return ING_OK;
+}
+
+/* One array, and nothing wrong that is seen here. */
+static ing_status check_one(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
+                            const ing_ad_touch *w, ing_err *e) {
+    bool meets = false,
+         like = r->kind & ING_AD_UPDATE_OF && r->kind >> 4 == w->kind >> 4;
+    if (ad->m->promised) return ING_OK;
+    if (like) return note_looks(ad, n, r, w, e);
+    if (r->kind & ING_AD_READS) ING_TRY(ing_ad_note_told(ad, n, r, w, &meets, e));
+    if (!meets) return ING_OK;
+    ad->m->remedy = OVERWRITTEN_HELP;
+    return ing_ad_refuse(ad->m, n->func, w->loc, e, OVERWRITTEN);
 }
 
 static ing_status check_pair(ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
                              const ing_ad_touch *w, ing_err *e) {
     const char *remedy, *why;
     uint32_t at;
-    bool same = same_array(r, w);
+    bool same = ing_ad_same_array(r, w);
     if (r->ref && w->ref) return ING_OK; /* a local for the func; its callers look */
-    if (other_member(r, w) || (!same && !may_be_one(ad, r, w))) return ING_OK;
+    if (ing_ad_other_member(r, w) || (!same && !may_be_one(ad, r, w))) return ING_OK;
     why = wrong_with(ad, n, r, w, &at, &remedy);
-    if (!why) return same && !ad->m->promised ? note_looks(ad, n, r, w, e) : ING_OK;
+    if (!why && same) return check_one(ad, n, r, w, e);
+    if (!why) return ING_OK;
     if (!same) return note_apart(ad, n, r, w, e);
     ad->m->remedy = remedy;
     return ing_ad_refuse(ad->m, n->func, at, e, why);
@@ -820,7 +451,7 @@ static ing_status check_writes(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
     for (uint32_t k = 0; k < n->writes.len; k++)
         for (uint32_t j = 0; j < k; j++) {
             const ing_ad_touch *a = &n->writes.at[j], *b = &n->writes.at[k];
-            bool same = same_array(a, b);
+            bool same = ing_ad_same_array(a, b);
             if (!same && (ad->m->promised || !may_be_one(ad, a, b))) continue;
             if (!clashes(ad, n, a, b)) continue;
             if (!same) {
@@ -841,12 +472,14 @@ static ing_status check_writes(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
 /* May one iteration of the loop read what the same one or another writes? */
 static bool stirs(const ing_ad *ad, const ing_ad_fn *n, const ing_ad_touch *r,
                   const ing_ad_touch *w, uint32_t loop) {
-    if (!inside(n, w->id, loop) || other_member(r, w) || ranges_apart(n, r, w))
+    if (!ing_ad_is_inside(n, w->id, loop) || ing_ad_other_member(r, w) ||
+        ing_ad_ranges_apart(n, r, w))
         return false;
-    if (meet(n, r, w, 0) == NO && meet(n, r, w, loop) == NO &&
-        meet(n, w, r, loop) == NO)
+    if (ing_ad_meet(n, r, w, 0) == ING_AD_NO &&
+        ing_ad_meet(n, r, w, loop) == ING_AD_NO &&
+        ing_ad_meet(n, w, r, loop) == ING_AD_NO)
         return false;
-    if (same_array(r, w) || r->param || w->param) return true;
+    if (ing_ad_same_array(r, w) || r->param || w->param) return true;
     return may_be_one(ad, r, w) && !*noted(ad, r, w);
 }
 
@@ -924,7 +557,7 @@ static ing_status check_pairs(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
     uint64_t pairs = 0;
     for (uint32_t k = 0; k < n->reads.len; k++)
         for (uint32_t j = 0; j < n->writes.len; j++) {
-            pairs += same_array(&n->reads.at[k], &n->writes.at[j]);
+            pairs += ing_ad_same_array(&n->reads.at[k], &n->writes.at[j]);
             ING_TRY(check_pair(ad, n, &n->reads.at[k], &n->writes.at[j], e));
         }
     if (pairs <= MAX_PAIRS) return ING_OK;

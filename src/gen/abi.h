@@ -45,7 +45,8 @@ typedef enum ing_abi_error {
                       of the message that names it */
     ING_ABI_ZERO,    /* an integer divided by 0 (debug mode) */
     ING_ABI_SCRATCH, /* a loop's stack of a gradient needs more room than there is */
-    ING_ABI_USER,    /* codes from here on index the kernel's message table */
+    ING_ABI_RULE, /* numbers of a launch make its gradient overwrite what it reads again */
+    ING_ABI_USER, /* codes from here on index the kernel's message table */
     /* PRINTs that no person reads (src/ad/trace.c): address and bytes of a number */
     ING_ABI_READS = 0x7ffffffb,
     ING_ABI_LOOKS, /* a read that backward code does not repeat */

@@ -469,7 +469,7 @@ static PyObject *result_of(ing_py_kernel *k, const ing_py_variant *v,
 
 static PyObject *launch_failed(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot) {
-    k->failed = k->mode == ING_AD_REVERSE;
+    k->failed = k->mode == ING_AD_REVERSE && slot->code != ING_ABI_RULE;
     if (k->failed && slot->code == ING_ABI_SCRATCH &&
         k->primal->companions[ING_AD_SIZE - 1])
         ing_py_sizes_drop(k->primal->companions[ING_AD_SIZE - 1]);

@@ -256,6 +256,15 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                        "test the divisor first: `x // y if y != 0 else 0`", e,
                        "integer division by zero");
     case ING_ABI_SCRATCH: return no_room(&a, e);
+    case ING_ABI_RULE:
+        return at_node(
+            &a, ING_COMPILE,
+            "give other numbers, or another array: subscripts that differ in "
+            "arguments must differ where one reads and the other writes later",
+            e,
+            "cannot be differentiated: with the numbers of this launch an "
+            "element that was read, and whose value the backward pass needs, "
+            "is overwritten here");
     default: break;
     }
     uint32_t message = (uint32_t)slot->code - ING_ABI_USER;
