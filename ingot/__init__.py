@@ -30,7 +30,7 @@ except ImportError as e:
         "its GIL"
     ) from e
 
-from ingot import math, types
+from ingot import _signature, math, types
 from ingot._annotations import Template, ref, sparse_matrix_builder, template
 from ingot._arch import Arch, amdgpu, arm64, cpu, cuda, gpu, interp, metal, python, vulkan, x64, x86_64
 from ingot._core import (
@@ -158,6 +158,8 @@ from ingot._ops import (
 )
 
 __version__ = "0.1.0"
+
+_signature.give(_core._describe, DType, Kernel, (IngotError, IngotWarning, IngotRuntimeWarning, IngotStaticCallWarning, _core.FingerprintError))
 
 # Names that come with their first use, so that importing Ingot stays light.
 _LAZY = {

@@ -57,7 +57,12 @@ class NdarrayType(_Annotation):
     arrays without a gradient; False and None take both.
     """
 
-    __slots__ = ("dtype", "ndim", "needs_grad", "boundary")
+    __slots__ = {
+        "dtype": "The dtype of the elements, or the type of vectors, matrices or structs; None: any.",
+        "ndim": "The number of axes; None: any.",
+        "needs_grad": "True: only arrays with a gradient.",
+        "boundary": "What an index out of bounds is: 'unsafe', or 'clamp' for the nearest element.",
+    }
     _ingot_passing = "ndarray"
 
     def __init__(self, dtype=None, ndim=None, element_dim=None, element_shape=None,
@@ -101,7 +106,7 @@ class NdarrayType(_Annotation):
 class Template(_Annotation):
     """A parameter known at compile time: `x: qd.template()`. Each value is compiled on its own."""
 
-    __slots__ = ("element_type", "ndim")
+    __slots__ = {"element_type": "What it was given, for people.", "ndim": "What it was given, for people."}
     _ingot_passing = "template"
 
     def __init__(self, element_type=object, ndim=None):
@@ -121,7 +126,7 @@ class Ref:
     What the func assigns to it is seen by the caller.
     """
 
-    __slots__ = ("dtype",)
+    __slots__ = {"dtype": "The type of the variable."}
     _ingot_passing = "ref"
 
     def __init__(self, dtype):

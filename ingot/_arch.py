@@ -6,7 +6,7 @@ import os
 class Arch:
     """A target. The members are the constants of this module; compare them with `is`."""
 
-    __slots__ = ("name",)
+    __slots__ = {"name": "As in qd.init(arch=name)."}
 
     def __init__(self, name):
         self.name = name

@@ -139,7 +139,8 @@ class FileCache(MutableMapping):
     how long `get_or_compute` waits for somebody who is computing the same.
     """
 
-    __slots__ = ("_core", "_codec", "_max", "_where", "_load", "_dump", "_warned", "wait", "__weakref__")
+    __slots__ = {**dict.fromkeys(("_core", "_codec", "_max", "_where", "_load", "_dump", "_warned", "__weakref__")),
+                 "wait": "Seconds that get_or_compute waits for somebody who is computing the same."}
 
     def __init__(self, path, max_bytes=1 << 30, max_entries=None, *, codec="values", wait=300.0):
         if codec not in ("values", "pickle"):

@@ -30,7 +30,8 @@ class BufferView(ViewBuffer):
     an array without a copy: by the buffer protocol (NumPy, memoryview) and DLPack (torch).
     """
 
-    __slots__ = ("arr", "offset", "size", "__weakref__")
+    __slots__ = {"arr": "The ndarray that it is a part of.", "offset": "The index of its first element there.",
+                 "size": "The number of its elements.", "__weakref__": None}
     _ingot_passing = "view"
     _ingot_template_primitives = False  # the numbers are read at each launch
 

@@ -20,6 +20,7 @@ import weakref
 
 from ingot import _core
 from ingot._core import FingerprintError
+from ingot._signature import Signature
 
 __all__ = [
     "Content", "File", "FingerprintError", "Fingerprinter", "Identity", "Key", "Ordered", "Pieces",
@@ -30,7 +31,7 @@ __all__ = [
 class Pieces:
     """What an override returns: a tag, the children, and whether their order counts."""
 
-    __slots__ = ("children", "ordered", "tag")
+    __slots__ = {"children": "The values that count.", "ordered": "Whether their order counts.", "tag": "A text that counts."}
 
     def __init__(self, tag, children=(), ordered=True):
         if not isinstance(tag, str):
@@ -73,7 +74,7 @@ class Identity:
     the returned key lives, so that no other object can get its identity.
     """
 
-    __slots__ = ("token",)
+    __slots__ = {"token": "What stands for the object."}
 
     def __init__(self, obj):
         token = _tokens.get(id(obj))
@@ -91,7 +92,7 @@ class Identity:
 
 
 class _Wrapper:
-    __slots__ = ("obj",)
+    __slots__ = {"obj": "The object that is wrapped."}
 
     def __init__(self, obj):
         self.obj = obj
@@ -120,7 +121,7 @@ class File(os.PathLike):
     file lies does not count.
     """
 
-    __slots__ = ("path",)
+    __slots__ = {"path": "The path, as a str."}
 
     def __init__(self, path):
         self.path = os.fspath(path)
@@ -136,6 +137,7 @@ class Key(str):
     """A fingerprint that holds objects which it knows by identity."""
 
     __slots__ = ("_held",)
+    __signature__ = Signature(lambda text: None)
 
 
 _core._fingerprint_register(Pieces, Identity, Ordered, Content)
@@ -154,7 +156,7 @@ class Fingerprinter:
     variant     "strict" or "lenient"
     """
 
-    __slots__ = ("_config", "variant")
+    __slots__ = {"_config": None, "variant": "'strict' or 'lenient'."}
 
     def __init__(self, overrides=None, skip=(), fallback=None, variant="strict"):
         if variant not in ("strict", "lenient"):

@@ -72,7 +72,7 @@ class GraphStatus:
     checkpoint  the label of that checkpoint, the object that the kernel names; else None
     """
 
-    __slots__ = ("yielded", "checkpoint")
+    __slots__ = {"yielded": "Whether a flag ended the launch.", "checkpoint": "The label of that checkpoint, or None."}
 
     def __init__(self, yielded=False, checkpoint=None):
         self.yielded = yielded

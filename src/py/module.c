@@ -336,7 +336,23 @@ static PyObject *fail_allocation(PyObject *module, PyObject *n) {
     return PyLong_FromUnsignedLongLong(left);
 }
 
+/* Our types are immutable, and what makes signatures is Python: it is put in once, while the
+ * package is imported, before there is an instance. */
+static PyObject *describe_type(PyObject *module, PyObject *args) {
+    (void)module;
+    PyTypeObject *type;
+    PyObject *name, *descriptor;
+    if (!PyArg_ParseTuple(args, "O!UO:_describe", &PyType_Type, &type, &name,
+                          &descriptor))
+        return NULL;
+    if (PyDict_SetItem(type->tp_dict, name, descriptor) < 0) return NULL;
+    PyType_Modified(type);
+    Py_RETURN_NONE;
+}
+
 static const PyMethodDef functions[] = {
+    {"_describe", describe_type, METH_VARARGS,
+     "_describe(type, name, descriptor): what help() and inspect see of a type."},
     {"configure", configure, METH_O,
      "configure(dict): puts settings in force; those not named get their defaults."},
     {"check_setting", check_setting, METH_VARARGS,
