@@ -64,8 +64,8 @@ VALGRIND_CANNOT = {
 # Tests of the engine alone: what they find on one version of Python they find on each. All
 # others face the interpreter (reading of code, guards, objects, processes).
 ENGINE = """
-    ad_inplace ad_linalg ad_random ad_rule algorithms apart atomic bounds conversions damage divmod examples
-    extreme faults field_layouts field_turn four_ways fused graph_model hold hold_beside hostile_entries
+    ad_inplace ad_linalg ad_random ad_rule algorithms apart atomic bounds conversions damage divmod early
+    examples extreme faults field_layouts field_turn four_ways fused graph_model hold hold_beside hostile_entries
     image_tools inner_lanes kills lanes linalg lowered math overlap pairs parts private ragged_lanes random
     random_kernels random_nests random_vectors reduce remote remote_mutants repack rows same_result seal
     serial_axes short_loops simulations sparse stampede stride swap tally unroll vector_math weave

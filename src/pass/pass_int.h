@@ -26,6 +26,7 @@ ing_status ing_pass_tally(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_apart(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_weave(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 ing_status ing_pass_turn(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
+ing_status ing_pass_early(ing_ir_mod *m, const ing_pass_options *o, ing_err *e);
 
 enum { /* what funcs do to an array that they name by themselves */
        ING_PASS_NAMED = 1,

@@ -35,6 +35,7 @@ static const struct {
     {"turn", ing_pass_turn, true},   /* tiles whose columns are rows of others */
     {"apart", ing_pass_apart,
      true}, /* what loops read at one place and write elsewhere */
+    {"early", ing_pass_early, true},     /* loops that have nothing left to do end */
     {"remarks", ing_pass_remarks, true}, /* what was decided, for people */
 };
 
