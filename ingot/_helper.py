@@ -19,6 +19,7 @@ CHANNEL = 3
 MAX_BYTES = 64 << 20
 LONG_TEXT = 300_000
 SINGLE = '"ingot-stores"="single"'
+FEW_PAIRS = '"ingot-pairs"="few"'
 IDLE_SECONDS = 60.0
 # Of processor time that LLVM may take with its vectorisers, by the bytes of a text: a tenth is usual for 400,000 bytes,
 # a thousandth for 10,000. Branches that are the same in each iteration take the loop vectoriser exponential time: 30 of
@@ -120,7 +121,7 @@ class Compiler:
         # a tenth less time, compiling 3 % more.
         llvm.set_option("ingot", "-epilogue-vectorization-minimum-VF=8")
         self.machines = {}
-        self.long = self.single = False
+        self.long = self.single = self.few = False
 
     def machine(self, triple, cpu, features, level):
         key = triple, cpu, features, level
@@ -150,6 +151,13 @@ class Compiler:
             self.llvm.set_option("ingot", f"-enable-masked-interleaved-mem-accesses={int(not single)}")
             self.single = single
 
+    def pair(self, few):
+        """What a vector of a few scalars has to save, in instructions: more in parts of long tasks (PART5 in
+        src/gen/llvm_parts.c). Everywhere, 6 would cost a cellular automaton on bytes and a search for the least a sixth."""
+        if few != self.few:
+            self.llvm.set_option("ingot", f"-slp-threshold={6 if few else 0}")
+            self.few = few
+
     def ident(self, options, level):
         """Who makes the code and for which machine: kept in the image, part of no key."""
         import llvmlite
@@ -176,6 +184,7 @@ class Compiler:
     def make(self, options, text):
         self.settle(len(text) >= LONG_TEXT)
         self.store(SINGLE in text)
+        self.pair(FEW_PAIRS in text)
         level = min(max(int(options.get("level", "2")), 0), 3)
         machine = self.machine(options["triple"], options["cpu"], options.get("features", ""), level)
         module = self.llvm.parse_assembly(text + self.ident(options, level))

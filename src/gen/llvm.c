@@ -409,15 +409,16 @@ static void put_hints(ing_gen *g) {
 static void put_tail(ing_gen *g) {
     uint32_t called = ing_gen_vector_width(g);
     uint32_t width = g->wide || called > 256 ? 512 : 256;
-    /* ingot/_helper.py looks for it: an option of LLVM, not of a function */
+    /* ingot/_helper.py looks for these: options of LLVM, not of a function */
     const char *more = g->spreads ? " \"ingot-stores\"=\"single\"" : "";
+    const char *pairs = g->n_parts > 1 ? " \"ingot-pairs\"=\"few\"" : "";
     const char *aligned = called ? " \"stackrealign\"" : "";
     for (int cold = 0; cold < 2; cold++)
         ing_bytes_printf(
             g->out,
             "\nattributes #%d = { %snounwind uwtable \"no-trapping-math\"=\"true\" "
-            "\"prefer-vector-width\"=\"%u\"%s%s }",
-            cold, cold ? "cold noinline " : "", width, aligned, more);
+            "\"prefer-vector-width\"=\"%u\"%s%s%s }",
+            cold, cold ? "cold noinline " : "", width, aligned, more, pairs);
     ing_bytes_puts(g->out, "\n");
     ing_bytes_puts(g->out, "attributes #2 = { nounwind willreturn memory(none) }\n");
     ing_bytes_puts(g->out,

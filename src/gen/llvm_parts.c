@@ -9,7 +9,10 @@
  *  PART3 Others form groups, from callees to callers: a function takes in those that only its
  *     group calls, the smallest first, as long as the group is no larger than a part. So most
  *     functions with one caller stay beside it, and the cuts are at large ones.
- *  PART4 Groups fill parts, the largest first, each into the first that has room. */
+ *  PART4 Groups fill parts, the largest first, each into the first that has room.
+ *  PART5 In parts LLVM makes vectors of a few scalars only where that saves much: such code is long and
+ *     full of branches, and what was stored member by member and is read as a vector waits until it is in
+ *     the cache. A step of 512 environments of Genesis takes 0.96 of the time. */
 #include "gen/gen_int.h"
 
 /* Instructions, callees that are inlined included; a part of that size takes LLVM 0.1 to 0.5 s.

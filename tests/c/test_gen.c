@@ -681,12 +681,13 @@ static void expect_parts(uint32_t size, int tasks, int f1, int hidden, int copie
     part_size = size;
     expect((char *)b.at, true, "define i32 @ing_task(", 1, "target triple", tasks,
            "define internal i32 @f1(", f1, "define hidden i32 @f", hidden,
-           "declare hidden i32 @f", hidden, "define internal i32 @f3(", copies, NULL);
+           "declare hidden i32 @f", hidden, "define internal i32 @f3(", copies,
+           "ingot-pairs\"=\"few", size && hidden ? 2 * tasks : 0, NULL);
     part_size = 0;
     ing_bytes_fini(&b);
 }
 
-/* PART1 to PART4 */
+/* PART1 to PART5 */
 static void test_parts(void) {
     expect_parts(0, 1, 1, 0, 1);
     expect_parts(1000, 1, 1, 0, 1);
