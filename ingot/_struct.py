@@ -9,6 +9,7 @@ constant when it is captured, and make structs of their own.
 import sys
 
 from ingot._core import (
+    IngotAttributeError,
     IngotSyntaxError,
     IngotTypeError,
     StructType as _StructType,
@@ -212,6 +213,14 @@ class StructType(_StructType):
 
     def __init__(self, /, **members):
         pass
+
+    def __setattr__(self, name, value):
+        """Kernels would go on with what the type was made with, and so would its values in Python."""
+        if name in self.members or name in self.methods:
+            kind = "member" if name in self.members else "method"
+            raise IngotAttributeError(
+                f"the {kind} '{name}' of a struct type stays as it is: make another type, with a class of its own")
+        super().__setattr__(name, value)
 
     def __call__(self, *args, **kwargs):
         names = list(self.members)

@@ -130,6 +130,23 @@ def test_python_copies():
     assert pickle.loads(pickle.dumps(Outer)) == Outer
 
 
+def test_members_and_methods_of_a_type_stay():
+    """What is assigned to them, kernels would not see."""
+    @qd.dataclass
+    class Ball:
+        x: qd.f64
+
+        @qd.func
+        def twice(self):
+            return self.x * 2
+
+    for name in ("x", "twice"):
+        with pytest.raises(AttributeError, match=f"'{name}' of a struct type stays as it is"):
+            setattr(Ball, name, Ball.methods["twice"])
+    Ball.label = "round"  # any other name is an attribute like those of other objects
+    assert Ball.label == "round"
+
+
 def test_python_methods():
     b = Ball([0, 0, 0], [1, 2, 3], 2)
     assert b.momentum() == [2, 4, 6] and set(Ball.methods) == {"energy", "move", "moved", "momentum", "total"}
