@@ -94,8 +94,37 @@ def version():
     return f"ingot {__version__} (interface of Quadrants {reference}; Python {platform.python_version()}, {platform.machine()})"
 
 
+# What others call the commands, and those of `ingot cache`.
+_WORDS = {
+    "list": "ls", "dir": "ls", "inspect": "show", "cat": "show", "info": "stat", "status": "stat", "stats": "stat", "size": "stat", "du": "stat",
+    "gc": "trim", "evict": "trim", "prune": "trim", "clean": "clear", "purge": "clear", "rm": "clear", "remove": "clear", "delete": "clear",
+    "check": "verify", "fsck": "verify", "pack": "seal", "freeze": "seal", "save": "export", "load": "import", "why": "explain", "env": "doctor",
+    "sysinfo": "doctor", "help": "--help", "version": "--version",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says which command was probably meant."""
+
+    def error(self, message):
+        import difflib
+        import re
+
+        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if wrong:
+            name, known = wrong[1].lower(), re.findall(r"[\w-]+", wrong[2])
+            word = _WORDS.get(name, name)
+            if self.prog == "ingot" and word in {*_WORDS.values()} - {*known, "--help", "--version"}:
+                word = f"cache {word}"
+            fits = word in known or word.startswith(("cache ", "--"))
+            meant = [word] if fits else difflib.get_close_matches(name, known, 1)
+            message = re.sub(r" \(choose from.*", "", message)
+            message += f"; did you mean '{self.prog} {meant[0]}'?" if meant else f"; there are {', '.join(known)}"
+        super().error(message)
+
+
 def parser():
-    top = argparse.ArgumentParser(prog="ingot", description="Looks at Ingot's caches.")
+    top = _Parser(prog="ingot", description="Looks at Ingot's caches.")
     top.add_argument("--version", action="version", version=version())
     top.set_defaults(run=None)
     commands = top.add_subparsers(metavar="command")

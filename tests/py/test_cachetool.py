@@ -1,6 +1,8 @@
 """`ingot cache`: what it lists is what is there, what it removes is what it says, and an archive
 brings a warm start to another directory, or is refused."""
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -460,3 +462,15 @@ def test_help_and_no_directory(tmp_path):
         assert "usage: ingot cache " + name in ingot(tmp_path, name, "--help")
     assert "no such directory" in ingot(tmp_path / "none", "ls", code=1)
     assert callable(_cli.main)
+
+
+@pytest.mark.parametrize("words, meant", [
+    ("cach", "ingot cache"), ("list", "ingot cache ls"), ("clear", "ingot cache clear"), ("help", "ingot --help"), ("doctr", "ingot doctor"), ("cache list", "ingot cache ls"),
+    ("cache gc", "ingot cache trim"), ("cache stats", "ingot cache stat"), ("cache cleer", "ingot cache clear"), ("bogus", None), ("cache bogus", None)])
+def test_misspelt_commands(words, meant):
+    from ingot import _cli
+
+    with pytest.raises(SystemExit) as caught, contextlib.redirect_stderr(io.StringIO()) as said:
+        _cli.parser().parse_args(words.split())
+    assert caught.value.code == 2
+    assert f"did you mean '{meant}'?" in said.getvalue() if meant else "; there are " in said.getvalue()
