@@ -78,7 +78,8 @@ def _check_real(kind, needs_grad, needs_dual):
         dtype = one.dtype if isinstance(one, TensorType) else one
         if dtype is not float and str(dtype).rpartition(".")[2][0] != "f":
             raise IngotRuntimeError(
-                f"{kind} is not supported for field with `needs_grad=True` or `needs_dual=True`.")
+                f"{kind} is not supported for field with `needs_grad=True` or `needs_dual=True`: gradients are floats, "
+                "such as qd.f32")
 
 
 def _wanted(needs_grad, needs_dual):

@@ -366,7 +366,11 @@ def dataclass(cls):
     members = _annotations(cls)
     for name in members:
         if hasattr(cls, name):
-            raise IngotSyntaxError("Default value in @dataclass is not supported.")
+            raise IngotSyntaxError("Default value in @dataclass is not supported."
+                                   f" Give it where a struct is made: {cls.__name__}({name}=...)")
+    values = [name for name, value in vars(cls).items() if not name.startswith("__") and not callable(value)]
+    if values and not members:
+        raise IngotSyntaxError(f"the struct {cls.__name__} has no member: members have a type, {values[0]}: qd.f32")
     methods = {
         name: getattr(cls, name)
         for name in dir(cls)

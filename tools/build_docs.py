@@ -70,6 +70,8 @@ site_description: Kernels written in Python, compiled to native parallel code, a
 docs_dir: {docs}
 site_dir: {site}
 use_directory_urls: false
+extra_css: [style.css]
+validation: {{anchors: warn, unrecognized_links: warn}}
 theme:
   name: material
   font: false
@@ -106,6 +108,12 @@ nav:
 {nav}
 """
 
+# Signatures are wrapped, not cut; tables with many columns fit beside the tables of contents.
+STYLE = """.doc-signature code { white-space: pre-wrap; }
+.md-typeset table:not([class]) th { min-width: 2rem; }
+.md-typeset table:not([class]) th, .md-typeset table:not([class]) td { padding: 0.5em 0.75em; }
+"""
+
 
 def names_of(module, names):
     if names is None:
@@ -130,6 +138,7 @@ def copy_pages():
     shutil.copytree(ROOT / "docs", PAGES, ignore=shutil.ignore_patterns("reference", "package.md"))
     for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"):
         shutil.copy(ROOT / name, PAGES / name)
+    (PAGES / "style.css").write_text(STYLE, encoding="utf-8")
     for page in PAGES.rglob("*.md"):
         page.write_text(rewritten(page), encoding="utf-8")
 

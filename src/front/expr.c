@@ -649,13 +649,16 @@ ing_status ing_front_subscript_value(frame *fr, ing_node at, const value *base,
     bool done = false;
     ING_TRY(range_item(fr, at, base, &index, out, &done));
     if (done) return ING_OK;
-    return ing_front_fail_at(fr, at, ING_TYPE,
-                             base->kind == V_TYPE
-                                 ? "call the type to make one: v = vec3(0.0); or write "
-                                   "v = qd.Vector([0.0, 0.0, 0.0])"
-                                 : "arrays, vectors, tuples, lists and dicts can be "
-                                   "indexed",
-                             "%s cannot be indexed", ing_front_describe(fr, base));
+    return ing_front_fail_at(
+        fr, at, ING_TYPE,
+        base->kind == V_NONE   ? "arrays have a gradient if they are made with "
+                                 "needs_grad=True; qd.static(x is not None) asks "
+                                 "whether something is there"
+        : base->kind == V_TYPE ? "call the type to make one: v = vec3(0.0); or write "
+                                 "v = qd.Vector([0.0, 0.0, 0.0])"
+                               : "arrays, vectors, tuples, lists and dicts can be "
+                                 "indexed",
+        "%s cannot be indexed", ing_front_describe(fr, base));
 }
 
 static ing_status expr_subscript(frame *fr, ing_node n, value *out) {

@@ -954,12 +954,12 @@ ing_status ing_front_call_intrinsic(frame *fr, ing_node n, ing_intrinsic id,
         return ing_front_fail_at(fr, n, ING_SYNTAX,
                                  "compute it outside and pass the result",
                                  "%s is not supported yet in kernels", name);
-    if (a->n < in->min || (a->n > in->max && in->max != 255))
-        return fail_count(fr, n, in, name, a->n);
     if (a->n_kw && !in->keywords)
         return ing_front_fail_at(fr, a->kw_node[0], ING_TYPE, "pass it by position",
                                  "%s has no parameter '%s'", name,
                                  ing_front_atom_text(fr, a->kw_name[0]));
+    if (a->n < in->min || (a->n > in->max && in->max != 255))
+        return fail_count(fr, n, in, name, a->n);
     ING_TRY(in->fn(fr, n, in, a, out));
     if (out->kind == V_ITER && !out->tag) out->tag = (uint16_t)id;
     return ING_OK;

@@ -59,3 +59,9 @@ call("text for an integer", "«a: qd.i32»", "1", "'7'", "int(x)", then_given="i
 call("a complex number for a float", "«a: qd.f32»", "1", "1j", "x.real", then_given="(1j).real")
 call("too large for any float", "«a: qd.f32»", "1", "10 ** 400", "within the bounds", then_given="10.0 ** 30")
 call("a fraction of NumPy for an integer", "«a: qd.i32»", "1", "np.float64(1.5)", "int(...)", then_given="int(np.float64(1.5))")
+
+# ---- called and read otherwise ---------------------------------------------------------------------------
+
+body("an argument by its name", "a[0] = qd.sqrt(x=«4.0»)", "by position", "a[0] = qd.sqrt(4.0)", {0: 2})
+body("the gradient of an array without one", "«a.grad[0]» = 3.0", "needs_grad=True", "B.grad[0] = 3.0\na[0] = B.grad[0]", {0: 3},
+     then_before="B = qd.ndarray(qd.f32, 1, needs_grad=True)")

@@ -112,3 +112,23 @@ def test_no_peer_is_answered_by_a_guess(name):
     with pytest.raises(AttributeError) as caught:
         getattr(qd, name)
     assert f"{name!r}: " in str(caught.value) and "did you mean" not in str(caught.value)
+
+
+def test_structs_without_types():
+    class Plain:
+        x = 1.0
+
+    with pytest.raises(qd.IngotSyntaxError, match="members have a type, x: qd.f32"):
+        qd.dataclass(Plain)
+
+    class Default:
+        x: qd.f32 = 1.0
+
+    with pytest.raises(qd.IngotSyntaxError, match=r"Default\(x=...\)"):
+        qd.dataclass(Default)
+
+
+def test_gradients_of_integers():
+    qd.init(arch=qd.interp)
+    with pytest.raises(qd.IngotRuntimeError, match="gradients are floats, such as qd.f32"):
+        qd.field(qd.i32, 3, needs_grad=True)

@@ -298,7 +298,13 @@ static const PyType_Spec array_spec =
 static const PyMethodDef functions[] = {
     {"ndarray", FUNCTION(ing_py_ndarray), KEYWORDS,
      "ndarray($module, dtype, shape, needs_grad=False, layout=None)\n--\n\nA zeroed "
-     "array."},
+     "array, aligned to 64 bytes.\n\n"
+     "dtype       of the elements: qd.f32, int, np.float64, qd.math.vec3, a struct "
+     "type\n"
+     "shape       an extent, or a tuple of extents; () is one element, a[()]\n"
+     "needs_grad  with an array of gradients, `.grad`\n"
+     "layout      axes in memory, outermost first: (1, 0) is column major; None is "
+     "row major"},
     {"from_dlpack", FUNCTION(ing_py_from_dlpack), KEYWORDS,
      "from_dlpack($module, x, /, *, device=None, copy=None)\n--\n\nAn ndarray of what "
      "x exports "
