@@ -1,22 +1,34 @@
 /* Inline: funcs that update memory of others become part of the tasks that call them, so that the
  * passes after this one see whose memory it is: `add(p, i, x)` in a loop over i updates a place of
- * that iteration alone (demote.c), a sum into one place goes to lanes (reduce.c). All other
- * inlining is LLVM's. Runs after the split.
+ * that iteration alone (demote.c), a sum into one place goes to lanes (reduce.c). So do small funcs that
+ * compute, in tasks with serial loops: lanes.c takes no loop with a call. All other inlining is
+ * LLVM's. Runs after the split.
  * Rules
  *  INLINE1 the func has an ATOMIC or CAS of something else than its own locals, itself or in what
- *     was put into it; it returns at its end alone, and nothing in it is reported by its place in
+ *     was put into it; or it has neither loops, nor calls, nor random numbers, and the task that calls it
+ *     has serial loops. It returns at its end alone, and nothing in it is reported by its place in
  *     the func (CHECK, ROOM, PRINT, DETAIL: R19).
- *  INLINE2 it is small, and what it is put into stays so: MAX_FUNC, MAX_TASK. */
+ *  INLINE2 it is small, and what it is put into stays so: MAX_FUNC and MAX_TASK, of funcs that compute
+ *     MAX_LEAF and MAX_NEST. */
+#include "ir/access.h"
 #include "pass/pass_int.h"
 
+/* A product of matrices whose elements go through the gelu of a func: 2.0 ms as calls, 0.13 inlined. */
 enum {
-    MAX_FUNC = 300, /* instructions of a func that is put into others */
-    MAX_TASK = 3000 /* and of what it is put into */
+    MAX_FUNC = 300,  /* instructions of a func that is put into others */
+    MAX_TASK = 3000, /* and of what it is put into */
+    MAX_LEAF = 100,
+    MAX_NEST = 600
 };
+
+enum { STAYS, UPDATES, COMPUTES };
 
 typedef struct inliner {
     ing_ir_mod *m;
-    uint8_t *suits; /* per func: INLINE1 and INLINE2 hold */
+    uint8_t *suits; /* per func: which part of INLINE1 holds, and INLINE2 */
+    bool nests;     /* some task has serial loops */
+    bool nest;      /* funcs that compute go into the function at hand */
+    uint32_t most;  /* and it gets no longer than that by them */
     bool failed;
 } inliner;
 
@@ -25,22 +37,25 @@ static bool is_update(const ing_ir_inst *i) {
 }
 
 /* INLINE1 and INLINE2, of the func alone. */
-static bool func_suits(const ing_ir_func *f) {
+static uint8_t func_suits(const ing_ir_func *f) {
     uint32_t returns = 0, n = ing_ir_block_len(f, f->body);
-    bool updates = false;
+    bool updates = false, leaf = f->insts.len <= MAX_LEAF;
     for (uint32_t k = 1; k < f->insts.len; k++) {
         const ing_ir_inst *i = ing_ir_at(f, k);
         if (i->op == ING_OP_CHECK || i->op == ING_OP_ROOM || i->op == ING_OP_PRINT ||
             i->op == ING_OP_DETAIL)
-            return false;
+            return STAYS;
+        leaf &= i->op != ING_OP_LOOP && i->op != ING_OP_WHILE && i->op != ING_OP_CALL &&
+                ing_op_class_of(i->op) != ING_OPC_SERVICE;
         returns += i->op == ING_OP_RETURN;
         updates |= is_update(i) && ing_ir_root(f, i->a, NULL)->op != ING_OP_ALLOCA;
     }
     const ing_ir_inst *last =
         n ? ing_ir_at(f, ing_ir_block_ids(f, f->body)[n - 1]) : NULL;
     bool at_end = last && last->op == ING_OP_RETURN;
-    return f->kind == ING_IR_FUNC && f->insts.len <= MAX_FUNC && updates &&
-           returns == at_end && (at_end || f->ret == ING_VOID);
+    bool ok = f->kind == ING_IR_FUNC && f->insts.len <= MAX_FUNC && returns == at_end &&
+              (at_end || f->ret == ING_VOID);
+    return !ok ? STAYS : updates ? UPDATES : leaf ? COMPUTES : STAYS;
 }
 
 /* ---- putting one into another ----------------------------------------------------------------- */
@@ -82,12 +97,16 @@ static void put_body(inliner *x, ing_ir_copy *c, uint32_t call) {
     ing_free(map);
 }
 
+static bool goes_in(const inliner *x, uint32_t func) {
+    return x->suits[func] == UPDATES || (x->nest && x->suits[func] == COMPUTES);
+}
+
 static bool hook(ing_ir_copy *c, uint32_t id) {
     inliner *x = c->self;
     const ing_ir_inst *i = ing_ir_at(c->from, id);
-    if (i->op != ING_OP_CALL || !x->suits[i->a]) return false;
-    if (c->b->func->insts.len + x->m->funcs.at[i->a]->insts.len > MAX_TASK)
-        return false;
+    if (i->op != ING_OP_CALL || !goes_in(x, i->a)) return false;
+    uint32_t most = x->suits[i->a] == UPDATES ? MAX_TASK : x->most;
+    if (c->b->func->insts.len + x->m->funcs.at[i->a]->insts.len > most) return false;
     put_body(x, c, id);
     return true;
 }
@@ -95,13 +114,16 @@ static bool hook(ing_ir_copy *c, uint32_t id) {
 static bool calls_any(const inliner *x, const ing_ir_func *f) {
     for (uint32_t k = 1; k < f->insts.len; k++) {
         const ing_ir_inst *i = ing_ir_at(f, k);
-        if (i->op == ING_OP_CALL && x->suits[i->a]) return true;
+        if (i->op == ING_OP_CALL && goes_in(x, i->a)) return true;
     }
     return false;
 }
 
 static void run_func(inliner *x, uint32_t func) {
     ing_ir_func *f = x->m->funcs.at[func];
+    bool task = f->kind == ING_IR_TASK;
+    x->nest = task ? ing_ir_has_serial_loops(f) : x->nests;
+    x->most = task ? MAX_NEST : MAX_LEAF;
     if (calls_any(x, f)) {
         ing_ir_func old;
         ing_ir_builder b;
@@ -114,7 +136,7 @@ static void run_func(inliner *x, uint32_t func) {
         ing_ir_rebuild_end(&b, &old);
         ing_free(map);
     }
-    x->suits[func] = ing_ir_ok(x->m) && func_suits(f);
+    x->suits[func] = ing_ir_ok(x->m) ? func_suits(f) : STAYS;
 }
 
 ing_status ing_pass_inline(ing_ir_mod *m, const ing_pass_options *o, ing_err *e) {
@@ -124,6 +146,8 @@ ing_status ing_pass_inline(ing_ir_mod *m, const ing_pass_options *o, ing_err *e)
     ING_TRY(ing_ir_call_order(m, &order, e));
     x.suits = ing_calloc((size_t)m->funcs.len + 1, 1);
     x.failed = !x.suits;
+    for (uint32_t k = 0; k < m->tasks.len; k++)
+        x.nests |= ing_ir_has_serial_loops(m->funcs.at[m->tasks.at[k].func]);
     for (uint32_t k = 0; k < m->funcs.len && !x.failed && ing_ir_ok(m); k++)
         run_func(&x, order[k]);
     ing_free(x.suits);
