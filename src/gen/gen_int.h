@@ -78,14 +78,15 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool groupable; /* its accesses may join the caller's access group */
     bool random, draws; /* has a RANDOM; has one or calls something that does */
     bool heavy; /* PLAN9: has divisions, roots or reads of places that are computed */
-    bool math;  /* PLAN10: calls the vector library, itself or by callees */
     /* PLAN10: has what keeps a loop around it from being vectorised; likewise */
     bool knotty;
-    bool inlined;   /* called where calls are inlined: so are those in it */
-    bool copied;    /* defined in each part that calls it (llvm_parts.c) */
-    bool shared;    /* called from a part that does not define it */
-    bool counted;   /* its locals are: another part has a copy */
-    uint32_t part;  /* that defines it, unless it is copied */
+    bool inlined;  /* called where calls are inlined: so are those in it */
+    bool copied;   /* defined in each part that calls it (llvm_parts.c) */
+    bool shared;   /* called from a part that does not define it */
+    bool counted;  /* its locals are: another part has a copy */
+    uint32_t part; /* that defines it, unless it is copied */
+    /* PLAN9: arithmetic, accesses to arrays */
+    uint64_t ops, touches;
     uint64_t size;  /* instructions, those of its callees at each call included */
     uint64_t grown; /* those, when loops of constant length are written out */
     /* by instruction id: ING_GEN_POLLS, ING_GEN_SCALAR, ING_GEN_INLINE */
@@ -254,6 +255,8 @@ void ing_gen_random_functions(ing_gen *g); /* if they are wanted, to out */
 /* ---- llvm_math.c ------------------------------------------------------------------ */
 /* Whether the vector library has it and may be used. */
 bool ing_gen_has_vector(const ing_gen *g, uint32_t op);
+/* Does it become a call of the vector library? Powers with some constant exponents are products and roots. */
+bool ing_gen_calls_vector(const ing_gen *g, const ing_ir_func *f, const ing_ir_inst *i);
 ing_gen_txt ing_gen_vector_call(ing_gen *g, uint32_t op, ing_dtype t, ing_gen_txt a,
                                 ing_gen_txt b);
 /* Bits of vectors, if a function was called; 0: none was (VEC5). */

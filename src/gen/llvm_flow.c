@@ -314,7 +314,10 @@ static void close_loop(ing_gen *g, const ing_gen_frame *f, const ing_ir_inst *i)
 
 static void close_while(ing_gen *g, uint32_t id) {
     ing_gen_put(g, "  br label %%cont%u\ncont%u:\n", id, id);
-    put_poll(g, id);
+    if (g->plan->loops[id] & ING_GEN_POLLS)
+        put_poll(g, id);
+    else
+        ing_gen_put(g, "  br label %%next%u\n", id);
     ing_gen_put(g, "next%u:\n  br label %%loop%u\nend%u:\n", id, id, id);
 }
 

@@ -435,6 +435,13 @@ static bool is_quarter(const ing_ir_inst *c) {
     return fabs(v) < 4 && 4 * v == floor(4 * v) && 2 * v != floor(2 * v);
 }
 
+bool ing_gen_calls_vector(const ing_gen *g, const ing_ir_func *f,
+                          const ing_ir_inst *i) {
+    if (!ing_gen_has_vector(g, i->op)) return false;
+    const ing_ir_inst *e = i->op == ING_OP_POW ? &f->insts.at[i->b] : NULL;
+    return !e || e->op != ING_OP_CONST || !(is_half_integer(e) || is_quarter(e));
+}
+
 /* x ** e as a product of powers 1/4, 1/2 and 1, in turn of what is left; of x = -inf, which has no
  * root, it is that of inf. A negative exponent is the reciprocal. */
 static txt quarter_power(ing_gen *g, ing_dtype t, txt x, double e) {

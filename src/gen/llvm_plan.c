@@ -4,9 +4,9 @@
  *
  *  PLAN1 A loop polls when its body may execute many back edges: it holds a WHILE, a loop
  *     whose span (product of constant trip counts) is unknown or above SHORT_SPAN, or a
- *     call of a function that does. A WHILE always polls. So an innermost loop never
- *     pays, and loops that LLVM would unroll away do not stop their parent from being
- *     vectorised.
+ *     call of a function that does. A WHILE polls, unless it is brief: it ends when a number has lost its
+ *     ones or digits (src/ir/brief.c). So an innermost loop never pays, and loops that LLVM would unroll
+ *     away do not stop their parent from being vectorised.
  *  PLAN2 A function stops when it has a CHECK, polls, or calls one that stops; the others
  *     return their plain value.
  *  PLAN3 A function's accesses may join the access group of the parallel loop that calls it
@@ -25,18 +25,20 @@
  *  PLAN8 A loop that writes every m-th place, m up to MOST_STEPS, and has no branches is vectorised with
  *     stores of single elements. Other loops that write every m-th place stay scalar.
  *  PLAN9 A task has vectors of 512 bits where an innermost loop divides, takes roots or reads at places that
- *     it computes from floats or reads itself, and stores no vectors of few members; else, and in lanes
- *     (src/pass/lanes.h), of 256, of which more begin and end with lines of memory. Where the vector library is
+ *     it computes from floats or reads itself, or does DENSE halves as much arithmetic, that of subscripts
+ *     apart, as it reads and writes elements of arrays, and draws no random numbers; and stores no vectors of few members; else, and in
+ *     lanes (src/pass/lanes.h), of 256, of which more begin and end with lines of memory. Where the vector library is
  *     called, its functions decide (VEC5 in llvm_math.c).
  *  PLAN10 Where a parallel loop could be vectorised but for loops of up to FULL_TRIPS iterations in it, a
- *     constant number, and these call the vector library, they are unrolled, when all is FULL_SIZE
- *     instructions at most: else LLVM makes vectors of their few iterations. Loops that are longer, WHILE,
- *     exits, atomics, checks and services keep the parallel loop, and so these, as they are. */
+ *     constant number, they are unrolled, when all is FULL_SIZE instructions at most: else LLVM leaves those
+ *     of more than some 150 instructions, or makes vectors of their few iterations. Loops that are longer,
+ *     WHILE, exits, atomics, checks and services keep the parallel loop, and so these, as they are. Loops
+ *     around the parallel one do not matter. */
 #include "gen/gen_int.h"
 #include "ir/access.h"
 
-/* Loops up to this many iterations in all count as straight code. */
-enum { SHORT_SPAN = 1024 };
+/* Loops up to this many iterations in all count as straight code; those of a brief WHILE. */
+enum { SHORT_SPAN = 1024, BRIEF_SPAN = 64 };
 
 /* PLAN4. Seconds in the loop vectoriser and in all of LLVM, of a chain of dependent float
  * operations in branches: 0.9 of 1.5 at 7,500 instructions, 12.5 of 15.5 at 22,500. */
@@ -57,11 +59,16 @@ enum { MOST_STEPS = 4 };
  * Boltzmann 1.1, and without this rule quaternions 0.9, particles 0.8, triangular loops 0.7, life 0.8. */
 enum { MOST_PACKED = 8 };
 
+/* PLAN9, in halves. Time with 256 bits by time with 512, Zen 5, where there is that much arithmetic: medians of
+ * 3 x 3 1.75, a level set 1.5, densities of particles 1.7, distances 1.2, bits 2.0; where there is less: a
+ * filter of 60 numbers 0.8, stencils 0.8 to 1.1, products of matrices and vectors 0.9 to 1.2. */
+enum { DENSE = 3 };
+
 /* Iterations that LLVM surely unrolls. */
 enum { UNROLLED = 8 };
 
 /* PLAN10. 200,000 points moved by 4 vortices in three stages, 12 powers for each: 12.0 ms with vectors of the 4
- * vortices, 1.5 of points. */
+ * vortices, 1.5 of points. 5 steps of Newton towards the rotation of each of 50,000 matrices: 2.6 ms, 0.47. */
 enum { FULL_TRIPS = 8, FULL_SIZE = 2000 };
 
 /* PLAN6. 30 funcs in a loop over 2**20 elements: 97 ms with two calls that LLVM leaves, 33 without.
@@ -71,7 +78,7 @@ enum { INLINE_SIZE = 4000, INLINE_ALL = 8000 };
 typedef ing_gen_edge edge;
 
 typedef struct touch { /* an access to an array */
-    uint32_t array, elem;
+    uint32_t array, elem, loop;
     bool stores, in_branch;
 } touch;
 
@@ -81,13 +88,15 @@ typedef struct level { /* an open block of the walk */
     uint64_t size;  /* instructions so far, saturating; callees once they are known */
     uint64_t called, inlined; /* those of callees alone; those that PLAN6 counted */
     uint64_t grown;           /* PLAN10: of loops written out */
-    bool math;                /* PLAN10: the vector library is called */
     uint32_t loop;            /* the innermost one that is open, itself included */
     uint32_t touched;         /* accesses before it */
     bool in_else;
     /* it stores to vectors that lie in an array, of up to MOST_PACKED members */
     bool packed;
-    bool heavy; /* what PLAN9 looks for stands in it, in branches too */
+    bool heavy;  /* what PLAN9 looks for stands in it, in branches too */
+    bool around; /* the parallel loop stands in it */
+    /* PLAN9: arithmetic, accesses to arrays; loops in it apart */
+    uint64_t ops, touches;
 } level;
 
 typedef struct walk {
@@ -215,12 +224,12 @@ static uint64_t decide_full(walk *w, const level *l) {
     const ing_ir_func *f = w->g->m->funcs.at[w->fi];
     const ing_ir_inst *i = &f->insts.at[l->inst];
     uint64_t n;
-    if (i->flags & ING_IR_PARALLEL) return 1;
+    if (i->flags & ING_IR_PARALLEL || l->around) return 1;
     if (i->flags & ING_IR_RARE || !ing_ir_trips(f, i->a, i->b, &n) || n > FULL_TRIPS) {
         p->knotty = true;
         return 1;
     }
-    if (l->math) p->loops[l->inst] |= ING_GEN_FULL;
+    p->loops[l->inst] |= ING_GEN_FULL;
     return n;
 }
 
@@ -260,7 +269,8 @@ static void decide_loop(walk *w, const level *l) {
         w->g->spreads = true;
     }
     bool lanes = i->flags & ING_IR_ORDERED;
-    w->wide |= l->heavy && !l->packed && !lanes && !l->inner &&
+    bool dense = l->ops && 2 * l->ops >= DENSE * l->touches;
+    w->wide |= (l->heavy || dense) && !l->packed && !lanes && l->inner <= UNROLLED &&
                !(p->loops[l->inst] & ING_GEN_SCALAR);
     if (i->flags & ING_IR_PARALLEL && l->inner <= UNROLLED &&
         !(p->loops[l->inst] & ING_GEN_SCALAR))
@@ -282,7 +292,8 @@ static bool close_level(walk *w) {
         p->size = l.size;
         p->grown = l.grown;
         p->heavy |= l.heavy;
-        p->math |= l.math;
+        p->ops = l.ops;
+        p->touches = l.touches;
         return true;
     }
     if (w->final && loop) decide_calls(w, &l);
@@ -290,6 +301,8 @@ static bool close_level(walk *w) {
         if (w->final) decide_loop(w, &l);
         if (w->final) l.grown = sat_mul(l.grown, decide_full(w, &l));
         span = sat_mul(trip_count(f, i), l.inner ? l.inner : 1);
+    } else if (i->op == ING_OP_WHILE && ing_ir_is_brief(f, l.inst)) {
+        span = BRIEF_SPAN;
     } else if (i->op == ING_OP_WHILE) {
         if (w->final) {
             p->loops[l.inst] |= ING_GEN_POLLS;
@@ -302,11 +315,15 @@ static bool close_level(walk *w) {
     up->inner = sat_add(up->inner, span);
     up->size = sat_add(up->size, l.size);
     up->grown = sat_add(up->grown, l.grown);
-    up->math |= l.math;
     up->called = sat_add(up->called, l.called);
     up->inlined = sat_add(up->inlined, l.inlined);
     up->heavy |= l.heavy;
     up->packed |= l.packed;
+    if (i->op == ING_OP_IF || (w->final && p->loops[l.inst] & ING_GEN_FULL)) {
+        up->ops = sat_add(up->ops, l.ops);
+        up->touches = sat_add(up->touches, l.touches);
+    }
+    up->around |= l.around || (i->op == ING_OP_LOOP && i->flags & ING_IR_PARALLEL);
     if (i->op != ING_OP_IF || l.in_else || !i->c) return true;
     if (!open_level(w, l.inst, i->c)) return false;
     w->levels.at[w->levels.len - 1].in_else = true;
@@ -320,7 +337,8 @@ static bool visit_call(walk *w, const ing_ir_inst *i) {
         l->size = sat_add(l->size, w->g->plans[i->a].size);
         l->called = sat_add(l->called, w->g->plans[i->a].size);
         l->heavy |= w->g->plans[i->a].heavy;
-        l->math |= w->g->plans[i->a].math;
+        l->ops = sat_add(l->ops, w->g->plans[i->a].ops);
+        l->touches = sat_add(l->touches, w->g->plans[i->a].touches);
         l->grown = sat_add(l->grown, w->g->plans[i->a].grown);
         w->g->plans[w->fi].knotty |= w->g->plans[i->a].knotty;
         return true;
@@ -329,14 +347,41 @@ static bool visit_call(walk *w, const ing_ir_inst *i) {
     return ing_vec_push(&w->g->edges, x);
 }
 
+/* Are the subscripts the same sums? */
+static bool is_same(const ing_ir_func *f, uint32_t elem, uint32_t other) {
+    const ing_ir_inst *a = &f->insts.at[elem], *b = &f->insts.at[other];
+    bool same = a->c == b->c;
+    for (uint32_t k = 0; same && k < a->c; k++) {
+        ing_ir_form x, y;
+        ing_ir_form_of(f, f->extra.at[a->b + k], &x);
+        ing_ir_form_of(f, f->extra.at[b->b + k], &y);
+        same = x.known && y.known && ing_ir_form_same(&x, &y);
+    }
+    return same;
+}
+
+/* PLAN9: is that place read or written before, in the loop at hand? */
+static bool is_known(const walk *w, const level *l, const touch *x) {
+    uint32_t first = w->touched.len > MOST_TOUCHED ? w->touched.len - MOST_TOUCHED : 0;
+    for (uint32_t k = w->touched.len; k-- > first;) {
+        const touch *t = &w->touched.at[k];
+        if (t->loop == l->loop && t->array == x->array && t->stores == x->stores &&
+            is_same(w->g->m->funcs.at[w->fi], t->elem, x->elem))
+            return true;
+    }
+    return false;
+}
+
 static bool visit_access(walk *w, const ing_ir_inst *i) {
     const ing_ir_func *f = w->g->m->funcs.at[w->fi];
-    const level *l = &w->levels.at[w->levels.len - 1];
-    touch x = {.stores = i->op != ING_OP_LOAD,
+    level *l = &w->levels.at[w->levels.len - 1];
+    touch x = {.loop = l->loop,
+               .stores = i->op != ING_OP_LOAD,
                .in_branch = f->insts.at[l->inst].op == ING_OP_IF};
     if (!w->final || !l->loop) return true;
     const ing_ir_inst *root = ing_ir_root(f, i->a, &x.elem);
     x.array = root->a;
+    l->touches += root->op == ING_OP_ARRAY && !(x.elem && is_known(w, l, &x));
     return root->op != ING_OP_ARRAY || !x.elem || ing_vec_push(&w->touched, x);
 }
 
@@ -345,13 +390,12 @@ static bool visit(walk *w, uint32_t id) {
     level *l = &w->levels.at[w->levels.len - 1];
     l->size = sat_add(l->size, 1);
     l->grown = sat_add(l->grown, 1);
-    l->math |=
-        ing_gen_has_vector(w->g, i->op) && ing_dtype_is_float((ing_dtype)i->type);
     w->g->plans[w->fi].knotty |=
         is_knotty(w->g->m->funcs.at[w->fi], i, w->levels.at[w->levels.len - 1].loop);
     l->heavy |= w->final && is_heavy(w->g->m->funcs.at[w->fi], i);
+    l->ops += ing_op_is_arith(i->op) && !(i->flags & ING_IR_NSW);
     l->packed |= w->final && is_packed(w, i);
-    w->math |= ing_gen_has_vector(w->g, i->op);
+    w->math |= ing_gen_calls_vector(w->g, w->g->m->funcs.at[w->fi], i);
     switch (i->op) {
     case ING_OP_IF: return open_level(w, id, i->b);
     case ING_OP_LOOP: return open_level(w, id, i->c);
@@ -365,6 +409,7 @@ static bool visit(walk *w, uint32_t id) {
     case ING_OP_SEED: w->g->uses_random = true; return true;
     case ING_OP_RANDOM:
         w->g->uses_random = w->g->plans[w->fi].random = true;
+        l->touches = UINT64_MAX / DENSE / 4; /* PLAN9: draws are faster in 256 bits */
         return true;
     default: return true;
     }

@@ -107,6 +107,8 @@ static inline bool ing_ir_is_within(const ing_ir_inst *i) {
 bool ing_ir_trips(const ing_ir_func *f, uint32_t begin, uint32_t end, uint64_t *n);
 /* How often a LOOP runs at most, where indices of other loops bound it; false: not known. */
 bool ing_ir_most_trips(const ing_ir_func *f, const ing_ir_inst *loop, uint64_t *n);
+/* Does a WHILE surely end after at most as many iterations as its numbers have bits (src/ir/brief.c)? */
+bool ing_ir_is_brief(const ing_ir_func *f, uint32_t loop);
 /* How many places AXES have; false: not known. */
 bool ing_ir_places(const ing_ir_func *f, const ing_ir_inst *axes, uint64_t *n);
 /* The bounds of axis k of AXES, if they are known. */

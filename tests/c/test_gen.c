@@ -232,36 +232,47 @@ static void test_vector_math(void) {
     level = "x86-64-v3";
 }
 
-/* PLAN10: `loops` loops of `trips` iterations around `body` in a parallel or serial one are to be unrolled. */
-static void expect_full(bool parallel, const char *trips, const char *body, int loops) {
+/* PLAN10: `loops` loops of `trips` iterations around `body` in a parallel or serial one, in a row of
+ * such or not, are to be unrolled. */
+static void expect_full_in(bool row, bool parallel, const char *trips, const char *body,
+                           int loops) {
     char ir[1024];
     snprintf(ir, sizeof ir,
              "arg 0 array<f32, 1>\narg 1 i32\narg 2 array<i32, 1>\n"
              "task @0 {\n  %%b = %s\n  %%e = %s\n"
              "  %%a = array array<f32, 1> 0\n  %%g = arg i32 1\n"
              "  %%c = array array<i32, 1> 2\n  %%z = const i32 0\n"
-             "  %%one = const i32 1\n  %%is = const u1 1\n"
+             "  %%one = const i32 1\n  %%is = const u1 1\n%s"
              "  %%i = loop %s %%b, %%e {\n    %%p = elem ref<f32> %%a, [%%i]\n"
              "    %%q = elem ref<i32> %%c, [%%z]\n    %%x = load f32 %%p\n"
              "    %%n = %s\n    %%j = loop i32 %%z, %%n {\n"
-             "      store %%p, %%x\n      %s\n    }\n  }\n"
+             "      store %%p, %%x\n      %s\n    }\n  }\n%s"
              "}\nrun @0 %s cost 6\n",
              parallel ? "task.begin i32" : "const i32 0",
              parallel ? "task.end i32" : "const i32 99",
-             parallel ? "parallel i32" : "i32", trips, body,
+             row ? "  %r = loop i32 %z, %g {\n" : "", parallel ? "parallel i32" : "i32",
+             trips, body, row ? "  }\n" : "",
              parallel ? "range begin 0 end 8" : "serial");
     expect(ir, true, ", !llvm.loop !20", loops, NULL);
 }
 
+static void expect_full(bool parallel, const char *trips, const char *body, int loops) {
+    expect_full_in(false, parallel, trips, body, loops);
+}
+
 static void test_full(void) {
     const char *power = "%y = exp %x";
+    expect_full_in(true, true, "const i32 4", power, 1);
+    expect_full_in(true, true, "const i32 9", power, 0);
+    expect_full_in(true, true, "add %g, %one", power, 0);
+    expect_full_in(true, false, "const i32 4", power, 0);
     expect_full(true, "const i32 4", power, 1);
     expect_full(true, "const i32 3", power, 1);
     expect_full(true, "const i32 8", power, 1);
     expect_full(true, "const i32 9", power, 0);
     expect_full(true, "add %g, %one", power, 0);
     expect_full(false, "const i32 4", power, 0);
-    expect_full(true, "const i32 4", "%y = sqrt %x", 0);
+    expect_full(true, "const i32 4", "%y = sqrt %x", 1);
     expect_full(true, "const i32 4", "%y = exp %x\n      break", 0);
     expect_full(true, "const i32 4", "%y = exp %x\n      %t = atomic i32 %q, %one, add",
                 0);
@@ -536,6 +547,22 @@ static void test_widths(void) {
         int wide;
     } cases[] = {
         {"", "    %w = add %v, %h\n", 0},
+        {"", "    %a = add %v, %h\n    %w = mul %a, %v\n", 0},
+        /* dense */
+        {"", "    %a = add %v, %h\n    %c = mul %a, %v\n    %w = add %c, %h\n", 2},
+        {"",
+         "    %s = load f32 %p\n    %a = add %s, %h\n    %c = mul %a, %v\n    %w = add "
+         "%c, %h\n",
+         2},
+        {"",
+         "    %g = elem ref<i32> %y, [%i]\n    %s = load i32 %g\n    %r = cast f32 "
+         "%s\n "
+         "   %a = add %v, %h\n    %c = mul %a, %v\n    %w = add %c, %r\n",
+         0},
+        {"",
+         "    %r = random f32\n    %a = add %v, %h\n    %c = mul %a, %v\n    %w = add "
+         "%c, %r\n",
+         0},
         {"", "    %w = div %v, %h\n", 0},
         {"", "    %w = div %h, %v\n", 2},
         {"", "    %w = sqrt %v\n", 2},
@@ -550,6 +577,8 @@ static void test_widths(void) {
          "    %w = load f32 %q\n",
          2},
         {"", "    %r = sqrt %v\n    %w = exp %r\n", 0},
+        {"", "    %r = sqrt %v\n    %w = pow %r, %h\n", 2}, /* x * x * x */
+        {"  %k = const f32 3.3\n", "    %r = sqrt %v\n    %w = pow %r, %k\n", 0},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         char text[1200];
@@ -750,6 +779,79 @@ static void test_polls(void) {
            "call i32 @ing_stop(ptr %ctx, i32 1, i32 2, i32 3)", 1,
            "define internal i32 @ing_stop", 1, NULL);
 #undef LOOPS
+}
+
+/* BRIEF1 to BRIEF3: loops that take a number's ones or digits away do not poll, others do. */
+static void test_brief(void) {
+    static const char ir[] =
+        "arg 0 i32\ntask @0 {\n  %%a = arg i32 0\n  %%z = const i32 0\n  %%one = const "
+        "i32 1\n  %%two = const i32 2\n  %%all = const i32 32\n"
+        "  %%l = alloca ref<i32>\n  store %%l, %%a\n  %%m = alloca ref<i32>\n"
+        "  store %%m, %%a\n  %%old = load i32 %%l\n  while {\n    %%v = load i32 %%l\n"
+        "    %%c = %s %%v, %%z\n    %%n = not %%c\n    if %%n {\n      break\n    }\n"
+        "    %%d = sub %%v, %%one\n    %s\n  }\n}\nrun @0 serial cost 1\n";
+    static const struct {
+        const char *compare, *body;
+        bool polls;
+    } cases[] = {
+        {"ne", "%w = and %v, %d\n    store %l, %w", false},
+        {"ne", "%w = and %d, %v\n    store %l, %w", false},
+        {"gt", "%w = and %v, %d\n    store %l, %w", false},
+        {"ne", "%w = shr %v, %one\n    store %l, %w", false},
+        {"gt", "%w = sar %v, %one\n    store %l, %w", false},
+        {"gt", "%w = floordiv %v, %two\n    store %l, %w", false},
+        {"gt", "%w = sar %v, %one\n    store %l, %w\n    store %m, %w", false},
+        {"ne", "%w = sar %v, %one\n    store %l, %w", true}, /* -1 stays */
+        {"ne", "%w = floordiv %v, %two\n    store %l, %w", true},
+        {"ne", "%w = shr %v, %z\n    store %l, %w", true},
+        {"ne", "%w = shr %v, %all\n    store %l, %w", true}, /* by 0 */
+        {"gt", "%w = floordiv %v, %one\n    store %l, %w", true},
+        {"gt", "%w = floordiv %v, %a\n    store %l, %w", true},
+        {"ge", "%w = sar %v, %one\n    store %l, %w", true},
+        {"lt", "%w = sar %v, %one\n    store %l, %w", true},
+        {"ne", "store %l, %d", true},
+        {"ne", "%w = and %v, %one\n    store %l, %w", true},
+        {"ne", "%w = or %v, %d\n    store %l, %w", true},
+        {"ne", "%w = and %old, %d\n    store %l, %w", true},
+        {"ne", "%x = sub %v, %two\n    %w = and %v, %x\n    store %l, %w", true},
+        {"ne", "%u = load i32 %m\n    %w = shr %u, %one\n    store %l, %w", true},
+        {"ne", "%w = shr %v, %one\n    store %m, %w", true},
+        {"ne", "%w = shr %v, %one\n    if %c {\n      store %l, %w\n    }", true},
+        {"ne", "%w = shr %v, %one\n    store %l, %w\n    store %l, %a", true},
+        {"ne",
+         "%w = shr %v, %one\n    store %l, %w\n    if %c {\n      store %l, %a\n    }",
+         true},
+        {"ne",
+         "%w = shr %v, %one\n    store %l, %w\n    %t = atomic private i32 %l, %one, "
+         "add",
+         true},
+        {"ne",
+         "%w = shr %v, %one\n    if %c {\n      continue\n    }\n    store %l, %w",
+         true},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[1200];
+        snprintf(text, sizeof text, ir, cases[k].compare, cases[k].body);
+        expect(text, true, "\npoll", cases[k].polls ? 1 : 0, NULL);
+    }
+}
+
+/* Minima and maxima are locked only where they change something. */
+static void test_extreme_updates(void) {
+#define UPDATE(t, flags, op)                                               \
+    "arg 0 array<" t ", 1>\narg 1 " t "\ntask @0 {\n  %a = array array<" t \
+    ", 1> 0\n  %v = arg " t " 1\n  %z = const i32 0\n  %p = elem ref<" t   \
+    "> %a, [%z]\n  %r = atomic " flags t " %p, %v, " op "\n}\nrun @0 serial cost 1\n"
+    expect(UPDATE("i32", "", "min"), true, "load atomic i32", 1, "icmp slt i32", 1,
+           "atomicrmw min", 1, "phi i32", 1, NULL);
+    expect(UPDATE("u64", "", "max"), true, "load atomic i64", 1, "icmp ugt i64", 1,
+           "atomicrmw umax", 1, NULL);
+    expect(UPDATE("f32", "", "min"), true, "load atomic float", 1, "fcmp ult float", 1,
+           "atomicrmw fmin", 1, NULL);
+    expect(UPDATE("i32", "", "add"), true, "load atomic", 0, "atomicrmw add", 1, NULL);
+    expect(UPDATE("u1", "", "min"), true, "load atomic", 0, "atomicrmw", 1, NULL);
+    expect(UPDATE("i32", "private ", "min"), true, "atomic", 0, NULL);
+#undef UPDATE
 }
 
 /* Guards only where a divisor can be 0 or -1. */
@@ -956,6 +1058,8 @@ int main(void) {
     test_extremes();
     test_long_blocks();
     test_polls();
+    test_brief();
+    test_extreme_updates();
     test_division();
     test_wide_division();
     test_errors();
