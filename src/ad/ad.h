@@ -28,6 +28,8 @@ ing_status ing_ad_reverse(ing_ir_mod *m, const uint32_t *companion, ing_err *e);
 /* After the places of fields are known: which arguments must share no memory so that the gradient
  * is right; they are the first of m->apart. Refuses those that always do. */
 ing_status ing_ad_settle(ing_ir_mod *m, ing_err *e);
+/* Of code for launches in which arrays share memory: those that may be one are not apart. */
+void ing_ad_forget_views(ing_ir_mod *m);
 /* The kernel that returns, as an i64, how many bytes of scratch each slot of the reverse kernel
  * needs. Of modules with m->sized after ing_ad_reverse. */
 ing_status ing_ad_size(ing_ir_mod *m, const uint32_t *companion, ing_err *e);

@@ -13,6 +13,8 @@
  *     an index: what is read at t and written at t + 1 stays.
  *  RULE5 arrays that are two arguments are apart, which a launch compares (m->rule), where one array for both
  *     would be refused. Where the program promises (RULE3), only where needed elements would be overwritten.
+ *     Parts of one memory that are no equal arrays, or have two gradients, are refused: subscripts do not tell
+ *     where they meet, and adjoints would stay behind in one of the two (m->views).
  *  RULE6 whose value an atomic minimum or maximum left is told by what is there in the end: between two
  *     of them nobody may look, who would have the value of another.
  *  RULE7 iterations of a parallel loop may not look at what others update, nor at what an update found,
@@ -553,6 +555,33 @@ ing_status ing_ad_find_writes(ing_ad *ad, ing_err *e) {
     return ING_OK;
 }
 
+/* Two arguments, one of them written, that may be parts of one memory (RULE5). */
+static bool note_view(ing_ad *ad, uint32_t a, uint32_t b) {
+    ing_ir_mod *m = ad->m;
+    ing_type x = m->args.at[a].type, y = m->args.at[b].type;
+    if (!(ing_ad_is_real(m, x) && ing_ad_is_real(m, y)) &&
+        ing_ir_type(m, x)->elem != ing_ir_type(m, y)->elem)
+        return true;
+    uint32_t p = ing_ad_companion_arg(ad, a), q = ing_ad_companion_arg(ad, b);
+    ing_ir_apart pair = {a, b}, both = p < q ? (ing_ir_apart){p - 1, q - 1}
+                                             : (ing_ir_apart){q - 1, p - 1};
+    return ing_vec_push(&m->views, pair) &&
+           ing_vec_push(&m->views, p && q && p != q ? both : pair);
+}
+
+static ing_status note_views(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
+    uint32_t len = ad->m->args.len;
+    uint8_t *does = ing_calloc((size_t)len + 1, 1);
+    bool ok = does && !n->func;
+    for (uint32_t k = 0; ok && k < n->reads.len; k++) does[n->reads.at[k].of] |= 1;
+    for (uint32_t k = 0; ok && k < n->writes.len; k++) does[n->writes.at[k].of] |= 2;
+    for (uint32_t b = 0; ok && b < len; b++)
+        for (uint32_t a = 0; ok && a < b; a++)
+            if (does[a] && does[b] && (does[a] | does[b]) & 2) ok = note_view(ad, a, b);
+    ing_free(does);
+    return ok ? ING_OK : ing_ad_no_memory(e);
+}
+
 static ing_status check_pairs(ing_ad *ad, const ing_ad_fn *n, ing_err *e) {
     uint64_t pairs = 0;
     for (uint32_t k = 0; k < n->reads.len; k++)
@@ -574,7 +603,7 @@ ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
     ING_TRY(check_pairs(ad, n, e));
     ING_TRY(check_writes(ad, n, e));
     find_still(ad, n);
-    if (!n->func) return ING_OK;
+    if (!n->func) return ad->m->promised ? ING_OK : note_views(ad, n, e);
     ing_ad_touches own = n->reads; /* for callers */
     n->reads = (ing_ad_touches){0};
     bool ok = give(n, &own, &n->reads);
@@ -583,6 +612,23 @@ ing_status ing_ad_check_rule(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
 }
 
 /* ---- arrays that are two arguments (RULE5) --------------------------------------------------------- */
+
+static bool is_field(const ing_ir_mod *m, uint32_t arg) {
+    return ing_ir_type(m, m->args.at[arg].type)->place != NULL;
+}
+
+/* Fields are apart, or the rule has looked. */
+static ing_status settle_views(ing_ir_mod *m, ing_err *e) {
+    for (uint32_t k = 0; k + 1 < m->views.len; k += 2) {
+        ing_ir_apart p = m->views.at[k];
+        if (is_field(m, p.a) && is_field(m, p.b)) continue;
+        bool ok =
+            ing_vec_push(&m->apart, p) && ing_vec_push(&m->apart, m->views.at[k + 1]);
+        if (!ok) return ing_ad_no_memory(e);
+        m->n_views++;
+    }
+    return ING_OK;
+}
 
 ing_status ing_ad_settle(ing_ir_mod *m, ing_err *e) {
     for (uint32_t k = 0; k < m->rule.len; k++) {
@@ -599,12 +645,17 @@ ing_status ing_ad_settle(ing_ir_mod *m, ing_err *e) {
                 "needs, is overwritten here: two names are of one array");
         bool first = r.read < r.written;
         ing_ir_apart pair = {first ? r.read : r.written, first ? r.written : r.read};
-        if (m->apart.len == ING_IR_MAX_RULE)
-            return ing_ad_refuse(m, r.func, r.loc, e,
-                                 "more arrays that must be different ones than a "
-                                 "launch compares");
         if (!ing_vec_push(&m->apart, pair)) return ing_ad_no_memory(e);
     }
     m->n_rule = m->apart.len;
-    return ING_OK;
+    ING_TRY(settle_views(m, e));
+    if (m->apart.len <= ING_IR_MAX_RULE) return ING_OK;
+    return ing_ad_refuse(m, 0, 0, e,
+                         "more arrays that must be different ones than a launch "
+                         "compares");
+}
+
+void ing_ad_forget_views(ing_ir_mod *m) {
+    m->apart.len = m->n_rule;
+    m->n_views = 0;
 }

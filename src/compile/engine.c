@@ -516,6 +516,7 @@ static ing_status take_tasks(ing_record *r, const ing_ir_mod *m, ing_err *e) {
     r->buffer_bytes = m->buffer_bytes;
     r->sized = m->sized;
     r->n_rule = m->n_rule;
+    r->n_views = m->n_views;
     r->n_words = m->n_words;
     bool ok = true;
     for (uint32_t i = 0; ok && i < m->tasks.len; i++)

@@ -354,10 +354,13 @@ typedef struct ing_ir_mod {
     uint32_t n_stages;            /* CHECKPOINTs */
     ing_vec(ing_ir_apart) apart;  /* what passes assumed; a launch must compare (R22) */
     ing_vec(ing_ir_rule) rule;
+    /* of a gradient: two arguments, then what holds their gradients; both are one or apart */
+    ing_vec(ing_ir_apart) views;
     /* the program sees to it that subscripts made of data do not meet (AD3) */
     bool promised;
     /* of `apart`, at its start: a launch where they share memory is refused */
     uint32_t n_rule;
+    uint32_t n_views;      /* then so many of `views`, two pairs each */
     uint32_t buffer_bytes; /* launch buffer, after the split */
     ing_ir_remarks remarks;
 } ing_ir_mod;

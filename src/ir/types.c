@@ -99,6 +99,7 @@ void ing_ir_mod_free(ing_ir_mod *m) {
     ing_vec_fini(&m->steps);
     ing_vec_fini(&m->apart);
     ing_vec_fini(&m->rule);
+    ing_vec_fini(&m->views);
     ing_map_fini(&m->type_map);
     ing_atoms_fini(&m->atoms);
     ing_arena_fini(&m->arena);

@@ -27,6 +27,9 @@ static inline bool ing_launch_shares(const ing_record *r, const uint64_t *words,
     return false;
 }
 
+/* Parts of one memory that are no equal arrays, or have two gradients (overlap.c). */
+bool ing_launch_has_parts(const ing_record *r, const uint64_t *words);
+
 typedef struct
     ing_launch_apart { /* what the last launch of a variant found (overlap.c) */
     uint64_t *words;   /* addresses and extents of record.arrays then; NULL: none yet */

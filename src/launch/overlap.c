@@ -41,6 +41,30 @@ static bool find(const ing_record *r, const uint64_t *words) {
     return maybe && ing_launch_shares(r, words, r->apart.len);
 }
 
+/* Are the arrays of pair i the same? */
+static bool are_one(const ing_record *r, const uint64_t *words, uint32_t i) {
+    const ing_record_array *a = &r->arrays.at[r->apart.at[i].a];
+    const ing_record_array *b = &r->arrays.at[r->apart.at[i].b];
+    bool one = a->ndim == b->ndim && a->size == b->size && a->span == b->span &&
+               words[a->word] + a->at == words[b->word] + b->at;
+    for (uint32_t k = 1; one && k <= a->ndim; k++)
+        one = words[a->word + k] == words[b->word + k];
+    return one;
+}
+
+bool ing_launch_has_parts(const ing_record *r, const uint64_t *words) {
+    for (uint32_t k = 0; k < r->n_views; k++) {
+        uint32_t i = r->n_rule + 2 * k;
+        const ing_record_array *a = &r->arrays.at[r->apart.at[i].a];
+        const ing_record_array *b = &r->arrays.at[r->apart.at[i].b];
+        uint64_t p = words[a->word] + a->at, q = words[b->word] + b->at;
+        bool share =
+            p < q + ing_launch_bytes(b, words) && q < p + ing_launch_bytes(a, words);
+        if (share && !(are_one(r, words, i) && are_one(r, words, i + 1))) return true;
+    }
+    return false;
+}
+
 static bool same(const ing_record *r, const uint64_t *then, const uint64_t *words) {
     for (uint32_t i = 0; i < r->arrays.len; i++) {
         const ing_record_array *a = &r->arrays.at[i];

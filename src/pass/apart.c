@@ -4,7 +4,7 @@
 #include "pass/pass_int.h"
 
 bool ing_pass_may_assume(const ing_ir_mod *m, const ing_pass_options *o, uint32_t n) {
-    uint32_t own = m->apart.len - m->n_rule;
+    uint32_t own = m->apart.len - m->n_rule - 2 * m->n_views;
     return n == 0 || (!o->overlap && n <= ING_IR_MAX_APART - own);
 }
 

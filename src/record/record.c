@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VERSION = 20, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
+enum { VERSION = 21, MAX_TEXT = 1 << 16, MAX_WORDS = 1 << 20, MAX_BUFFER = 64 << 20 };
 
 ing_text ing_text_copy(const char *s) {
     size_t n = s ? strlen(s) + 1 : 0;
@@ -267,7 +267,8 @@ static bool task_ok(const ing_record *r, const ing_record_task *t) {
 static bool record_ok(const ing_record *r) {
     bool ok = r->n_words <= MAX_WORDS && r->buffer_bytes <= MAX_BUFFER &&
               r->returns_tuple <= 1 && r->flush_denormals <= 1 && r->sized <= 64 &&
-              r->n_rule <= r->apart.len && r->overlap <= 1 && r->draws <= 1;
+              r->n_rule + (uint64_t)2 * r->n_views <= r->apart.len && r->overlap <= 1 &&
+              r->draws <= 1;
     for (uint32_t i = 0; i < r->n_rets; i++)
         ok &= r->rets[i] != ING_VOID && r->rets[i] < ING_DTYPE_N;
     for (uint32_t i = 0; ok && i < r->binds.len; i++) ok = bind_ok(r, &r->binds.at[i]);

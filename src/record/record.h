@@ -113,25 +113,26 @@ typedef struct ing_record_warning { /* given while lowering (R16) */
     ING_MEMBERS(ING_RECORD_WARNING_MEMBERS)
 } ing_record_warning;
 
-#define ING_RECORD_MEMBERS(ONE, FIXED, UP_TO, LIST)                               \
-    ONE(uint32_t, n_words)                                                        \
-    ONE(uint32_t, buffer_bytes)                                                   \
-    ONE(uint8_t, returns_tuple)                                                   \
-    ONE(uint8_t, overlap) /* for launches in which two of `apart` share memory */ \
-    ONE(uint8_t, sized)   /* as ing_ir_mod.sized */                               \
-    ONE(uint32_t, n_rule) /* as ing_ir_mod.n_rule */                              \
-    ONE(uint8_t, flush_denormals)                                                 \
-    ONE(uint8_t, draws)       /* random numbers */                                \
-    ONE(ing_hash128, lowered) /* ing_ir_content of what it was compiled from */   \
-    UP_TO(uint8_t, rets, ING_RECORD_MAX_RETS) /* ing_dtype */                     \
-    LIST(ing_record_bind, binds)                                                  \
-    LIST(ing_path, trees) /* where the definition of each function is found */    \
-    LIST(ing_record_task, tasks)                                                  \
-    LIST(ing_record_array, arrays) /* those of `apart`, each once */              \
-    LIST(ing_record_apart, apart)                                                 \
-    LIST(ing_record_stage, stages)                                                \
-    LIST(ing_ir_step, steps) /* of a graph kernel */                              \
-    LIST(ing_text, messages) /* of prints and assertions */                       \
+#define ING_RECORD_MEMBERS(ONE, FIXED, UP_TO, LIST)                                \
+    ONE(uint32_t, n_words)                                                         \
+    ONE(uint32_t, buffer_bytes)                                                    \
+    ONE(uint8_t, returns_tuple)                                                    \
+    ONE(uint8_t, overlap)  /* for launches in which two of `apart` share memory */ \
+    ONE(uint8_t, sized)    /* as ing_ir_mod.sized */                               \
+    ONE(uint32_t, n_rule)  /* as ing_ir_mod.n_rule */                              \
+    ONE(uint32_t, n_views) /* as ing_ir_mod.n_views */                             \
+    ONE(uint8_t, flush_denormals)                                                  \
+    ONE(uint8_t, draws)       /* random numbers */                                 \
+    ONE(ing_hash128, lowered) /* ing_ir_content of what it was compiled from */    \
+    UP_TO(uint8_t, rets, ING_RECORD_MAX_RETS) /* ing_dtype */                      \
+    LIST(ing_record_bind, binds)                                                   \
+    LIST(ing_path, trees) /* where the definition of each function is found */     \
+    LIST(ing_record_task, tasks)                                                   \
+    LIST(ing_record_array, arrays) /* those of `apart`, each once */               \
+    LIST(ing_record_apart, apart)                                                  \
+    LIST(ing_record_stage, stages)                                                 \
+    LIST(ing_ir_step, steps) /* of a graph kernel */                               \
+    LIST(ing_text, messages) /* of prints and assertions */                        \
     LIST(ing_record_warning, warnings)
 
 typedef struct ing_record {

@@ -104,6 +104,63 @@ def test_iterations_that_meet_in_one_array(kernel, target):
     qd.ad.check_grad(kernel, x, y, nd(5))
 
 
+@qd.kernel
+def times_a_constant(x: A, c: A, y: A):
+    for _ in range(1):
+        for i in range(3):
+            y[i] = x[i] * c[i]
+        for i in range(3):
+            y[i + 1] += 2.0 * x[i]
+
+
+@pytest.mark.host_memory
+def test_a_constant_that_is_a_part_of_what_is_written(target):
+    qd.init(default_fp=F)
+    x, y, c = nd(3), nd(6), np.full(3, 0.5)
+    times_a_constant.grad(x, c, y)
+    for part in (slice(0, 3), slice(2, 5)):
+        with pytest.raises(qd.IngotCompilationError, match="share memory"):
+            times_a_constant.grad(x, y.to_numpy(copy=False)[part], y)
+    qd.ad.check_grad(times_a_constant, x, c, y)
+
+
+@pytest.mark.host_memory
+def test_two_shapes_of_one_tensor(target):
+    """Their gradients are two tensors, so that what goes through the other one would be lost."""
+    torch = pytest.importorskip("torch")
+    qd.init(default_fp=F)
+
+    def leaf(t):
+        t = t.detach().requires_grad_()
+        t.grad = torch.zeros_like(t)
+        return t
+
+    @qd.kernel
+    def k(p: A, q: A, z: A):
+        for i in range(4):
+            p[0, i] = p[1, i] * 2.0
+        for i in range(4):
+            z[i] = q[i] * 3.0
+
+    m, z = torch.rand(8, dtype=torch.double), leaf(torch.zeros(8, dtype=torch.double))
+    for other in (leaf(m), leaf(m[2:6])):
+        with pytest.raises(qd.IngotCompilationError, match="share memory"):
+            k.grad(leaf(m.view(2, 4)), other, z)
+    k.grad(leaf(m.view(2, 4)), leaf(m.clone()), z)
+
+    @qd.kernel
+    def twice(x: A, y: A):
+        for i in range(3):
+            y[i + 3] = 2.0 * x[i]
+
+    with pytest.raises(qd.IngotCompilationError, match="share memory"):
+        twice.grad(leaf(m), leaf(m))
+    x = leaf(m)
+    x.grad.fill_(1.0)
+    twice.grad(x, x)
+    assert x.grad.tolist() == [3, 3, 3, 0, 0, 0, 1, 1]
+
+
 def squares(params, names):
     text = f"@qd.kernel\ndef k({params}):\n    for i in range(3):\n"
     text += "".join(f"        {b}[i] = {a}[i] * {a}[i]\n" for a, b in names)

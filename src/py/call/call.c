@@ -592,6 +592,12 @@ static __attribute__((noinline)) ing_status note_overlap(const ing_py_kernel *k,
                                                          const uint64_t *words,
                                                          ing_err *e) {
     ing_count(&k->st->counters, ING_COUNT_LAUNCH_OVERLAP);
+    if (ing_launch_has_parts(&v->record, words))
+        return ing_fail(e, ING_COMPILE,
+                        "%s cannot be differentiated: two arguments share memory and "
+                        "are not the same array with the same gradient\nhelp: pass one "
+                        "of them, or a copy",
+                        ing_py_def_name(&k->def));
     if (!ing_launch_shares(&v->record, words, v->record.n_rule)) return ING_OK;
     return ing_fail(e, ING_COMPILE,
                     "%s cannot be differentiated: an element that was read, and whose "

@@ -320,6 +320,7 @@ static ing_status build(compile *c, ing_err *e) {
         ing_ir_print(job.mod, 0, &dumped);
     }
     ing_status s;
+    if (c->apart) ing_ad_forget_views(c->front.mod);
     c->front.mod = NULL; /* taken */
     Py_BEGIN_ALLOW_THREADS s =
         ing_engine_build(k->host->engine, &job, &c->v->record, &c->v->code, e);
@@ -347,7 +348,10 @@ static ing_status ask_overlap(compile *c, ing_err *e) {
     ing_record *r = &c->v->record;
     const ing_record *of = c->apart ? &c->apart->record : NULL;
     bool ok = true;
-    if (of) r->arrays.len = r->apart.len = 0;
+    if (of) {
+        r->arrays.len = r->apart.len = 0;
+        r->n_views = of->n_views;
+    }
     for (uint32_t i = 0; ok && of && i < of->arrays.len; i++)
         ok = ing_vec_push(&r->arrays, of->arrays.at[i]);
     for (uint32_t i = 0; ok && of && i < of->apart.len; i++)
