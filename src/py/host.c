@@ -143,6 +143,7 @@ int ing_py_host_add(PyObject *module, ing_py_state *st) {
 int ing_py_host_traverse(ing_py_state *st, visitproc visit, void *arg) {
     if (!st->host) return 0;
     Py_VISIT(st->host->sources);
+    Py_VISIT(st->host->codes);
     Py_VISIT(st->host->kernel_type);
     Py_VISIT(st->host->func_type);
     Py_VISIT(st->host->enum_class);
@@ -163,6 +164,8 @@ void ing_py_host_clear(ing_py_state *st) {
     Py_CLEAR(st->host->odd_texts);
     Py_CLEAR(st->host->told_types);
     Py_CLEAR(st->host->cursor_text);
+    Py_CLEAR(st->host->codes_text);
+    Py_CLEAR(st->host->codes);
     Py_CLEAR(st->host->graph_status);
     Py_CLEAR(st->host->bound_type);
     Py_CLEAR(st->host->listener);

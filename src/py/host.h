@@ -40,6 +40,7 @@ typedef struct ing_py_host {
     PyObject *cursor_text; /* bytes: where the last def was found (source.c) */
     uint32_t cursor_line;
     size_t cursor_at;
+    PyObject *codes_text, *codes; /* the text compiled last, and its code (source.c) */
     PyTypeObject *kernel_type;
     PyTypeObject *bound_type; /* of obj.kernel */
     PyTypeObject *func_type;

@@ -235,6 +235,43 @@ def test_exec_without_text():
     assert "source=" in text
 
 
+def test_code_by_the_name_of_another_file(module):
+    """A text that a program made is not what the file has that it is named after; its own is."""
+    m, path = module(MODULE.format(value=4))
+    for scope in {"qd": qd}, dict(vars(m), __file__="x"), {"__file__": str(path), "__loader__": None}:
+        exec(compile(MODULE.format(value=5), str(path), "exec"), scope)
+        assert f"{path} is not what this function was compiled from" in refusal(scope["k"])
+        exec(compile(MODULE.format(value=4), str(path), "exec"), scope)
+        assert launch(scope["k"]) == 4
+    assert launch(m.k) == 4
+
+
+def test_text_that_is_registered_too_late():
+    """Until then the name is that of what was made before."""
+    name, texts = "<made again>", [MODULE.format(value=v) for v in (1, 2)]
+    scope = {}
+    for text in texts:
+        exec(compile(text, name, "exec"), scope)
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    assert "there is no source text for '<made again>'" in refusal(scope["k"])
+    exec(compile(texts[1], name, "exec"), scope)
+    assert launch(scope["k"]) == 2
+
+
+def test_a_prompt_with_a_future(monkeypatch):
+    """What an earlier text imported from __future__ holds for later ones, as in notebooks."""
+    shell, scope = code.InteractiveInterpreter(), {}
+    compiler = shell.compile.compiler
+    compiler("from __future__ import annotations\n", "<in 1>", "exec")
+    for n, text in enumerate((MODULE.format(value=3), MODULE.format(value=4))):
+        linecache.cache[f"<in {n}>"] = (len(text), None, text.splitlines(True), f"<in {n}>")
+        exec(compiler(text, f"<in {n}>", "exec"), scope)
+        assert launch(scope["k"]) == 3 + n
+        plain = {}
+        exec(compile(text, f"<in {n}>", "exec"), plain)  # the same text without it
+        assert launch(plain["k"]) == 3 + n
+
+
 def test_source_given():
     text = "def k(a: qd.types.ndarray()):\n    for i in range(3):\n        a[i] = helper(i)\n"
     helper = "def helper(i):\n    return 12\n"

@@ -38,8 +38,9 @@ static bool index_all(PyObject *index, PyObject *code, int depth) {
 }
 
 /* A text that does not compile, any more, has none. */
-PyObject *ing_py_text_codes(PyObject *text, PyObject *file) {
-    PyCompilerFlags flags = {.cf_flags = PyCF_IGNORE_COOKIE,
+PyObject *ing_py_text_codes(PyObject *text, PyObject *file, PyObject *fn) {
+    int future = ((PyCodeObject *)PyFunction_GET_CODE(fn))->co_flags & PyCF_MASK;
+    PyCompilerFlags flags = {.cf_flags = PyCF_IGNORE_COOKIE | future,
                              .cf_feature_version = PY_MINOR_VERSION};
     PyObject *code = Py_CompileStringObject(PyBytes_AS_STRING(text), file,
                                             Py_file_input, &flags, -1);

@@ -92,8 +92,9 @@ bool ing_py_source_def(ing_py_host *h, PyObject *whole, uint32_t first_line,
                        size_t *start, size_t *len);
 /* Whether a text belongs to a running function (belongs.c). */
 struct stat;
-/* All code that a text compiles to: a dict from first line to a list. NULL = raised. */
-PyObject *ing_py_text_codes(PyObject *text, PyObject *file);
+/* All code that a text compiles to, under the `from __future__` of `fn`, which those of a prompt have
+ * from earlier texts: a dict from first line to a list. NULL = raised. */
+PyObject *ing_py_text_codes(PyObject *text, PyObject *file, PyObject *fn);
 int ing_py_codes_hold(PyObject *codes, PyObject *fn); /* 1, 0, -1 = raised */
 typedef enum ing_py_trust {
     ING_PY_TRUSTED, /* the file is what was imported; or a hook gave the code, and who knows */

@@ -202,22 +202,31 @@ static int from_loader(ing_py_state *st, PyObject *fn, bool named, PyObject **ou
     return rc;
 }
 
-/* Does the text compile to the function's own code? 1, 0 or -1. */
-static int compiles_to(PyObject *text, PyObject *file, PyObject *fn) {
-    PyObject *codes = ing_py_text_codes(text, file);
-    int rc = codes ? ing_py_codes_hold(codes, fn) : -1;
+/* Does the text compile to the function's own code? 1, 0 or -1. What the last text compiles to is
+ * kept: a cell of a notebook has many functions. */
+static int compiles_to(ing_py_host *h, PyObject *text, PyObject *file, PyObject *fn) {
+    PyObject *last = h->codes_text;
+    Py_ssize_t n = PyBytes_GET_SIZE(text);
+    bool same =
+        last && PyBytes_GET_SIZE(last) == n &&
+        memcmp(PyBytes_AS_STRING(last), PyBytes_AS_STRING(text), (size_t)n) == 0;
+    PyObject *codes = same ? Py_NewRef(h->codes) : NULL;
+    int rc = same ? ing_py_codes_hold(codes, fn) : 0;
     Py_XDECREF(codes);
+    if (rc) return rc;
+    codes = ing_py_text_codes(text, file, fn); /* under another __future__, maybe */
+    rc = codes ? ing_py_codes_hold(codes, fn) : -1;
+    Py_XSETREF(h->codes_text, codes ? Py_NewRef(text) : NULL);
+    Py_XSETREF(h->codes, codes);
     return rc;
 }
 
-/* The same, where the name is that of more than one text: Python 3.13 keeps what follows -c as
- * "<string>", which is the name of what exec() runs as well. */
-static int from_linecache_surely(PyObject *fn, PyObject *file, PyObject **out) {
+/* The same, if it is the function's: a name such as "<string>" or "<cell>" is that of whatever was
+ * registered last, which may be what a program made before or after this function. */
+static int from_linecache_surely(ing_py_host *h, PyObject *fn, PyObject *file,
+                                 PyObject **out) {
     int rc = from_linecache(file, out);
-    bool shared = PyUnicode_CompareWithASCIIString(file, "<string>") == 0 ||
-                  PyUnicode_CompareWithASCIIString(file, "<stdin>") == 0;
-    if (rc != 1 || !shared) return rc;
-    rc = compiles_to(*out, file, fn);
+    if (rc == 1) rc = compiles_to(h, *out, file, fn);
     if (rc != 1) Py_CLEAR(*out);
     return rc;
 }
@@ -245,7 +254,7 @@ static int from_console(ing_py_state *st, PyObject *fn, PyObject *file,
     rc = texts && PyList_Check(texts) ? 0 : -1;
     for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(texts); i++) {
         PyObject *text = PyUnicode_AsUTF8String(PyList_GET_ITEM(texts, i));
-        rc = text ? compiles_to(text, file, fn) : -1;
+        rc = text ? compiles_to(st->host, text, file, fn) : -1;
         if (rc == 1) *out = Py_NewRef(text);
         Py_XDECREF(text);
     }
@@ -375,7 +384,7 @@ static long trust_of(PyObject *held) {
 int ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file) {
     PyObject *codes = Py_NewRef(PyList_GET_ITEM(held, HELD_CODES));
     if (codes == Py_None) {
-        Py_SETREF(codes, ing_py_text_codes(PyList_GET_ITEM(held, HELD_TEXT), file));
+        Py_SETREF(codes, ing_py_text_codes(PyList_GET_ITEM(held, HELD_TEXT), file, fn));
         if (!codes || PyList_SetItem(held, HELD_CODES, Py_NewRef(codes)) < 0) {
             Py_XDECREF(codes);
             return -1;
@@ -386,9 +395,24 @@ int ing_py_source_belongs(PyObject *held, PyObject *fn, PyObject *file) {
     return rc;
 }
 
+/* Is the function of the module that was loaded from this file? Code that a program runs by exec()
+ * may bear the file's name and be another text. 1, 0 or -1 = raised. */
+static int is_of_module(ing_py_state *st, PyObject *fn, PyObject *file) {
+    PyObject *globals = PyFunction_GET_GLOBALS(fn), *of, *loader = NULL;
+    int rc = PyDict_GetItemRef(globals, st->names[ING_PY_NAME___file__], &of);
+    if (rc == 1 && !(PyUnicode_Check(of) && PyUnicode_Compare(of, file) == 0)) rc = 0;
+    if (rc == 1) rc = PyDict_GetItemStringRef(globals, "__loader__", &loader);
+    if (rc == 1) rc = loader != Py_None;
+    Py_XDECREF(of);
+    Py_XDECREF(loader);
+    return rc;
+}
+
 /* The text that the function was compiled from: today's, or one seen before. */
-static int choose(PyObject *held, PyObject *fn, PyObject *file, PyObject **out) {
-    int rc = trust_of(held) != ING_PY_SUSPECT;
+static int choose(ing_py_state *st, PyObject *held, PyObject *fn, PyObject *file,
+                  PyObject **out) {
+    int rc = trust_of(held) != ING_PY_SUSPECT ? is_of_module(st, fn, file) : 0;
+    *out = NULL;
     for (; rc == 0 && held != Py_None; held = PyList_GET_ITEM(held, HELD_BEFORE)) {
         rc = ing_py_source_belongs(held, fn, file);
         if (rc) break;
@@ -412,7 +436,7 @@ static int regular_file(ing_py_state *st, PyObject *fn, PyObject *file,
         if (rc == 1 && PyDict_SetItem(st->host->sources, file, held) < 0) rc = -1;
     }
     if (rc == 1) {
-        rc = choose(held, fn, file, out);
+        rc = choose(st, held, fn, file, out);
         *changed = rc == 0;
     }
     Py_XDECREF(held);
@@ -457,12 +481,17 @@ int ing_py_source_file(ing_py_state *st, PyObject *fn, PyObject *file, PyObject 
     bool named = PyBytes_AS_STRING(path)[0] != '<';
     if (named) rc = regular_file(st, fn, file, PyBytes_AS_STRING(path), &changed, out);
     Py_DECREF(path);
-    if (rc == 0 && !changed) rc = from_linecache_surely(fn, file, out);
+    if (rc == 0 && !changed) rc = from_linecache_surely(st->host, fn, file, out);
     if (rc == 0 && !changed) rc = from_loader(st, fn, named, out);
     if (rc == 0 && !named) rc = from_console(st, fn, file, out);
     if (rc == 0) {
-        *why = changed ? PyUnicode_FromFormat("%U changed since it was imported", file)
-                       : PyUnicode_FromFormat("there is no source text for %R", file);
+        int imported = changed ? is_of_module(st, fn, file) : 0;
+        *why = imported < 0 ? NULL
+               : imported
+                   ? PyUnicode_FromFormat("%U changed since it was imported", file)
+               : changed ? PyUnicode_FromFormat(
+                               "%U is not what this function was compiled from", file)
+                         : PyUnicode_FromFormat("there is no source text for %R", file);
         if (!*why) rc = -1;
     }
     return rc;
