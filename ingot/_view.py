@@ -62,6 +62,24 @@ class BufferView(ViewBuffer):
         """(size,)"""
         return (self.size,)
 
+    @property
+    def ndim(self):
+        """1"""
+        return 1
+
+    def fill(self, value):
+        """Sets all of its elements to one value."""
+        self.arr[self.offset : self.offset + self.size] = value
+
+    def copy(self):
+        """An ndarray with these elements."""
+        from ingot._core import ndarray
+
+        made = ndarray(self.arr.element_type, self.size)
+        if self.size:
+            made.from_numpy(self.arr.to_numpy(copy=None)[self.offset : self.offset + self.size])
+        return made
+
     def get_ndarray(self):
         """The array that it is a view of."""
         return self.arr
@@ -124,7 +142,8 @@ class BufferView(ViewBuffer):
         return self.to_numpy(copy=False).__dlpack_device__()
 
     def __repr__(self):
-        return f"BufferView({self.arr!r}, offset={self.offset}, size={self.size})"
+        shown = repr(self.copy()).partition(" ")[2]
+        return f"<qd.BufferView at {self.offset} {shown}"
 
     def __reduce__(self):
         return BufferView, (self.arr, self.offset, self.size)

@@ -132,3 +132,18 @@ def test_gradients_of_integers():
     qd.init(arch=qd.interp)
     with pytest.raises(qd.IngotRuntimeError, match="gradients are floats, such as qd.f32"):
         qd.field(qd.i32, 3, needs_grad=True)
+
+
+def test_views_outside_of_kernels():
+    qd.init(arch=qd.interp)
+    a = qd.ndarray(qd.f32, 12)
+    v = a[2:5]
+    v.fill(7)
+    assert v.ndim == 1 and repr(v) == "<qd.BufferView at 2 f32 (3,) [7., 7., 7.]>" and a.tolist()[1:6] == [0, 7, 7, 7, 0]
+    b = v.copy()
+    b[0] = 1
+    assert isinstance(b, qd.Ndarray) and v.tolist() == [7, 7, 7] and b.tolist() == [1, 7, 7]
+    assert len(a[3:3].copy()) == 0 and repr(a[3:3]).startswith("<qd.BufferView at 3 f32 (0,)")
+    w = qd.Vector.ndarray(2, qd.f32, 4)[1:3]
+    w.fill(3)
+    assert w.copy().to_numpy().tolist() == [[3, 3], [3, 3]] and w.copy().element_shape == (2,)
