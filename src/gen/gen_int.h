@@ -64,9 +64,10 @@ enum { /* of a loop */
        ING_GEN_INLINE = 4, /* calls in it are inlined */
        ING_GEN_WIDE =
            8, /* parallel, with no loops in it that stay: vectors are likely */
-       ING_GEN_SPREAD = 16, /* vectors whose elements are stored one by one */
-       ING_GEN_RARE = 32,   /* neither vectorised nor unrolled */
-       ING_GEN_FULL = 64,   /* unrolled (PLAN10) */
+       ING_GEN_SPREAD = 16,  /* vectors whose elements are stored one by one */
+       ING_GEN_RARE = 32,    /* neither vectorised nor unrolled */
+       ING_GEN_FULL = 64,    /* unrolled (PLAN10) */
+       ING_GEN_KNOTTY = 128, /* never vectorised, for what stands in it (PLAN11) */
 };
 
 typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
@@ -80,6 +81,7 @@ typedef struct ing_gen_fplan { /* of one function; see llvm_plan.c */
     bool heavy; /* PLAN9: has divisions, roots or reads of places that are computed */
     /* PLAN10: has what keeps a loop around it from being vectorised; likewise */
     bool knotty;
+    bool exposed;  /* PLAN11: a call of it may stand in a loop that is vectorised */
     bool inlined;  /* called where calls are inlined: so are those in it */
     bool copied;   /* defined in each part that calls it (llvm_parts.c) */
     bool shared;   /* called from a part that does not define it */
@@ -257,6 +259,8 @@ void ing_gen_random_functions(ing_gen *g); /* if they are wanted, to out */
 bool ing_gen_has_vector(const ing_gen *g, uint32_t op);
 /* Does it become a call of the vector library? Powers with some constant exponents are products and roots. */
 bool ing_gen_calls_vector(const ing_gen *g, const ing_ir_func *f, const ing_ir_inst *i);
+/* Does the instruction at hand call the vector library (VEC7)? */
+bool ing_gen_takes_vector(const ing_gen *g, uint32_t op, ing_dtype t);
 ing_gen_txt ing_gen_vector_call(ing_gen *g, uint32_t op, ing_dtype t, ing_gen_txt a,
                                 ing_gen_txt b);
 /* Bits of vectors, if a function was called; 0: none was (VEC5). */

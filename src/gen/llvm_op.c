@@ -487,9 +487,10 @@ static txt float_arith(ing_gen *g, ing_op op, ing_dtype t, txt a, txt b,
     if (op == ING_OP_POW && g->o->fast_math && is_quarter(b_const))
         return quarter_power(g, t, a, exponent_of(b_const));
     bool two = op == ING_OP_POW && strcmp(a.s, "0x4000000000000000") == 0;
-    if (two && ing_gen_has_vector(g, ING_OP_EXP2))
+    if (two && ing_gen_takes_vector(g, ING_OP_EXP2, t))
         return ing_gen_vector_call(g, ING_OP_EXP2, t, b, b);
-    if (ing_gen_has_vector(g, op) && !(op == ING_OP_POW && is_half_integer(b_const)))
+    if (ing_gen_takes_vector(g, op, t) &&
+        !(op == ING_OP_POW && is_half_integer(b_const)))
         return ing_gen_vector_call(g, op, t, a, b);
     if (math_fns[op].intrinsic || math_fns[op].libm) return float_call(g, op, t, a, b);
     ing_gen_fail(g, "float operation that does not exist");

@@ -33,7 +33,9 @@
  *     constant number, they are unrolled, when all is FULL_SIZE instructions at most: else LLVM leaves those
  *     of more than some 150 instructions, or makes vectors of their few iterations. Loops that are longer,
  *     WHILE, exits, atomics, checks and services keep the parallel loop, and so these, as they are. Loops
- *     around the parallel one do not matter. */
+ *     around the parallel one do not matter.
+ *  PLAN11 A math function stands alone outside of all loops and where the innermost loop around it is never
+ *     vectorised (a WHILE; it has what PLAN10 names in it); in a func when that is so at every call (VEC7). */
 #include "gen/gen_int.h"
 #include "ir/access.h"
 
@@ -88,6 +90,7 @@ typedef struct level { /* an open block of the walk */
     uint64_t size;  /* instructions so far, saturating; callees once they are known */
     uint64_t called, inlined; /* those of callees alone; those that PLAN6 counted */
     uint64_t grown;           /* PLAN10: of loops written out */
+    bool knotty;              /* PLAN11: what keeps a loop from being vectorised */
     uint32_t loop;            /* the innermost one that is open, itself included */
     uint32_t touched;         /* accesses before it */
     bool in_else;
@@ -249,6 +252,17 @@ static bool is_knotty(const ing_ir_func *f, const ing_ir_inst *i, bool in_loop) 
     }
 }
 
+/* PLAN11, of a LOOP or WHILE whose body has been walked; what it is to those around it. */
+static void decide_math(walk *w, level *l) {
+    const ing_ir_func *f = w->g->m->funcs.at[w->fi];
+    const ing_ir_inst *i = &f->insts.at[l->inst];
+    uint64_t n;
+    if (l->knotty || i->op == ING_OP_WHILE)
+        w->g->plans[w->fi].loops[l->inst] |= ING_GEN_KNOTTY;
+    l->knotty |= i->op == ING_OP_WHILE || i->flags & ING_IR_RARE ||
+                 !ing_ir_trips(f, i->a, i->b, &n) || n > FULL_TRIPS;
+}
+
 /* PLAN1, PLAN4, PLAN5, PLAN7 and PLAN8, of a LOOP whose body has been walked. */
 static void decide_loop(walk *w, const level *l) {
     ing_gen_fplan *p = &w->g->plans[w->fi];
@@ -287,6 +301,7 @@ static bool close_level(walk *w) {
     uint64_t span = l.inner;
     w->levels.len--;
     bool loop = i->op == ING_OP_LOOP || i->op == ING_OP_WHILE;
+    if (w->final && loop) decide_math(w, &l);
     if (l.inst == 0) {
         p->runs_long |= l.inner > SHORT_SPAN;
         p->size = l.size;
@@ -324,6 +339,7 @@ static bool close_level(walk *w) {
         up->touches = sat_add(up->touches, l.touches);
     }
     up->around |= l.around || (i->op == ING_OP_LOOP && i->flags & ING_IR_PARALLEL);
+    up->knotty |= l.knotty;
     if (i->op != ING_OP_IF || l.in_else || !i->c) return true;
     if (!open_level(w, l.inst, i->c)) return false;
     w->levels.at[w->levels.len - 1].in_else = true;
@@ -341,6 +357,7 @@ static bool visit_call(walk *w, const ing_ir_inst *i) {
         l->touches = sat_add(l->touches, w->g->plans[i->a].touches);
         l->grown = sat_add(l->grown, w->g->plans[i->a].grown);
         w->g->plans[w->fi].knotty |= w->g->plans[i->a].knotty;
+        l->knotty |= w->g->plans[i->a].knotty;
         return true;
     }
     edge x = {w->fi, i->a, w->levels.at[w->levels.len - 1].loop};
@@ -390,8 +407,9 @@ static bool visit(walk *w, uint32_t id) {
     level *l = &w->levels.at[w->levels.len - 1];
     l->size = sat_add(l->size, 1);
     l->grown = sat_add(l->grown, 1);
-    w->g->plans[w->fi].knotty |=
-        is_knotty(w->g->m->funcs.at[w->fi], i, w->levels.at[w->levels.len - 1].loop);
+    bool knotty = is_knotty(w->g->m->funcs.at[w->fi], i, l->loop);
+    w->g->plans[w->fi].knotty |= knotty;
+    l->knotty |= knotty && i->op != ING_OP_WHILE;
     l->heavy |= w->final && is_heavy(w->g->m->funcs.at[w->fi], i);
     l->ops += ing_op_is_arith(i->op) && !(i->flags & ING_IR_NSW);
     l->packed |= w->final && is_packed(w, i);
@@ -512,6 +530,20 @@ static void spread_inline(ing_gen *g, const edge *at, uint32_t n) {
     }
 }
 
+/* PLAN11 */
+static void spread_exposed(ing_gen *g, const edge *at, uint32_t n) {
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t k = 0; k < n; k++) {
+            const ing_gen_fplan *from = &g->plans[at[k].caller];
+            ing_gen_fplan *to = &g->plans[at[k].callee];
+            bool in = at[k].loop ? !(from->loops[at[k].loop] & ING_GEN_KNOTTY)
+                                 : from->exposed;
+            if (in && !to->exposed) again = to->exposed = true;
+        }
+    }
+}
+
 /* PLAN10. A task has one parallel loop, and what it calls is called there. */
 static void keep_full(ing_gen *g) {
     const ing_gen_fplan *task = &g->plans[g->m->tasks.at[0].func];
@@ -534,6 +566,7 @@ static bool make_plan(ing_gen *g, walk *w, const uint32_t *order) {
     if (!decide_loops(g, w, order)) return false;
     spread_last(g, g->edges.at, g->edges.len);
     spread_inline(g, g->edges.at, g->edges.len);
+    spread_exposed(g, g->edges.at, g->edges.len);
     keep_full(g);
     g->wide = w->wide && !w->math;
     return true;

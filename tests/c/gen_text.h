@@ -1,5 +1,5 @@
 /* What the tests of generated text share: the text of a program, and how often strings stand in it.
- * For test_gen.c and test_gen_plan.c. */
+ * For test_gen.c, test_gen_math.c and test_gen_plan.c. */
 #ifndef GEN_TEXT_H
 #define GEN_TEXT_H
 
