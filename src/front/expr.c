@@ -114,15 +114,6 @@ bool ing_front_is_array_attr(const char *name) {
            strcmp(name, "dtype") == 0 || strcmp(name, "ndim") == 0;
 }
 
-static ing_status attr_of_field(frame *fr, ing_node n, const value *v, const char *name,
-                                value *out) {
-    bool done = false;
-    ING_TRY(ing_front_field_attr(fr, n, v, name, out, &done));
-    if (done && out->kind != V_VOID) return ING_OK;
-    return ing_front_fail_at(fr, n, ING_ATTRIBUTE, "fields have shape, dtype and grad",
-                             "a field has no attribute '%s' in kernels", name);
-}
-
 /* What to write for an attribute that arrays have in NumPy. */
 static const char *array_remedy(const char *name) {
     static const char sums[] =
@@ -171,7 +162,18 @@ static const char *array_remedy(const char *name) {
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) return known[i].remedy;
-    return "arrays have shape, dtype and ndim in kernels";
+    return NULL;
+}
+
+static ing_status attr_of_field(frame *fr, ing_node n, const value *v, const char *name,
+                                value *out) {
+    bool done = false;
+    ING_TRY(ing_front_field_attr(fr, n, v, name, out, &done));
+    if (done && out->kind != V_VOID) return ING_OK;
+    const char *remedy = array_remedy(name);
+    return ing_front_fail_at(fr, n, ING_ATTRIBUTE,
+                             remedy ? remedy : "fields have shape, dtype and grad",
+                             "a field has no attribute '%s' in kernels", name);
 }
 
 /* Names of NumPy's methods that tell something of all elements: an array is looked at before
@@ -218,7 +220,11 @@ ing_status ing_front_array_attr(frame *fr, ing_node n, const value *a, const cha
     if (a->gref &&
         (strcmp(name, "grad") == 0 || (whole && ing_front_is_constant(fr, a))))
         return ing_front_thing_attr(fr, n, a->gref, name, out);
-    return ing_front_fail_at(fr, n, ING_ATTRIBUTE, array_remedy(name),
+    const char *remedy = array_remedy(name);
+    return ing_front_fail_at(fr, n, ING_ATTRIBUTE,
+                             remedy ? remedy
+                                    : "arrays have shape, dtype and ndim in "
+                                      "kernels",
                              "arrays have no attribute '%s' in kernels", name);
 }
 
@@ -372,6 +378,9 @@ ing_status ing_front_array_element(frame *fr, ing_node at, const value *array,
                                  rank ? adds_axis(index, n)
                                             ? "leave out None (np.newaxis): one index "
                                               "per axis"
+                                        : n > rank && elem >= ING_DTYPE_N
+                                            ? "give one index per axis, and those of "
+                                              "the element after them: a[i][k]"
                                             : "give one index per axis"
                                       : "read a single value with a[()]",
                                  "%s with dim %u accessed with indices of dim %u",

@@ -359,8 +359,11 @@ static ing_status in_static(frame *fr, ing_node n, const intrin *in, const call_
             !(a->at[i].kind == V_TUPLE || a->at[i].kind == V_LIST))
             return ing_front_fail_at(
                 fr, a->node[i], ING_COMPILE,
-                "it must not depend on run-time values: make the parameter "
-                "qd.template(), or leave out qd.static",
+                ing_front_is_tensor(fr, &a->at[i])
+                    ? "its size is known, its elements are not: for i in "
+                      "qd.static(range(v.n)), with v[i]"
+                    : "it must not depend on run-time values: make the parameter "
+                      "qd.template(), or leave out qd.static",
                 "the arguments of qd.static must be compile-time constants; this is %s",
                 ing_front_describe(fr, &a->at[i]));
     }

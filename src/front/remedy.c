@@ -107,6 +107,7 @@ static const words vector_names[] = {
     {"append", "qd.Vector([...]) with all elements at once: a vector keeps its size"},
     {"reshape", "m[i, j] of its elements: qd.Matrix([[v[0], v[1]], [v[2], v[3]]])"},
     {"tolist", "v.to_list()"},
+    {"flatten", "m[i, j], in a loop over qd.static(qd.ndrange(m.n, m.m))"},
     {"argmax", "a loop over qd.static(range(v.n)) that keeps the index of the largest"},
     {"argmin", "a loop over qd.static(range(v.n)) that keeps the index of the least"},
     {"prod", "a loop over qd.static(range(v.n)) that multiplies"},

@@ -518,6 +518,13 @@ const char *ing_front_number_remedy(const value *v) {
     case V_ITER: return "loop over it";
     case V_SLICE: return "use an integer";
     case V_STRUCT_TYPE: return "call it to make a struct";
+    case V_SEEN:
+        return v->seen == ING_GATE_TUPLE || v->seen == ING_GATE_LIST
+                   ? "pick an item: t[0]"
+               : v->seen == ING_GATE_DICT ? "pick an item: d[key]"
+                                          : "use one of its members that is a number, "
+                                            "or convert it outside of "
+                                            "the kernel: x = float(x)";
     default: return "use one of its members that is a number";
     }
 }

@@ -65,3 +65,16 @@ call("a fraction of NumPy for an integer", "«a: qd.i32»", "1", "np.float64(1.5
 body("an argument by its name", "a[0] = qd.sqrt(x=«4.0»)", "by position", "a[0] = qd.sqrt(4.0)", {0: 2})
 body("the gradient of an array without one", "«a.grad[0]» = 3.0", "needs_grad=True", "B.grad[0] = 3.0\na[0] = B.grad[0]", {0: 3},
      then_before="B = qd.ndarray(qd.f32, 1, needs_grad=True)")
+body("a list for its number", "a[0] = «T»", "t[0]", "t = T\na[0] = t[0]", {0: 2}, before="T = [2, 3]", then_before="T = [2, 3]")
+body("a number of another class", "a[0] = «D»", "x = float(x)", "a[0] = D", {0: 1.5}, before="from decimal import Decimal\nD = Decimal('1.5')",
+     then_before="from decimal import Decimal\nD = float(Decimal('1.5'))")
+body("the sum of a field", "a[0] = «F.sum»()", "s += a[i]", "s = 0.0\nfor i in F:\n    s += F[i] + 1\na[0] = s", {0: 2}, before="F = qd.field(qd.f32, 2)",
+     then_before="F = qd.field(qd.f32, 2)")
+body("an element of a vector in one subscript", "«V[0, 1]» = 3.0", "a[i][k]", "V[0][1] = 3.0\na[0] = V[0][1]", {0: 3}, before="V = qd.Vector.field(3, qd.f32, 2)",
+     then_before="V = qd.Vector.field(3, qd.f32, 2)")
+body("the gradient of a field without one", "«F.grad»[0] = 3.0", "needs_grad=True", "F.grad[0] = 3.0\na[0] = F.grad[0]", {0: 3}, before="F = qd.field(qd.f32, 2)",
+     then_before="F = qd.field(qd.f32, 2, needs_grad=True)")
+body("a loop over a vector's elements", "v = qd.Vector([a[0], 2.0])\nfor x in qd.static(«v»):\n    a[0] += x", "qd.static(range(v.n))",
+     "v = qd.Vector([a[0], 2.0])\nfor i in qd.static(range(v.n)):\n    a[0] += v[i]", {0: 4})
+body("a flat matrix", "m = qd.Matrix([[1.0, a[0]], [3.0, 4.0]])\nx = «m.flatten»()", "qd.static(qd.ndrange(m.n, m.m))",
+     "m = qd.Matrix([[1.0, a[0]], [3.0, 4.0]])\ns = 0.0\nfor i, j in qd.static(qd.ndrange(m.n, m.m)):\n    s += m[i, j]\na[0] = s", {0: 9})

@@ -84,8 +84,9 @@ ing_status ing_py_see_field(ing_py_state *st, PyObject *obj, ing_gate_fact *out,
         if (f->name && ing_py_show(f->name, name, sizeof name) < 0) return ING_PYTHON;
         return ing_fail(e, ING_COMPILE,
                         "Gradient %s has not been placed, check whether "
-                        "`needs_grad=True`",
-                        name);
+                        "`needs_grad=True`\nhelp: make the field with it: "
+                        "qd.field(qd.f32, shape, needs_grad=True)",
+                        *name == '.' ? "of the field" : name);
     }
     if (ing_py_field_ready(st, f) < 0) return ING_PYTHON;
     see_elements(f, out);
