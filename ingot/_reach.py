@@ -14,6 +14,7 @@ import functools
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import sysconfig
 import types
@@ -145,10 +146,15 @@ _BLIND = (
     "pkgutil.resolve_name", "pydoc.locate", "pydoc.safeimport", "importlib.util.spec_from_file_location",
     "importlib.util.spec_from_loader", "importlib.util.module_from_spec", "importlib.machinery.SourceFileLoader",
     "importlib.machinery.SourcelessFileLoader", "inspect.getsource", "inspect.getsourcelines",
-    "inspect.findsource", "inspect.getcomments", "inspect.getdoc", "gc.get_objects", "gc.get_referrers",
+    "inspect.findsource", "inspect.getcomments", "inspect.getdoc", "inspect.getmodule", "gc.get_objects",
+    "gc.get_referrers", "importlib.metadata.entry_points", "importlib.metadata.EntryPoint",
+    "imp.load_source", "imp.load_module",
 )
-_BLIND_ATTRIBUTES = ("__globals__", "f_globals", "f_locals", "f_back")
+_BLIND_ATTRIBUTES = ("__globals__", "f_globals", "f_locals", "f_back", "exec_module")
+_BLIND_ENDS = (".loader.load_module", ".__loader__.load_module")
 _HIDDEN = frozenset([*_BLIND, *_IMPORTERS, "globals", "builtins.globals"])
+# Methods and functions of pandas and numexpr that look names up in the caller.
+_QUERIES = ("query", "eval", "evaluate")
 # What `reads` knows by these names.
 _UNTOLD = ("import_module", "importlib.import_module", "__import__", "globals", "sys.modules", "sys.modules.get")
 
@@ -230,6 +236,30 @@ class _Reads:
             full = f"{self.dotted(node.args[0])}.{node.args[1].value}"
             if full in _HIDDEN or full.endswith(".__doc__"):
                 self.blind.append(f"getattr() of {full}")
+            elif full.endswith(".__subclasses__"):
+                self.take_subclasses(node.args[0], node.args[1])
+        elif name == "type.__subclasses__" and node.args:
+            self.take_subclasses(node.args[0], None)
+        elif name.rpartition(".")[2] in _QUERIES and "." in name:
+            self.take_query(node, name)
+
+    def take_subclasses(self, of, said):
+        """`type.__subclasses__(C)` and `getattr(C, "__subclasses__")` of a class that is named."""
+        name = self.dotted(of)
+        if name and name.partition(".")[0] not in self.bound:
+            self.names.append(f"{name}.__subclasses__")
+            self.done.add(id(said))
+
+    def take_query(self, node, name):
+        """`frame.query("a > @LIMIT")`, `pandas.eval("LIMIT + 1")`: names that a library looks up in the
+        caller, as far as the text is written there."""
+        texts = [n.value for a in [*node.args, *[k.value for k in node.keywords]] for n in ast.walk(a)
+                 if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        for text in texts:
+            found = re.findall(r"@([\w.]+)", text)
+            if not name.endswith(".query"):
+                found += names_in(text.replace("@", ""))
+            self.names += [n for n in found if n.partition(".")[0] not in self.bound]
 
     @staticmethod
     def _text(node):
@@ -244,12 +274,12 @@ class _Reads:
         if isinstance(node, ast.Attribute) and id(node.value) in self.itself:
             self.names.append(node.attr)
             self.done.add(id(node.value.value))
-        if isinstance(node, ast.Constant) and node.value in _BLIND_ATTRIBUTES:
+        if isinstance(node, ast.Constant) and node.value in (*_BLIND_ATTRIBUTES, "__subclasses__"):
             self.blind.append(f".{node.value}")
         if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
             return
         name = self.dotted(node)
-        if isinstance(node, ast.Attribute) and node.attr in _BLIND_ATTRIBUTES:
+        if isinstance(node, ast.Attribute) and (node.attr in _BLIND_ATTRIBUTES or (name or "").endswith(_BLIND_ENDS)):
             self.blind.append(f".{node.attr}")
         elif isinstance(node, ast.Attribute) and node.attr == "__doc__" and name is None:
             self.blind.append(".__doc__")
@@ -361,6 +391,8 @@ def _held(value):
         return [value.fget, value.fset, value.fdel]
     if isinstance(value, (types.FunctionType, functools._lru_cache_wrapper)):
         return [value.__dict__.get("__wrapped__")]
+    if hasattr(type(value), "__get__") and type(getattr(value, "__dict__", None)) is dict:
+        return list(value.__dict__.values())  # a descriptor of a library's class (accessors of pandas)
     return []
 
 
@@ -387,8 +419,11 @@ def _leads_to_own(value, patched=True):
 
 
 def _is_own_class(cls):
-    home = sys.modules.get(cls.__module__)
-    return home is not None and cls.__module__ != "builtins" and _is_own(home)
+    name = cls.__module__
+    home = sys.modules.get(name)
+    if home is None or name == "builtins" or str(name).startswith("_cython_"):  # those have no file
+        return False
+    return _is_own(home)
 
 
 def patched(cls):
@@ -489,6 +524,21 @@ def _located(full):
     return None
 
 
+_HOMES = {}  # name -> module
+
+
+def home_of(obj):
+    """The name of the library's module that has an object of C under its own name, which it does not
+    say itself: a ufunc, a function of torch."""
+    name, homes = obj.__name__, sorted(sys.modules, key=lambda m: (m.count("."), m))
+    for home in [_HOMES.get(name, "numpy"), "numpy", "scipy.special", "torch", *homes]:
+        module = sys.modules.get(home)
+        if getattr(module, "__dict__", {}).get(name) is obj and not _is_own(module):
+            _HOMES[name] = home
+            return home
+    return "numpy"
+
+
 def code_imports(code):
     """The imports of code that has no text, as `reads` gives them: whole modules."""
     import dis
@@ -570,6 +620,18 @@ def subclasses(cls):
                 found.append(below)
                 stack.append(below)
     return found
+
+
+def mangled(dotted, known):
+    """What the private names (`__x`) in a dotted name are called in the code of a class's method, by the
+    names that the code reads."""
+    out = [""]
+    for part in dotted.split("."):
+        named = [part]
+        if part.startswith("__") and not part.endswith("__"):
+            named = [k for k in known if k.endswith(part) and len(k) > len(part) and k[0] == "_"]
+        out = [f"{head}.{n}" if head else n for head in out for n in sorted(named)]
+    return out
 
 
 # ---- annotations ---------------------------------------------------------------------------------------
@@ -672,6 +734,10 @@ def class_notes(cls):
     own = type.__dict__["__dict__"].__get__(cls)
     out = []
     notes = _annotations_of(cls, own)
+    if len(notes) > 1:
+        out.append((("annotations",), tuple([str(name) for name in notes])))
+    if "_member_names_" in own:  # the order in which an enum lists its members
+        out.append((("members",), tuple(own["_member_names_"])))
     for name in notes:
         out += _note(cls, own, ("annotation", str(name)), notes[name])
     for base in own.get("__orig_bases__", ()):
@@ -726,6 +792,55 @@ def _named(cls, own, dotted):
     return True, value
 
 
+# ---- objects without a value ---------------------------------------------------------------------------
+
+_MADE = {}  # id of an object() -> (the object, what made_as said, how many modules there were)
+_CALLS = {}  # file -> ((time, size), names that its module assigns calls to)
+
+
+def made_as(obj):
+    """(module, name) of the user's own module that made an `object()`, or None: no module has it under
+    a name. Modules that import it, and other names for it, do not count."""
+    known, count = _MADE.get(id(obj)), len(sys.modules)
+    if known is not None and (known[2] == count or _has(known[1], obj)):
+        return known[1]
+    found = [(home, name) for home, module in list(sys.modules.items())
+             if type(getattr(module, "__dict__", None)) is dict and _is_own(module)
+             for name, value in list(vars(module).items()) if value is obj and isinstance(name, str)]
+    found = [f for f in found if f[1] in _called(sys.modules[f[0]])]
+    if len(_MADE) >= _MOST:
+        _MADE.clear()
+    _MADE[id(obj)] = (obj, min(found, default=None), count)
+    return _MADE[id(obj)][1]
+
+
+def _has(named, obj):
+    return named is not None and vars(sys.modules.get(named[0], abc)).get(named[1]) is obj
+
+
+def _called(module):
+    """The names that a module's text assigns the result of a call to, at its top level."""
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str) or not os.path.isfile(file):
+        return ()
+    stat = os.stat(file)
+    state = (stat.st_mtime_ns, stat.st_size)
+    if _CALLS.get(file, (None,))[0] != state:
+        with open(file, "rb") as f:
+            text = f.read()
+        try:
+            nodes = list(ast.walk(ast.parse(text)))
+        except (SyntaxError, ValueError):
+            nodes = []
+        found = set()
+        for node in nodes:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Call):
+                for at in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    found.update([n.id for n in ast.walk(at) if isinstance(n, ast.Name)])
+        _CALLS[file] = (state, found)
+    return _CALLS[file][1]
+
+
 # ---- what was registered ---------------------------------------------------------------------------------
 
 
@@ -753,16 +868,17 @@ def registered(cls):
             if c is not None and _is_own(sys.modules.get(c.__module__))]
 
 
+# What Python itself puts into a module; its docstring is refused where it is read (`reads`).
+_OF_MODULES = frozenset([
+    "__name__", "__doc__", "__package__", "__loader__", "__spec__", "__file__", "__cached__", "__path__",
+    "__builtins__", "__warningregistry__", "__annotate__", "__annotate_func__", "__conditional_annotations__",
+])
+
+
 def whole_module(module):
     """[(name, value)]: all that a module of the user's own holds, for one that is used as a
     value. What Python itself puts there is left out."""
-    out = []
-    for name, value in list(vars(module).items()):
-        if not isinstance(name, str):
-            continue
-        if name.startswith("__") and name.endswith("__") and name not in ("__getattr__", "__dir__"):
-            continue
-        out.append((name, value))
-    return out
+    return [(name, value) for name, value in list(vars(module).items())
+            if isinstance(name, str) and name not in _OF_MODULES]
 
 

@@ -60,6 +60,22 @@ def _method(m):
     return Pieces(type(m).__name__, [m.__func__, own])
 
 
+def _super(s):
+    """Its attributes are those of the object that it looks into."""
+    return Pieces("super", [super.__thisclass__.__get__(s), super.__self__.__get__(s)])
+
+
+def _object(o):
+    """`MISSING = object()` is nothing but itself: the name under which a module made it."""
+    from ingot import _reach
+
+    return Pieces("object", [_reach.made_as(o)])
+
+
+def _entry_point(e):
+    raise TypeError("what it loads is said by a text")
+
+
 def _struct(s):
     return Pieces("struct", [s.format])
 
@@ -69,7 +85,37 @@ def _shared_library(lib):
     from ingot import _core
 
     content = _core._file_digest(lib._name) if os.path.isfile(lib._name or "") else None
-    return Pieces("shared library", [lib._name, content])
+    told = [(name, *_prototype(lib, f)) for name, f in sorted(vars(lib).items()) if isinstance(f, lib._FuncPtr)]
+    told = [t for t in told if t[1:] != (_c_type(lib._func_restype_), None, None)]
+    return Pieces("shared library", [lib._name, content, *told])
+
+
+def _prototype(lib, f):
+    """What the program said of a function; where it only called it, what every function has."""
+    types_ = None if f.argtypes is None else [_c_type(t) for t in f.argtypes]
+    return _c_type(f.restype), types_, getattr(f, "errcheck", None)
+
+
+def _c_type(t, above=()):
+    """A type of ctypes as plain values; of pointers, arrays and structures what is in them."""
+    import ctypes
+
+    if not isinstance(t, type) or t.__module__.partition(".")[0] == "numpy" or t in above:
+        return getattr(t, "__name__", None) if isinstance(t, type) else t
+    fields = [(f[0], _c_type(f[1], (*above, t)), *f[2:]) for f in getattr(t, "_fields_", ())]
+    if fields:
+        return [t.__name__, ctypes.sizeof(t), fields]
+    inner = getattr(t, "_type_", None)
+    head = [getattr(t, "_length_", None), ctypes.sizeof(t)] if hasattr(t, "_length_") else [t.__name__]
+    return [*head, _c_type(inner, (*above, t)) if isinstance(inner, type) else inner]
+
+
+def _validated(w):
+    """What `pydantic.validate_call` puts around a function; it keeps the whole module's names."""
+    fn = getattr(w, "function", None) or w.raw_function
+    config = getattr(getattr(w, "config_wrapper", None), "config_dict", None) or getattr(w, "_config", None)
+    checked = getattr(w, "validate_return", None) or getattr(w, "_validate_return", None)
+    return Pieces("validated", [fn, dict(config or {}), bool(checked)])
 
 
 # ---- of Ingot and NumPy ------------------------------------------------------------------------
@@ -83,6 +129,37 @@ def _file(f):
 
 def _vectorize(v):
     return Pieces("vectorize", [v.pyfunc, v.otypes, v.excluded, v.cache, v.signature])
+
+
+def _masked_array(m):
+    """As its data in the order of C, whatever lies in memory; its mask, and what is put under it."""
+    import numpy
+
+    kept = m._fill_value  # made when it is asked for
+    fill = numpy.asarray(numpy.ma.default_fill_value(m.dtype) if kept is None else kept, m.dtype)
+    mask = numpy.ma.getmask(m)
+    return Pieces("masked array", [m.data, None if mask is numpy.ma.nomask else mask, fill, m.hardmask])
+
+
+def _random_state(r):
+    """The one of `numpy.random` itself, which statistics of scipy hold, is no value."""
+    if r is getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None):
+        return Pieces("random state", ["of the process"])
+    return Pieces("random state", [r.get_state(legacy=False)])
+
+
+def _numba(d):
+    """A function that numba compiles: its text and what the compiler was told, never what it made."""
+    fixed = [] if d._can_compile else [str(s) for s in d.nopython_signatures]
+    told = {name: str(value) for name, value in d.targetoptions.items()}
+    return Pieces("numba", [d.py_func, told, fixed, {n: str(t) for n, t in d.locals.items()}])
+
+
+def _spline(s):
+    """A smoothing spline: its knots, its data; the room that FITPACK works in is not set."""
+    data = list(s._data)
+    n = data[7]
+    return Pieces("spline", [list(s._eval_args), s.ext, data[:8], data[8][:n], data[9][:n], data[10]])
 
 
 # ---- pandas ---------------------------------------------------------------------------------------
@@ -245,12 +322,13 @@ def _large(pa, t):
 
 
 def _arrow_fixed(pa, pc, a, t):
-    if a.null_count:
-        a = pc.fill_null(a, pa.scalar(0, pa.int64()).cast(t) if not pa.types.is_boolean(t) else False)
     if pa.types.is_boolean(t):
-        return a.to_numpy(zero_copy_only=False)
+        return (pc.fill_null(a, False) if a.null_count else a).to_numpy(zero_copy_only=False)
     bits = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}.get(t.bit_width)
-    return a.view(bits).to_numpy() if bits is not None else a.to_pylist()
+    if bits is None:  # decimals; intervals, whose class has no name of its own
+        return [tuple(v) if isinstance(v, tuple) else v for v in a.to_pylist()]
+    a = a.view(bits)
+    return (pc.fill_null(a, pa.scalar(0, bits)) if a.null_count else a).to_numpy()
 
 
 def _arrow_text(pa, pc, a):
@@ -300,6 +378,7 @@ def _arrow_scalar(s):
 
 # Public attributes that a library itself sets on the values with such pieces.
 _KNOWN = {
+    "masked array": {"fill_value", "mask", "shape", "dtype"},
     "vectorize": {"pyfunc", "cache", "signature", "otypes", "excluded"},
     "series": {"index", "name"},
     "frame": {"index", "columns"},
@@ -314,12 +393,18 @@ _KNOWN = {
 }
 
 # Classes of Python itself; subclasses are taken apart as other instances.
-_EXACT = {staticmethod: _method, classmethod: _method, struct.Struct: _struct}
+_EXACT = {staticmethod: _method, classmethod: _method, struct.Struct: _struct, super: _super, object: _object}
 
 _RULES = {
     ("ingot", "File"): _file,
+    ("importlib", "EntryPoint"): _entry_point,
     ("ctypes", "CDLL"): _shared_library,
     ("numpy", "vectorize"): _vectorize,
+    ("numpy", "MaskedArray"): _masked_array,
+    ("numpy", "RandomState"): _random_state,
+    ("numba", "Dispatcher"): _numba,
+    ("pydantic", "ValidateCallWrapper"): _validated,
+    ("scipy", "UnivariateSpline"): _spline,
     ("pandas", "DataFrame"): _frame,
     ("pandas", "Series"): _series,
     ("pandas", "Index"): _index,

@@ -226,6 +226,8 @@ def fingerprint(obj, *, variant="strict", overrides=None, skip=(), fallback=None
 # when there is no memory for the function, and a generator expression is one.
 
 _FLAGS = ("init", "repr", "eq", "order", "unsafe_hash", "frozen")
+_PARTS = ("default", "default_factory", "converter", "validator", "annotation", "on_setattr", "eq_key",
+          "order_key", "alias", "repr")
 _MADE = ("__eq__", "__hash__", "__init__", "__lt__", "__repr__", "__setattr__")
 
 
@@ -250,9 +252,17 @@ def _declared(cls):
         return out
     if "__pydantic_fields__" in own:
         missing = sys.modules["pydantic_core"].PydanticUndefined
-        fields = own["__pydantic_fields__"]
-        return [p for n, f in fields.items() for p in _declared_field(f, missing, n)]
+        fields, private = own["__pydantic_fields__"], own.get("__private_attributes__") or {}
+        out = [p for n, f in fields.items() for p in _declared_field(f, missing, n)]
+        return out + [p for n, f in private.items() for p in _declared_private(f, missing, n)]
     return []
+
+
+def _declared_private(field, missing, name):
+    for part in ("default", "default_factory"):
+        value = getattr(field, part, None)
+        if value is not None and value is not missing:
+            yield ("private", name, part), value
 
 
 def _attrs_hooks(made):
@@ -274,11 +284,15 @@ def _declared_field(field, missing, name=None):
         yield ("field", field.name, "metadata"), dict(meta)
     if name is not None and field.metadata:  # of pydantic: constraints, validators
         yield ("field", name, "metadata"), list(field.metadata)
+    said = getattr(field, "_attributes_set", None) if name is not None else None
+    if said:  # titles, what a schema is to say
+        yield ("field", name, "said"), {k: said[k] for k in said if k not in (*_PARTS, "metadata")}
     name = field.name if name is None else name
     yield ("field", name), tuple([getattr(field, n, None) is True for n in flags])
-    for part in ("default", "default_factory", "converter", "validator", "annotation", "on_setattr",
-                 "eq_key", "order_key", "alias"):
+    for part in _PARTS:
         value = getattr(field, part, None)
+        if part == "repr" and not callable(value):
+            continue
         if type(value).__name__ == "Factory" and type(value).__module__ in ("attr", "attr._make"):
             value = value.factory  # of attrs
         if value is not None and value is not missing:

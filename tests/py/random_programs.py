@@ -10,6 +10,7 @@ import random
 import re
 import sys
 
+from code_programs import CODE
 from hard_programs import MORE
 
 # Ways to reach a number: parts of main.py and other files.
@@ -306,6 +307,7 @@ WAYS = {
 }
 COMMON = tuple(WAYS)
 WAYS.update(MORE)
+WAYS.update(CODE)
 
 
 def fits(way, have):

@@ -13,7 +13,8 @@ from random_programs import COMMON, LIBRARY, WAYS, Program, fits
 
 EDITS = 5000 if STRESS else 250
 BATCH = 125 if STRESS else 50  # programs that one process looks at
-HAVE = tuple(m for m in ("numpy", "attr", "pydantic") if importlib.util.find_spec(m))
+LIGHT = tuple(m for m in ("numpy", "attr", "pydantic") if importlib.util.find_spec(m))
+HAVE = LIGHT + tuple(m for m in ("pandas", "scipy", "xarray", "numba", "torch") if importlib.util.find_spec(m))
 
 
 def write(folder, texts, before):
@@ -90,7 +91,7 @@ def test_edits(tmp_path):
     fails, done, batch = [], 0, 0
     while done < EDITS:
         library = list(LIBRARY)
-        programs = [Program(f"p{batch}x{n}", SEED + 1000 * batch + n, library, HAVE) for n in range(BATCH)]
+        programs = [Program(f"p{batch}x{n}", SEED + 1000 * batch + n, library, LIGHT) for n in range(BATCH)]
         folder = tmp_path / f"b{batch}"
         folder.mkdir()
         done += run(folder, programs, min(EDITS - done, 5 * BATCH), fails)

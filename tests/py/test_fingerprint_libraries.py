@@ -173,6 +173,11 @@ def test_arrow():
     distinct(t, big, t.slice(0, 2), t.rename_columns(["z", *t.column_names[1:]]), t.to_batches()[0], t.schema,
              t.replace_schema_metadata({"k": "v"}), t.set_column(0, "a", pa.array([1, 2, 3])))
     same(t.to_batches()[0], table(pa).to_batches()[0])
+    for kind in (pa.date32(), pa.time64("us"), pa.duration("s"), pa.decimal128(5, 2), pa.float16(), pa.bool_(),
+                 pa.month_day_nano_interval()):
+        none = pa.array([None, None], kind)
+        same(none, pa.array([None, None, None], kind)[1:])
+        distinct(none, pa.array([None], kind))
     distinct(pa.array(["a", "bc"]), pa.array(["ab", "c"]), pa.array(["a", None, "bc"]), pa.array([b"a", b"bc"]))
     same(pa.array([], pa.string()), pa.array(["a"])[:0])
     same(pa.scalar(3), pa.scalar(3))
@@ -262,3 +267,81 @@ def test_methods_and_structs_as_values():
     distinct(staticmethod(halve), classmethod(halve), staticmethod(check_own), halve, mark(staticmethod(halve)))
     same(struct.Struct("3i"), struct.Struct("3i"))
     distinct(struct.Struct("3i"), struct.Struct("4i"), "3i")
+
+
+# ---- NumPy and SciPy ---------------------------------------------------------------------------------------
+
+
+@needs("numpy")
+def test_masked_arrays():
+    import numpy as np
+
+    m = np.ma.array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]])
+    asked, hard, filled, noted = m.copy(), m.copy(), m.copy(), m.copy()
+    asked.fill_value  # noqa: B018  it is made when it is asked for
+    hard.harden_mask()
+    filled.fill_value = 7
+    noted.unit = "m"
+    same(m, asked, np.ma.array(np.asfortranarray(m.data), mask=np.asfortranarray(m.mask)))
+    distinct(m, hard, filled, noted, m.data, np.ma.array(m.data), np.ma.array(m.data, mask=[[0, 0], [0, 1]]),
+             np.ma.array(m.data * 1.0, mask=m.mask))
+    record = np.ma.array([(1, 2.0)], mask=[(0, 1)], dtype=[("a", "i4"), ("b", "f8")])
+    same(record, record.copy())
+    distinct(record, np.ma.array(record.data, mask=[(1, 0)]))
+
+
+@needs("numpy")
+def test_random_states():
+    import numpy as np
+
+    own = np.random.RandomState(5)
+    same(own, np.random.RandomState(5))
+    distinct(own, np.random.RandomState(6), np.random.mtrand._rand)
+    before = fp(np.random.mtrand._rand), fp([np.random.rand])
+    np.random.rand()
+    assert (fp(np.random.mtrand._rand), fp([np.random.rand])) == before
+    drawn = np.random.RandomState(5)
+    drawn.rand()
+    distinct(own, drawn)
+
+
+def test_methods_that_a_module_hands_out():
+    """They count as `random.random` does; those of a generator of one's own with its state."""
+    import random
+
+    before = fp([random.random, random.shuffle])
+    random.random()
+    assert fp([random.random, random.shuffle]) == before
+    own, other = random.Random(1), random.Random(2)
+    distinct([own.random], [other.random], [random.random])
+
+
+@needs("scipy")
+def test_ufuncs_and_splines_of_scipy():
+    from scipy import special
+    from scipy.interpolate import UnivariateSpline
+
+    distinct([special.gamma], [special.erf])
+    points = [0.0, 1.0, 2.0, 3.0, 4.0]
+    one, two = UnivariateSpline(points, points, s=0), UnivariateSpline(points, points, s=0)
+    same(one, two)
+    distinct(one, UnivariateSpline(points, points[::-1], s=0), UnivariateSpline(points, points, s=0, ext=1))
+
+
+@needs("torch")
+def test_functions_of_torch():
+    import torch
+
+    distinct([torch.sin], [torch.cos], [torch.relu], [torch.nn.functional.relu])
+
+
+def test_what_functions_of_c_were_told():
+    import ctypes
+
+    one, asked, told = ctypes.CDLL(None), ctypes.CDLL(None), ctypes.CDLL(None)
+    asked.labs  # noqa: B018
+    told.labs.argtypes = [ctypes.POINTER(ctypes.c_double)]
+    other = ctypes.CDLL(None)
+    other.labs.argtypes = [ctypes.POINTER(ctypes.c_float)]
+    same(one, asked)
+    distinct(one, told, other)

@@ -414,7 +414,7 @@ static int walk_all(fp_walk *w, PyObject *obj) {
     return 0;
 }
 
-enum { FP_FORMAT = 6 }; /* in every digest: bump it when what is hashed changes */
+enum { FP_FORMAT = 7 }; /* in every digest: bump it when what is hashed changes */
 
 static ing_hash128 final_digest(const fp_walk *w, const uint8_t *p, size_t n) {
     ing_hasher h;

@@ -390,6 +390,13 @@ static int append_registered(fp_walk *w, PyObject *list, PyTypeObject *type) {
     return rc;
 }
 
+/* Room for an attribute: a slot, `__dict__` or `__weakref__`. */
+static bool is_slot(PyObject *name, PyObject *v) {
+    bool room = PyUnicode_CompareWithASCIIString(name, "__dict__") == 0 ||
+                PyUnicode_CompareWithASCIIString(name, "__weakref__") == 0;
+    return Py_TYPE(v) == (room ? &PyGetSetDescr_Type : &PyMemberDescr_Type);
+}
+
 /* Slots that are no declared fields, in the order of their names. */
 static PyObject *slot_names(fp_walk *w, PyTypeObject *type, PyObject *dict) {
     fp_plan *p = ing_fp_plan_get(w, type);
@@ -397,7 +404,7 @@ static PyObject *slot_names(fp_walk *w, PyTypeObject *type, PyObject *dict) {
     Py_ssize_t pos = 0;
     int rc = names ? 0 : -1;
     while (rc == 0 && PyDict_Next(dict, &pos, &name, &v)) {
-        if (!PyUnicode_Check(name) || Py_TYPE(v) != &PyMemberDescr_Type) continue;
+        if (!PyUnicode_Check(name) || !is_slot(name, v)) continue;
         int field = PySequence_Contains(p->fields, name);
         rc = field < 0 ? -1 : field ? 0 : PyList_Append(names, name);
     }

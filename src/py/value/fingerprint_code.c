@@ -416,6 +416,26 @@ static int fp_companion(fp_walk *w, const ing_py_kernel *k, PyObject *obj,
                 : -1;
 }
 
+/* The options of qd.init that a kernel's result depends on, where they are not as without it. */
+static int append_settings(fp_walk *w, PyObject *kids) {
+    static const ing_setting all[] = {ING_SET_default_ip, ING_SET_default_fp,
+                                      ING_SET_fast_math, ING_SET_random_seed};
+    ing_settings plain;
+    ing_settings_init(&plain);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        long long now = w->st->settings.at[all[i]];
+        if (now == plain.at[all[i]]) continue;
+        PyObject *name = PyUnicode_FromFormat("<%s>", ing_setting_name(all[i]));
+        PyObject *value = name ? PyLong_FromLongLong(now) : NULL;
+        int rc =
+            value && PyList_Append(kids, name) == 0 ? PyList_Append(kids, value) : -1;
+        Py_XDECREF(name);
+        Py_XDECREF(value);
+        if (rc < 0) return -1;
+    }
+    return 0;
+}
+
 int ing_fp_kernel(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     const ing_py_kernel *k = (const ing_py_kernel *)obj;
     if (Py_TYPE(obj) == w->st->host->kernel_type && k->primal)
@@ -427,7 +447,9 @@ int ing_fp_kernel(fp_walk *w, PyObject *obj, Py_ssize_t own) {
         return ing_fp_refuse(w, obj, "there is no source text for this kernel", NULL);
     }
     PyObject *kids = function_kids(w, d->fn, NULL, NULL, PyTuple_GET_ITEM(source, 0));
-    if (kids && ing_fp_reached(w, d->fn, source, kids) < 0) Py_CLEAR(kids);
+    if (kids &&
+        (ing_fp_reached(w, d->fn, source, kids) < 0 || append_settings(w, kids) < 0))
+        Py_CLEAR(kids);
     Py_DECREF(source);
     int rc = push_function(w, obj, FP_AS_ITSELF, kids, own);
     if (rc == 0 && ing_fp_top(w)->obj == obj) {

@@ -464,18 +464,23 @@ static int visit_view(fp_walk *w, PyObject *obj, Py_ssize_t own) {
         return ing_fp_refuse(w, obj, "its mapping cannot be copied", NULL);
     }
     uint32_t n = (uint32_t)PyDict_GET_SIZE(copy);
-    if (PyType_IsSubtype(Py_TYPE(obj), &PyDictItems_Type)) {
+    bool pairs = PyType_IsSubtype(Py_TYPE(obj), &PyDictItems_Type);
+    bool live = ing_fp_live(w); /* what code works on has an order */
+    if (pairs && !live) {
         if (ing_fp_push(w, obj, FP_AS_ITSELF, FP_ITEMS_KIND, copy, 0, n, own) < 0)
             return -1;
         ing_fp_top(w)->dict = ing_fp_top(w)->pairs = 1;
         return 0;
     }
     bool keys = PyType_IsSubtype(Py_TYPE(obj), &PyDictKeys_Type);
-    PyObject *kids = keys ? PyDict_Keys(copy) : PyDict_Values(copy);
+    PyObject *kids = pairs  ? PyDict_Items(copy)
+                     : keys ? PyDict_Keys(copy)
+                            : PyDict_Values(copy);
+    fp_kind kind = pairs ? FP_ITEMS_KIND : keys ? FP_KEYS_KIND : FP_VALUES_KIND;
     Py_DECREF(copy);
     if (!kids) return -1;
-    return ing_fp_push(w, obj, FP_AS_ITSELF, keys ? FP_KEYS_KIND : FP_VALUES_KIND, kids,
-                       0, n, own);
+    return ing_fp_push(w, obj, FP_AS_ITSELF, kind, kids, live ? n : 0, live ? 0 : n,
+                       own);
 }
 
 /* ---- our wrappers ------------------------------------------------------------------------------------ */
@@ -697,11 +702,53 @@ static int visit_pieces(fp_walk *w, PyObject *obj, fp_plan *p, Py_ssize_t own) {
 
 /* ---- by plan ------------------------------------------------------------------------------------------------ */
 
+/* A method of an object that a library keeps for the process, under a name of its module
+ * (`from random import random`): the name counts, as in `random.random()`. 1: it is one. */
+static int by_module_name(fp_walk *w, PyObject *obj, PyObject *self, Py_ssize_t own) {
+    PyObject *cls = (PyObject *)Py_TYPE(self);
+    PyObject *module = ing_fp_attr(w->fp, cls, w->fp->n.__module__);
+    PyObject *name = module ? ing_fp_attr(w->fp, obj, w->fp->n.__name__) : NULL;
+    PyObject *found = NULL, *origin = NULL;
+    if (name && PyUnicode_Check(module) && PyUnicode_Check(name))
+        found = ing_fp_resolve(w->fp, module, name);
+    if (found == obj) origin = ing_fp_origin(w, module);
+    int rc = origin && origin != Py_None ? 1 : PyErr_Occurred() ? -1 : 0;
+    if (rc == 1 && ing_fp_named(w, obj, module, name, own) < 0) rc = -1;
+    Py_XDECREF(found);
+    Py_XDECREF(origin);
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    return rc;
+}
+
+/* The name of the library's module that has the object under its own name: NumPy's ufuncs and
+ * torch's functions do not say it. */
+static PyObject *home_of(fp_walk *w, PyObject *obj) {
+    PyObject *reach = ing_fp_reach(w->fp);
+    return reach ? PyObject_CallMethod(reach, "home_of", "O", obj) : NULL;
+}
+
 static int visit_method(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     PyObject *self, *fn = ing_py_unbind(w->st, obj, &self);
+    int known = PyType_Check(self) ? 0 : by_module_name(w, obj, self, own);
+    if (known) return known < 0 ? -1 : 0;
     PyObject *kids = PyTuple_Pack(2, fn, self);
     if (!kids) return -1;
     return ing_fp_push(w, obj, FP_AS_ITSELF, FP_METHOD_KIND, kids, 2, 0, own);
+}
+
+/* Under its full name in its module, or under its short one there or elsewhere. */
+static int named_builtin(fp_walk *w, PyObject *obj, PyObject *module, PyObject *name,
+                         Py_ssize_t own) {
+    PyObject *found = ing_fp_resolve(w->fp, module, name);
+    PyObject *brief = found == obj ? NULL : ing_fp_attr(w->fp, obj, w->fp->n.__name__);
+    Py_XDECREF(found);
+    if (!brief) return ing_fp_named(w, obj, module, name, own);
+    PyObject *home = home_of(w, obj);
+    int rc = home ? ing_fp_named(w, obj, home, brief, own) : -1;
+    Py_XDECREF(home);
+    Py_DECREF(brief);
+    return rc;
 }
 
 static int visit_builtin(fp_walk *w, PyObject *obj, Py_ssize_t own) {
@@ -709,10 +756,12 @@ static int visit_builtin(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     PyObject *name = PyObject_GetAttr(obj, w->fp->n.__qualname__);
     PyObject *module = name ? ing_fp_attr(w->fp, obj, w->fp->n.__module__) : NULL;
     int rc = -1;
-    if (name && (!self || PyModule_Check(self))) {
-        rc = ing_fp_named(w, obj, module ? module : Py_None, name, own);
+    if (name && (!self || self == Py_None || PyModule_Check(self))) {
+        rc = named_builtin(w, obj, module ? module : Py_None, name, own);
     } else if (name) {
-        PyObject *kids = PyTuple_Pack(2, name, self);
+        int known = PyType_Check(self) ? 0 : by_module_name(w, obj, self, own);
+        PyObject *kids = known ? NULL : PyTuple_Pack(2, name, self);
+        rc = known == 1 ? 0 : -1;
         if (kids)
             rc = ing_fp_push(w, obj, FP_AS_ITSELF, FP_METHOD_KIND, kids, 2, 0, own);
     }
@@ -724,6 +773,9 @@ static int visit_builtin(fp_walk *w, PyObject *obj, Py_ssize_t own) {
 static int visit_ufunc(fp_walk *w, PyObject *obj, Py_ssize_t own) {
     PyObject *name = ing_fp_attr(w->fp, obj, w->fp->n.__name__);
     PyObject *module = PyUnicode_FromString("numpy");
+    PyObject *known = module && name ? ing_fp_resolve(w->fp, module, name) : NULL;
+    if (module && known != obj) Py_SETREF(module, home_of(w, obj));
+    Py_XDECREF(known);
     int rc = module && name ? ing_fp_named(w, obj, module, name, own) : -1;
     Py_XDECREF(name);
     Py_XDECREF(module);

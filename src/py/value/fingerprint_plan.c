@@ -316,10 +316,11 @@ static bool ours(ing_py_state *st, fp_plan *p) {
 static bool numpy_rule(ing_py_fp *fp, fp_plan *p) {
     PyTypeObject *t = p->type;
     if (!ing_fp_loaded(fp, "numpy")) return false;
-    if (ing_fp_is_a(fp, t, "numpy", "ndarray")) {
+    if (ing_fp_is_a(fp, t, "numpy.ma", "MaskedArray"))
+        return false; /* of _reducers.py */
+    if (ing_fp_is_a(fp, t, "numpy", "ndarray"))
         p->rule = FP_RULE_ARRAY;
-        if (ing_fp_is_a(fp, t, "numpy.ma", "MaskedArray")) p->rule = FP_RULE_REDUCE;
-    } else if (ing_fp_is_a(fp, t, "numpy", "generic") && !builtin_base(t))
+    else if (ing_fp_is_a(fp, t, "numpy", "generic") && !builtin_base(t))
         p->rule = FP_RULE_SCALAR;
     else if (ing_fp_is_a(fp, t, "numpy", "generic") &&
              !PyType_IsSubtype(t, &PyUnicode_Type) &&
@@ -449,11 +450,12 @@ static int plan_lazy(ing_py_fp *fp, fp_plan *p) {
 /* Is it a class that ingot/_reducers.py knows, or one of a library that is known there? Names only
  * say whether to ask there; the class itself is compared. */
 static bool may_reduce(ing_py_fp *fp, PyTypeObject *t) {
-    static const char *const tops[] = {"pandas",  "xarray", "scipy", "torch",
-                                       "pyarrow", "numpy",  "ingot", "ctypes"};
+    static const char *const tops[] = {"pandas",    "xarray",   "scipy", "torch",
+                                       "pyarrow",   "numpy",    "ingot", "ctypes",
+                                       "importlib", "pydantic", "numba"};
     PyObject *mro = t->tp_mro;
-    if (t == &PyStaticMethod_Type || t == &PyClassMethod_Type ||
-        ing_fp_is_a(fp, t, "_struct", "Struct"))
+    if (t == &PyStaticMethod_Type || t == &PyClassMethod_Type || t == &PySuper_Type ||
+        t == &PyBaseObject_Type || ing_fp_is_a(fp, t, "_struct", "Struct"))
         return true;
     for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
         PyObject *module = ing_fp_attr(fp, PyTuple_GET_ITEM(mro, i), fp->n.__module__);

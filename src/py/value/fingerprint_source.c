@@ -75,10 +75,13 @@ static PyObject *dotted_name(PyObject *node) {
 /* Names and attributes that ingot/_reach.py looks into. */
 static bool is_special(PyObject *name) {
     static const char *const all[] = {
-        "globals",  "eval",      "exec",          "__import__",
-        "modules",  "f_globals", "import_module", "__globals__",
-        "f_locals", "run_path",  "run_module",    "f_back",
-        "__doc__",  "getattr",   "attrgetter",    "__builtins__"};
+        "globals",      "eval",       "exec",          "__import__",
+        "modules",      "f_globals",  "import_module", "__globals__",
+        "f_locals",     "run_path",   "run_module",    "f_back",
+        "__doc__",      "getattr",    "attrgetter",    "__builtins__",
+        "query",        "evaluate",   "methodcaller",  "__subclasses__",
+        "entry_points", "EntryPoint", "getmodule",     "load_module",
+        "exec_module"};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (PyUnicode_CompareWithASCIIString(name, all[i]) == 0) return true;
     return false;
@@ -386,14 +389,47 @@ static int add_aliases(PyObject *imports, PyObject *known) {
     return rc;
 }
 
+/* Is a part of a dotted name private, as `__x` in a method, where code calls it `_Class__x`? */
+static bool is_private(PyObject *name) {
+    if (!PyUnicode_IS_ASCII(name)) return true;
+    const char *at = PyUnicode_DATA(name);
+    while (at) {
+        size_t n = strcspn(at, ".");
+        if (n > 2 && at[0] == '_' && at[1] == '_' &&
+            !(at[n - 1] == '_' && at[n - 2] == '_'))
+            return true;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return false;
+}
+
+/* The names in a list, private ones as the code calls them: a new list. */
+static PyObject *unmangled(fp_walk *w, PyObject *names, PyObject *known) {
+    PyObject *out = names ? PyList_New(0) : NULL;
+    for (Py_ssize_t i = 0; out && i < PyList_GET_SIZE(names); i++) {
+        PyObject *name = PyList_GET_ITEM(names, i);
+        if (PyList_Append(out, name) < 0) Py_CLEAR(out);
+        PyObject *reach = out && is_private(name) ? ing_fp_reach(w->fp) : NULL;
+        PyObject *more =
+            reach ? PyObject_CallMethod(reach, "mangled", "OO", name, known) : NULL;
+        Py_ssize_t n = out ? PyList_GET_SIZE(out) : 0;
+        if (more && PyList_SetSlice(out, n, n, more) < 0) Py_CLEAR(out);
+        Py_XDECREF(more);
+        if (PyErr_Occurred()) Py_CLEAR(out);
+    }
+    Py_XDECREF(names);
+    return out;
+}
+
 /* Names that are read from outside: those that the code object knows as such, those that
  * are imported, and those read through globals(). Appends to `blind` what asks an unknown
  * class for its subclasses. */
-static PyObject *outside_names(reader *r, PyObject *code, PyObject *special,
+static PyObject *outside_names(fp_walk *w, reader *r, PyObject *code, PyObject *special,
                                PyObject *blind) {
     PyObject *known = PySet_New(NULL), *out = PyList_New(0);
     PyObject *all = PySequence_List(r->dotted), *dot = PyUnicode_FromString(".");
     int rc = known && out && all && dot ? ing_fp_code_names(code, known) : -1;
+    if (rc == 0) rc = (all = unmangled(w, all, known)) ? 0 : -1;
     if (rc == 0) rc = add_aliases(PyTuple_GET_ITEM(special, 0), known);
     for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(all); i++) {
         PyObject *name = PyList_GET_ITEM(all, i);
@@ -424,7 +460,7 @@ static PyObject *read_def(fp_walk *w, PyObject *def, PyObject *code) {
         digest = digest_bytes(&r);
         special = digest ? special_reads(w, &r, def) : NULL;
         blind = special ? PySequence_List(PyTuple_GET_ITEM(special, 2)) : NULL;
-        names = blind ? outside_names(&r, code, special, blind) : NULL;
+        names = blind ? outside_names(w, &r, code, special, blind) : NULL;
         notes = names ? PySequence_Tuple(r.notes) : NULL;
         all = notes ? PyList_AsTuple(blind) : NULL;
         out = all ? PyTuple_Pack(5, digest, names, notes, PyTuple_GET_ITEM(special, 0),
