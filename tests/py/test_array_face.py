@@ -36,6 +36,15 @@ def test_size_copy_tolist():
     assert qd.Vector.ndarray(3, qd.f32, (2, 2)).size == 4
 
 
+def test_what_python_does_with_sequences():
+    a = numbers(qd.i32, 3)
+    x, y, z = a
+    assert list(reversed(a)) == [2, 1, 0] and (x, y, z) == (0, 1, 2) and sorted(a, reverse=True) == [2, 1, 0]
+    assert sum(a) == 3 and max(a) == 2 and 2 in a and [*zip(a, a)] == [(0, 0), (1, 1), (2, 2)]
+    with pytest.raises(TypeError, match="2-d"):
+        list(reversed(numbers(qd.i32, 2, 2)))
+
+
 def test_slices_are_assigned():
     a = numbers(qd.f32, 4)
     before = a._generation

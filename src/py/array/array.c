@@ -287,6 +287,7 @@ static const PyType_Slot array_slots[] = {
     {Py_mp_subscript, ing_py_array_get},
     {Py_mp_ass_subscript, ing_py_array_set},
     {Py_sq_item, ing_py_array_at},
+    {Py_sq_length, ing_py_array_len},
     {Py_bf_getbuffer, ing_py_array_getbuffer},
     {Py_bf_releasebuffer, ing_py_array_releasebuffer},
     {0, NULL},
