@@ -247,14 +247,98 @@ static bool stays_apart(const ing_ad_fn *n, const ing_ir_form *read,
            stays_above(n, read, write, loop, -1);
 }
 
+/* ---- branches around a read or a write (RULE12) ------------------------------------------------------ */
+
+/* Does `a op b` (or its opposite) see to it that d is not 0? */
+static bool tells_apart(const ing_ad_fn *n, const ing_ir_inst *c, bool holds,
+                        const ing_ir_form *d) {
+    static const ing_op opposite[][2] = {
+        {ING_OP_EQ, ING_OP_NE}, {ING_OP_NE, ING_OP_EQ}, {ING_OP_LT, ING_OP_GE},
+        {ING_OP_GE, ING_OP_LT}, {ING_OP_GT, ING_OP_LE}, {ING_OP_LE, ING_OP_GT}};
+    ing_op op = (ing_op)c->op;
+    for (uint32_t k = 0; !holds && k < 6; k++)
+        if (opposite[k][0] == c->op) op = opposite[k][1];
+    bool less = op == ING_OP_LT || op == ING_OP_LE;
+    ing_ir_form a, b, by, rest;
+    ing_ir_form_of(n->f, less ? c->b : c->a, &a);
+    ing_ir_form_of(n->f, less ? c->a : c->b, &b);
+    if (!ing_ad_difference(n, &b, &a, &by) || by.bits < 32) return false;
+    for (int64_t sign = 1; sign >= -1; sign -= 2) { /* d = sign * by + k */
+        rest = *d;
+        ing_ir_form_add(&rest, &by, (uint64_t)-sign);
+        cancel(n, &rest);
+        if (!rest.known || rest.n) continue;
+        int64_t k = (int64_t)(rest.constant << (64 - rest.bits)) >> (64 - rest.bits);
+        if (op == ING_OP_NE || op == ING_OP_EQ) return (k == 0) == (op == ING_OP_NE);
+        if (d->wraps || by.wraps) return false;
+        bool more =
+            op == ING_OP_GT || op == ING_OP_LT; /* by is above 0, not only not below */
+        return sign * k >= (more ? 0 : 1);
+    }
+    return false;
+}
+
+/* What was stored to the local that the value is loaded from, if one instruction does, in the same iteration. */
+static uint32_t stored_once(const ing_ad_fn *n, uint32_t id) {
+    uint32_t local = ing_ad_local_of(n, id), found = 0;
+    for (uint32_t w = 1; local && w < n->f->insts.len; w++) {
+        if (!writes_local(n, w, local)) continue;
+        bool here = n->region[w] == n->region[local] && n->region[w] == n->region[id];
+        if (found || !here || ing_ir_at(n->f, w)->op != ING_OP_STORE) return 0;
+        found = ing_ir_at(n->f, w)->b;
+    }
+    return found;
+}
+
+static bool condition_tells(const ing_ad_fn *n, uint32_t id, bool holds,
+                            const ing_ir_form *d, uint32_t left) {
+    const ing_ir_inst *c = ing_ir_at(n->f, id);
+    uint32_t other;
+    switch (c->op) {
+    case ING_OP_SELECT: /* `a and b` is b if a, else a; `a or b` is a if a, else b */
+        other = holds ? c->c : c->b;
+        return left && other == c->a &&
+               (condition_tells(n, c->a, holds, d, left - 1) ||
+                condition_tells(n, holds ? c->b : c->c, holds, d, left - 1));
+    case ING_OP_LOAD: /* a local is false before it is stored to */
+        other = left && holds ? stored_once(n, id) : 0;
+        return other && condition_tells(n, other, holds, d, left - 1);
+    case ING_OP_EQ:
+    case ING_OP_NE:
+    case ING_OP_LT:
+    case ING_OP_LE:
+    case ING_OP_GT:
+    case ING_OP_GE: return tells_apart(n, c, holds, d);
+    case ING_OP_NOT: return left && condition_tells(n, c->a, !holds, d, left - 1);
+    case ING_OP_AND:
+    case ING_OP_OR:
+        return left && holds == (c->op == ING_OP_AND) &&
+               (condition_tells(n, c->a, holds, d, left - 1) ||
+                condition_tells(n, c->b, holds, d, left - 1));
+    default: return false;
+    }
+}
+
+/* In an iteration that makes it, and so takes the branches around it. */
+static bool branch_tells(const ing_ad_fn *n, uint32_t id, const ing_ir_form *d) {
+    for (uint32_t p = n->parent[id]; p; id = p, p = n->parent[p]) {
+        const ing_ir_inst *i = ing_ir_at(n->f, p);
+        if (i->op == ING_OP_IF &&
+            condition_tells(n, i->a, n->block[id] == i->b, d, ING_AD_DEPTH))
+            return true;
+    }
+    return false;
+}
+
 /* ---- axis by axis ------------------------------------------------------------------------------------ */
 
 /* One and the same iteration of all loops around both. */
-static ing_ad_verdict axis_now(const ing_ad_fn *n, const ing_ir_form *read,
-                               const ing_ir_form *write) {
+static ing_ad_verdict axis_now(const ing_ad_fn *n, const ing_ad_touch *r,
+                               const ing_ad_touch *w, uint32_t axis) {
     ing_ir_form d;
-    if (!ing_ad_difference(n, read, write, &d)) return ING_AD_MAYBE;
+    if (!ing_ad_difference(n, &r->at[axis], &w->at[axis], &d)) return ING_AD_MAYBE;
     if (d.n) {
+        if (branch_tells(n, r->id, &d) || branch_tells(n, w->id, &d)) return ING_AD_NO;
         bool apart = is_above(n, &d, 1, 3) || is_above(n, &d, -1, 3);
         return apart ? ING_AD_NO : all_given(n, &d) ? ING_AD_SAID : ING_AD_MAYBE;
     }
@@ -329,7 +413,7 @@ ing_ad_verdict ing_ad_meet(const ing_ad_fn *n, const ing_ad_touch *r,
     if (loop && tells_places(n, r, w, loop)) return ING_AD_NO;
     for (uint32_t k = 0; k < r->n; k++) {
         ing_ad_verdict one = loop ? axis_later(n, &r->at[k], &w->at[k], loop, r->id)
-                                  : axis_now(n, &r->at[k], &w->at[k]);
+                                  : axis_now(n, r, w, k);
         bool maybe = loop && one == ING_AD_MAYBE;
         if (one == ING_AD_NO || (maybe && stays_apart(n, &r->at[k], &w->at[k], loop)))
             return ING_AD_NO;

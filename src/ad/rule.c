@@ -29,7 +29,9 @@
  *     writes that element nowhere: backward code of a write looks at the adjoint, or clears it.
  *  RULE11 a func that is run again begins with what the places that it is given hold: what it reads there
  *     counts as read before it does anything, unless it stores there first. One whose result is needed
- *     is run again forwards, which reads all that the result is made of. */
+ *     is run again forwards, which reads all that the result is made of.
+ *  RULE12 in one iteration, what stands in a branch has its condition: l[j, j] in the `else` of `if i == j` is not
+ *     l[i, j]. With `<` that takes numbers that do not wrap, as in RULE9. */
 #include "ad/meet.h"
 
 #include "gate/place.h"
@@ -221,6 +223,23 @@ static bool shifted(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form 
     return meets;
 }
 
+/* Of subscripts with one index of a parallel loop in them: which, and how far away it must be to meet. */
+static bool distance(const ing_ad_fn *n, const ing_ir_form *x, const ing_ir_form *y,
+                     uint32_t *index, int64_t *by) {
+    ing_ir_form d;
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < x->n; k++) {
+        const ing_ir_inst *i = ing_ir_at(n->f, x->of[k]);
+        bool is_index = i->op == ING_OP_LOOP || i->op == ING_OP_AXIS;
+        if (!is_index && !ing_ad_is_given(n, x->of[k])) return false;
+        if (is_index) *index = x->of[k], *by = (int64_t)x->times[k];
+        found += is_index;
+    }
+    if (found != 1 || !ing_ad_difference(n, x, y, &d) || d.n) return false;
+    *by = ((int64_t)(d.constant << (64 - d.bits)) >> (64 - d.bits)) / *by;
+    return true;
+}
+
 /* In a parallel loop one iteration reads what another one stores: adjoints would have to go from
  * iteration to iteration in one order, and there is none. */
 static bool crosses(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touch *w) {
@@ -229,8 +248,17 @@ static bool crosses(const ing_ad_fn *n, const ing_ad_touch *r, const ing_ad_touc
         r->n != w->n || ing_ad_ranges_apart(n, r, w))
         return false;
     bool apart = false, meets = true;
-    for (uint32_t k = 0; meets && k < r->n; k++)
+    uint32_t index[ING_MAX_NDIM], known = 0; /* and how many iterations further it is */
+    int64_t by[ING_MAX_NDIM];
+    for (uint32_t k = 0; meets && k < r->n; k++) {
         meets = shifted(n, &r->at[k], &w->at[k], &apart);
+        if (!meets || !distance(n, &r->at[k], &w->at[k], &index[known], &by[known]))
+            continue;
+        for (uint32_t j = 0; j < known; j++)
+            if (ing_ad_same_value(n, index[j], index[known], ING_AD_DEPTH))
+                meets &= by[j] == by[known];
+        known++;
+    }
     return meets && apart;
 }
 
