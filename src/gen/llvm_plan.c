@@ -21,7 +21,8 @@
  *     the callees call, up to INLINE_ALL instructions in all loops of a task: a call that is
  *     left keeps a loop from being vectorised. Elsewhere LLVM chooses, and funcs are shared.
  *  PLAN7 A loop that stores to an array in a branch and reads it at another place stays scalar: a
- *     read that overlaps what was just written under a mask waits until that is in the cache.
+ *     read that overlaps what was just written under a mask waits until that is in the cache. Rows
+ *     other than the one that is written to do not count.
  *  PLAN8 A loop that writes every m-th place, m up to MOST_STEPS, and has no branches is vectorised with
  *     stores of single elements. Other loops that write every m-th place stay scalar.
  *  PLAN9 A task has vectors of 512 bits where an innermost loop divides, takes roots or reads at places that
@@ -143,6 +144,24 @@ static bool open_level(walk *w, uint32_t inst, uint32_t block) {
     return ing_vec_push(&w->levels, l);
 }
 
+/* Are they places of different rows: is some subscript, which no iteration of the loop changes, more of one than of
+ * the other by a constant? */
+static bool is_other_row(const ing_ir_func *f, uint32_t loop, uint32_t elem,
+                         uint32_t other) {
+    const ing_ir_inst *a = &f->insts.at[elem], *b = &f->insts.at[other];
+    bool differs = false;
+    for (uint32_t k = 0; !differs && k < a->c && k < b->c; k++) {
+        ing_ir_form x, y;
+        ing_ir_form_of(f, f->extra.at[a->b + k], &x);
+        ing_ir_form_of(f, f->extra.at[b->b + k], &y);
+        bool same = x.known && y.known && x.n == y.n && x.bits >= 32 && y.bits >= 32;
+        for (uint32_t n = 0; same && n < x.n; n++)
+            same = x.of[n] == y.of[n] && x.times[n] == y.times[n] && x.of[n] < loop;
+        differs = same && (uint32_t)x.constant != (uint32_t)y.constant;
+    }
+    return differs;
+}
+
 /* PLAN7, of a LOOP whose body has been walked. */
 static bool stalls(const walk *w, const level *l) {
     const ing_ir_func *f = w->g->m->funcs.at[w->fi];
@@ -151,7 +170,8 @@ static bool stalls(const walk *w, const level *l) {
         for (uint32_t j = l->touched; j < w->touched.len; j++) {
             const touch *s = &w->touched.at[i], *r = &w->touched.at[j];
             if (s->stores && s->in_branch && !r->stores && r->array == s->array &&
-                !ing_ir_same_place(f, s->elem, r->elem))
+                !ing_ir_same_place(f, s->elem, r->elem) &&
+                !is_other_row(f, l->inst, s->elem, r->elem))
                 return true;
         }
     return false;

@@ -238,6 +238,30 @@ static void test_width_of_lanes(void) {
     }
 }
 
+/* PLAN7: what a loop stores in a branch it may read in other rows, not beside it. */
+static void test_stalls(void) {
+    static const char ir[] =
+        "arg 0 array<f32, 2>\narg 1 i32\ntask @0 {\n  %%z = const i32 0\n  %%g = arg "
+        "i32 "
+        "1\n  %%one = const i32 1\n  %%x = array array<f32, 2> 0\n"
+        "  %%i = loop i32 %%one, %%g {\n    %%up = sub %%i, %%one\n"
+        "    %%j = loop i32 %%one, %%g {\n      %%p = elem ref<f32> %%x, [%%i, %%j]\n"
+        "      %%left = sub %%j, %%one\n      %%q = elem ref<f32> %%x, [%s]\n"
+        "      %%v = load f32 %%q\n      %%f = const f32 0.5\n      %%c = lt %%v, %%f\n"
+        "      if %%c {\n        store %%p, %%v\n      }\n    }\n  }\n}\n"
+        "run @0 serial cost 6\n";
+    static const struct {
+        const char *at;
+        int scalar;
+    } cases[] = {{"%up, %j", 0}, {"%up, %left", 0}, {"%i, %left", 1},
+                 {"%z, %j", 1},  {"%j, %up", 1},    {"%left, %j", 1}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[1200];
+        snprintf(text, sizeof text, ir, cases[k].at);
+        expect(text, true, "!llvm.loop !12", cases[k].scalar, NULL);
+    }
+}
+
 /* Only what can run long polls, and only what can stop returns a status. */
 static void test_polls(void) {
 #define LOOPS(n, inner)                                                              \
@@ -331,6 +355,7 @@ int main(void) {
     test_long_loops();
     test_short_loops();
     test_spread();
+    test_stalls();
     test_widths();
     test_width_of_lanes();
     test_polls();
