@@ -160,3 +160,45 @@ def test_an_array_of_numpy_is_made_in_static_alone():
     assert list(a) == [0, 0, 2, 2, 2, 0]
     with pytest.raises(qd.IngotTypeError, match="arange cannot be called in kernels"):
         places(a)
+
+
+Z = 0.0
+
+
+@qd.kernel
+def sign_of_zero() -> qd.f64:
+    s = qd.static(math.copysign(1.0, Z))
+    return s
+
+
+def test_zeros_of_either_sign(monkeypatch):
+    """Equal numbers of one type that are not the same."""
+    for zero in (0.0, -0.0, 0.0):
+        monkeypatch.setitem(globals(), "Z", zero)
+        assert sign_of_zero() == math.copysign(1.0, zero)
+
+
+ALIKE = [1, True, 1.0, "1", b"1", 1 + 0j, None, (), (1,), (True,), (1, 2), ((1, 2),), ((1,), 2), (1, (2,)), ("ab", "c"),
+         ("a", "bc"), ("abc",), b"abc", "abc", (b"ab",), frozenset({1}), frozenset({True, 2}), frozenset({(1, 2)}), range(1),
+         range(1, 1), range(0, 1, 2), 0, False, 0.0, -0.0, "", b"", ..., np.int32(1), np.int64(1),
+         np.float32(1), np.bool_(True), "a\0b", "a\0c"]
+ONE = None
+
+
+def shown(x):
+    return sum((i + 1) * c for i, c in enumerate(repr(x).encode()))
+
+
+@qd.kernel
+def shows() -> qd.f64:
+    n = qd.static(shown(ONE))
+    return n
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("order", [1, -1])
+def test_values_that_look_alike(order, monkeypatch):
+    """Each is immutable, so the call is not made again for the same one; and none stands for another."""
+    for value in ALIKE[::order]:
+        monkeypatch.setitem(globals(), "ONE", value)
+        assert shows() == shown(value), repr(value)
