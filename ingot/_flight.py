@@ -57,12 +57,13 @@ def used_up(value):
 class _Flight:
     """Something that somebody is making."""
 
-    __slots__ = ("at", "callbacks", "ended", "value")
+    __slots__ = ("at", "callbacks", "ended", "value", "waits")
 
     def __init__(self, at):
         self.at = at
         self.ended = threading.Event()
         self.callbacks = []  # of tasks, which wait without blocking their loop
+        self.waits = []  # the flights that its maker waits for now
         self.value = MISS
 
     def land(self, value):
@@ -107,6 +108,30 @@ def _join(at):
     return flight, False
 
 
+def _wait_for(flight):
+    """Notes that the caller's own flights wait for this one. False: it waits for one of those itself, so
+    that neither would end."""
+    own = _own.get()
+    with _lock:
+        stack, seen = [flight], set()
+        while stack:
+            at = stack.pop()
+            if at in own:
+                return False
+            if at not in seen:
+                seen.add(at)
+                stack.extend(at.waits)
+        for mine in own:
+            mine.waits.append(flight)
+    return True
+
+
+def _waited_for(flight):
+    with _lock:
+        for mine in _own.get():
+            mine.waits.remove(flight)
+
+
 def _brought(flight, find):
     """What there is after somebody else's flight: stored, or else as it was made."""
     value = find()
@@ -124,7 +149,13 @@ def single_flight(where, key, find, make, wait):
         flight, mine = _join((where, key))
         if mine:
             break
-        if not flight.ended.wait(max(0.0, end - time.monotonic())):
+        if not _wait_for(flight):
+            return make()
+        try:
+            over = flight.ended.wait(max(0.0, end - time.monotonic()))
+        finally:
+            _waited_for(flight)
+        if not over:
             return make()
         value = _brought(flight, find)
         if value is not MISS:
@@ -147,7 +178,13 @@ async def single_flight_async(where, key, find, make, wait):
         flight, mine = _join((where, key))
         if mine:
             break
-        if not await _over(flight, max(0.0, end - time.monotonic())):
+        if not _wait_for(flight):
+            return await make()
+        try:
+            over = await _over(flight, max(0.0, end - time.monotonic()))
+        finally:
+            _waited_for(flight)
+        if not over:
             return await make()
         value = _brought(flight, find)
         if value is not MISS:

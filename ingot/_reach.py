@@ -819,7 +819,7 @@ def _has(named, obj):
 
 
 def _called(module):
-    """The names that a module's text assigns the result of a call to, at its top level."""
+    """The names that a module's text assigns something to in which there is a call."""
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or not os.path.isfile(file):
         return ()
@@ -834,7 +834,8 @@ def _called(module):
             nodes = []
         found = set()
         for node in nodes:
-            if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Call):
+            made = isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
+            if made and any([isinstance(n, ast.Call) for n in ast.walk(node.value)]):
                 for at in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     found.update([n.id for n in ast.walk(at) if isinstance(n, ast.Name)])
         _CALLS[file] = (state, found)

@@ -46,16 +46,22 @@ void ing_store_trailer(uint8_t out[ING_STORE_TRAILER], ing_entry_kind kind,
     ing_store_trailer_of(out, kind, key, &h, n);
 }
 
+bool ing_store_begins_trailer(const uint8_t trailer[ING_STORE_TRAILER],
+                              ing_entry_kind kind, ing_hash128 key, size_t n) {
+    static const uint8_t zero[ING_STORE_TRAILER - ZERO];
+    uint8_t head[SUMMED];
+    put_head(head, kind, key, n);
+    return memcmp(trailer, head, SUMMED) == 0 &&
+           memcmp(trailer + ZERO, zero, sizeof zero) == 0;
+}
+
 bool ing_store_check(const uint8_t *p, size_t size, ing_entry_kind kind,
                      ing_hash128 key) {
-    static const uint8_t zero[ING_STORE_TRAILER - ZERO];
     if (size < ING_STORE_TRAILER) return false;
     size_t n = size - ING_STORE_TRAILER;
     const uint8_t *trailer = p + n;
-    uint8_t head[SUMMED], sum[16];
-    put_head(head, kind, key, n);
-    if (memcmp(trailer, head, SUMMED) != 0) return false;
-    if (memcmp(trailer + ZERO, zero, sizeof zero) != 0) return false;
+    uint8_t sum[16];
+    if (!ing_store_begins_trailer(trailer, kind, key, n)) return false;
     /* Payload and trailer lie side by side, so the checksum is over one run of bytes. */
     put128(sum, ing_hash(p, n + SUMMED));
     return memcmp(trailer + CHECKSUM, sum, sizeof sum) == 0;

@@ -64,6 +64,9 @@ bool ing_store_check(const uint8_t *p, size_t size, ing_entry_kind kind,
                      ing_hash128 key);
 
 /* The trailer after a payload that went through a hasher. */
+/* Is all of the trailer as it must be, as far as that needs no look at the payload? */
+bool ing_store_begins_trailer(const uint8_t trailer[ING_STORE_TRAILER],
+                              ing_entry_kind kind, ing_hash128 key, size_t n);
 void ing_store_trailer_of(uint8_t out[ING_STORE_TRAILER], ing_entry_kind kind,
                           ing_hash128 key, const ing_hasher *payload, size_t n);
 

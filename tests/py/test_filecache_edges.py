@@ -85,3 +85,21 @@ def test_tasks_and_threads_with_one_cache(tmp_path, where):
         for found in pool.map(lambda n: asyncio.run(some(n)), [40] * 4):
             assert all((v == np.arange(50 + k % 5) ** 2).all() for k, v in enumerate(found))
     assert sorted(_notes.calls) == list(range(50, 55))
+
+
+def test_an_entry_that_was_made_huge(tmp_path):
+    """A file of a gigabyte that is no entry of a gigabyte is a miss, and is not read to find that out."""
+
+    def have_been_read():
+        with open("/proc/self/io") as f:
+            return int(f.readline().split()[1])
+
+    cache = FileCache(tmp_path / "c")
+    cache["k"] = 1
+    file, = [p for p in (tmp_path / "c").rglob("*") if p.is_file() and p.name != "total"]
+    os.truncate(file, 1 << 30)
+    before = have_been_read()
+    assert cache.get("k", "miss") == "miss" and "k" not in cache
+    assert cache.verify()[0] == 0 and have_been_read() - before < 1 << 20
+    cache["k"] = 2
+    assert cache["k"] == 2 and len(cache) == 1

@@ -4,6 +4,7 @@ change while a program runs, what is refused and named, skips, lazily kept state
 import collections
 import dataclasses
 import functools
+import importlib
 import os
 import subprocess
 import sys
@@ -411,3 +412,18 @@ def test_sys_modules_is_no_value(monkeypatch):
     before = ingot.fingerprint(reads_its_module)
     monkeypatch.setitem(sys.modules, "odd_module", Odd("odd_module"))
     assert ingot.fingerprint(reads_its_module) == before
+
+
+def test_objects_that_are_nothing_but_themselves(tmp_path, monkeypatch):
+    """`MISSING = object()` counts by the name that its module gives it, as an input too."""
+    (tmp_path / "marks.py").write_text("A, B = object(), object()\nC: object = object()\nD = A\nE = {'k': object()}\n")
+    (tmp_path / "a_user.py").write_text("from marks import B as AA\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    marks = importlib.import_module("marks")
+    before = fp(marks.B)
+    importlib.import_module("a_user")
+    assert fp(marks.B) == before and fp(marks.A) == fp(marks.D)
+    assert len({fp(marks.A), before, fp(marks.C), fp(object())}) == 4
+    assert fp(marks.E["k"]) == fp(object())
+    step = ingot.CachedStep(lambda x: x is marks.A)
+    assert step(marks.A) and not step(marks.B) and not step(object())

@@ -559,6 +559,32 @@ def test_threads_run_it_once(where, tmp_path, calls):
     assert results == [[k * k for k in range(10)]] * 8 and sorted(calls) == [*range(10)]
 
 
+def test_steps_that_need_each_other_from_two_threads():
+    """Neither waits for the other, which waits for it: one of them runs the step itself."""
+    inside, given = threading.Barrier(2), []
+
+    def call(step, other, n):
+        inside.wait(30)  # both have begun
+        given.append(threading.current_thread().name)
+        return other(n) + 1 if len(given) < 4 else 1
+
+    def first(n):
+        return call(one, two, n) if threading.current_thread().name not in given else 10
+
+    def second(n):
+        return call(two, one, n) if threading.current_thread().name not in given else 20
+
+    one, two = ingot.CachedStep(first, wait=600), ingot.CachedStep(second, wait=600)
+    results = []
+    threads = [threading.Thread(target=lambda s=s: results.append(s(1)), name=name, daemon=True)
+               for name, s in (("a", one), ("b", two))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not any(t.is_alive() for t in threads) and len(results) == 2
+
+
 def test_waiting_is_bounded(tmp_path):
     """A step that hangs holds up nobody for longer than `wait`."""
     hanging, let_go = threading.Event(), threading.Event()
