@@ -232,7 +232,7 @@ def test_exec_without_text():
     exec(KERNEL.format(value=11), scope)  # decorating is no error
     text = refusal(scope["k"])
     assert "k cannot be compiled: there is no source text for '<string>'" in text
-    assert "source=" in text
+    assert "help: put it into a .py file" in text and "source=" in text
 
 
 def test_code_by_the_name_of_another_file(module):

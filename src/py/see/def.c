@@ -272,11 +272,12 @@ static ing_status no_text(const ing_py_def *d, ing_err *e) {
             "%s cannot be compiled: %s\nhelp: restart the program, or reload "
             "the module",
             ing_py_def_name(d), why);
-    return ing_fail(
-        e, ING_SYNTAX,
-        "%s cannot be compiled: %s\nhelp: ship the .py file, register the text "
-        "in linecache.cache, or give it with qd.kernel(source=...)",
-        ing_py_def_name(d), why);
+    bool no_file = strchr(why, '<') != NULL; /* '<stdin>', '<string>' */
+    return ing_fail(e, ING_SYNTAX,
+                    "%s cannot be compiled: %s\nhelp: %s, register the text in "
+                    "linecache.cache, or give it with qd.kernel(source=...)",
+                    ing_py_def_name(d), why,
+                    no_file ? "put it into a .py file" : "ship the .py file");
 }
 
 /* Nothing told at decoration whether the file is what was imported: what its text compiles to
