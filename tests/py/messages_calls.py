@@ -582,7 +582,7 @@ def k(a: qd.types.ndarray()):
 body("index out of bounds", "I", "index 8 is out of bounds for axis 0 with size 8", """
     for i in range(9):
         a[«i»] = 1
-""", init="debug=True", help=None)
+""", init="debug=True", help="the last one is 7: end the loop at a.shape[0]")
 body("index out of bounds in a func", "I", "out of bounds for axis 0", """
     for i in range(8):
         f(a, i)
@@ -591,7 +591,11 @@ body("index out of bounds in a func", "I", "out of bounds for axis 0", """
 def f(x, i):
     x[«i + 8»] = 1
 
-""", init="debug=True", help=None)
+""", init="debug=True", help="the last one is 7")
+body("index below the first", "I", "index -1 is out of bounds for axis 0", """
+    i = 0
+    a[«i - 1»] = 1
+""", init="debug=True", help="the last one is a.shape[0] - 1")
 body("assert", "X", "negative: -1.0", """
     a[3] = -1.0
     for i in range(8):

@@ -131,6 +131,27 @@ static ing_status beyond_view(const at *a, ing_err *e) {
     return at_node(a, ING_INDEX, NULL, e, text);
 }
 
+/* What to do about an index that is none of those from `first` to `last`. */
+static void bounds_remedy(int64_t index, int64_t axis, int64_t first, int64_t last,
+                          char *buf, size_t size) {
+    if (last < first)
+        snprintf(buf, size, "there is no element: test a.shape[%lld] > 0 first",
+                 (long long)axis);
+    else if (first)
+        snprintf(buf, size, "indices go from %lld to %lld here: test the index first",
+                 (long long)first, (long long)last);
+    else if (index < 0)
+        snprintf(buf, size,
+                 "negative indices do not count from the end: the last one is "
+                 "a.shape[%lld] - 1",
+                 (long long)axis);
+    else
+        snprintf(buf, size,
+                 "the last one is %lld: end the loop at a.shape[%lld], or test the "
+                 "index first",
+                 (long long)last, (long long)axis);
+}
+
 /* An access beyond a field: axis, index, end, first index, and the message that names it. */
 static ing_status beyond_field(const at *a, ing_err *e) {
     const uint64_t *d = a->slot->detail;
@@ -145,7 +166,10 @@ static ing_status beyond_field(const at *a, ing_err *e) {
         "which goes from %lld to %lld",
         ing_py_def_name(&a->kernel->def), field, (long long)d[1], (long long)d[0],
         (long long)d[3], (long long)d[2] - 1);
-    return at_node(a, ING_INDEX, NULL, e, text);
+    char remedy[160];
+    bounds_remedy((int64_t)d[1], (int64_t)d[0], (int64_t)d[3], (int64_t)d[2] - 1,
+                  remedy, sizeof remedy);
+    return at_node(a, ING_INDEX, remedy, e, text);
 }
 
 /* A loop whose bounds no index holds. */
@@ -231,7 +255,7 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                                PyObject *const *args, const ing_error_slot *slot,
                                ing_err *e) {
     at a = {k, v, args, slot};
-    char text[128];
+    char text[128], remedy[160];
     switch (slot->code) {
     case ING_ABI_CANCELLED:
         return ing_fail(e, ING_CANCELLED, "the launch was interrupted");
@@ -247,7 +271,9 @@ ing_status ing_py_launch_error(ing_py_kernel *k, const ing_py_variant *v,
                  "size %lld",
                  (long long)slot->detail[1], (long long)slot->detail[0],
                  (long long)slot->detail[2]);
-        return at_node(&a, ING_INDEX, NULL, e, text);
+        bounds_remedy((int64_t)slot->detail[1], (int64_t)slot->detail[0], 0,
+                      (int64_t)slot->detail[2] - 1, remedy, sizeof remedy);
+        return at_node(&a, ING_INDEX, remedy, e, text);
     case ING_ABI_FIELD: return beyond_field(&a, e);
     case ING_ABI_VIEW: return beyond_view(&a, e);
     case ING_ABI_LOOP: return endless(&a, e);
