@@ -5,7 +5,7 @@
 
 Each row is a kernel; a ratio above 1 means that Ingot is faster. The rows are in suite_kernels_*.py
 (Ingot and Quadrants run the same text), suite_c/*.c and suite_numba*.py; `--control` runs ten kernels
-of PolyBench instead, which nobody may tune for. Engines live in processes of their own and take turns of
+of PolyBench and ten of users instead, which nobody may tune for. Engines live in processes of their own and take turns of
 10 ms or two calls, whichever is longer. A ratio is the median over the rounds of (best call of the
 engine's turn / best call of Ingot's turn), in processor time on one thread and wall time on more;
 both are in the JSON. C is gcc -O3 -march=native -ffast-math: without -fopenmp on one thread (its

@@ -7,7 +7,7 @@ import numpy as np
 
 MODULES = ["suite_kernels_linear", "suite_kernels_math", "suite_kernels_integers", "suite_kernels_grids",
            "suite_kernels_bodies", "suite_kernels_solids"]
-CONTROL = ["suite_kernels_control"]
+CONTROL = ["suite_kernels_control", "suite_kernels_control_users"]
 ROWS = {}
 
 
