@@ -51,9 +51,10 @@ static void mark(needs *x, uint32_t id, uint8_t bits) {
     x->changed = true;
 }
 
-static void refuse(needs *x, uint32_t id, const char *why) {
+static void refuse(needs *x, uint32_t id, const char *why, const char *remedy) {
     if (x->ad->bad) return;
     x->ad->bad = why;
+    x->ad->m->remedy = remedy;
     x->ad->bad_loc = ing_ir_at(x->n->f, id)->loc;
 }
 
@@ -67,7 +68,10 @@ static void check_value(needs *x, uint32_t id) {
     const ing_ir_inst *i = ing_ir_at(x->n->f, id);
     bool update = i->op == ING_OP_ATOMIC || i->op == ING_OP_CAS;
     if (update && ing_ir_at(x->n->f, ing_ad_root(x->n, i->a))->op != ING_OP_PARAM)
-        refuse(x, id, "the value that an atomic update found there");
+        refuse(
+            x, id, "the value that an atomic update found there",
+            "keep it in an array, in a kernel of its own: `at[i] = "
+            "qd.atomic_add(n[0], 1)`, and read at[i] where the gradient is asked for");
 }
 
 static void keep(needs *x, uint32_t id) {
@@ -170,7 +174,8 @@ static void content_again(needs *x, uint32_t local, uint32_t region) {
             mark(x, region, ING_AD_AGAIN);
             if (ing_ir_at(n->f, region)->flags & ING_IR_PARALLEL)
                 refuse(x, region,
-                       "a local that iterations of a parallel loop change and read");
+                       "a local that iterations of a parallel loop change and read",
+                       "an inner loop runs in order: `for _ in range(1):` around it");
         }
         /* backward code of a branch has a local of its own for each of the branch's */
         bool anew = n->parent[local] != n->region[local];
@@ -396,7 +401,9 @@ static void keep_for(needs *x, uint32_t id) {
             keep(x, i->a);
             keep(x, i->b);
         } else if (i->c != ING_IR_ATOMIC_ADD && i->c != ING_IR_ATOMIC_SUB)
-            refuse(x, id, "an atomic update other than add, sub, min and max");
+            refuse(x, id, "an atomic update other than add, sub, min and max",
+                   "work on a variable, in order: `p = p * x[i]` in a loop in "
+                   "`for _ in range(1):`, and store it after the loop");
         break;
     case ING_OP_CALL: keep_call(x, id); break;
     case ING_OP_SELECT: keep(x, i->a); break;
@@ -437,10 +444,13 @@ static void begin(needs *x, uint32_t id) {
     if ((i->op == ING_OP_CHECK || i->op == ING_OP_DETAIL) && run)
         mark(x, id, ING_AD_AGAIN);
     if (i->op == ING_OP_SET_RET && n->mark[i->b] & ING_AD_VARIED)
-        refuse(x, id, "a returned value that depends on an array with a gradient");
-    if (ing_op_class_of(i->op) == ING_OPC_REGION) refuse(x, id, "a graph kernel");
+        refuse(x, id, "a returned value that depends on an array with a gradient",
+               "add it to an array of one element that has a gradient: `loss[None] += "
+               "s`");
+    if (ing_op_class_of(i->op) == ING_OPC_REGION) refuse(x, id, "a graph kernel", NULL);
     if (i->op == ING_OP_ELEM && is_companion(x->ad, ing_ir_at(n->f, i->a)))
-        refuse(x, id, "a gradient that the kernel itself reads or writes");
+        refuse(x, id, "a gradient that the kernel itself reads or writes",
+               "compute it in a kernel of its own");
 }
 
 ing_status ing_ad_find_need(ing_ad *ad, ing_ad_fn *n, ing_err *e) {
