@@ -258,7 +258,8 @@ static ing_status float_edge(frame *fr, ing_node at, const value *x, edge *out) 
     ing_dtype t = v_type(x);
     ING_TRY(ing_front_warn_at(fr, at, "UserWarning",
                               "Casting range_for boundary values from %s to i32, which "
-                              "may cause numerical issues",
+                              "may cause numerical issues (write n // 2 for n / 2, "
+                              "or int(x))",
                               ing_dtype_name(t)));
     uint32_t wide = ing_front_emit_cast(fr, x->inst, t, ING_F64);
     uint32_t top = ing_ir_const_float(b, ING_F64, 0x1p31);

@@ -82,7 +82,7 @@ def test_warnings_know_their_place(tmp_path, cache_dir):
                           for end in ("# casts", "# narrows"))
         assert run(path).splitlines() == [
             f"{path}:{casts}: Casting range_for boundary values from f32 to i32, which may cause "
-            "numerical issues",
+            "numerical issues (write n // 2 for n / 2, or int(x))",
             f"{path}:{narrows}: Assign may lose precision: i32 <- f32 (fractions are dropped: a variable that "
             "begins as 0.0 keeps them, int(x) says that they may go)",
             str(k == 0)]

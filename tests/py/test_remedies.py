@@ -373,6 +373,18 @@ def test_fractions_that_are_dropped_are_told_with_what_keeps_them():
         assert total(3) == 3
 
 
+def test_a_float_as_a_bound_is_told_with_what_to_write():
+    @qd.kernel
+    def count(n: qd.i32) -> qd.i32:
+        s = 0
+        for _ in range(n / 2):
+            s += 1
+        return s
+
+    with pytest.warns(qd.IngotWarning, match=r"numerical issues \(write n // 2 for n / 2, or int\(x\)\)"):
+        assert count(7) == 3
+
+
 @pytest.mark.parametrize("wrap", [property, functools.lru_cache, functools.partial, staticmethod])
 def test_decorators_below_ours_are_told_where_to_go(wrap):
     def number(n: qd.i32) -> qd.i32:

@@ -273,7 +273,12 @@ static const PyMemberDef array_members[] = {
 };
 
 static const PyType_Slot array_slots[] = {
-    {Py_tp_doc, "An array in memory that kernels work on; made by qd.ndarray."},
+    {Py_tp_doc,
+     "An array in memory that kernels work on; made by qd.ndarray and "
+     "qd.from_numpy.\n\n"
+     "`a[i, j]` is an element, `a[2:5]` (of one axis) a view; `a[:, 1] = x` assigns. "
+     "`len(a)` is the first extent,\n`a.size` the number of elements. NumPy takes it "
+     "without a copy: `np.asarray(a)`."},
     ING_PY_COLLECTED(array),
     {Py_tp_repr, array_repr},
     {Py_tp_getattro, array_getattr},

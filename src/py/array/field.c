@@ -603,7 +603,8 @@ static const PyType_Slot dense_slots[] = {
 };
 /* CPython does not inherit how an object is freed. */
 static const PyType_Slot scalar_slots[] = {
-    {Py_tp_doc, "A field of numbers; made by qd.field."},
+    {Py_tp_doc, "A field of numbers; made by qd.field.\n\n`f[i, j]` is an element, "
+                "`len(f)` the first extent, `f.size` the number of elements."},
     ING_PY_COLLECTED(field),
     {Py_tp_repr, scalar_repr},
     {0, NULL},
