@@ -261,14 +261,38 @@ static bool holds(ing_dtype t, const value *v) {
 /* The type in which NumPy computes with a number of its own; void: in none. Booleans are the
  * integers of Python there. */
 static ing_dtype numpy_type(const value *v) {
-    return v->kind == V_BOOL ? ING_VOID : (ing_dtype)v->dtype;
+    return v->kind == V_BOOL ? ING_VOID : (ing_dtype)(v->dtype ? v->dtype : v->numpy);
+}
+
+/* The type in which NumPy goes on with what it computed of numbers of these types, void being
+ * Python's: the narrowest that any of its versions takes. */
+static ing_dtype numpy_result(ing_dtype a, ing_dtype b) {
+    if (!a || !b || a == b) return a ? a : b;
+    bool fa = ing_dtype_is_float(a), fb = ing_dtype_is_float(b);
+    uint32_t na = ing_dtype_bytes(a), nb = ing_dtype_bytes(b);
+    if (fa && fb) return na > nb ? a : b;
+    if (fa || fb) {
+        ing_dtype f = fa ? a : b;
+        uint32_t n = fa ? nb : na;
+        return n >= 4 || f == ING_F64 ? ING_F64 : n == 2 ? ING_F32 : f;
+    }
+    static const ing_dtype sums[] = {ING_I16, ING_I32, ING_I64, ING_F64};
+    bool sa = ing_dtype_is_signed(a), sb = ing_dtype_is_signed(b);
+    if (sa == sb) return na > nb ? a : b;
+    ing_dtype u = sa ? b : a, i = sa ? a : b;
+    uint32_t nu = sa ? nb : na, ni = sa ? na : nb;
+    return nu < ni ? i
+                   : sums[u == ING_U8    ? 0
+                          : u == ING_U16 ? 1
+                          : u == ING_U32 ? 2
+                                         : 3];
 }
 
 /* NumPy computes in the types of its numbers, where results wrap or are rounded, and which
  * these are its versions do not agree about. So what the types of the operands cannot hold is
  * refused; what they can is the same in all. */
 static ing_status check_numpy(frame *fr, ing_node at, const value *l, const value *r,
-                              const value *out) {
+                              value *out) {
     ing_dtype a = numpy_type(l), b = r ? numpy_type(r) : ING_VOID;
     bool bools = l->kind == V_BOOL && (!r || r->kind == V_BOOL) &&
                  (l->bound || (r && r->bound)) && out->kind != V_BOOL;
@@ -278,9 +302,10 @@ static ing_status check_numpy(frame *fr, ing_node at, const value *l, const valu
                                  "NumPy's booleans are no integers");
     if (!fr->in_static || (!a && !b) || (!floats && out->kind == V_FLOAT))
         return ING_OK;
+    out->numpy = numpy_result(a, b);
     bool ok = (a && holds(a, out)) || (b && holds(b, out));
-    if (floats && r && !a) ok = ok && holds(b, l);
-    if (floats && r && !b) ok = ok && holds(a, r);
+    if (r && !a) ok = ok && holds(b, l);
+    if (r && !b) ok = ok && holds(a, r);
     if (ok) return ING_OK;
     return ing_front_fail_at(
         fr, at, ING_VALUE, "make it a number of Python first: float(x), int(x)",
@@ -407,6 +432,7 @@ ing_status ing_front_fold_unary(frame *fr, ing_node at, ing_front_op op,
     if (v.kind == V_FLOAT) {
         *done = op != ING_AST_Invert;
         *out = ing_front_float(op == ING_AST_USub ? -v.f : v.f);
+        out->numpy = numpy_type(&v);
         return ING_OK; /* exact in any type */
     }
     if (op == ING_AST_Invert && v.kind == V_BOOL && !fr->in_static) {

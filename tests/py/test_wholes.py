@@ -627,7 +627,8 @@ def test_conversions_are_refused(monkeypatch):
 
 
 OPERATIONS = ["X + 1", "X * 3", "X - 300", "-X", "~X", "X // 2", "X % 7", "X ** 2", "X / 4", "X + 0.1", "X * 0.5",
-              "X << 4", "X == 0.1", "X < 0.3", "X == 16777217", "X * X", "X + Y", "Y - X", "X == Y"]
+              "X << 4", "X == 0.1", "X < 0.3", "X == 16777217", "X * X", "X + Y", "Y - X", "X == Y",
+              "(X + 1) * 100", "(X | 1) + 250", "-(-X) + 200", "(X - 1) * 3 + 0.1", "(X + Y) * 50", "(X * 0 + Y * 0) + 200", "sum((X, X, X))"]
 SCALARS = [np.int8(100), np.int8(-128), np.uint8(3), np.int32(2**30), np.int64(2**53 + 1), np.uint64(2**63),
            np.float16(0.1), np.float32(0.1), np.float32(16777216), np.float64(0.1), np.float64(2**53), np.bool_(True)]
 
