@@ -180,7 +180,7 @@ def test_zeros_of_either_sign(monkeypatch):
 
 ALIKE = [1, True, 1.0, "1", b"1", 1 + 0j, None, (), (1,), (True,), (1, 2), ((1, 2),), ((1,), 2), (1, (2,)), ("ab", "c"),
          ("a", "bc"), ("abc",), b"abc", "abc", (b"ab",), frozenset({1}), frozenset({True, 2}), frozenset({(1, 2)}), range(1),
-         range(1, 1), range(0, 1, 2), 0, False, 0.0, -0.0, "", b"", ..., np.int32(1), np.int64(1),
+         range(1, 1), range(0, 1, 2), 0, False, 0.0, -0.0, (0.0,), (-0.0,), (0,), (b"abc",), "", b"", ..., np.int32(1), np.int64(1),
          np.float32(1), np.bool_(True), "a\0b", "a\0c"]
 ONE = None
 
