@@ -207,8 +207,16 @@ def _series(s):
 
 
 def _frame(f):
-    columns = [_pandas_values(f.iloc[:, n].array) for n in range(f.shape[1])]
+    columns = [_column(f, n) for n in range(f.shape[1])]
     return Pieces("frame", [f.columns, f.index, columns, f.attrs, *_flags(f)])
+
+
+def _column(f, n):
+    """Without a Series around it, which takes 14 us, where this version of pandas has a way."""
+    get = getattr(f, "_get_column_array", None)
+    a = get(n) if get is not None else f.iloc[:, n].array
+    plain = hasattr(a, "__array_interface__") and not hasattr(a, "to_numpy")
+    return ["array", str(a.dtype), a] if plain else _pandas_values(a)
 
 
 def _extension_array(a):
