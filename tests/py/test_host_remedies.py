@@ -75,8 +75,10 @@ def test_numbers_of_arrays_without_axes():
             len(one) if hasattr(one, "snode") else float(qd.ndarray(qd.f32, 1))
         with pytest.raises(TypeError):
             range(one)
-    with pytest.raises(TypeError, match=r"an element, a\[i\]"):
+    with pytest.raises(qd.IngotRuntimeTypeError, match=r"an element, a\[i\]"):
         float(qd.field(qd.f32, 3))
+    with pytest.raises(qd.IngotRuntimeTypeError, match="this one has 1"):
+        qd.ndarray(qd.f32, 3)[0] = qd.ndarray(qd.f32, 3)
 
     @qd.kernel
     def twice(x: qd.f32) -> qd.f32:

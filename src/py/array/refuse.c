@@ -58,10 +58,10 @@ static PyObject *only_element(PyObject *self, const char *what) {
     if (!shape) return NULL;
     bool none = PyTuple_Check(shape) && PyTuple_GET_SIZE(shape) == 0;
     if (!none)
-        PyErr_Format(PyExc_TypeError,
-                     "%s() takes one number: an element, a[i], or an array without "
-                     "axes; this one has the shape %R",
-                     what, shape);
+        ing_py_fail(ing_py_state_of(self), ING_PY_EXC_RUNTIME_TYPE,
+                    "%s() takes one number: an element, a[i], or an array without "
+                    "axes; this one has %zd",
+                    what, PyTuple_Check(shape) ? PyTuple_GET_SIZE(shape) : 1);
     Py_DECREF(shape);
     return none ? PyObject_GetItem(self, Py_None) : NULL;
 }
