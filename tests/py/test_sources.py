@@ -586,3 +586,32 @@ def test_globals_that_answer_by_themselves(kind):
     scope["N"] = 4
     k(a)
     assert a[0] == 4
+
+
+WHICH = """
+def make({free}):
+    @qd.func
+    def f():
+        r = ONE
+        if qd.static(False):
+            r = TWO
+        return r
+    return f
+"""
+
+
+def test_which_names_are_free():
+    """Of one text, with as many free names: in one function ONE is a variable of the module, in the other its own."""
+    scope, funcs = {"qd": qd, "ONE": 3, "TWO": 4}, []
+    for free in ("TWO", "ONE"):
+        text, name = WHICH.format(free=free), f"<which {free}>"
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        exec(compile(text, name, "exec"), scope)
+        funcs.append(scope["make"](7))
+
+    @qd.kernel
+    def k() -> qd.i32:
+        return f()
+
+    for f, want in zip(funcs * 2, (3, 7, 3, 7)):
+        assert k() == want
