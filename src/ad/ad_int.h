@@ -143,9 +143,9 @@ typedef struct ing_ad_touches {
 /* One axis on which it depends on the launch that a read and a write after it are apart. */
 typedef struct ing_ad_told {
     ing_ir_form by; /* written - read, of numbers that the launch is given */
-    uint32_t
-        loop;     /* the write comes in a later iteration of this one; 0: in the same */
-    int64_t step; /* by which the subscript grows from iteration to iteration */
+    /* the write comes in a later iteration of this one; 0: in the same */
+    uint32_t loop;
+    int64_t step;  /* by which the subscript grows from iteration to iteration */
     int32_t local; /* 1, -1: it grows or shrinks by who knows what; 0: it does not */
     bool strict;   /* or stays */
 } ing_ad_told;

@@ -121,8 +121,8 @@ typedef struct value {
     uint8_t kind;  /* value_kind */
     uint8_t dtype; /* ing_dtype */
     uint8_t seen;  /* ing_gate_kind */
-    uint8_t
-        numpy; /* V_INT, V_FLOAT, computed: NumPy would have it in this type (fold.c) */
+    /* V_INT, V_FLOAT, computed: NumPy would have it in this type (fold.c) */
+    uint8_t numpy;
     uint16_t tag;   /* V_ITER, V_INTRINSIC: ing_intrinsic */
     bool alt_place; /* V_REF: `alt` is an address, too */
     bool wide;      /* V_INT: (uint64_t)i */

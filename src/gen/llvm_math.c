@@ -33,8 +33,8 @@ typedef struct vector_fn {
     const char *name; /* f64; f32 adds an f */
     uint8_t since;    /* of ing_gen_options.vector_math */
     uint8_t narrow;   /* bits: f64, f32 take less time as two of 256 bits (VEC5) */
-    uint8_t
-        alone; /* bits: f64, f32 take less time in the C library, one number (VEC7) */
+    /* bits: f64, f32 take less time in the C library, one number (VEC7) */
+    uint8_t alone;
 } vector_fn;
 
 static const vector_fn vector_fns[ING_OP_N] = {

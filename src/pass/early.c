@@ -22,8 +22,8 @@ enum { SHORT = 64 };
 typedef struct finder {
     const ing_ir_func *f;
     uint32_t *loop_of; /* per instruction that is such an IF: its loop */
-    uint32_t *
-        block; /* per instruction: the LOOP in whose own block it stands, 0 = in none */
+    /* per instruction: the LOOP in whose own block it stands, 0 = in none */
+    uint32_t *block;
     bool any;
 } finder;
 

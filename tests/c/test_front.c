@@ -392,7 +392,8 @@ static const struct {
      "that "
      "around the kernel call"},
     {"def k(out):\n    for v in LIST:\n        out[0] = v\n", ING_SYNTAX,
-     "test.py:2:14: a loop cannot run over a list (LIST)\n    for v in LIST:\n         "
+     "test.py:2:14: a loop cannot run over a list from outside of the kernel\n    for "
+     "v in LIST:\n         "
      "    ^~~~\n"
      "help: wrap it in qd.static(...) to unroll the loop"},
     {"def k(out):\n    out[0] = wrong(1)\n", ING_TYPE,

@@ -183,7 +183,9 @@ static ing_status check_text(const char *body, bool round_trip) {
         ing_ir_print(again, 0, &b);
         CHECK_STR((char *)b.at, (char *)a.at);
         CHECK(strstr((char *)a.at, "print 3, [%1] !12") != NULL);
-        CHECK(strstr((char *)a.at, "print 11, []\n") != NULL); /* no location there */
+        char told[32]; /* no location there */
+        snprintf(told, sizeof told, "print %d, []\n", ING_ABI_USER);
+        CHECK(strstr((char *)a.at, told) != NULL);
     }
     ing_bytes_fini(&a);
     ing_bytes_fini(&b);
@@ -198,8 +200,8 @@ static void test_text(void) {
     char body[400];
     snprintf(body, sizeof body,
              "%s%%r = random f16\n%%o = cas i32 %%p, %%z, %%z\nprint 3, [%%z] !12\n"
-             "print 11, [] !13\ndetail [%%r, %%o]\n%%f = ffs %%o\n",
-             head);
+             "print %d, [] !13\ndetail [%%r, %%o]\n%%f = ffs %%o\n",
+             head, ING_ABI_USER);
     CHECK(check_text(body, true) == ING_OK);
     static const char *const wrong[] = {
         "print 7, [%p]\n",
