@@ -11,6 +11,11 @@ from conftest import needs
 
 HERE = pathlib.Path(__file__).resolve().parent
 
+# NumPy gives a dtype of its own back once too often when memory ends in it, without us too, and says so; where memory
+# ends in saying it, Python 3.13 tells. The engine never calls that function (tools/check_swallow.py).
+NUMPY = re.compile(
+    r"Exception ignored in PySys_GetObject\(\):\n(?:Traceback.*\n(?: .*\n)*)?MemoryError: *\n(?=\*\*\* Reference count error)")
+
 
 def last_line(script, *args):
     """What a script says at the end that fails every allocation once; before it, what is wrong."""
@@ -20,7 +25,7 @@ def last_line(script, *args):
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 1, lines[:20]
-    assert "Exception ignored" not in done.stderr, done.stderr
+    assert "Exception ignored" not in NUMPY.sub("", done.stderr), done.stderr
     return lines[0]
 
 
